@@ -1,0 +1,55 @@
+# Every target sets up what it needs: a virtual environment in .venv, with versions pinned by requirements.lock.
+
+PYTHON      ?= python3
+VENV        ?= .venv
+TEST_EXTRAS ?= test
+JOBS        ?= 2
+PYTEST_ARGS ?=
+
+BIN     := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock
+SOURCES := setup.cfg setup.py pyproject.toml requirements.lock
+CORE    := $(VENV)/.core-installed
+TEST    := $(VENV)/.$(TEST_EXTRAS)-installed
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint format bench clean
+
+help: ## say what the targets do
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(CORE) ## simulate a real week under two schedulers, print a comparison, write a report
+	$(BIN)/cluster-sim demo
+
+test: lint ## lint, then run every test
+	$(BIN)/python -m pytest -n $(JOBS) $(PYTEST_ARGS)
+
+lint: $(TEST) ## ruff (rules and layout) and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(TEST) ## let ruff mend what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(TEST) ## measure the speed figures of the README
+	$(BIN)/python -m benchmarks
+
+clean: ## remove the virtual environment, caches and build results
+	rm -rf $(VENV) build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache docs/_build
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A failed `venv` can leave a python without pip, which the next call would take for a finished one.
+$(BIN)/python:
+	@echo "$(PYTHON) -m venv $(VENV)"
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
+
+$(CORE): $(SOURCES) | $(BIN)/python
+	$(INSTALL) --editable .
+	@touch $@
+
+$(TEST): $(SOURCES) | $(BIN)/python
+	$(INSTALL) --editable '.[$(TEST_EXTRAS)]'
+	@touch $@ $(CORE)

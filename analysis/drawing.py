@@ -1,0 +1,265 @@
+"""Rectangles as plotly traces, in the way that their number allows.
+
+===========  =======================  ==============================================================================
+drawing      rectangles               what it is
+===========  =======================  ==============================================================================
+bars         up to 5,000              horizontal bars, each with its own hover
+polygons     up to 100,000            one outline per colour, hover from one invisible point per job
+raster       more                     a heatmap of the busy share of each cell of rows × time; no single jobs
+===========  =======================  ==============================================================================
+
+Every drawing is one trace (or two) per colour: browsers and plotly both suffer from many traces, from colours given
+bar by bar, and from texts in bars.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from analysis.hover import Hover
+from analysis.palette import STATE_COLOURS, ColourClasses, darker, text_colour
+from analysis.rectangles import SHOWN_STATES, RowScale, busy_fraction
+from analysis.wording import number, numbers, plotly_text, shortened
+from cluster_sim.errors import SpecError
+
+MOST_BARS = 5_000
+MOST_POLYGONS = 100_000
+MOST_LABELS = 200
+MOST_OUTLINED = 2_000
+MOST_CELLS, TIME_BINS = 400, 1_200
+DRAWINGS = ("auto", "bars", "polygons", "raster")
+
+_STATE_PATTERNS = {"OFF": "", "SWITCHING_ON": "/", "SWITCHING_OFF": "\\", "FAILED": "x"}
+_WHITE_TO_BLUE = [[0.0, "#F2F7FB"], [0.5, "#56A0D0"], [1.0, "#08306B"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Canvas:
+    """Size of the rows' panel in pixels and in data units; what is thin or has room depends on it."""
+
+    width_px: float
+    height_px: float
+    start: float
+    end: float
+    rows: float
+
+    @property
+    def px_per_s(self) -> float:
+        """Pixels of one second."""
+        return self.width_px / (self.end - self.start)
+
+    @property
+    def px_per_row(self) -> float:
+        """Pixels of one row."""
+        return self.height_px / self.rows
+
+
+def chosen_drawing(drawing: str, rectangles: int) -> str:
+    """``drawing``, or for "auto" what suits that many rectangles. Raises SpecError for an unknown name."""
+    if drawing not in DRAWINGS:
+        raise SpecError("drawing", f"one of {', '.join(DRAWINGS)}", drawing)
+    if drawing != "auto":
+        return drawing
+    return "bars" if rectangles <= MOST_BARS else "polygons" if rectangles <= MOST_POLYGONS else "raster"
+
+
+def job_bars(rectangles: pd.DataFrame, classes: ColourClasses, hover: Hover, canvas: Canvas) -> list[go.Bar]:
+    """One trace of bars per colour."""
+    tall = (rectangles["high"] - rectangles["low"]) * canvas.px_per_row
+    outlined = len(rectangles) <= MOST_OUTLINED and bool(tall.median() >= 5)
+    traces = []
+    for name, colour, rows in _by_class(rectangles, classes):
+        marker: dict[str, Any] = {"color": colour, "line": {"width": 1 if outlined else 0, "color": darker(colour)}}
+        data = hover.data[rows["owner"].to_numpy()]
+        traces.append(_bars(rows, canvas, marker, data, hover.template, **_legend(name, classes.title)))
+    return traces
+
+
+def job_polygons(rectangles: pd.DataFrame, classes: ColourClasses, hover: Hover) -> list[go.Scatter | go.Scattergl]:
+    """Per colour one trace of merged outlines, and one of invisible points, a job each, that carry the hover."""
+    traces: list[go.Scatter | go.Scattergl] = []
+    for name, colour, rows in _by_class(rectangles, classes):
+        traces.append(_polygons(rows, colour, **_legend(name, classes.title)))
+        anchor = _largest_of_each(rows)
+        traces.append(
+            go.Scattergl(
+                x=((anchor["start"] + anchor["end"]) / 2).to_numpy(),
+                y=((anchor["low"] + anchor["high"]) / 2).to_numpy(),
+                mode="markers",
+                marker={"color": colour, "opacity": 0, "size": 8},
+                customdata=hover.data[anchor["owner"].to_numpy()],
+                hovertemplate=hover.template,
+                **(_legend(name, classes.title) | {"showlegend": False}),
+            )
+        )
+    return traces
+
+
+def job_raster(rectangles: pd.DataFrame, scale: RowScale, canvas: Canvas) -> go.Heatmap:
+    """The busy share of each cell of at most 400 cells × 1,200 time bins."""
+    per_cell = rows_per_cell(scale)
+    rows = math.ceil(scale.height / per_cell)
+    x = np.linspace(canvas.start, canvas.end, TIME_BINS + 1)
+    y = scale.node_edge[0] + per_cell * np.arange(rows + 1.0)
+    share = busy_fraction(rectangles, x, y)
+    # The last cell may reach beyond the last row.
+    share[-1] *= per_cell / (scale.height - per_cell * (rows - 1))
+    # Rounded: seven digits of a shade would make up most of the page.
+    percent = np.where(share > 0, np.round(100 * share, 1), np.nan).astype(np.float32)
+    return go.Heatmap(
+        x0=float((x[0] + x[1]) / 2),
+        dx=float(x[1] - x[0]),
+        y0=float((y[0] + y[1]) / 2),
+        dy=float(y[1] - y[0]),
+        z=percent,
+        zmin=0,
+        zmax=100,
+        colorscale=_WHITE_TO_BLUE,
+        colorbar={
+            "title": {"text": "busy, %", "side": "right"},
+            "len": 0.63,
+            "y": 1,
+            "yanchor": "top",
+            "thickness": 14,
+        },
+        hovertemplate=f"%{{z}} % busy<br>%{{x:,.8~g}} s, {scale.unit} %{{y:.0f}}<extra></extra>",
+        name="busy share",
+    )
+
+
+def rows_per_cell(scale: RowScale) -> int:
+    """Whole rows that one cell of a raster stands for."""
+    return max(1, math.ceil(scale.height / MOST_CELLS))
+
+
+def raster_note(scale: RowScale, canvas: Canvas, rectangles: int) -> str:
+    """What a raster shows, in one sentence for the figure."""
+    per_cell = rows_per_cell(scale)
+    units = f"a {scale.unit}" if per_cell == 1 else f"{per_cell} {scale.unit}s"
+    seconds = number((canvas.end - canvas.start) / TIME_BINS, digits=3)
+    return (
+        f"{number(rectangles)} rectangles, shown together: the shade is the busy share of {units} over {seconds} s; "
+        "a narrower x_range shows single jobs"
+    )
+
+
+def state_traces(states: pd.DataFrame, node_names: list[str], scale: RowScale, canvas: Canvas) -> list[Any]:
+    """One trace per state in which nodes cannot work: off dark, transitions and failures hatched."""
+    traces = []
+    for owner, rows in states.groupby("owner"):
+        state = SHOWN_STATES[int(str(owner))]
+        legend = _legend(state, "Node state") | {"legendrank": 2_000, "opacity": 0.8}
+        colour = STATE_COLOURS[state]
+        pattern = {
+            "shape": _STATE_PATTERNS[state],
+            "fgcolor": colour,
+            "bgcolor": "#E6E6E6",
+            "size": 7,
+            "solidity": 0.45,
+        }
+        if len(states) > MOST_BARS:
+            traces.append(_polygons(rows, colour, fillpattern=pattern, **legend))
+            continue
+        marker = {"color": colour, "line": {"width": 0}, "pattern": pattern}
+        data = np.empty((len(rows), 3), dtype=object)
+        data[:, 0] = _node_spans(rows, node_names, scale)
+        data[:, 1], data[:, 2] = numbers(rows["start"], digits=8), numbers(rows["end"], digits=8)
+        template = (
+            f"<b>{state}</b> %{{customdata[0]}}<br>from %{{customdata[1]}} s to %{{customdata[2]}} s<extra></extra>"
+        )
+        traces.append(_bars(rows, canvas, marker, data, template, **legend))
+    return traces
+
+
+def job_labels(
+    rectangles: pd.DataFrame, job_ids: pd.Series, classes: ColourClasses, canvas: Canvas
+) -> list[go.Scatter]:
+    """Ids in the largest rectangles that have room for them, in traces of their own (texts in bars are slow)."""
+    owner = rectangles["owner"].to_numpy()
+    width = (rectangles["end"] - rectangles["start"]).to_numpy() * canvas.px_per_s
+    tall = (rectangles["high"] - rectangles["low"]).to_numpy() * canvas.px_per_row
+    largest = np.argsort(-width * tall, kind="stable")[: 4 * MOST_LABELS]
+    labels = np.array([shortened(str(text), 16) for text in job_ids.iloc[owner[largest]]], dtype=object)
+    room = (tall[largest] >= 12) & (width[largest] >= 7 * np.array([len(text) for text in labels]) + 4)
+    chosen = rectangles.iloc[largest[room][:MOST_LABELS]].assign(label=labels[room][:MOST_LABELS])
+    return [
+        go.Scatter(
+            x=((rows["start"] + rows["end"]) / 2).to_numpy(),
+            y=((rows["low"] + rows["high"]) / 2).to_numpy(),
+            mode="text",
+            text=plotly_text(rows["label"]),
+            textfont={"size": 11, "color": text_colour(colour)},
+            hoverinfo="skip",
+            **(_legend(name, classes.title) | {"showlegend": False}),
+        )
+        for name, colour, rows in _by_class(chosen, classes)
+    ]
+
+
+def _by_class(rectangles: pd.DataFrame, classes: ColourClasses) -> list[tuple[str, str, pd.DataFrame]]:
+    code = classes.code[rectangles["owner"].to_numpy()]
+    return [
+        (classes.names[position], classes.colours[position], rectangles[code == position])
+        for position in np.unique(code).tolist()
+    ]
+
+
+def _legend(name: str, title: str) -> dict[str, Any]:
+    group = f"{title}: {name}"
+    return {"name": plotly_text([shortened(name, 18)])[0], "legendgroup": group, "showlegend": bool(title)}
+
+
+def _bars(
+    rows: pd.DataFrame, canvas: Canvas, marker: dict[str, Any], data: np.ndarray, template: str, **legend: Any
+) -> go.Bar:
+    height = (rows["high"] - rows["low"]).to_numpy()
+    # A gap of a pixel parts neighbours; rows of a pixel or two would vanish in it.
+    gap = np.where(height * canvas.px_per_row >= 4, 1 / canvas.px_per_row, 0.0)
+    return go.Bar(
+        base=rows["start"].to_numpy(),
+        x=(rows["end"] - rows["start"]).to_numpy(),
+        y=((rows["low"] + rows["high"]) / 2).to_numpy(),
+        width=height - gap,
+        orientation="h",
+        marker=marker,
+        customdata=data,
+        hovertemplate=template,
+        **legend,
+    )
+
+
+def _polygons(rows: pd.DataFrame, colour: str, **more: Any) -> go.Scatter:
+    start, end, low, high = (rows[column].to_numpy(dtype=float) for column in ("start", "end", "low", "high"))
+    nothing = np.full(len(rows), np.nan)
+    # Outlines with a gap between them, which plotly closes: one path for the browser, whatever their number. Rows
+    # need no more than single precision, and these arrays are most of the page.
+    return go.Scatter(
+        x=np.column_stack((start, end, end, start, nothing)).ravel(),
+        y=np.column_stack((low, low, high, high, nothing)).ravel().astype(np.float32),
+        fill="toself",
+        mode="none",
+        fillcolor=colour,
+        hoverinfo="skip",
+        **more,
+    )
+
+
+def _largest_of_each(rows: pd.DataFrame) -> pd.DataFrame:
+    area = (rows["end"] - rows["start"]) * (rows["high"] - rows["low"])
+    return rows.assign(area=area).sort_values("area", ascending=False, kind="stable").drop_duplicates("owner")
+
+
+def _node_spans(rows: pd.DataFrame, node_names: list[str], scale: RowScale) -> list[str]:
+    first = np.searchsorted(scale.node_first_core, rows["first_core"], side="right") - 1
+    last = np.searchsorted(scale.node_first_core, rows["last_core"], side="right") - 1
+    names = [
+        node_names[a] if a == b else f"{node_names[a]} to {node_names[b]}"
+        for a, b in zip(first.tolist(), last.tolist(), strict=True)
+    ]
+    return plotly_text(names)

@@ -1,0 +1,184 @@
+"""From the tables of a run to rectangles: which cores, in platform order, from when to when.
+
+A rectangle is an interval of neighbouring cores that one job (or one node state) holds over one interval of time.
+Everything here is columnar; a run of a million allocation rows takes a second or two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import pandas as pd
+
+from cluster_sim.errors import InputError, SpecError
+
+if TYPE_CHECKING:
+    from cluster_sim.platform import Platform
+
+FEW_CORES = 64
+SHOWN_STATES = ("OFF", "SWITCHING_ON", "SWITCHING_OFF", "FAILED")
+
+RowUnit = Literal["node", "core"]
+
+
+@dataclass(frozen=True, slots=True)
+class RowScale:
+    """The y axis: each node owns an interval of it, which its cores divide evenly.
+
+    With unit "node" every node is 1 high, with unit "core" as high as it has cores. Either way a core has its own
+    place, so jobs that share a node never cover each other. Node (or core) ``i`` lies about the position ``i``.
+
+    ======================  ==========  =====================================================
+    attribute               shape       meaning
+    ======================  ==========  =====================================================
+    ``unit``                            "node" or "core"
+    ``node_edge``           nodes + 1   position where a node begins; the last is the end
+    ``node_first_core``     nodes + 1   index, in platform order, of a node's first core
+    ======================  ==========  =====================================================
+    """
+
+    unit: RowUnit
+    node_edge: np.ndarray
+    node_first_core: np.ndarray
+
+    @classmethod
+    def of(cls, platform: Platform, rows: str = "auto") -> RowScale:
+        """The scale of a platform; ``rows`` is "node", "core" or "auto" (cores when there are at most 64)."""
+        if rows not in ("auto", "node", "core"):
+            raise SpecError("rows", "one of auto, node, core", rows)
+        first = platform.first_core[platform.first_processor]
+        by_core = rows == "core" or (rows == "auto" and first[-1] <= FEW_CORES)
+        edge = first if by_core else np.arange(len(first))
+        return cls("core" if by_core else "node", edge - 0.5, first)
+
+    @property
+    def height(self) -> float:
+        """Length of the whole axis, in rows."""
+        return float(self.node_edge[-1] - self.node_edge[0])
+
+    @property
+    def node_centre(self) -> np.ndarray:
+        """Positions of the nodes' middles."""
+        centre: np.ndarray = (self.node_edge[1:] + self.node_edge[:-1]) / 2
+        return centre
+
+    def low(self, core: np.ndarray) -> np.ndarray:
+        """Positions where the given cores begin."""
+        return self._position(core, self._node(core))
+
+    def high(self, core: np.ndarray) -> np.ndarray:
+        """Positions where the given cores end."""
+        return self._position(core + 1, self._node(core))
+
+    def _node(self, core: np.ndarray) -> np.ndarray:
+        return np.searchsorted(self.node_first_core, core, side="right") - 1
+
+    def _position(self, core: np.ndarray, node: np.ndarray) -> np.ndarray:
+        # The node is passed, not looked up: the end of a node's last core belongs to it, not to the next node.
+        share = (core - self.node_first_core[node]) / (self.node_first_core[node + 1] - self.node_first_core[node])
+        position: np.ndarray = self.node_edge[node] + share * (self.node_edge[node + 1] - self.node_edge[node])
+        return position
+
+
+def job_rectangles(
+    allocations: pd.DataFrame, jobs: pd.DataFrame, platform: Platform, scale: RowScale, until: float
+) -> pd.DataFrame:
+    """Rectangles of all jobs that held cores.
+
+    Columns: ``owner`` (row of the job in ``jobs``), ``first_core``, ``last_core`` (platform order, both included),
+    ``start``, ``end`` (s), ``low``, ``high`` (rows). What is still held when the run stops ends at ``until``. Raises
+    InputError for a job or node that the other tables do not know.
+    """
+    node = _node_positions(allocations["node"], platform)
+    processor_code, processor_names = pd.factorize(allocations["processor"])
+    within = np.array([int(str(name).removeprefix("processor")) for name in processor_names], dtype=np.int64)
+    base = platform.first_core[platform.first_processor[node] + within[processor_code]]
+    owner = pd.Index(jobs["job_id"]).get_indexer(pd.Index(allocations["job_id"]))
+    if (owner < 0).any():
+        raise InputError("allocations, job_id", "an id of the jobs table", allocations["job_id"].iloc[owner.argmin()])
+    return _merged(
+        owner=owner,
+        first=base + allocations["first_core"].to_numpy(),
+        last=base + allocations["last_core"].to_numpy(),
+        start=allocations["start"].to_numpy(dtype=float),
+        end=allocations["end"].fillna(until).to_numpy(dtype=float),
+        scale=scale,
+    )
+
+
+def state_rectangles(node_states: pd.DataFrame, platform: Platform, scale: RowScale, until: float) -> pd.DataFrame:
+    """Rectangles of the states in which a node cannot work; ``owner`` is the index in ``SHOWN_STATES``."""
+    owner = pd.Index(SHOWN_STATES).get_indexer(pd.Index(node_states["state"].astype(str)))
+    shown, owner = node_states[owner >= 0], owner[owner >= 0]
+    node = _node_positions(shown["node"], platform)
+    return _merged(
+        owner=owner,
+        first=scale.node_first_core[node],
+        last=scale.node_first_core[node + 1] - 1,
+        start=shown["start"].to_numpy(dtype=float),
+        end=shown["end"].fillna(until).to_numpy(dtype=float),
+        scale=scale,
+    )
+
+
+def _node_positions(names: pd.Series, platform: Platform) -> np.ndarray:
+    code, distinct = pd.factorize(names)
+    if not len(distinct):
+        return np.zeros(0, dtype=np.int64)
+    return np.array([platform.node_index(str(name)) for name in distinct], dtype=np.int64)[code]
+
+
+def _merged(
+    owner: np.ndarray, first: np.ndarray, last: np.ndarray, start: np.ndarray, end: np.ndarray, scale: RowScale
+) -> pd.DataFrame:
+    """Join rows of one owner that cover the same time on neighbouring cores."""
+    order = np.lexsort((first, end, start, owner))
+    owner, first, last, start, end = owner[order], first[order], last[order], start[order], end[order]
+    fresh = np.ones(len(owner), dtype=bool)
+    fresh[1:] = (
+        (owner[1:] != owner[:-1]) | (start[1:] != start[:-1]) | (end[1:] != end[:-1]) | (first[1:] != last[:-1] + 1)
+    )
+    begins = np.flatnonzero(fresh)
+    ends = np.append(begins[1:], len(owner)) - 1 if len(begins) else begins
+    first, last = first[begins], last[ends]
+    return pd.DataFrame(
+        {
+            "owner": owner[begins],
+            "first_core": first,
+            "last_core": last,
+            "start": start[begins],
+            "end": end[begins],
+            "low": scale.low(first),
+            "high": scale.high(last),
+        }
+    )
+
+
+def busy_fraction(rectangles: pd.DataFrame, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Share of each cell of an even grid that rectangles cover: shape ``(len(y) - 1, len(x) - 1)``.
+
+    ``x`` (s) and ``y`` (rows) are the cells' edges. Exact, also for rectangles smaller than a cell: the corners of a
+    rectangle are deposited as point masses, shared linearly between two cells on each axis; summing along both axes
+    then gives the covered area of every cell.
+    """
+    step_x, step_y = x[1] - x[0], y[1] - y[0]
+    columns, rows = len(x) - 1, len(y) - 1
+    shape = (rows + 2, columns + 2)
+    mass = np.zeros(shape[0] * shape[1])
+    for x_edge, x_sign in (("start", 1.0), ("end", -1.0)):
+        for y_edge, y_sign in (("low", 1.0), ("high", -1.0)):
+            for column, x_share in _linear_shares((rectangles[x_edge].to_numpy() - x[0]) / step_x, columns):
+                for row, y_share in _linear_shares((rectangles[y_edge].to_numpy() - y[0]) / step_y, rows):
+                    weight = x_sign * y_sign * x_share * y_share
+                    mass += np.bincount(row * shape[1] + column, weights=weight, minlength=len(mass))
+    covered: np.ndarray = mass.reshape(shape).cumsum(axis=0).cumsum(axis=1)[:rows, :columns]
+    return covered.clip(0.0, 1.0)
+
+
+def _linear_shares(position: np.ndarray, cells: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    position = np.clip(position, 0.0, float(cells))
+    cell = position.astype(np.int64)
+    beyond = position - cell
+    return [(cell, 1.0 - beyond), (cell + 1, beyond)]

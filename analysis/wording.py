@@ -1,0 +1,81 @@
+"""How numbers, units and foreign text are written in tables, hovers and pages."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+NOTHING = "–"
+
+# Ends of summary keys, longest first, with the unit they promise (DESIGN: every metric carries its unit in the key).
+_UNIT_OF_ENDING = (("_js", "J·s"), ("_j", "J"), ("_w", "W"), ("_s", "s"))
+_UNIT_OF_KEY = {"utilisation": "fraction", "throughput": "jobs/s"}
+_CAPITALS = {"edp": "EDP", "cpu": "CPU"}
+
+
+def numbers(values: ArrayLike, digits: int = 6) -> list[str]:
+    """Numbers as text: ``digits`` significant ones, all before the point, thousands apart, no trailing zeros.
+
+    NaN reads "–" and infinity "∞".
+
+    >>> numbers([315244.96, 0.25, float("nan")])
+    ['315,245', '0.25', '–']
+    """
+    array = np.asarray(values, dtype=float).ravel()
+    size = np.abs(array)
+    usable = np.isfinite(array) & (size >= 1e-4)
+    magnitude = np.floor(np.log10(np.where(usable, size, 1.0))).astype(int)
+    decimals = np.clip(digits - 1 - magnitude, 0, None)
+    return [_number(value, places, digits) for value, places in zip(array.tolist(), decimals.tolist(), strict=True)]
+
+
+def number(value: float, digits: int = 6) -> str:
+    """One number as :func:`numbers` writes it."""
+    return numbers([value], digits)[0]
+
+
+def _number(value: float, decimals: int, digits: int) -> str:
+    if value != value:
+        return NOTHING
+    if value in (float("inf"), float("-inf")):
+        return "∞" if value > 0 else "−∞"
+    if 0 < abs(value) < 1e-4:
+        return f"{value:.{digits}g}"
+    text = f"{value:,.{decimals}f}"
+    return (text.rstrip("0").rstrip(".") if decimals else text) or "0"
+
+
+def unit_of(key: str) -> str:
+    """Unit of a summary key, from its ending: ``energy_j`` is in J; counts and ratios have none."""
+    if key in _UNIT_OF_KEY:
+        return _UNIT_OF_KEY[key]
+    return next((unit for ending, unit in _UNIT_OF_ENDING if key.endswith(ending)), "")
+
+
+def label_of(key: str) -> str:
+    """A summary key in words, its unit left to :func:`unit_of`: ``mean_wait_s`` reads "mean wait"."""
+    stem = next((key[: -len(ending)] for ending, _ in _UNIT_OF_ENDING if key.endswith(ending)), key)
+    return " ".join(_CAPITALS.get(word, word) for word in stem.split("_"))
+
+
+def plotly_text(texts: Iterable[object]) -> list[str]:
+    """Foreign text made safe for labels and hovers, where plotly reads a few HTML tags (links among them).
+
+    Quotes stay: plotly decodes ``&lt; &gt; &amp;`` after it has looked for tags, but does not know ``&quot;``.
+    """
+    return [html.escape(str(text), quote=False) for text in texts]
+
+
+def shortened(text: str, limit: int = 60) -> str:
+    """``text`` cut to ``limit`` characters, with an ellipsis when something is missing."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def listing(parts: Sequence[str]) -> str:
+    """``parts`` as a phrase: "a", "a and b", "a, b and c"."""
+    if len(parts) < 2:
+        return "".join(parts)
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -1,0 +1,334 @@
+"""Where the energy went: every joule to a job, to idle hardware, to a transition or to being off.
+
+* A busy processor's power is shared by the jobs on it: each pays for its cores, and for its share by cores held of what
+  the processor draws beside them (``PowerModel.shared_watts``).
+* What an idle processor draws belongs to nobody; *unused* if its node computes on another processor, else *idle*.
+* A node that is not on draws what its state says.
+
+jobs + unused + idle + switching on + switching off + off = ∫ power. Ordinary nodes are done in bulk; a node whose clock
+changed, or whose processors drew nothing until used and that was also switched, by :func:`sweep`, which takes one node
+through its events one by one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cluster_sim.node import NodeState
+from cluster_sim.occupancy import Holds, cut, seconds_in_runs, spread, steps
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.occupancy import Floats, Ints, Pieces, Runs
+    from cluster_sim.platform import Platform, ProcessorType
+    from cluster_sim.power import PowerModel
+
+
+@dataclass(slots=True)
+class Accounts:
+    """Energy in joules: of each job, shape (jobs,), and of each node by state, shape (nodes,) each."""
+
+    jobs: Floats
+    unused: Floats  #: Idle processors of computing nodes; part of COMPUTING in :attr:`nodes`.
+    nodes: dict[NodeState, Floats] = field(default_factory=dict)
+
+    @property
+    def total(self) -> float:
+        """Energy of the whole platform, J."""
+        return float(sum(energy.sum() for energy in self.nodes.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What happened to the hardware: the records that the accounts are made from.
+
+    ``holds`` are the cores in use (from the start of the tasks on), ``transitions`` (time, node, state, watts when not
+    on), ``clock_changes`` (time, processor, its type from then on), all up to ``horizon`` (s).
+    """
+
+    platform: Platform
+    power: PowerModel
+    jobs: int
+    holds: Holds
+    transitions: list[tuple[float, int, NodeState, float]]
+    clock_changes: list[tuple[float, int, ProcessorType]]
+    horizon: float
+    unused_draw_nothing: bool = False
+
+
+def node_bounds(platform: Platform) -> Ints:
+    """First core of each node, and the core count, shape (nodes + 1,)."""
+    return platform.first_core[platform.first_processor]
+
+
+def settle(history: History) -> Accounts:
+    """The accounts of a run."""
+    platform = history.platform
+    accounts = Accounts(
+        np.zeros(history.jobs),
+        np.zeros(platform.node_count),
+        {state: np.zeros(platform.node_count) for state in NodeState},
+    )
+    special = _special_nodes(history)
+    holds = history.holds
+    if special:
+        rest, particular = _parted(holds, special, platform)
+        for node, rows in particular.items():
+            sweep(history, node, rows, accounts)
+        holds = rest
+    _settle_in_bulk(history, holds, special, accounts)
+    return accounts
+
+
+def _special_nodes(history: History) -> set[int]:
+    first_processor = history.platform.first_processor
+    special = {int(np.searchsorted(first_processor, p, "right")) - 1 for _, p, _ in history.clock_changes}
+    if history.unused_draw_nothing:
+        special |= {node for _, node, _, _ in history.transitions}
+    return special
+
+
+def _parted(
+    holds: Holds, special: set[int], platform: Platform
+) -> tuple[Holds, dict[int, list[tuple[int, int, int, float, float]]]]:
+    """The holds on ordinary nodes, and for each special node its rows (job, processor, cores, start, end)."""
+    bounds = platform.first_core
+    runs, pieces = cut(holds, bounds)
+    job, unit, start, end = runs.expanded()
+    cores = np.diff(bounds)[unit]
+    columns = (
+        np.concatenate([pieces.job, job]),
+        np.concatenate([pieces.unit, unit]),
+        np.concatenate([pieces.cores, cores]),
+        np.concatenate([pieces.start, start]),
+        np.concatenate([pieces.end, end]),
+    )
+    node = np.searchsorted(platform.first_processor, columns[1], "right") - 1
+    apart = np.isin(node, list(special))
+    particular: dict[int, list[tuple[int, int, int, float, float]]] = {number: [] for number in special}
+    for number, *row in zip(node[apart].tolist(), *(column[apart].tolist() for column in columns), strict=True):
+        particular[number].append(tuple(row))
+    kept = [column[~apart] for column in columns]
+    # Which cores exactly no longer matters; from a processor's first core on is as good as any.
+    rest = Holds(kept[0], bounds[kept[1]], bounds[kept[1]] + kept[2] - 1, kept[3], kept[4])
+    return rest, particular
+
+
+# ---------------------------------------------------------------------- ordinary nodes, in bulk
+
+
+def _settle_in_bulk(history: History, holds: Holds, special: set[int], accounts: Accounts) -> None:
+    platform, power = history.platform, history.power
+    kinds = platform.processor_types
+    kind = platform.type_of_processor
+    ordinary = np.ones(platform.node_count, bool)
+    ordinary[list(special)] = False
+    node_of = np.repeat(np.arange(platform.node_count), np.diff(platform.first_processor))
+
+    runs, pieces = cut(holds, platform.first_core)
+    full = np.array([power.shared_watts(k, k.cores) + k.cores * power.core_watts(k, k.cores) for k in kinds])[kind]
+    busy_j, busy_s = _settle_runs(runs, full, accounts)
+    shared_j, shared_s = _settle_pieces(pieces, kind, kinds, power, accounts)
+    busy_j += shared_j
+    busy_s += shared_s
+
+    idle_w = np.array([power.idle_watts(k) for k in kinds])[kind]
+    on_s = np.full(platform.node_count, history.horizon)
+    _settle_transitions(history, ordinary, on_s, accounts)
+    drawing_s = on_s[node_of]
+    if history.unused_draw_nothing:
+        drawing_s = drawing_s - _first_use(runs, pieces, platform.processor_count, history.horizon)
+    per_processor = ordinary[node_of]
+    idle_j = np.where(per_processor, idle_w * np.maximum(drawing_s - busy_s, 0.0), 0.0)
+
+    # Of a node with several processors, some may idle while another computes.
+    starts = platform.first_processor[:-1]
+    if platform.processor_count == platform.node_count:
+        computing_idle_j = np.zeros(platform.node_count)
+    else:
+        node_runs, node_pieces = cut(holds, node_bounds(platform))
+        table = steps(node_pieces)
+        computing_s = seconds_in_runs(node_runs, platform.node_count)
+        computing_s += np.bincount(table.unit, table.seconds * (table.cores > 0), platform.node_count)
+        idle_while_computing = np.maximum(computing_s[node_of] - busy_s, 0.0)
+        if history.unused_draw_nothing:
+            idle_while_computing = _drawing_while_computing(
+                holds, platform, node_of, busy_s, runs, pieces, history.horizon
+            )
+        computing_idle_j = np.add.reduceat(np.where(per_processor, idle_w * idle_while_computing, 0.0), starts)
+    accounts.unused += computing_idle_j
+    accounts.nodes[NodeState.COMPUTING] += np.add.reduceat(busy_j, starts) + computing_idle_j
+    accounts.nodes[NodeState.IDLE] += np.add.reduceat(idle_j, starts) - computing_idle_j
+
+
+def _settle_runs(runs: Runs, full_watts: Floats, accounts: Accounts) -> tuple[Floats, Floats]:
+    """Charge jobs for processors they hold alone; energy and busy seconds of each processor."""
+    summed = np.concatenate([[0.0], np.cumsum(full_watts)])
+    energy = (summed[runs.stop] - summed[runs.first]) * (runs.end - runs.start)
+    accounts.jobs += np.bincount(runs.job, energy, len(accounts.jobs))
+    seconds = seconds_in_runs(runs, len(full_watts))
+    return seconds * full_watts, seconds
+
+
+def _settle_pieces(
+    pieces: Pieces,
+    kind: npt.NDArray[np.int32],
+    kinds: tuple[ProcessorType, ...],
+    power: PowerModel,
+    accounts: Accounts,
+) -> tuple[Floats, Floats]:
+    """Charge jobs for processors they share; energy and busy seconds of each processor."""
+    table = steps(pieces)
+    most = max(k.cores for k in kinds)
+    shared = np.zeros((len(kinds), most + 1))
+    per_core = np.zeros((len(kinds), most + 1))
+    for row, processor in enumerate(kinds):
+        for busy in range(1, processor.cores + 1):
+            shared[row, busy] = power.shared_watts(processor, busy)
+            per_core[row, busy] = power.core_watts(processor, busy)
+    row = kind[table.unit]
+    cores = table.cores
+    watts = shared[row, cores] + cores * per_core[row, cores]
+    # Energy of one held core since the beginning; a job pays the difference between its end and its start. Summed in
+    # extended precision, because small differences of a long sum are wanted.
+    each = (watts / np.maximum(cores, 1) * table.seconds).astype(np.longdouble)
+    before = np.concatenate([[np.longdouble(0.0)], np.cumsum(each)])
+    energy = pieces.cores * (before[table.row_of_end] - before[table.row_of_start]).astype(np.float64)
+    accounts.jobs += np.bincount(pieces.job, energy, len(accounts.jobs))
+    count = len(kind)
+    return (
+        np.bincount(table.unit, watts * table.seconds, count),
+        np.bincount(table.unit, table.seconds * (cores > 0), count),
+    )
+
+
+def _settle_transitions(history: History, ordinary: npt.NDArray[np.bool_], on_s: Floats, accounts: Accounts) -> None:
+    """Charge the states other than on, and take their time off ``on_s``."""
+    for node, intervals in off_intervals(history).items():
+        if ordinary[node]:
+            for state, start, end, watts in intervals:
+                accounts.nodes[state][node] += watts * (end - start)
+                on_s[node] -= end - start
+
+
+def off_intervals(history: History) -> dict[int, list[tuple[NodeState, float, float, float]]]:
+    """For each node that was ever not on: (state, start, end, watts) of those times, in order."""
+    by_node: dict[int, list[tuple[float, NodeState, float]]] = defaultdict(list)
+    for time, node, state, watts in history.transitions:
+        by_node[node].append((time, state, watts))
+    intervals = {}
+    for node, entries in by_node.items():
+        ends = [time for time, _, _ in entries[1:]] + [history.horizon]
+        intervals[node] = [
+            (state, time, end, watts)
+            for (time, state, watts), end in zip(entries, ends, strict=True)
+            if state is not NodeState.IDLE and end > time
+        ]
+    return intervals
+
+
+def _first_use(runs: Runs, pieces: Pieces, processors: int, horizon: float) -> Floats:
+    first = np.full(processors, horizon)
+    np.minimum.at(first, pieces.unit, pieces.start)
+    count = runs.stop - runs.first
+    np.minimum.at(first, spread(runs.first, count), np.repeat(runs.start, count))
+    return first
+
+
+def _drawing_while_computing(
+    holds: Holds,
+    platform: Platform,
+    node_of: npt.NDArray[np.int64],
+    busy_s: Floats,
+    runs: Runs,
+    pieces: Pieces,
+    horizon: float,
+) -> Floats:
+    """Seconds that each processor idles in a computing node after its own first use (quirk)."""
+    from cluster_sim.occupancy import busy_intervals
+
+    first = _first_use(runs, pieces, platform.processor_count, horizon)
+    node, start, end = busy_intervals(holds, node_bounds(platform))
+    seconds = np.zeros(platform.processor_count)
+    by_node = np.searchsorted(node, np.arange(platform.node_count + 1))
+    for processor, number in enumerate(node_of.tolist()):
+        rows = slice(by_node[number], by_node[number + 1])
+        seconds[processor] = np.maximum(end[rows] - np.maximum(start[rows], first[processor]), 0.0).sum()
+    return np.maximum(seconds - busy_s, 0.0)
+
+
+# ---------------------------------------------------------------------- one node, event by event
+
+
+def sweep(history: History, node: int, rows: list[tuple[int, int, int, float, float]], accounts: Accounts) -> None:
+    """Charge one node by going through its events; ``rows`` are (job, processor, cores, start, end)."""
+    platform, power = history.platform, history.power
+    first = int(platform.first_processor[node])
+    kinds = list(platform.node_types[platform.type_of_node[node]].processors)
+    held: list[dict[int, int]] = [{} for _ in kinds]
+    used = [not history.unused_draw_nothing] * len(kinds)
+    state, draws_w = NodeState.IDLE, 0.0
+
+    # Ends before starts, so that a core that changes hands at once is never counted twice.
+    events: list[tuple[float, int, tuple[object, ...]]] = [(history.horizon, 3, ())]
+    for job, processor, cores, start, end in rows:
+        events.append((end, 0, ("end", processor - first, job, cores)))
+        events.append((start, 1, ("start", processor - first, job, cores)))
+    for time, number, new_state, watts in history.transitions:
+        if number == node:
+            events.append((time, 2, ("state", new_state, watts)))
+    for time, processor, kind in history.clock_changes:
+        if first <= processor < first + len(kinds):
+            events.append((time, 2, ("clock", processor - first, kind)))
+
+    now = 0.0
+    for time, _, event in sorted(events, key=lambda entry: entry[:2]):
+        if time > now:
+            _charge(accounts, power, node, kinds, held, used, state, draws_w, time - now)
+            now = time
+        match event:
+            case ("end", int(p), int(job), int(cores)):
+                held[p][job] -= cores
+                if not held[p][job]:
+                    del held[p][job]
+            case ("start", int(p), int(job), int(cores)):
+                held[p][job] = held[p].get(job, 0) + cores
+                used[p] = True
+            case ("state", NodeState() as new_state, float(watts)):
+                state, draws_w = new_state, watts
+            case ("clock", int(p), kind):
+                kinds[p] = kind  # type: ignore[call-overload]
+
+
+def _charge(
+    accounts: Accounts,
+    power: PowerModel,
+    node: int,
+    kinds: list[ProcessorType],
+    held: list[dict[int, int]],
+    used: list[bool],
+    state: NodeState,
+    draws_w: float,
+    seconds: float,
+) -> None:
+    """Charge an interval in which nothing changes."""
+    if state is not NodeState.IDLE:
+        accounts.nodes[state][node] += draws_w * seconds
+        return
+    computing = any(held)
+    for kind, tenants, was_used in zip(kinds, held, used, strict=True):
+        busy = sum(tenants.values())
+        if busy:
+            each = power.shared_watts(kind, busy) / busy + power.core_watts(kind, busy)
+            for job, cores in tenants.items():
+                accounts.jobs[job] += each * cores * seconds
+            accounts.nodes[NodeState.COMPUTING][node] += each * busy * seconds
+        elif was_used:
+            energy = power.idle_watts(kind) * seconds
+            accounts.nodes[NodeState.COMPUTING if computing else NodeState.IDLE][node] += energy
+            accounts.unused[node] += energy if computing else 0.0

@@ -1,0 +1,46 @@
+"""The command line ``cluster-sim``: one module per command, and what they share.
+
+Modules import only click when they load, so that ``--help`` and ``list`` answer at once; what a command needs, it
+imports when it runs. This is also the one package that may use all others.
+
+| module | holds |
+|---|---|
+| ``group`` | how any command ends: exit status, errors and warnings in one line each |
+| ``options`` | the options that ``run`` and ``compare`` share |
+| ``config`` | settings of a run, from options, from a file, and from IRMaSim's ``options.json`` |
+| ``simulate`` | from settings to a finished run and its files |
+| ``kinds`` | what a file is: a workload, a platform or a configuration |
+| others | the command of that name |
+"""
+
+from __future__ import annotations
+
+import click
+
+from cluster_sim.cli.compare import compare
+from cluster_sim.cli.convert import convert
+from cluster_sim.cli.demo import demo
+from cluster_sim.cli.gantt import gantt
+from cluster_sim.cli.group import CommandLine, show_version
+from cluster_sim.cli.listing import list_names
+from cluster_sim.cli.run import run
+from cluster_sim.cli.validate import validate
+
+
+@click.group(cls=CommandLine, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=show_version, help="Say which.")
+def main() -> None:
+    """Simulate how jobs are scheduled on a heterogeneous HPC cluster.
+
+    \b
+    cluster-sim demo                                    a real week under two schedulers, with a report
+    cluster-sim run --workload log.swf.gz --out out     a log on a machine of the size that it came from
+    cluster-sim list schedulers                         what --scheduler takes
+
+    Results go to stdout; progress, warnings and errors to stderr. Exit status: 0 done, 2 the input is wrong (one line
+    says where), 1 a defect of the program.
+    """
+
+
+for command in (demo, run, compare, gantt, convert, validate, list_names):
+    main.add_command(command)

@@ -1,0 +1,138 @@
+"""How a command ends: exit status 0 done, 2 wrong input, 1 a defect, 130 interrupted; one line for each message."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shlex
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import click
+
+from cluster_sim.errors import InputError, ModelWarning
+
+PROGRAM = "cluster-sim"
+WRONG_INPUT = 2
+INTERRUPTED = 130
+READER_GONE = 141
+"""What a shell reports of a program that SIGPIPE ended."""
+
+
+class CommandLine(click.Group):
+    """The group of commands. It lists them in the order in which they were added, and ends every one in our way."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of the commands, the most useful ones first."""
+        return list(self.commands)
+
+    def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> NoReturn:
+        """Run the command and exit. Its words are in ``ctx.obj``, as one would type them, for the records."""
+        words = list(sys.argv[1:] if args is None else args)
+        extra.update(standalone_mode=False, obj=shlex.join([PROGRAM, *words]))
+        for stream in (sys.stdout, sys.stderr):
+            # A terminal that knows no "−" or "ü" gets an escape; a result is not worth dying for its last letter.
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="backslashreplace")
+        with _warnings_in_one_line():
+            status = _status_of(lambda: super(CommandLine, self).main(words, PROGRAM, **extra))
+        sys.exit(status)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command of ``ctx``; what click would turn into its own kind of exit is taken out here."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise _Ended(INTERRUPTED, "interrupted") from None
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                _forget_stdout()
+                raise _Ended(READER_GONE) from None
+            raise _Ended(WRONG_INPUT, _told(error)) from None
+
+
+class _Ended(Exception):
+    """The command is over, with this exit status and line for stderr."""
+
+    def __init__(self, status: int, line: str = ""):
+        super().__init__(line)
+        self.status = status
+
+
+def _status_of(command: Callable[[], Any]) -> int:
+    """Run ``command``, tell what went wrong, and return the exit status. A defect passes through with its traceback."""
+    try:
+        status = command()
+    except _Ended as end:
+        say(str(end))
+        return end.status
+    except click.UsageError as error:
+        context = f" (see '{error.ctx.command_path} --help')" if error.ctx else ""
+        say(f"{error.format_message().rstrip('.')}{context}")
+        return WRONG_INPUT
+    except click.ClickException as error:
+        say(error.format_message())
+        return error.exit_code
+    except InputError as error:
+        say(str(error))
+        return WRONG_INPUT
+    except MemoryError:
+        say("not enough memory for an input of this size")
+        return WRONG_INPUT
+    return status if isinstance(status, int) else 0
+
+
+def say(message: str) -> None:
+    """One line on stderr, whatever is in ``message``; nothing for nothing."""
+    line = " ".join(message.split())
+    if line:
+        click.echo(f"{PROGRAM}: {plain(line)}", err=True)
+
+
+def plain(text: str) -> str:
+    """``text`` from a file or a path with what could steer a terminal escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
+
+
+def show_version(ctx: click.Context, option: click.Parameter, asked: bool) -> None:
+    """Print the version and stop, if that was asked for."""
+    if asked:
+        from cluster_sim import __version__
+
+        click.echo(f"{PROGRAM} {__version__}")
+        ctx.exit()
+
+
+@contextmanager
+def _warnings_in_one_line() -> Iterator[None]:
+    """Print each distinct ModelWarning once, as a line; other warnings as Python does."""
+    told: set[str] = set()
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", ModelWarning)
+        others = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if not issubclass(category, ModelWarning):
+                others(message, category, *place, **more)
+            elif str(message) not in told:
+                told.add(str(message))
+                say(f"warning: {message}")
+
+        warnings.showwarning = show
+        yield
+
+
+def _told(error: OSError) -> str:
+    what = error.strerror or str(error) or type(error).__name__
+    return f"{os.fsdecode(error.filename)}: {what}" if isinstance(error.filename, str | bytes) else what
+
+
+def _forget_stdout() -> None:
+    """Let what is left in the buffer go nowhere, or Python complains when it exits."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):
+        pass  # stdout is no file, so nothing is flushed to it

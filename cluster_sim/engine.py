@@ -1,0 +1,60 @@
+"""The clock: SimPy's environment with events at absolute times, and the phases of one instant.
+
+SimPy orders simultaneous events by priority. The toolkit adds priorities after SimPy's own (URGENT 0, NORMAL 1), so that
+everything that *happens* at time t, zero-delay chains included, is over before anyone *looks* at it:
+
+========== =====================================================================
+phase      what runs
+========== =====================================================================
+NORMAL     arrivals, completions, kills, power transitions, the user's processes
+WALLTIME   kills of jobs that reached their requested time and did not end by it
+OBSERVE    ``sim.on(...)`` events are delivered, one batch
+RESERVE    power policies that reserve nodes
+SCHEDULE   the scheduler, once
+REACT      power policies that react
+END        the end of the run
+========== =====================================================================
+
+What the scheduler started is delivered to observers right after its pass, as a batch of its own.
+"""
+
+from __future__ import annotations
+
+from heapq import heappush
+from typing import Any
+
+import simpy
+from simpy.events import NORMAL, Event, EventPriority
+
+WALLTIME, OBSERVE, RESERVE, SCHEDULE, REACT, END = (EventPriority(priority) for priority in (2, 10, 11, 12, 13, 14))
+
+
+class Environment(simpy.Environment):
+    """A SimPy environment that can plan an event for an absolute time.
+
+    SimPy plans relative to now, and ``now + (t - now)`` is not always ``t`` in floating point; a completion planned for
+    t has to happen at t exactly, or one instant would fall apart into two.
+    """
+
+    def trigger(self, event: Event, priority: EventPriority, value: Any = None) -> None:
+        """``event.succeed(value)``, but in a later phase of this instant."""
+        event._ok = True
+        event._value = value
+        heappush(self._queue, (self.now, priority, next(self._eid), event))
+
+    def at(self, time: float, priority: EventPriority = NORMAL, value: Any = None) -> PlannedEvent:
+        """An event that happens at ``time`` (s); to be yielded, like ``env.timeout(delay)``."""
+        return PlannedEvent(self, time, priority, value)
+
+
+class PlannedEvent(Event):
+    """Happens at an absolute time. The counterpart of SimPy's ``Timeout``, which takes a delay."""
+
+    def __init__(self, env: Environment, time: float, priority: EventPriority = NORMAL, value: Any = None):
+        # As in simpy.Timeout: the event is triggered from the start, so Event.__init__ is not worth its call.
+        self.env = env
+        self.callbacks = []
+        self._value = value
+        self._ok = True
+        self._defused = False
+        heappush(env._queue, (time, priority, next(env._eid), self))

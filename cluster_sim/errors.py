@@ -1,0 +1,70 @@
+"""Errors and warnings of the toolkit, one tree.
+
+::
+
+    ClusterSimError
+    ├── InputError          what the user gave is wrong (also a ValueError); the command line exits with 2
+    │   ├── FormatError     a file: malformed, truncated, an unknown reference, an impossible value
+    │   └── SpecError       a name or an option in a spec such as ``list:first/low_power``
+    └── SimulationError     a request that the state of the running simulation forbids
+        ├── PlacementError  a placement on cores that are busy, absent or not ready
+        └── NodeStateError  a node asked for a transition that its state does not allow
+
+    ModelWarning (UserWarning)   input that runs, but with a stated substitute for what it asks
+"""
+
+from __future__ import annotations
+
+
+class ClusterSimError(Exception):
+    """Base of every error that the toolkit raises on purpose."""
+
+
+class InputError(ClusterSimError, ValueError):
+    """Wrong input, told in one line: where, what was expected, what was found."""
+
+    def __init__(self, where: object, expected: str, found: object = None):
+        self.where = str(where)
+        self.expected = expected
+        self.found = found
+        super().__init__(self._line())
+
+    def _line(self) -> str:
+        line = f"{self.where}: expected {self.expected}"
+        if self.found is not None:
+            line += f", found {_shortened(self.found)}"
+        return " ".join(line.split())
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Exceptions travel between processes in sweeps; the default would pass the finished line as `where`.
+        return (type(self), (self.where, self.expected, self.found))
+
+
+class FormatError(InputError):
+    """A file that cannot be read; ``where`` names the file and the line or key."""
+
+
+class SpecError(InputError):
+    """A registry name or an option of one that does not exist or has a wrong value."""
+
+
+class SimulationError(ClusterSimError):
+    """A request that the state of the running simulation forbids."""
+
+
+class PlacementError(SimulationError):
+    """A placement on cores that are busy, absent or not ready."""
+
+
+class NodeStateError(SimulationError):
+    """A node asked for a transition that its state does not allow."""
+
+
+class ModelWarning(UserWarning):
+    """The input runs, but with a stated substitute for something it asks."""
+
+
+def _shortened(value: object, limit: int = 120) -> str:
+    text = value if isinstance(value, str) else repr(value)
+    text = text.encode("unicode_escape").decode("ascii") if not text.isprintable() else text
+    return text if len(text) <= limit else text[: limit - 1] + "…"

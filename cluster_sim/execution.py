@@ -1,0 +1,198 @@
+"""A job on the machine: a SimPy process that waits for its nodes, starts its tasks together and joins them."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+import simpy
+
+from cluster_sim.contention import NoContention
+from cluster_sim.engine import Environment
+from cluster_sim.machine import Allocation, Machine
+from cluster_sim.power import LinearPower
+
+if TYPE_CHECKING:
+    from simpy.events import Event
+
+    from cluster_sim.jobs import Job
+    from cluster_sim.node import NodeState
+    from cluster_sim.placement import Placement
+    from cluster_sim.platform import Platform
+    from cluster_sim.simulation import Simulation
+
+
+class Running:
+    """A job that holds cores: since when, which, and until when at the latest by its request."""
+
+    __slots__ = ("allocation_time", "_allocation", "_ended", "_groups", "_process", "job", "placement", "start_time")
+
+    def __init__(self, job: Job, placement: Placement, allocation: Allocation, now: float):
+        self.job = job
+        self.placement = placement
+        self.allocation_time = now  #: When it got its cores, s.
+        self.start_time = now  #: When its tasks began, s; inf while its nodes boot.
+        self._allocation = allocation
+        self._groups: list[Event] = []
+        self._process: simpy.Process | None = None
+        self._ended = False
+
+    @property
+    def expected_end(self) -> float:
+        """Start + requested time, s; inf when no time was requested or its nodes still boot."""
+        return self.start_time + self.job.requested_time
+
+    def __repr__(self) -> str:
+        return f"<Running {self.job.job_id} on {self.placement!r} since {self.start_time:g} s>"
+
+
+REPLANNED = "replanned"
+"""Cause of an interrupt that only means: what you wait for has been replaced, look again."""
+
+
+class Kill:
+    """Cause of an interrupt that ends a job early."""
+
+    __slots__ = ("reason",)
+
+    def __init__(self, reason: str):
+        self.reason = reason
+
+
+def execute(simulation: Simulation, running: Running) -> Generator[Event, Any, None]:
+    """The process of one job, from its allocation to the release of its cores."""
+    try:
+        if running.start_time == float("inf"):
+            yield from _boot_nodes(simulation.machine, running)
+            simulation.begin(running)
+        while True:
+            try:
+                # Waiting for a group that has ended already costs nothing, so this joins them in any order.
+                for group in running._groups:
+                    yield group
+                break
+            except simpy.Interrupt as interrupt:
+                if interrupt.cause is not REPLANNED:
+                    raise
+    except simpy.Interrupt as interrupt:
+        simulation.end(running, interrupt.cause.reason)
+    else:
+        simulation.end(running, "")
+
+
+def _boot_nodes(machine: Machine, running: Running) -> Generator[Event, Any, None]:
+    nodes = [machine.node(i) for i in running.placement.nodes]
+    for node in nodes:
+        node.switch_on()
+    for node in nodes:
+        yield node.ready
+
+
+class Work:
+    """How much work each job of a workload really is: what schedulers do not get to see."""
+
+    def __init__(self, columns: dict[str, Any], reference_ops_per_s: float):
+        self._operations = columns["operations"]
+        self._recorded = columns["recorded_run_time"]
+        self._mem_vol = columns["mem_vol"]
+        self._reference = reference_ops_per_s
+
+    def seconds(self, index: int, ops_per_s: float) -> float:
+        """Uncontended run time of a task of the job on a core of that rate.
+
+        Where operations are not given, the recorded time is scaled by the ratio of the rates, which is exactly 1 on the
+        reference core; going through operations and back would round.
+        """
+        operations = self._operations.item(index)
+        if operations == operations:
+            return float(operations / ops_per_s)
+        return float(self._recorded.item(index) * (self._reference / ops_per_s))
+
+    def mem_vol(self, index: int) -> float:
+        """MB that each task moves."""
+        return float(self._mem_vol.item(index))
+
+
+class Executor:
+    """Starts the tasks of jobs: as one planned event while no task can slow another, else as groups on the channels."""
+
+    def __init__(self, machine: Machine, work: Work, on_channels: bool):
+        self._machine = machine
+        self._env = machine.env
+        self.work = work
+        self.on_channels = on_channels
+        rates = {kind.ops_per_s for kind in machine.platform.processor_types}
+        self._only_rate = rates.pop() if len(rates) == 1 else None
+
+    def start_tasks(self, running: Running) -> None:
+        """Start all tasks of a job now, together."""
+        if self.on_channels:
+            running._groups = self._on_channels(running)
+        else:
+            running._groups = [self._env.at(self._env.now + self._longest(running))]
+
+    def _longest(self, running: Running) -> float:
+        index = running.job.index
+        if self._only_rate is not None:
+            return self.work.seconds(index, self._only_rate)
+        rates = {self._machine.type_of[p].ops_per_s for p, _ in self.tasks_by_processor(running._allocation)}
+        return max(self.work.seconds(index, rate) for rate in rates)
+
+    def _on_channels(self, running: Running, since: float | None = None) -> list[Event]:
+        index = running.job.index
+        mem_vol = self.work.mem_vol(index)
+        groups: list[Event] = []
+        for processor, tasks in self.tasks_by_processor(running._allocation):
+            seconds = self.work.seconds(index, self._machine.type_of[processor].ops_per_s)
+            if since is not None and since + seconds < self._env.now:
+                continue  # these tasks have ended; their job waits for slower ones
+            bandwidth = mem_vol / seconds if seconds > 0.0 else 0.0
+            groups.append(self._machine.channel(processor).run(tasks, seconds, bandwidth, since))
+        return groups
+
+    def tasks_by_processor(self, allocation: Allocation) -> list[tuple[int, int]]:
+        """(processor, tasks on it) of an allocation."""
+        pairs = [(processor, count) for _, processor, _, count in allocation.pieces]
+        machine = self._machine
+        for first, stop in allocation.spans:
+            processors = range(machine.first_processor[first], machine.first_processor[stop])
+            pairs += [(p, machine.type_of[p].cores) for p in processors]
+        return pairs
+
+    def move_to_channels(self, running: dict[int, Running]) -> None:
+        """From now on tasks can change their speed: put the work in progress on the channels."""
+        self.on_channels = True
+        for job in running.values():
+            if job._groups:
+                job._groups = self._on_channels(job, since=job.start_time)
+                assert job._process is not None
+                # A process that has yet to begin will find the groups by itself, and could not take the interrupt.
+                if not isinstance(job._process.target, simpy.events.Initialize):
+                    job._process.interrupt(REPLANNED)
+
+    def stop_tasks(self, running: Running) -> None:
+        """The job is over: what is left of its tasks leaves the channels."""
+        if self.on_channels:
+            for group in running._groups:
+                group.channel.release(group)  # type: ignore[attr-defined]
+
+
+class Bench:
+    """A machine without a simulation: nothing happens on it, but cores can be held (for views made by hand)."""
+
+    def __init__(self, platform: Platform):
+        self.machine = Machine(Environment(), platform, NoContention(), LinearPower(), self)
+
+    def node_changed(self, node: int, state: NodeState) -> None:
+        """Nobody is told."""
+
+    def kill_jobs_on(self, node: int, reason: str) -> int:
+        """No job runs."""
+        return 0
+
+    def job_on_core(self, processor: int, core: int) -> Job | None:
+        """No job runs."""
+        return None
+
+    def rates_will_change(self) -> None:
+        """No work is in progress."""

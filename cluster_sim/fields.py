@@ -1,0 +1,236 @@
+"""Every column and metric of the toolkit, once: name, type, unit, default, meaning.
+
+Readers, checks, writers, axis titles and the manual all take names and units from these tables.
+``python -m cluster_sim.fields`` prints the manual's page on the job columns (``docs/job-schema.md``).
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["float", "int", "bool", "str"]
+
+
+class _Required:
+    """The default of a column that has none."""
+
+    def __repr__(self) -> str:
+        return "required"
+
+
+REQUIRED = _Required()
+UNKNOWN = -1  # how the Standard Workload Format writes what was not recorded
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column or a metric.
+
+    ``unit`` is a symbol ("s", "J", "MB", …) or "" for counts, ratios and text; a column in "s" is a time and is
+    converted when a file counts in another unit. ``default`` fills the column where a table leaves it out; an infinite
+    or NaN default is also the only non-finite value that the column may hold. ``allowed`` bounds a number: "> 0",
+    ">= 0", ">= 1" or "" for any.
+    """
+
+    name: str
+    kind: Kind
+    unit: str
+    meaning: str
+    default: object = REQUIRED
+    allowed: Literal["", "> 0", ">= 0", ">= 1"] = ""
+
+    @property
+    def label(self) -> str:
+        """Name for people, with the unit: ``wait time [s]``."""
+        words = self.name.replace("_", " ")
+        return f"{words} [{self.unit}]" if self.unit else words
+
+
+# The native job schema: one row of ``Workload.jobs``.
+JOB_FIELDS: tuple[Field, ...] = (
+    Field("job_id", "str", "", "the input's own id, else the job's position from 0; unique"),
+    Field("submit_time", "float", "s", "submission, on the run's clock", allowed=">= 0"),
+    Field("requested_cores", "int", "", "tasks of the job; each takes one core", allowed=">= 1"),
+    Field("nodes", "int", "", "nodes to spread over; 0: one if the job fits one, else as many as needed", 0, ">= 0"),
+    Field("ntasks_per_node", "int", "", "most tasks of the job on one node; 0: no limit", 0, ">= 0"),
+    Field("requested_time", "float", "s", "walltime the user asked for; inf: none given", math.inf, ">= 0"),
+    Field(
+        "operations", "float", "", "work of one task, ceil(instructions / ipc); NaN: run time given", math.nan, ">= 0"
+    ),
+    Field(
+        "recorded_run_time",
+        "float",
+        "s",
+        "run time in the log, measured at the workload's reference_gflops; counts where operations is NaN",
+        math.nan,
+        ">= 0",
+    ),
+    Field("ipc", "float", "", "instructions per cycle; already contained in operations", 1.0, "> 0"),
+    Field("mem_vol", "float", "MB", "memory traffic of one task over its whole run: a volume, no rate", 0.0, ">= 0"),
+    Field("memory", "float", "MB", "memory that one task occupies; 0: not stated", 0.0, ">= 0"),
+    Field("req_energy", "float", "J", "energy of one task as the user estimates it; NaN: not stated", math.nan, ">= 0"),
+    Field("max_energy", "float", "J", "placements estimated above it are infeasible; inf: no limit", math.inf, ">= 0"),
+    Field("deadline", "float", "s", "latest finish wished for, on the run's clock; inf: none", math.inf),
+    Field("profile", "str", "", "name of the application profile", ""),
+    Field("user", "str", "", "who submitted it", ""),
+    Field("group", "str", "", "the user's group", ""),
+    Field("tags", "str", "", "node tags the job asks for, separated by spaces", ""),
+    Field("priority", "float", "", "higher is more urgent, for schedulers that look at it", 0.0),
+    Field("requested_cores_assumed", "bool", "", "the log had no request: requested_cores is what was used", False),
+    Field("requested_time_assumed", "bool", "", "the log had no request: requested_time is the run time", False),
+    Field("recorded_wait_time", "float", "s", "wait in the log (SWF field 3); -1: unknown", -1.0),
+    Field("used_cores", "int", "", "processors used in the log (SWF field 5); -1: unknown", UNKNOWN),
+    Field("avg_cpu_time", "float", "s", "CPU time per processor in the log (SWF field 6); -1: unknown", -1.0),
+    Field("used_memory", "float", "KB", "memory used per processor (SWF field 7); -1: unknown", -1.0),
+    Field("requested_memory", "float", "KB", "memory asked for per processor (SWF field 10); -1: unknown", -1.0),
+    Field("status", "int", "", "SWF field 11: 0 failed, 1 completed, 5 cancelled, -1 unknown", UNKNOWN),
+    Field("executable", "int", "", "number of the application (SWF field 14); -1: unknown", UNKNOWN),
+    Field("queue", "int", "", "number of the queue (SWF field 15); -1: unknown", UNKNOWN),
+    Field("partition", "int", "", "number of the partition (SWF field 16); -1: unknown", UNKNOWN),
+    Field("preceding_job", "int", "", "number of the job waited for (SWF field 17); -1: none", UNKNOWN),
+    Field("think_time", "float", "s", "time since the preceding job ended (SWF field 18); -1: unknown", -1.0),
+)
+
+_JOB_RECORDS: tuple[Field, ...] = (
+    Field("job_id", "str", "", "id of the job"),
+    Field("submit_time", "float", "s", "submission"),
+    Field("allocation_time", "float", "s", "cores assigned, nodes perhaps still booting; NaN: never"),
+    Field("start_time", "float", "s", "tasks begin; NaN: never"),
+    Field("finish_time", "float", "s", "last task ends or the job is killed; NaN: never"),
+    Field("state", "str", "", "completed, killed, rejected or unfinished"),
+    Field("reason", "str", "", "why the job was killed or rejected"),
+    Field("requested_cores", "int", "", "cores asked for"),
+    Field("requested_time", "float", "s", "walltime asked for; inf: none given"),
+    Field("wait_time", "float", "s", "start - submission"),
+    Field("run_time", "float", "s", "finish - start"),
+    Field("turnaround_time", "float", "s", "finish - submission"),
+    Field("slowdown", "float", "", "turnaround / run time"),
+    Field("bounded_slowdown", "float", "", "max(1, turnaround / max(run time, 10 s))"),
+    Field("stretch", "float", "", "wait / requested time"),
+    Field("energy_j", "float", "J", "dynamic energy of its cores + its share of their processors' static energy"),
+    Field("profile", "str", "", "name of the application profile"),
+    Field("user", "str", "", "who submitted it"),
+)
+
+# The tables of a Result, by the name of the attribute and of the file.
+RESULT_TABLES: dict[str, tuple[Field, ...]] = {
+    "jobs": _JOB_RECORDS,
+    "allocations": (
+        Field("job_id", "str", "", "id of the job"),
+        Field("node", "str", "", "name of the node, cluster0.node1"),
+        Field("processor", "str", "", "name of the processor within its node, processor0"),
+        Field("first_core", "int", "", "first core held, counted within the processor"),
+        Field("last_core", "int", "", "last core held, included"),
+        Field("start", "float", "s", "the job's tasks begin"),
+        Field("end", "float", "s", "the job gives the cores back"),
+    ),
+    "node_states": (
+        Field("node", "str", "", "name of the node, cluster0.node1"),
+        Field("state", "str", "", "OFF, SWITCHING_ON, IDLE, COMPUTING, SWITCHING_OFF or FAILED"),
+        Field("start", "float", "s", "the state begins"),
+        Field("end", "float", "s", "the state ends"),
+    ),
+    "power": (
+        Field("time", "float", "s", "the step begins; the last row closes the curve"),
+        Field("watts", "float", "W", "power of the whole platform until the next row"),
+    ),
+    "queue": (
+        Field("time", "float", "s", "the step begins"),
+        Field("pending", "int", "", "jobs submitted and not started"),
+        Field("pending_cores", "int", "", "cores they ask for"),
+    ),
+}
+
+# Keys of summary.json. Means, medians and percentiles are over completed and killed jobs.
+SUMMARY_METRICS: tuple[Field, ...] = (
+    Field("jobs_submitted", "int", "", "jobs submitted"),
+    Field("jobs_completed", "int", "", "jobs that ran to their end"),
+    Field("jobs_killed", "int", "", "jobs ended early: walltime, failure or request"),
+    Field("jobs_rejected", "int", "", "jobs that the platform can never hold"),
+    Field("jobs_unfinished", "int", "", "jobs waiting or running when the run stopped"),
+    Field("first_submission_s", "float", "s", "first submission"),
+    Field("last_completion_s", "float", "s", "last finish"),
+    Field("makespan_s", "float", "s", "last finish - first submission"),
+    Field("throughput_jobs_per_h", "float", "1/h", "jobs completed / makespan"),
+    Field("utilisation", "float", "", "busy core-seconds / (cores x window from first submission to last finish)"),
+    Field("mean_wait_s", "float", "s", "mean wait time"),
+    Field("median_wait_s", "float", "s", "median wait time"),
+    Field("p95_wait_s", "float", "s", "95th percentile of the wait time"),
+    Field("max_wait_s", "float", "s", "longest wait time"),
+    Field("mean_turnaround_s", "float", "s", "mean turnaround time"),
+    Field("mean_slowdown", "float", "", "mean slowdown"),
+    Field("mean_bounded_slowdown", "float", "", "mean bounded slowdown, bound 10 s"),
+    Field("mean_stretch", "float", "", "mean wait / requested time"),
+    Field("mean_queue_length", "float", "", "pending jobs, mean over time"),
+    Field("max_queue_length", "int", "", "most jobs pending at once"),
+    Field("energy_j", "float", "J", "integral of the platform's power over [0, last finish]"),
+    Field("edp_js", "float", "J s", "energy x makespan"),
+    Field("energy_jobs_j", "float", "J", "energy attributed to jobs"),
+    Field("energy_unused_j", "float", "J", "energy of idle processors of COMPUTING nodes, which no job pays for"),
+    Field("energy_idle_j", "float", "J", "energy of nodes while IDLE"),
+    Field("energy_computing_j", "float", "J", "energy of nodes while COMPUTING"),
+    Field("energy_off_j", "float", "J", "energy of nodes while OFF or FAILED"),
+    Field("energy_switching_on_j", "float", "J", "energy of nodes while SWITCHING_ON"),
+    Field("energy_switching_off_j", "float", "J", "energy of nodes while SWITCHING_OFF"),
+    Field("energy_waste_j", "float", "J", "idle + switching on + switching off"),
+    Field("node_switches", "int", "", "transitions begun, on and off counted each"),
+    Field("mean_watts", "float", "W", "energy / length of the window it covers"),
+    Field("max_watts", "float", "W", "highest power of the platform"),
+)
+
+
+def names(fields: Iterable[Field]) -> list[str]:
+    """Names of ``fields``, in order."""
+    return [field.name for field in fields]
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The known name that ``name`` most likely stands for, as a hint: ``submit_time (nearest known name)``."""
+    known = list(known)
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"{close[0]} (the nearest known name)" if close else f"one of {', '.join(known)}"
+
+
+def markdown_table(fields: Iterable[Field]) -> str:
+    """``fields`` as a Markdown table with a row each."""
+    lines = ["| name | type | unit | default | meaning |", "|---|---|---|---|---|"]
+    for field in fields:
+        bound = f" ({field.allowed})" if field.allowed else ""
+        meaning = field.meaning.replace("|", "\\|")
+        lines.append(f"| `{field.name}` | {field.kind}{bound} | {field.unit} | {_default_text(field)} | {meaning} |")
+    return "\n".join(lines) + "\n"
+
+
+def _default_text(field: Field) -> str:
+    if field.name == "job_id":
+        return "position"
+    return "empty" if field.default == "" else f"{field.default}"
+
+
+def job_schema_page() -> str:
+    """The manual's page on the native job schema."""
+    return _JOB_SCHEMA_PAGE.format(table=markdown_table(JOB_FIELDS))
+
+
+_JOB_SCHEMA_PAGE = """\
+<!-- Made by `python -m cluster_sim.fields > docs/job-schema.md`; edit cluster_sim/fields.py instead. -->
+# The job schema
+
+One row of `workload.jobs` is a job; these are its columns. A native CSV file has the same names in its header, in any
+order, and needs only `submit_time`, `requested_cores` and one of `operations` and `recorded_run_time`; a column that is
+left out, or an empty cell, takes the default. Where both are given, `operations` is what is simulated.
+
+{table}
+`recorded_run_time` was measured on cores of `workload.reference_gflops` (by default the platform's fastest core), so
+`operations = recorded_run_time x rate` and slower cores take longer. `requested_time` is wall-clock time and is never
+scaled. Lines `# name: …`, `# origin_s: …`, `# reference_gflops: …` and `# header: …` may stand above the header of a
+native CSV file; they keep the workload's attributes of those names.
+"""
+
+
+if __name__ == "__main__":
+    print(job_schema_page(), end="")

@@ -1,0 +1,317 @@
+"""IRMaSim's workload files: JSON with ``jobs`` and ``profiles``, and its CSV variant.
+
+A job has ``subtime`` and either ``res`` (tasks) or some of ``nodes``, ``ntasks``, ``ntasks_per_node``; what its tasks
+do stands in the job, or in the profile that it names (the job's own value wins)::
+
+    {"jobs": [{"id": "a", "subtime": 0, "res": 4, "profile": "A"},
+              {"id": "b", "subtime": 2, "ntasks": 3, "nodes": 1, "req_ops": 6.3e11, "ipc": 1, "req_time": 253}],
+     "profiles": {"A": {"req_ops": 12500000000, "ipc": 1, "req_time": 5.5, "mem": 100, "mem_vol": 1}}}
+
+The work of a task is ``ceil(req_ops / ipc)``. The CSV variant has the same words as its header, with ``application``
+for the profile's name and ``runtime`` for what was measured. Keys that IRMaSim does not know but our job schema does
+(``deadline``, ``max_energy``, ``user``, ``group``, ``tags``, ``priority``) are read and written too.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cluster_sim.errors import FormatError, ModelWarning
+from cluster_sim.fields import nearest
+from cluster_sim.formats.atomic import write_bytes
+from cluster_sim.formats.files import parse_json, read_bytes, read_text
+from cluster_sim.job_table import JOB_FIELD, Columns, as_columns, first_submission, shift, to_seconds, unshifted
+
+if TYPE_CHECKING:
+    from cluster_sim.workload import Workload
+
+# Their word -> ours, where the value needs no conversion.
+_NUMBERS = {
+    "req_time": "requested_time",
+    "runtime": "recorded_run_time",
+    "ipc": "ipc",
+    "mem": "memory",
+    "mem_vol": "mem_vol",
+    "req_energy": "req_energy",
+    "max_energy": "max_energy",
+    "deadline": "deadline",
+    "priority": "priority",
+}
+_TEXTS = ("user", "group", "tags")
+_WIDTHS = ("res", "nodes", "ntasks", "ntasks_per_node")
+_IGNORED = {"com", "type", "name"}
+_KNOWN = {"id", "subtime", "profile", "application", "req_ops", *_WIDTHS, *_NUMBERS, *_TEXTS, *_IGNORED}
+
+
+def read(path: str, *, time_unit: str = "seconds", reference_gflops: float | None = None) -> Workload:
+    """Read IRMaSim JSON, gzipped or not. Times are shifted so that the first submission is 0 (``workload.origin_s``).
+
+    Raises FormatError naming the job, or the line where the JSON itself is broken.
+    """
+    document = parse_json(path, read_text(path))
+    return from_document(document, path, time_unit=time_unit, reference_gflops=reference_gflops)
+
+
+def is_csv(path: str) -> bool:
+    """Whether a CSV file is IRMaSim's: its header has ``subtime``."""
+    return b"subtime" in read_bytes(path).partition(b"\n")[0]
+
+
+def read_csv(path: str, *, time_unit: str = "seconds", reference_gflops: float | None = None) -> Workload:
+    """Read IRMaSim's CSV variant, gzipped or not, such as ``id,subtime,runtime,nodes,ntasks,req_time,req_ops``."""
+    try:
+        rows = list(csv.DictReader(io.StringIO(read_text(path)), restkey="", restval=None, strict=True))
+    except csv.Error as error:
+        raise FormatError(path, "a CSV table", str(error)) from None
+    jobs = [{key: _cell(key, cell) for key, cell in row.items() if cell not in ("", None)} for row in rows]
+    return from_document({"jobs": jobs}, path, time_unit=time_unit, reference_gflops=reference_gflops)
+
+
+def from_document(
+    document: Any,
+    source: str,
+    *,
+    name: str | None = None,
+    time_unit: str = "seconds",
+    reference_gflops: float | None = None,
+) -> Workload:
+    """A workload from the parsed JSON; ``source`` is what errors call it."""
+    from cluster_sim.workload import Workload
+
+    jobs, profiles = _jobs_and_profiles(document, source)
+    merged = [_merged(job, profiles, f"{source}: jobs[{row}]") for row, job in enumerate(jobs)]
+    _warn_about_unknown(merged, source)
+    columns = _columns(merged, source)
+    to_seconds(columns, time_unit)
+    origin_s = first_submission(columns)
+    shift(columns, origin_s)
+    stem = source.replace("\\", "/").rpartition("/")[2].removesuffix(".gz")
+    return Workload(
+        columns,
+        name=stem.rpartition(".")[0] or stem if name is None else name,
+        origin_s=origin_s,
+        reference_gflops=reference_gflops,
+        locate=lambda row: f"{source}: jobs[{row}]",
+    )
+
+
+def write(workload: Workload, path: str) -> None:
+    """Write IRMaSim JSON, the values inline in each job; reading it again gives the same jobs.
+
+    Times are moved back by ``origin_s``. Jobs given as run times become operations at ``reference_gflops``; without
+    that, at 1 Gflop/s, and a ModelWarning says so. The profile's name goes to ``application``, which IRMaSim leaves
+    alone. What only a log has (status, queue, …) is lost.
+    """
+    jobs = as_columns(workload.jobs)
+    records: list[dict[str, Any]] = [
+        {"id": job_id, "subtime": _whole(time)}
+        for job_id, time in zip(jobs["job_id"], unshifted(jobs["submit_time"], workload.origin_s).tolist(), strict=True)
+    ]
+    _add_widths(records, jobs)
+    operations = _operations(workload, path).tolist()
+    for record, work, ipc in zip(records, operations, jobs["ipc"].tolist(), strict=True):
+        record["req_ops"] = _whole(_instructions(work, ipc))
+    for theirs, ours in _NUMBERS.items():
+        if ours != "recorded_run_time":
+            always = theirs in ("ipc", "mem", "mem_vol")
+            _add(records, theirs, jobs[ours], JOB_FIELD[ours].default if not always else None)
+    for theirs, ours in (("application", "profile"), *((key, key) for key in _TEXTS)):
+        _add(records, theirs, jobs[ours], "")
+    lines = ",\n".join(f"  {json.dumps(record, ensure_ascii=False)}" for record in records)
+    write_bytes(path, f'{{"jobs": [\n{lines}\n]}}\n'.encode())
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+
+def _cell(key: str | None, cell: Any) -> Any:
+    """A CSV cell as JSON would have it: numbers as numbers (what cannot be one is left for the checks to refuse)."""
+    if key in ("id", "application", "profile", *_TEXTS) or not isinstance(cell, str):
+        return cell
+    try:
+        return cell if "_" in cell else float(cell)
+    except ValueError:
+        return cell
+
+
+def _jobs_and_profiles(document: Any, source: str) -> tuple[list[Any], Mapping[str, Any]]:
+    if not isinstance(document, dict) or not isinstance(document.get("jobs"), list):
+        raise FormatError(source, 'an object with a list "jobs"', _kind(document))
+    if not document["jobs"]:
+        raise FormatError(f"{source}: jobs", "at least one job", "none")
+    profiles = document.get("profiles", {})
+    if not isinstance(profiles, dict):
+        raise FormatError(f"{source}: profiles", "an object with a profile per name", _kind(profiles))
+    for name, profile in profiles.items():
+        if not isinstance(profile, dict):
+            raise FormatError(f"{source}: profiles.{name}", "an object", _kind(profile))
+    return document["jobs"], profiles
+
+
+def _merged(job: Any, profiles: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """A job with what its profile says filled in."""
+    if not isinstance(job, dict):
+        raise FormatError(where, "an object", _kind(job))
+    name = job.get("profile")
+    if name is None:
+        return job
+    if not isinstance(name, str):
+        raise FormatError(f"{where}.profile", "a profile's name", _kind(name))
+    if name not in profiles:
+        raise FormatError(f"{where}.profile", f"one of {', '.join(profiles) or 'the profiles (there are none)'}", name)
+    return {**profiles[name], **job}
+
+
+def _warn_about_unknown(jobs: list[dict[str, Any]], source: str) -> None:
+    unknown = sorted({key for job in jobs for key in job.keys() - _KNOWN})
+    if unknown:
+        hints = ", ".join(f"{key!r} (known: {nearest(key, sorted(_KNOWN))})" for key in unknown[:3])
+        warnings.warn(f"{source}: keys that have no meaning here are ignored: {hints}", ModelWarning, stacklevel=6)
+
+
+def _columns(jobs: list[dict[str, Any]], source: str) -> Columns:
+    columns: Columns = {"submit_time": _numbers(jobs, "subtime", source, None)}
+    if any("id" in job for job in jobs):
+        ids = [_id(job.get("id", row), source, row) for row, job in enumerate(jobs)]
+        columns["job_id"] = np.array(ids, dtype=object)
+    for theirs, ours in _NUMBERS.items():
+        default = JOB_FIELD[ours].default
+        columns[ours] = _numbers(jobs, theirs, source, float(default))  # type: ignore[arg-type]
+    columns["operations"] = _work(jobs, columns["ipc"], columns["recorded_run_time"], source)
+    columns.update(_widths(jobs, source))
+    columns["profile"] = _text(jobs, "profile", source, "application")
+    for key in _TEXTS:
+        columns[key] = _text(jobs, key, source)
+    return columns
+
+
+def _numbers(jobs: list[dict[str, Any]], key: str, source: str, default: float | None) -> np.ndarray:
+    """Values of ``key`` as floats; ``default`` where it is absent, None if it may not be."""
+    values = [job.get(key, default) for job in jobs]
+    if not set(map(type, values)) <= {int, float}:
+        row = next(i for i, value in enumerate(values) if type(value) not in (int, float))
+        raise FormatError(f"{source}: jobs[{row}].{key}", "a number", _kind(jobs[row].get(key, "nothing")))
+    try:
+        return np.array(values, dtype=np.float64)
+    except OverflowError:
+        # Integers beyond the largest float: infinite, for the check of the table to refuse.
+        return np.array([value if abs(value) < 2**1023 else math.copysign(math.inf, value) for value in values], float)  # type: ignore[arg-type]
+
+
+def _id(value: object, source: str, row: int) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | float) or value == "":
+        raise FormatError(f"{source}: jobs[{row}].id", "text or a number", _kind(value))
+    return str(value)
+
+
+def _text(jobs: list[dict[str, Any]], key: str, source: str, otherwise: str = "") -> np.ndarray:
+    values = [job.get(key, job.get(otherwise, "")) for job in jobs]
+    for row, value in enumerate(values):
+        if not isinstance(value, str):
+            raise FormatError(f"{source}: jobs[{row}].{key}", "text", _kind(value))
+    return np.array(values, dtype=object)
+
+
+def _work(jobs: list[dict[str, Any]], ipc: np.ndarray, run_time: np.ndarray, source: str) -> np.ndarray:
+    """Operations per task; may be absent only where a run time is given."""
+    instructions = _numbers(jobs, "req_ops", source, math.nan)
+    absent = np.isnan(instructions) & np.isnan(run_time)
+    if absent.any():
+        raise FormatError(f"{source}: jobs[{int(absent.argmax())}]", "req_ops, here or in a profile", "none")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        work = np.ceil(instructions / ipc)
+    return np.where(ipc > 0, work, instructions)  # an impossible ipc is refused with its own name
+
+
+def _widths(jobs: list[dict[str, Any]], source: str) -> Columns:
+    """Tasks and nodes, by IRMaSim's rules: ``res`` alone, or any two of the others, one task per node if not said.
+
+    A count that was left out follows from the others; three that do not agree are an error.
+    """
+    res, nodes, tasks, per_node = (_numbers(jobs, key, source, 0.0) for key in _WIDTHS)
+    for key, values in zip(_WIDTHS, (res, nodes, tasks, per_node), strict=True):
+        given = np.array([key in job for job in jobs])
+        wrong = given & ~((values >= 1) & (values == np.trunc(values)) & (values < 2**53))
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise FormatError(f"{source}: jobs[{row}].{key}", "a whole number >= 1", jobs[row][key])
+    both = (res > 0) & (nodes + tasks + per_node > 0)
+    _refuse(both, source, "either res or nodes, ntasks and ntasks_per_node", "both")
+    _refuse((res == 0) & (tasks == 0) & (nodes == 0), source, "res, ntasks or nodes", "none of them")
+    per = np.maximum(per_node, 1)
+    disagree = (tasks > 0) & (nodes > 0) & (per_node > 0) & (nodes != np.ceil(tasks / per))
+    _refuse(disagree, source, "nodes = ceil(ntasks / ntasks_per_node)", "other values")
+    spread = (res == 0) & (nodes == 0)  # ntasks alone, or with ntasks_per_node
+    return {
+        "requested_cores": np.where(res > 0, res, np.where(tasks > 0, tasks, nodes * per)),
+        "nodes": np.where(spread, np.ceil(tasks / per), nodes),
+        "ntasks_per_node": np.where(spread | ((tasks == 0) & (nodes > 0)), per, per_node),
+    }
+
+
+def _refuse(rows: np.ndarray, source: str, expected: str, found: str) -> None:
+    if rows.any():
+        raise FormatError(f"{source}: jobs[{int(rows.argmax())}]", expected, found)
+
+
+def _kind(value: Any) -> str:
+    """What a JSON value is, in a word or by itself when short."""
+    if isinstance(value, dict):
+        return f"an object with {', '.join(map(str, list(value)[:5])) or 'nothing in it'}"
+    return f"a list of {len(value)}" if isinstance(value, list) else json.dumps(value, default=repr)
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+def _whole(value: float) -> float | int:
+    return int(value) if value.is_integer() else value
+
+
+def _instructions(operations: float, ipc: float) -> float:
+    """A number of instructions of which ``ceil(instructions / ipc)`` is ``operations`` again."""
+    instructions = operations * ipc
+    # Where rounding lifts the quotient above a whole number, half an operation less cannot.
+    return instructions if math.ceil(instructions / ipc) == math.ceil(operations) else (operations - 0.5) * ipc
+
+
+def _operations(workload: Workload, path: str) -> np.ndarray:
+    operations = workload.jobs["operations"].to_numpy()
+    unknown = np.isnan(operations)
+    if not unknown.any():
+        return operations
+    gflops = workload.reference_gflops
+    if gflops is None:
+        gflops = 1.0
+        text = f"{path}: jobs given as run times are written as work for cores of 1 Gflop/s (no reference_gflops)"
+        warnings.warn(text, ModelWarning, stacklevel=5)
+    return np.where(unknown, np.round(workload.jobs["recorded_run_time"].to_numpy() * gflops * 1e9), operations)
+
+
+def _add_widths(records: list[dict[str, Any]], jobs: Columns) -> None:
+    columns = (jobs[name].tolist() for name in ("requested_cores", "nodes", "ntasks_per_node"))
+    for record, cores, nodes, per_node in zip(records, *columns, strict=True):
+        if nodes == 0 and per_node == 0:
+            record["res"] = cores
+            continue
+        record["ntasks"] = cores
+        if nodes:
+            record["nodes"] = nodes
+        if per_node:
+            record["ntasks_per_node"] = per_node
+
+
+def _add(records: list[dict[str, Any]], key: str, values: np.ndarray, default: object) -> None:
+    """Add ``key`` to each record, except where the value is the default."""
+    for record, value in zip(records, values.tolist(), strict=True):
+        is_default = value == default or (isinstance(value, float) and math.isnan(value))
+        if not is_default:
+            record[key] = _whole(value) if isinstance(value, float) else value

@@ -1,0 +1,305 @@
+"""The toolkit's own platform format, YAML or JSON: ``docs/platform-format.md`` describes it key by key.
+
+The document holds types by name (``processor_types``, ``node_types``) and the clusters that are made of them. Keys
+that the format does not know are refused, so that a misspelt option never goes unnoticed. What comes in is checked
+in two steps: pydantic checks structure and kinds of values here, the hardware classes check the values themselves.
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import yaml
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
+
+from cluster_sim.contention import contention_models
+from cluster_sim.errors import FormatError, InputError
+from cluster_sim.formats.atomic import write_bytes
+from cluster_sim.formats.documents import MAX_JSON_BYTES, MAX_YAML_BYTES, is_plain, is_yaml_name, read_document
+from cluster_sim.hardware import (
+    LINEAR_POWER,
+    MAX_NAME,
+    MAX_PROCESSORS_PER_NODE,
+    PIECEWISE_CONTENTION,
+    Cluster,
+    NodeGroup,
+    NodeType,
+    PowerTransitions,
+    ProcessorType,
+    check_count,
+)
+from cluster_sim.platform import Platform
+from cluster_sim.power import power_models
+from cluster_sim.registry import Spec
+
+Entry = TypeVar("Entry", bound=BaseModel)
+
+_PARAMETERS = {
+    "linear": LINEAR_POWER,
+    "baseline": LINEAR_POWER,
+    "piecewise": PIECEWISE_CONTENTION,
+    "none": PIECEWISE_CONTENTION,
+}
+
+# Where pydantic would speak of Python's classes.
+_WORDS = {"model_type": "a mapping", "dict_type": "a mapping", "list_type": "a list", "too_short": "at least one entry"}
+
+
+def _plain(text: str) -> str:
+    if not is_plain(text):
+        raise ValueError(f"at most {MAX_NAME} printable characters")
+    return text
+
+
+Text = Annotated[str, AfterValidator(_plain)]
+
+
+class _Entry(BaseModel):
+    """A mapping of the document: only its own keys, only values of the right kind."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, data: Any) -> Any:
+        for key in data if isinstance(data, dict) else ():
+            if key not in cls.model_fields:
+                raise PydanticCustomError("unknown_key", "{expected}", _unknown(key, cls.model_fields))
+        return data
+
+
+class _Transitions(_Entry):
+    off_w: float = 0.0
+    switch_on_s: float = 0.0
+    switch_on_w: float | None = None
+    switch_off_s: float = 0.0
+    switch_off_w: float | None = None
+
+
+class _Processor(_Entry):
+    cores: int
+    clock_ghz: float
+    flops_per_cycle: float = 1.0
+    power: dict[str, float] = {}
+    contention: dict[str, float] = {}
+
+
+class _Some(_Entry):
+    """``count`` things of a type."""
+
+    type: Text
+    count: int = 1
+
+
+class _Node(_Entry):
+    processors: list[_Some]
+    memory_gb: float | None = None
+    transitions: _Transitions = _Transitions()
+    initially_off: bool = False
+    tags: list[Text] = []
+
+
+class _Cluster(_Entry):
+    id: Text | None = None
+    nodes: list[_Some]
+
+
+class _Document(_Entry):
+    id: Text = "platform"
+    contention_model: Text = "piecewise"
+    power_model: Text = "linear"
+    processor_types: dict[str, _Processor] = Field(min_length=1)
+    node_types: dict[str, _Node] = Field(min_length=1)
+    clusters: list[_Cluster] = Field(min_length=1)
+
+
+def read_native(path: str | Path) -> Platform:
+    """Read a platform in the own format. Raises FormatError naming file and key."""
+    return platform_from(read_document(path), path)
+
+
+def platform_from(data: object, path: str | Path) -> Platform:
+    """The platform that a parsed document describes; ``path`` is for messages."""
+    document = validated(_Document, data, path)
+    try:
+        contention_models.make(document.contention_model)
+        power_models.make(document.power_model)
+        processors = {name: _processor_type(name, entry, document) for name, entry in document.processor_types.items()}
+        nodes = {name: _node_type(name, entry, processors) for name, entry in document.node_types.items()}
+        clusters = [_cluster(i, entry, nodes) for i, entry in enumerate(document.clusters)]
+        return Platform(tuple(clusters), document.id, document.contention_model, document.power_model)
+    except InputError as error:
+        raise FormatError(f"{path}: {error.where}", error.expected, error.found) from None
+
+
+def validated(model: type[Entry], data: object, path: str | Path, key: str = "") -> Entry:
+    """``data``, which stands under ``key`` in the file, as an instance of a pydantic model.
+
+    Raises FormatError for the first thing that does not fit.
+    """
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        location, found = first["loc"], first["input"]
+        expected = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
+        expected = _WORDS.get(first["type"], expected)
+        if first["type"] == "missing":
+            location, expected, found = location[:-1], f"key '{location[-1]}'", None
+        elif first["type"] == "unknown_key":
+            found = first["ctx"]["key"]
+        place = _dotted(key, location)
+        raise FormatError(f"{path}: {place}" if place else path, expected, _in_short(found)) from None
+
+
+def lookup(where: str, kind: str, name: str, known: Mapping[str, Entry] | Mapping[str, Any]) -> Any:
+    """``known[name]``. Raises InputError that lists the names there are."""
+    if name not in known:
+        shown = difflib.get_close_matches(name, known, n=3) or list(itertools.islice(known, 8)) or ["(there are none)"]
+        ellipsis = ", …" if known and len(shown) < len(known) else ""
+        raise InputError(where, f"one of the {kind} types {', '.join(shown)}{ellipsis}", name)
+    return known[name]
+
+
+def write_native(platform: Platform, path: str | Path) -> None:
+    """Write a platform in the own format; reading it back gives an equal platform.
+
+    Raises InputError when the text would be longer than the reader accepts.
+    """
+    document = document_of(platform)
+    if is_yaml_name(path):
+        text = yaml.dump(
+            document, Dumper=_Dumper, sort_keys=False, default_flow_style=None, allow_unicode=True, width=110
+        )
+        limit = MAX_YAML_BYTES
+    else:
+        text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+        limit = MAX_JSON_BYTES
+    if len(text.encode()) > limit:
+        raise InputError(path, f"a description of at most {limit} bytes", f"{len(text.encode())} bytes")
+    write_bytes(path, text.encode())
+
+
+def document_of(platform: Platform) -> dict[str, Any]:
+    """The platform as plain dictionaries, lists and numbers, defaults left out."""
+    groups = [group for cluster in platform.clusters for group in cluster.groups]
+    nodes = dict.fromkeys(group.type for group in groups)
+    processors = dict.fromkeys(processor for node in nodes for processor in node.processors)
+    return {
+        "id": platform.id,
+        "contention_model": platform.contention_model,
+        "power_model": platform.power_model,
+        "processor_types": {processor.name: _processor_entry(processor) for processor in processors},
+        "node_types": {node.name: _node_entry(node) for node in nodes},
+        "clusters": [
+            {"id": c.id, "nodes": [{"type": g.type.name, "count": int(g.count)} for g in c.groups]}
+            for c in platform.clusters
+        ],
+    }
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes equal values out each time: the reader refuses aliases."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _processor_type(name: str, entry: _Processor, document: _Document) -> ProcessorType:
+    for kind, spec in (("power", document.power_model), ("contention", document.contention_model)):
+        given = getattr(entry, kind)
+        known = _PARAMETERS.get(Spec.parse(spec).name)
+        for parameter in given:
+            if known is not None and parameter not in known:
+                unknown = _unknown(parameter, known)
+                raise InputError(f"processor_types.{name}.{kind}", unknown["expected"], parameter)
+        if kind == "power" and given and known is not None and set(given) != set(known):
+            missing = next(parameter for parameter in known if parameter not in given)
+            raise InputError(f"processor_types.{name}.power", f"key '{missing}'")
+    return ProcessorType(name, entry.cores, entry.clock_ghz, entry.flops_per_cycle, entry.power, entry.contention)
+
+
+def _node_type(name: str, entry: _Node, types: Mapping[str, ProcessorType]) -> NodeType:
+    processors: list[ProcessorType] = []
+    for i, some in enumerate(entry.processors):
+        where = f"node_types.{name}.processors[{i}]"
+        check_count(f"{where}.count", some.count, MAX_PROCESSORS_PER_NODE)
+        processors += [lookup(f"{where}.type", "processor", some.type, types)] * some.count
+        check_count(f"node_types.{name}.processors", len(processors), MAX_PROCESSORS_PER_NODE)
+    try:
+        transitions = PowerTransitions(**entry.transitions.model_dump())
+    except InputError as error:
+        key = error.where.rpartition(", ")[2]
+        raise InputError(f"node_types.{name}.transitions.{key}", error.expected, error.found) from None
+    return NodeType(name, tuple(processors), entry.memory_gb, transitions, entry.initially_off, frozenset(entry.tags))
+
+
+def _cluster(position: int, entry: _Cluster, types: Mapping[str, NodeType]) -> Cluster:
+    groups = [
+        NodeGroup(lookup(f"clusters[{position}].nodes[{i}].type", "node", some.type, types), some.count)
+        for i, some in enumerate(entry.nodes)
+    ]
+    return Cluster(f"cluster{position}" if entry.id is None else entry.id, tuple(groups))
+
+
+def _processor_entry(processor: ProcessorType) -> dict[str, Any]:
+    entry: dict[str, Any] = {"cores": int(processor.cores), "clock_ghz": float(processor.clock_ghz)}
+    if processor.flops_per_cycle != 1:
+        entry["flops_per_cycle"] = float(processor.flops_per_cycle)
+    for kind in ("power", "contention"):
+        if parameters := getattr(processor, kind):
+            entry[kind] = {name: float(value) for name, value in parameters.items()}
+    return entry
+
+
+def _node_entry(node: NodeType) -> dict[str, Any]:
+    entry: dict[str, Any] = {"processors": _runs(processor.name for processor in node.processors)}
+    if node.memory_gb is not None:
+        entry["memory_gb"] = float(node.memory_gb)
+    if node.transitions != PowerTransitions():
+        fields = _Transitions.model_fields
+        values = {name: getattr(node.transitions, name) for name in fields}
+        entry["transitions"] = {name: float(value) for name, value in values.items() if value is not None}
+    if node.initially_off:
+        entry["initially_off"] = True
+    if node.tags:
+        entry["tags"] = sorted(node.tags)
+    return entry
+
+
+def _runs(names: Iterable[str]) -> list[dict[str, Any]]:
+    """Equal neighbours counted; the order stays, because a job fills the processors of a node in order."""
+    runs: list[dict[str, Any]] = []
+    for name in names:
+        if runs and runs[-1]["type"] == name:
+            runs[-1]["count"] += 1
+        else:
+            runs.append({"type": name, "count": 1})
+    return runs
+
+
+def _unknown(key: object, known: Iterable[str]) -> dict[str, Any]:
+    names = list(known)
+    close = difflib.get_close_matches(str(key), names, n=2)
+    expected = "key " + " or ".join(f"'{name}'" for name in close) if close else f"one of the keys {', '.join(names)}"
+    return {"expected": expected, "key": str(key)}
+
+
+def _dotted(key: str, location: tuple[int | str, ...]) -> str:
+    text = key + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location if part != "[key]")
+    return text.lstrip(".")
+
+
+def _in_short(found: object) -> object:
+    """A whole mapping or list is not worth printing."""
+    if isinstance(found, dict):
+        return "a mapping"
+    if isinstance(found, list):
+        return "a list"
+    return found

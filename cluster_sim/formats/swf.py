@@ -1,0 +1,370 @@
+"""Standard Workload Format, the format of the Parallel Workloads Archive (Feitelson, Tsafrir, Krakov 2014).
+
+A line is a job, its 18 fields separated by white space, -1 for what is unknown; lines that begin with ";" are
+comments, those at the top hold directives such as ``; MaxProcs: 128``. Defined at
+https://www.cs.huji.ac.il/labs/parallel/workload/swf.html.
+
+Logs take liberties, and these are read without complaint: numbers with decimals, further columns (ignored), lines that
+end early (what is missing is unknown), any order of submission, blank lines, run times above the requested time.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import pandas as pd
+
+from cluster_sim.errors import FormatError, ModelWarning, SpecError
+from cluster_sim.fields import UNKNOWN
+from cluster_sim.formats.atomic import write_bytes
+from cluster_sim.formats.files import read_bytes
+from cluster_sim.job_table import (
+    Columns,
+    as_columns,
+    constant,
+    first_submission,
+    shift,
+    take,
+    texts,
+    to_seconds,
+    unshifted,
+)
+
+if TYPE_CHECKING:
+    from cluster_sim.workload import Workload
+
+FIELDS = 18
+FEWEST_FIELDS = 5  # up to the processors used; with less there is no job to simulate
+_PARTIAL_EXECUTIONS = (2, 3, 4)  # status of lines that repeat a swapped-out job piece by piece
+_CANCELLED = 5
+_LARGEST_EXACT = 2.0**53
+
+# Fields kept as they are, by their position from 0; the others need a decision.
+_AS_LOGGED = {
+    2: "recorded_wait_time",
+    4: "used_cores",
+    5: "avg_cpu_time",
+    6: "used_memory",
+    9: "requested_memory",
+    10: "status",
+    13: "executable",
+    14: "queue",
+    15: "partition",
+    16: "preceding_job",
+    17: "think_time",
+}
+
+
+def read(
+    path: str,
+    *,
+    requested_time: Literal["recorded", "none"] = "recorded",
+    cancelled: Literal["ran", "keep", "drop"] = "ran",
+    failed: Literal["keep", "drop"] = "keep",
+    zero_length: Literal["keep", "drop"] = "keep",
+    time_unit: str = "seconds",
+    reference_gflops: float | None = None,
+) -> Workload:
+    """Read an SWF log, gzipped or not.
+
+    A job without requested processors asked for those it used. What cannot be simulated is dropped, and a ModelWarning
+    counts it: jobs with no processors or no run time (cancelled before they started, mostly), with an unknown
+    submission, and the lines of partial executions (status 2 to 4), which repeat a job that has a line of its own.
+    Times are shifted so that the first job left is submitted at 0 (``workload.origin_s`` keeps the shift).
+
+    Parameters
+    ----------
+    requested_time : for jobs that have none: "recorded", their recorded run time (a perfect estimate), or "none",
+        infinite.
+    cancelled : of the jobs with status 5 keep those that "ran" for some time, "keep" or "drop" all.
+    failed : jobs with status 0; they did use their processors.
+    zero_length : jobs that ran for 0 s (shorter than the log's clock tick).
+    time_unit : what the file's times count.
+    reference_gflops : rate of one of the machine's cores, if known.
+
+    Raises FormatError naming the line, SpecError for an unknown option value.
+    """
+    from cluster_sim.workload import Workload
+
+    for option, value, choices in (
+        ("requested_time", requested_time, ("recorded", "none")),
+        ("cancelled", cancelled, ("ran", "keep", "drop")),
+        ("failed", failed, ("keep", "drop")),
+        ("zero_length", zero_length, ("keep", "drop")),
+    ):
+        if value not in choices:
+            raise SpecError(f"{path}, option {option}", f"one of {', '.join(choices)}", value)
+    data = read_bytes(path)
+    header, start = _header(data)
+    ids, fields = _parse(data, path, start)
+    reasons = _reasons_to_drop(fields, cancelled, failed, zero_length)
+    rows = np.flatnonzero(_kept(reasons, len(ids)))
+    _report(reasons, path, data, len(rows), len(ids))
+    columns = _columns(ids, fields, requested_time == "recorded")
+    if len(rows) < len(ids):
+        columns = take(columns, rows)
+    to_seconds(columns, time_unit)
+    origin_s = first_submission(columns)
+    shift(columns, origin_s)
+    return Workload(
+        columns,
+        name=_name(path),
+        origin_s=origin_s,
+        header=header,
+        reference_gflops=reference_gflops,
+        locate=lambda row: f"{path} line {_line_number(data, int(rows[row]))}",
+    )
+
+
+def write(workload: Workload, path: str) -> None:
+    """Write an SWF log; reading it again gives the same jobs.
+
+    The header is the workload's own, or a minimal one. Times are in seconds, moved back by ``origin_s``. SWF knows only
+    whole numbers as ids: where a column of names (jobs, users, groups) holds other text, it is numbered from 1 in order
+    of appearance. Jobs given in operations get the run time at ``reference_gflops``; without that, at 1 Gflop/s, and a
+    ModelWarning says so. Columns that SWF has no field for (profile, mem_vol, energies, …) are lost.
+    """
+    jobs = as_columns(workload.jobs)
+    table: Columns = {name: jobs[name] for name in _AS_LOGGED.values()}
+    table["job_id"] = _numbers(jobs["job_id"])
+    table["submit_time"] = unshifted(jobs["submit_time"], workload.origin_s)
+    table["run_time"] = _run_times(workload, path)
+    table["cores"] = np.where(jobs["requested_cores_assumed"], UNKNOWN, jobs["requested_cores"])
+    asked = np.isfinite(jobs["requested_time"]) & ~jobs["requested_time_assumed"]
+    table["requested_time"] = np.where(asked, jobs["requested_time"], UNKNOWN)
+    unlogged = (jobs["requested_memory"] == UNKNOWN) & (jobs["memory"] > 0)
+    table["requested_memory"] = np.where(unlogged, jobs["memory"] * 1024, jobs["requested_memory"])
+    table["user"] = _numbers(jobs["user"])
+    table["group"] = _numbers(jobs["group"])
+    own = {0: "job_id", 1: "submit_time", 3: "run_time", 7: "cores", 8: "requested_time", 11: "user", 12: "group"}
+    order = [(_AS_LOGGED | own)[position] for position in range(FIELDS)]
+    lines = pd.DataFrame({name: _whole_where_possible(table[name]) for name in order})
+    text = lines.to_csv(sep=" ", header=False, index=False, lineterminator="\n")
+    header = workload.header or _minimal_header(workload)
+    write_bytes(path, ("".join(f"{line}\n" for line in header) + text).encode())
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+
+def _name(path: str) -> str:
+    return path.replace("\\", "/").rpartition("/")[2].removesuffix(".gz").removesuffix(".swf")
+
+
+def _header(data: bytes) -> tuple[list[str], int]:
+    """The comment lines before the first job, and where they end."""
+    header: list[str] = []
+    position = 3 if data.startswith(b"\xef\xbb\xbf") else 0
+    while position < len(data):
+        end = data.find(b"\n", position)
+        end = len(data) if end < 0 else end
+        line = data[position:end].strip()
+        if line and not line.startswith(b";"):
+            break
+        if line:
+            # Old logs have names in Latin-1, where every byte is a character.
+            try:
+                header.append(line.decode("utf-8"))
+            except UnicodeDecodeError:
+                header.append(line.decode("latin-1"))
+        position = end + 1
+    return header, min(position, len(data))
+
+
+def _parse(data: bytes, path: str, start: int) -> tuple[np.ndarray, np.ndarray]:
+    """Ids as text objects, and all fields as a (jobs, 18) array of floats with -1 for what is missing."""
+    if not data[start:].strip():
+        raise FormatError(path, "at least one job line", "none")
+    try:
+        # The C parser drops further columns when told which to use; explicit "nan" and words raise ValueError.
+        fields = pd.read_csv(
+            io.BytesIO(data[start:]),
+            sep=r"\s+",
+            comment=";",
+            header=None,
+            names=range(FIELDS),
+            usecols=range(FIELDS),
+            index_col=False,
+            dtype=np.float64,
+            keep_default_na=False,
+            na_values=[""],
+            quoting=3,
+        ).to_numpy()
+    except (ValueError, OverflowError):
+        return _parse_carefully(data, path)
+    plain_ids = np.abs(fields[:, 0]) < _LARGEST_EXACT
+    plain_ids &= fields[:, 0] == np.trunc(fields[:, 0])
+    if not (plain_ids.all() and np.isfinite(fields[:, :FEWEST_FIELDS]).all() and not np.isinf(fields).any()):
+        return _parse_carefully(data, path)
+    return texts(fields[:, 0].astype(np.int64)), np.where(np.isnan(fields), UNKNOWN, fields)
+
+
+def _parse_carefully(data: bytes, path: str) -> tuple[np.ndarray, np.ndarray]:
+    """The same, line by line: slower, but it keeps ids that are not whole numbers and knows where an error is."""
+    ids: list[str] = []
+    rows: list[list[float]] = []
+    for number, fields in _job_lines(data):
+        where = f"{path} line {number}"
+        if len(fields) < FEWEST_FIELDS:
+            raise FormatError(where, f"at least {FEWEST_FIELDS} of the {FIELDS} fields of SWF", f"{len(fields)}")
+        ids.append(fields[0].decode("utf-8", "replace"))
+        values = [_number(text, f"{where}, field {i}") for i, text in enumerate(fields[1:FIELDS], start=2)]
+        rows.append([0.0, *values, *[UNKNOWN] * (FIELDS - 1 - len(values))])
+    if not rows:
+        raise FormatError(path, "at least one job line", "none")
+    return np.array(ids, dtype=object), np.array(rows)
+
+
+def _job_lines(data: bytes) -> Iterator[tuple[int, list[bytes]]]:
+    """(line number from 1, fields) of each line that holds a job."""
+    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").splitlines(), start=1):
+        fields = line.partition(b";")[0].split()
+        if fields:
+            yield number, fields
+
+
+def _line_number(data: bytes, row: int) -> int:
+    """Line of the ``row``-th job; looked up only when something is wrong with it."""
+    for position, (number, _) in enumerate(_job_lines(data)):
+        if position == row:
+            return number
+    raise IndexError(row)
+
+
+def _number(text: bytes, where: str) -> float:
+    try:
+        value = math.nan if b"_" in text else float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise FormatError(where, "a finite number", text.decode("utf-8", "backslashreplace"))
+    return value
+
+
+def _reasons_to_drop(fields: np.ndarray, cancelled: str, failed: str, zero_length: str) -> dict[str, np.ndarray]:
+    """Reason -> mask of the jobs it drops; a job counts under the first reason that applies."""
+    submit, run, used, requested, status = (fields[:, position] for position in (1, 3, 4, 7, 10))
+    reasons = {
+        "partial executions": np.isin(status, _PARTIAL_EXECUTIONS),
+        "unknown submission": submit == UNKNOWN,
+        "no processors": np.where(requested > 0, requested, used) <= 0,
+        "no run time": run < 0,
+    }
+    if cancelled != "keep":
+        reasons["cancelled"] = (status == _CANCELLED) & ((run == 0) | (cancelled == "drop"))
+    if failed == "drop":
+        reasons["failed"] = status == 0
+    if zero_length == "drop":
+        reasons["zero length"] = run == 0
+    return reasons
+
+
+def _kept(reasons: dict[str, np.ndarray], count: int) -> np.ndarray:
+    kept = np.ones(count, dtype=bool)
+    for mask in reasons.values():
+        kept &= ~mask
+    return kept
+
+
+def _report(reasons: dict[str, np.ndarray], path: str, data: bytes, kept: int, total: int) -> None:
+    """Warn about dropped jobs, with the first line of each reason; refuse a log of which nothing is left."""
+    counted: list[str] = []
+    seen = np.zeros(total, dtype=bool)
+    for reason, mask in reasons.items():
+        mask = mask & ~seen
+        seen |= mask
+        if mask.any():
+            counted.append(f"{mask.sum()} {reason} (first in line {_line_number(data, int(mask.argmax()))})")
+    if counted:
+        summary = f"{total - kept} of {total} jobs dropped: {', '.join(counted)}"
+        if not kept:
+            raise FormatError(path, "at least one job that can be simulated", summary)
+        warnings.warn(f"{path}: {summary}", ModelWarning, stacklevel=5)
+
+
+def _columns(ids: np.ndarray, fields: np.ndarray, assume_recorded: bool) -> Columns:
+    """Columns of the job schema."""
+    columns: Columns = {name: _compact(fields[:, position]) for position, name in _AS_LOGGED.items()}
+    columns["job_id"] = ids
+    columns["submit_time"] = fields[:, 1]
+    columns["recorded_run_time"] = run = fields[:, 3]
+    no_request = fields[:, 7] <= 0
+    columns["requested_cores"] = np.where(no_request, fields[:, 4], fields[:, 7])
+    columns["requested_cores_assumed"] = _compact(no_request)
+    no_time = fields[:, 8] <= 0
+    columns["requested_time"] = np.where(no_time, run if assume_recorded else np.inf, fields[:, 8])
+    columns["requested_time_assumed"] = _compact(no_time & assume_recorded)
+    # SWF counts memory in KB per processor, our jobs in MB per task.
+    columns["memory"] = _compact(np.maximum(fields[:, 9], 0.0) / 1024)
+    columns["user"] = _names(fields[:, 11])
+    columns["group"] = _names(fields[:, 12])
+    return columns
+
+
+def _compact(values: np.ndarray) -> np.ndarray:
+    """A column that holds one value throughout, in the memory of one."""
+    return constant(values[0], len(values)) if (values == values[0]).all() else values
+
+
+def _names(numbers: np.ndarray) -> np.ndarray:
+    """Numbers of users or groups as text; unknown ones as empty text."""
+    if (numbers == numbers[0]).all():
+        return constant(_name_of(float(numbers[0])), len(numbers))
+    distinct, positions = np.unique(numbers, return_inverse=True)
+    return np.array([_name_of(number) for number in distinct.tolist()], dtype=object)[positions]
+
+
+def _name_of(number: float) -> str:
+    if number == UNKNOWN:
+        return ""
+    return str(int(number)) if number.is_integer() else str(number)
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+def _numbers(names: np.ndarray) -> np.ndarray:
+    """Names as whole numbers: themselves where all of them are, else numbered by appearance; -1 where empty."""
+    distinct = dict.fromkeys(names.tolist(), UNKNOWN)
+    is_number = all(name == "" or (name.isdecimal() and str(int(name)) == name) for name in distinct)
+    for order, name in enumerate((name for name in distinct if name), start=1):
+        distinct[name] = int(name) if is_number else order
+    return np.array([distinct[name] for name in names.tolist()], dtype=object)
+
+
+def _run_times(workload: Workload, path: str) -> np.ndarray:
+    recorded = workload.jobs["recorded_run_time"].to_numpy()
+    unrecorded = np.isnan(recorded)
+    if not unrecorded.any():
+        return recorded
+    gflops = workload.reference_gflops
+    if gflops is None:
+        gflops = 1.0
+        text = f"{path}: run times of jobs given in operations are written for cores of 1 Gflop/s (no reference_gflops)"
+        warnings.warn(text, ModelWarning, stacklevel=5)
+    return np.where(unrecorded, workload.jobs["operations"].to_numpy() / (gflops * 1e9), recorded)
+
+
+def _whole_where_possible(values: np.ndarray) -> np.ndarray:
+    """A column for printing: 12 rather than 12.0, and other floats with all the digits they need."""
+    if values.dtype != np.float64:
+        return values
+    whole = (values == np.trunc(values)) & (np.abs(values) < _LARGEST_EXACT)
+    if whole.all():
+        return values.astype(np.int64)
+    return np.array([int(v) if w else v for v, w in zip(values.tolist(), whole.tolist(), strict=True)], dtype=object)
+
+
+def _minimal_header(workload: Workload) -> list[str]:
+    return [
+        "; Version: 2.2",
+        f"; Computer: {workload.name}",
+        f"; MaxJobs: {len(workload)}",
+        f"; MaxRecords: {len(workload)}",
+        f"; MaxProcs: {workload.max_procs}",
+    ]

@@ -1,0 +1,182 @@
+"""The native CSV format: the job schema, a column each, a row a job.
+
+The header names columns of docs/job-schema.md in any order; what is left out, or an empty cell, takes its default.
+Lines ``# name: …``, ``# origin_s: …``, ``# reference_gflops: …`` and ``# header: …`` may come before it. Times are on
+the run's clock: they are not shifted.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from cluster_sim.errors import FormatError
+from cluster_sim.fields import JOB_FIELDS, REQUIRED, Field, nearest
+from cluster_sim.formats.atomic import write_bytes
+from cluster_sim.formats.files import read_text
+from cluster_sim.job_table import JOB_FIELD, as_columns, to_seconds
+
+if TYPE_CHECKING:
+    from cluster_sim.workload import Workload
+
+_TRUTH = {"True": 1.0, "true": 1.0, "1": 1.0, "False": 0.0, "false": 0.0, "0": 0.0}
+
+
+def read(path: str, *, time_unit: str = "seconds") -> Workload:
+    """Read a native CSV file, gzipped or not; ``time_unit`` is what its times count.
+
+    Raises FormatError naming line and column.
+    """
+    from cluster_sim.workload import Workload
+
+    text = read_text(path)
+    attributes, start = _attributes(text, path)
+    columns = _columns(text[start:], path, start_line=text.count("\n", 0, start))
+    to_seconds(columns, time_unit)
+    name = path.replace("\\", "/").rpartition("/")[2].removesuffix(".gz").removesuffix(".csv")
+    return Workload(
+        columns,
+        **{"name": name, **attributes},
+        locate=lambda row: f"{path} line {_line_of(text, start, row)}",
+    )
+
+
+def write(workload: Workload, path: str) -> None:
+    """Write a native CSV file. Reading it again gives exactly the same workload; columns of defaults are left out."""
+    attributes: list[tuple[str, object]] = [("name", " ".join(workload.name.split())), ("origin_s", workload.origin_s)]
+    if workload.reference_gflops is not None:
+        attributes.append(("reference_gflops", workload.reference_gflops))
+    attributes += [("header", line) for line in workload.header]
+    above = "".join(f"# {key}: {value}\n" for key, value in attributes)
+    jobs = workload.jobs[[field.name for field in JOB_FIELDS if _has_content(workload.jobs, field)]]
+    table = jobs.to_csv(index=False, na_rep="", lineterminator="\n")
+    write_bytes(path, (above + table).encode())
+
+
+def _has_content(jobs: pd.DataFrame, field: Field) -> bool:
+    values = as_columns(jobs)[field.name]
+    if field.default is REQUIRED:
+        return True
+    differs = values != field.default
+    if field.kind == "float":
+        differs &= ~(np.isnan(values) & np.isnan(float(str(field.default))))
+    return bool(differs.any()) or field.name in ("operations", "recorded_run_time")
+
+
+def _attributes(text: str, path: str) -> tuple[dict[str, Any], int]:
+    """What the lines above the table say about the workload, and where the table starts."""
+    attributes: dict[str, Any] = {}
+    start = 0
+    for number, line in enumerate(io.StringIO(text), start=1):
+        if line.strip() and not line.startswith("#"):
+            break
+        start += len(line)
+        key, colon, value = line[1:].strip().partition(":")
+        if not colon:
+            continue
+        if key in ("origin_s", "reference_gflops"):
+            try:
+                attributes[key] = float(value)
+            except ValueError:
+                raise FormatError(f"{path} line {number}, {key}", "a number", value.strip()) from None
+        elif key == "name":
+            attributes[key] = value.strip()
+        elif key == "header":
+            attributes.setdefault(key, []).append(value.strip())
+    return attributes, start
+
+
+def _columns(table: str, path: str, start_line: int) -> dict[str, Any]:
+    header = next(csv.reader(io.StringIO(table)), [])
+    where = f"{path} line {start_line + 1}"
+    for name in header:
+        if name not in JOB_FIELD:
+            raise FormatError(f"{where}, column '{name}'", nearest(name, JOB_FIELD), name)
+        if header.count(name) > 1:
+            raise FormatError(f"{where}, column '{name}'", "each column once", f"it {header.count(name)} times")
+    text_columns = {name for name in header if JOB_FIELD[name].kind in ("str", "bool")}
+    try:
+        frame = pd.read_csv(
+            io.StringIO(table),
+            dtype={name: object if name in text_columns else np.float64 for name in header},
+            keep_default_na=False,
+            na_values=[""],
+            index_col=False,
+            on_bad_lines="error",
+        )
+    except (ValueError, OverflowError) as error:
+        raise _first_error(table, path, start_line, header) or FormatError(path, "a table", str(error)) from None
+    if frame.empty:
+        raise FormatError(path, "at least one job", "none")
+    misfit = _first_misfit(table, path, start_line, header) if len(header) > 1 else None
+    if misfit:
+        raise misfit
+    return {name: _filled(frame[name].to_numpy(), JOB_FIELD[name], path) for name in header}
+
+
+def _filled(values: np.ndarray, field: Field, path: str) -> np.ndarray:
+    """Empty cells with the default; required columns keep them, for the check of the table to complain about."""
+    empty = pd.isna(values)
+    if field.kind == "bool":
+        unknown = [value for value in set(values[~empty].tolist()) if value not in _TRUTH]
+        if unknown:
+            raise FormatError(f"{path}, column {field.name}", "True or False", unknown[0])
+        return np.array([_TRUTH.get(value, field.default) for value in values.tolist()], dtype=float)
+    if field.default is REQUIRED or not empty.any():
+        return values
+    filled = values.copy()
+    filled[empty] = field.default
+    return filled
+
+
+def _rows(table: str, start_line: int) -> Iterator[tuple[int, list[str]]]:
+    """(line number in the file, cells) of each row below the header."""
+    reader = csv.reader(io.StringIO(table))
+    next(reader, None)
+    line = reader.line_num
+    for cells in reader:
+        if cells:
+            yield start_line + line + 1, cells
+        line = reader.line_num
+
+
+def _line_of(text: str, start: int, row: int) -> int:
+    """Line of the ``row``-th job; looked up only when something is wrong with it."""
+    for position, (line, _) in enumerate(_rows(text[start:], text.count("\n", 0, start))):
+        if position == row:
+            return line
+    raise IndexError(row)
+
+
+def _first_misfit(table: str, path: str, start_line: int, header: list[str]) -> FormatError | None:
+    """The first row with more or fewer cells than the header."""
+    if '"' not in table:
+        # Counting commas is enough, and quick.
+        lines = table.split("\n")
+        if all(line.count(",") == len(header) - 1 for line in lines if line.strip()):
+            return None
+    for line, cells in _rows(table, start_line):
+        if len(cells) != len(header):
+            return FormatError(f"{path} line {line}", f"{len(header)} cells, as in the header", f"{len(cells)}")
+    return None
+
+
+def _first_error(table: str, path: str, start_line: int, header: list[str]) -> FormatError | None:
+    """The first cell that is not the number its column asks for, or the first row of the wrong length."""
+    for line, cells in _rows(table, start_line):
+        if len(cells) != len(header):
+            return FormatError(f"{path} line {line}", f"{len(header)} cells, as in the header", f"{len(cells)}")
+        for name, cell in zip(header, cells, strict=True):
+            if JOB_FIELD[name].kind in ("float", "int") and cell:
+                try:
+                    float("nan" if "_" in cell else cell)
+                except ValueError:
+                    return FormatError(f"{path} line {line}, {name}", "a number", cell)
+                if "_" in cell or cell.strip().lower().endswith("nan"):
+                    return FormatError(f"{path} line {line}, {name}", "a number", cell)
+    return None

@@ -1,0 +1,88 @@
+"""Workload files of any format: they find their reader and writer by suffix, else by a look at the content.
+
+| suffix | format | module |
+|---|---|---|
+| ``.swf`` | Standard Workload Format | ``swf`` |
+| ``.json`` | IRMaSim workload | ``irmasim_workload`` |
+| ``.csv`` | native table, or IRMaSim's (told by its column ``subtime``) | ``tables``, ``irmasim_workload`` |
+
+Each may be gzipped, with ``.gz`` after the suffix. A new format is one module and one row in the two tables below.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from cluster_sim.errors import FormatError, SpecError
+from cluster_sim.formats import files, irmasim_workload, swf, tables
+
+if TYPE_CHECKING:
+    from cluster_sim.workload import Workload
+
+WORKLOAD_READERS: dict[str, Callable[..., Workload]] = {
+    ".swf": swf.read,
+    ".json": irmasim_workload.read,
+    ".csv": tables.read,
+}
+WORKLOAD_WRITERS: dict[str, Callable[..., None]] = {
+    ".swf": swf.write,
+    ".json": irmasim_workload.write,
+    ".csv": tables.write,
+}
+
+
+def read_workload(path: str, **options: Any) -> Workload:
+    """Read a workload file of any known format; ``options`` are those of its reader."""
+    if not os.path.isfile(path):
+        from cluster_sim.workload import WORKLOAD_GENERATORS
+
+        specs = "".join(f" or {name}:…" for name in WORKLOAD_GENERATORS)
+        raise FormatError(path, f"a workload file ({_suffixes(WORKLOAD_READERS)}){specs}", "no such file")
+    suffix = _suffix(path)
+    if suffix not in WORKLOAD_READERS:
+        suffix = _suffix_by_content(path)
+    reader = WORKLOAD_READERS[suffix]
+    if suffix == ".csv" and irmasim_workload.is_csv(path):
+        reader = irmasim_workload.read_csv
+    _check_options(reader, options, path)
+    return reader(path, **options)
+
+
+def write_workload(workload: Workload, path: str, **options: Any) -> None:
+    """Write ``workload`` in the format that the suffix of ``path`` names."""
+    suffix = _suffix(path)
+    if suffix not in WORKLOAD_WRITERS:
+        raise FormatError(path, f"a file name ending in {_suffixes(WORKLOAD_WRITERS)}", suffix or "no suffix")
+    _check_options(WORKLOAD_WRITERS[suffix], options, path)
+    WORKLOAD_WRITERS[suffix](workload, path, **options)
+
+
+def _suffix(path: str) -> str:
+    return PurePath(path.removesuffix(".gz")).suffix.lower()
+
+
+def _suffix_by_content(path: str) -> str:
+    start = files.read_bytes(path).lstrip(b"\xef\xbb\xbf \t\r\n")[:4096]
+    line = start.partition(b"\n")[0]
+    if start.startswith(b"{"):
+        return ".json"
+    if start.startswith(b";") or (line[:1].isdigit() and len(line.split()) >= swf.FEWEST_FIELDS):
+        return ".swf"
+    if b"submit_time" in start or b"subtime" in line:
+        return ".csv"
+    raise FormatError(path, f"a workload file ({_suffixes(WORKLOAD_READERS)})", line or "binary data")
+
+
+def _suffixes(table: dict[str, Callable[..., Any]]) -> str:
+    return ", ".join(f"{suffix}[.gz]" for suffix in table)
+
+
+def _check_options(function: Callable[..., Any], options: dict[str, Any], path: str) -> None:
+    known = [p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    for name in options:
+        if name not in known:
+            raise SpecError(path, f"an option of this format ({', '.join(known) or 'it has none'})", name)

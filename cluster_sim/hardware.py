@@ -1,0 +1,254 @@
+"""Kinds of hardware that a platform is made of: processor types, node types, groups of equal nodes, clusters.
+
+They are immutable and hashable, so that equal descriptions are equal types, and they check their values when made.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from cluster_sim.errors import InputError
+from cluster_sim.registry import Spec
+
+MAX_NODES = 10_000_000
+MAX_CORES = 100_000_000
+MAX_PROCESSORS_PER_NODE = 10_000
+MAX_NAME = 200
+
+LINEAR_POWER = ("static_w", "dynamic_w", "min_power")
+PIECEWISE_CONTENTION = ("b", "c", "da", "db", "dc", "dd")
+
+# Cluster ids appear in allocations such as `cluster0.node1.processor0:0-3;…` and in CSV.
+# An id that ends as a node's name does could be taken for one.
+_CLUSTER_ID = re.compile(r"(?!.*\.node[0-9]*$)[^\s,;:\"'\\/]+")
+
+
+def check_name(where: str, name: object) -> None:
+    """Raise InputError unless ``name`` can be printed on a line."""
+    if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > MAX_NAME:
+        raise InputError(where, f"1 to {MAX_NAME} printable characters", name)
+
+
+def check_count(where: str, value: object, most: int, least: int = 1) -> None:
+    """Raise InputError unless ``value`` is an integer from ``least`` to ``most``."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
+        raise InputError(where, f"an integer from {least} to {most}", _short(value))
+
+
+def check_number(where: str, value: object, positive: bool = False, non_negative: bool = False) -> None:
+    """Raise InputError unless ``value`` is a finite number of that sign."""
+    is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    try:
+        number = float(value) if is_number else math.nan  # type: ignore[arg-type]
+    except OverflowError:
+        number = math.inf
+    kind = "positive" if positive else "non-negative" if non_negative else ""
+    if not math.isfinite(number) or (positive and number <= 0) or (non_negative and number < 0):
+        raise InputError(where, f"a finite {kind} number", _short(value))
+
+
+def _short(value: object) -> object:
+    """Integers of thousands of digits cannot even be printed."""
+    return "a huge integer" if isinstance(value, int) and abs(value) > 10**30 else value
+
+
+class Parameters(Mapping[str, float]):
+    """A frozen, hashable mapping of model parameters; the order of its keys does not count."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: Mapping[str, float] | Iterable[tuple[str, float]] = ()):
+        self._values = {str(name): value for name, value in sorted(dict(values).items())}
+
+    def __getitem__(self, name: str) -> float:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._values.items()))
+
+    def __repr__(self) -> str:
+        return f"Parameters({self._values})"
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessorType:
+    """A kind of processor (socket): cores that share one clock and the memory channel.
+
+    ``power``: parameters of the power model, in W; the ``linear`` model takes ``static_w`` (per processor),
+    ``dynamic_w`` (per busy core) and ``min_power`` (fraction of ``static_w`` drawn when idle). Empty means 0 W.
+    ``contention``: parameters of the contention model; ``piecewise`` takes ``b, c, da, db, dc, dd`` (MB/s).
+    Empty means that tasks on this processor never slow each other. Raises InputError for an impossible value.
+    """
+
+    name: str
+    cores: int
+    clock_ghz: float
+    flops_per_cycle: float = 1.0
+    power: Mapping[str, float] = Parameters()
+    contention: Mapping[str, float] = Parameters()
+
+    def __post_init__(self) -> None:
+        where = f"processor type '{self.name}'"
+        check_name("name of a processor type", self.name)
+        check_count(f"{where}, cores", self.cores, MAX_CORES)
+        check_number(f"{where}, clock_ghz", self.clock_ghz, positive=True)
+        check_number(f"{where}, flops_per_cycle", self.flops_per_cycle, positive=True)
+        check_number(f"{where}, clock_ghz × flops_per_cycle", self.ops_per_s, positive=True)
+        for kind in ("power", "contention"):
+            values = getattr(self, kind)
+            for parameter, value in values.items():
+                check_number(f"{where}, {kind}.{parameter}", value)
+            object.__setattr__(self, kind, Parameters(values))
+
+    @property
+    def ops_per_s(self) -> float:
+        """Peak rate of one core, operations per second."""
+        return self.clock_ghz * self.flops_per_cycle * 1e9
+
+    @property
+    def gflops(self) -> float:
+        """Peak rate of one core, 1e9 operations per second."""
+        return self.ops_per_s / 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class PowerTransitions:
+    """What it costs to switch a node off and on: watts of the whole node, seconds.
+
+    ``switch_on_w`` and ``switch_off_w`` are drawn during the transition; None stands for the node's idle watts.
+    """
+
+    off_w: float = 0.0
+    switch_on_s: float = 0.0
+    switch_on_w: float | None = None
+    switch_off_s: float = 0.0
+    switch_off_w: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("off_w", "switch_on_s", "switch_on_w", "switch_off_s", "switch_off_w"):
+            value = getattr(self, name)
+            if value is not None:
+                check_number(f"power transitions, {name}", value, non_negative=True)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeType:
+    """A kind of node: its processors, memory capacity in GB (None: unlimited), transitions, initial state and tags."""
+
+    name: str
+    processors: tuple[ProcessorType, ...]
+    memory_gb: float | None = None
+    transitions: PowerTransitions = PowerTransitions()
+    initially_off: bool = False
+    tags: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        where = f"node type '{self.name}'"
+        check_name("name of a node type", self.name)
+        object.__setattr__(self, "processors", tuple(self.processors))
+        object.__setattr__(self, "tags", frozenset(self.tags))
+        check_count(f"{where}, number of processors", len(self.processors), MAX_PROCESSORS_PER_NODE)
+        check_count(f"{where}, cores", self.cores, MAX_CORES)
+        for tag in self.tags:
+            check_name(f"{where}, tags", tag)
+        if self.memory_gb is not None:
+            check_number(f"{where}, memory_gb", self.memory_gb, non_negative=True)
+
+    @property
+    def cores(self) -> int:
+        """Cores of all processors of the node."""
+        return sum(processor.cores for processor in self.processors)
+
+    @property
+    def gflops(self) -> float:
+        """Peak rate of all cores of the node together, 1e9 operations per second."""
+        return sum(processor.cores * processor.gflops for processor in self.processors)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeGroup:
+    """``count`` equal nodes; 0 is allowed and means none."""
+
+    type: NodeType
+    count: int
+
+    def __post_init__(self) -> None:
+        check_count(f"nodes of type '{self.type.name}', count", self.count, MAX_NODES, least=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A named list of node groups; its nodes are numbered from 0 through all groups."""
+
+    id: str
+    groups: tuple[NodeGroup, ...]
+
+    def __post_init__(self) -> None:
+        check_name("id of a cluster", self.id)
+        if not _CLUSTER_ID.fullmatch(self.id):
+            raise InputError(
+                f"cluster '{self.id}'",
+                "an id without spaces, quotes, slashes, any of , ; : or '.node1' at its end",
+                self.id,
+            )
+        object.__setattr__(self, "groups", tuple(self.groups))
+
+    @property
+    def node_count(self) -> int:
+        """Nodes of all groups."""
+        return sum(group.count for group in self.groups)
+
+
+def check_parameters(processor: ProcessorType, contention_model: str, power_model: str) -> None:
+    """Refuse parameters that the built-in models cannot take; those of other models are their own affair.
+
+    Raises InputError naming the processor type and the parameter.
+    """
+    where = f"processor type '{processor.name}'"
+    if Spec.parse(power_model).name in ("linear", "baseline"):
+        for name in ("static_w", "dynamic_w"):
+            check_number(f"{where}, power.{name}", processor.power.get(name, 0.0), non_negative=True)
+        least = processor.power.get("min_power", 1.0)
+        if not 0 <= least <= 1:
+            raise InputError(f"{where}, power.min_power", "a fraction from 0 to 1", least)
+    if Spec.parse(contention_model).name == "piecewise" and processor.contention:
+        missing = [name for name in PIECEWISE_CONTENTION if name not in processor.contention]
+        if missing:
+            raise InputError(f"{where}, contention", f"all of {', '.join(PIECEWISE_CONTENTION)}", f"no {missing[0]}")
+        if processor.contention["b"] >= 0:
+            raise InputError(f"{where}, contention.b", "a negative number", processor.contention["b"])
+        check_number(f"{where}, contention.c", processor.contention["c"], non_negative=True)
+
+
+def check_contention(processor: ProcessorType) -> str | None:
+    """Why the piecewise contention of a processor cannot be taken at its word, or None when it can.
+
+    The model divides by ``dc − n·dd``, n being the other tasks on the processor. Some published platforms let that
+    fall to zero or below for an n that the processor can have; the model then takes s(q) = 0.
+    """
+    dc, dd = processor.contention.get("dc"), processor.contention.get("dd")
+    if dc is None or dd is None:
+        return None
+    first = 0 if dc <= 0 else math.ceil(min(dc / dd, processor.cores)) if dd > 0 else processor.cores
+    # The quotient is rounded, one way or the other; what the model computes is the difference.
+    if first > 0 and dc - (first - 1) * dd <= 0:
+        first -= 1
+    elif first < processor.cores and dc - first * dd > 0:
+        first += 1
+    if first >= processor.cores:
+        return None
+    return (
+        f"processor type '{processor.name}': contention parameters give dc - n*dd = {dc - first * dd:g} with "
+        f"n = {first} other tasks (it can have {processor.cores - 1}); s(q) = 0 is used from there on"
+    )

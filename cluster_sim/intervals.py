@@ -1,0 +1,63 @@
+"""A set of integers kept as maximal intervals: the nodes that have a free core, say.
+
+Allocations come in runs of neighbouring nodes, so that their number, not the size of the machine, is what operations cost.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+
+
+class IntervalSet:
+    """Integers as a sorted list of bounds ``[first0, stop0, first1, stop1, …]``; adding and removing a run is a bisection."""
+
+    __slots__ = ("_bounds",)
+
+    def __init__(self, first: int = 0, stop: int = 0):
+        self._bounds = [first, stop] if stop > first else []
+
+    def add(self, first: int, stop: int) -> None:
+        """Add first … stop - 1; those already in it stay."""
+        bounds = self._bounds
+        # An even position lies outside all intervals, an odd one inside; neighbours that touch merge.
+        left, right = bisect_left(bounds, first), bisect_right(bounds, stop)
+        bounds[left:right] = ([] if left & 1 else [first]) + ([] if right & 1 else [stop])
+
+    def remove(self, first: int, stop: int) -> None:
+        """Take out first … stop - 1; those not in it are passed over."""
+        bounds = self._bounds
+        left, right = bisect_right(bounds, first), bisect_left(bounds, stop)
+        if left & 1 and bounds[left - 1] == first:
+            left -= 1
+            head: list[int] = []
+        else:
+            head = [first] if left & 1 else []
+        if right & 1 and bounds[right] == stop:
+            right += 1
+            tail: list[int] = []
+        else:
+            tail = [stop] if right & 1 else []
+        bounds[left:right] = head + tail
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        """The maximal intervals as (first, stop), ascending."""
+        bounds = self._bounds
+        return zip(bounds[::2], bounds[1::2], strict=True)
+
+    def __contains__(self, number: int) -> bool:
+        return bool(bisect_right(self._bounds, number) & 1)
+
+    def __bool__(self) -> bool:
+        return bool(self._bounds)
+
+    def __len__(self) -> int:
+        """How many integers there are."""
+        return sum(self._bounds[1::2]) - sum(self._bounds[::2])
+
+    def first(self) -> int:
+        """The least integer in it; the set must not be empty."""
+        return self._bounds[0]
+
+    def __repr__(self) -> str:
+        return f"IntervalSet({', '.join(f'{first}-{stop - 1}' for first, stop in self)})"

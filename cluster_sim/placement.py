@@ -1,0 +1,212 @@
+"""Which cores a job gets: placements, and the search for free cores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.intervals import IntervalSet
+    from cluster_sim.jobs import Job
+    from cluster_sim.machine import Machine
+
+Span = tuple[int, int, int]
+"""Nodes ``first`` … ``stop - 1`` by platform index, and the cores taken on each of them."""
+
+
+class Placement:
+    """How many cores a job takes on which nodes. Within a node, idle cores are taken in processor order, lowest first.
+
+    ``Placement.on({3: 8})`` is eight cores on node 3.
+    """
+
+    __slots__ = ("spans",)
+
+    def __init__(self, spans: Iterable[Span]):
+        self.spans: tuple[Span, ...] = tuple(spans)
+
+    @classmethod
+    def on(cls, cores: dict[int, int]) -> Placement:
+        """From a mapping of node index to cores on that node."""
+        return cls((node, node + 1, taken) for node, taken in cores.items())
+
+    @property
+    def cores(self) -> int:
+        """Cores on all nodes together."""
+        return sum((stop - first) * taken for first, stop, taken in self.spans)
+
+    @property
+    def nodes(self) -> list[int]:
+        """Indices of the nodes, in the order in which they are filled."""
+        return [node for first, stop, _ in self.spans for node in range(first, stop)]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Placement) and self.cores_by_node() == other.cores_by_node()
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.cores_by_node().items()))
+
+    def cores_by_node(self) -> dict[int, int]:
+        """Cores on each node, by node index."""
+        return {node: taken for first, stop, taken in self.spans for node in range(first, stop)}
+
+    def __repr__(self) -> str:
+        parts = (
+            f"node {first}: {taken}" if stop == first + 1 else f"nodes {first}-{stop - 1}: {taken} each"
+            for first, stop, taken in self.spans
+        )
+        return f"<Placement {', '.join(parts)}>"
+
+
+def shape(job: Job) -> list[int] | None:
+    """Cores per node that the job insists on, widest first; None when the width rule decides.
+
+    ``nodes`` alone spreads the tasks as evenly as it goes; ``ntasks_per_node`` alone fills nodes to that many tasks.
+    """
+    nodes, per_node, cores = job.nodes, job.ntasks_per_node, job.requested_cores
+    if not nodes and not per_node:
+        return None
+    if not per_node:
+        each, left = divmod(cores, nodes)
+        return [each + 1] * left + ([each] * (nodes - left) if each else [])
+    full, left = divmod(cores, per_node)
+    return [per_node] * full + ([left] if left else [])
+
+
+def place(
+    machine: Machine, job: Job, order: npt.NDArray[np.float64] | None = None, memory: bool = False
+) -> Placement | None:
+    """A placement of the job on cores that are free now, or None.
+
+    A job that fits the widest node goes on one node; a wider one takes free cores node by node, partly free nodes
+    included; ``nodes`` and ``ntasks_per_node`` override. ``order`` ranks the nodes (shape (nodes,), least first, ties
+    and None in platform order). Nodes that are on come before nodes that would have to be booted.
+    With ``memory``, a node must also have room for its tasks' memory.
+    """
+    cores = job.requested_cores
+    if cores > machine.free_total:
+        return None
+    rooms = machine.room(job.memory) if memory and job.memory > 0.0 else None
+    wanted = shape(job) if machine.shapes else None
+    if wanted is not None:
+        return _place_shaped(machine, wanted, order, rooms)
+    if cores <= machine.widest:
+        return _place_on_one(machine, cores, order, rooms)
+    if order is None and rooms is None:
+        return _place_wide(machine, cores)
+    return _place_wide_in_order(machine, cores, order, rooms)
+
+
+def _place_on_one(
+    machine: Machine, cores: int, order: npt.NDArray[np.float64] | None, rooms: npt.NDArray[np.int64] | None
+) -> Placement | None:
+    if order is None and rooms is None:
+        for nodes in (machine.available, machine.asleep):
+            node = _first_with(machine, nodes, cores)
+            if node is not None:
+                return Placement(((node, node + 1, cores),))
+        return None
+    for candidates in _candidates(machine, rooms, cores):
+        if len(candidates):
+            best = candidates[0] if order is None else candidates[np.argmin(order[candidates])]
+            return Placement(((int(best), int(best) + 1, cores),))
+    return None
+
+
+def _first_with(machine: Machine, nodes: IntervalSet, cores: int) -> int | None:
+    """First of ``nodes`` with that many free cores."""
+    free = machine.free
+    for first, stop in nodes:
+        if free[first] >= cores:
+            return first
+        # Looked at in growing pieces: the answer is usually near, and comparing a whole large machine is not free.
+        step = 64
+        while first < stop:
+            fits = free[first : min(first + step, stop)] >= cores
+            best = int(fits.argmax())
+            if fits[best]:
+                return first + best
+            first += step
+            step *= 4
+    return None
+
+
+def _candidates(machine: Machine, rooms: npt.NDArray[np.int64] | None, cores: int) -> Iterable[npt.NDArray[np.int64]]:
+    """Nodes with that many free cores (and room): those that are on, then those that would have to be booted."""
+    capacity = machine.free if rooms is None else np.minimum(machine.free, rooms)
+    for usable in (machine.is_on, machine.is_off):
+        yield np.flatnonzero((capacity >= cores) & usable)
+
+
+def _place_wide(machine: Machine, cores: int) -> Placement | None:
+    """Free cores node by node in platform order, in as few spans as there are runs of equal nodes."""
+    spans: list[Span] = []
+    for nodes in (machine.available, machine.asleep):
+        for first, stop in nodes:
+            if machine.widest == 1:
+                taken = min(stop - first, cores)
+                spans.append((first, first + taken, 1))
+                cores -= taken
+            else:
+                cores = _take(machine.free, range(first, stop), cores, spans)
+            if not cores:
+                return Placement(spans)
+    return None
+
+
+def _take(free: npt.NDArray[np.int32], nodes: range, cores: int, spans: list[Span]) -> int:
+    """Take free cores from neighbouring nodes until there are enough; what is still missing."""
+    counts = free[nodes.start : nodes.stop]
+    reached = np.cumsum(counts)
+    whole = int(np.searchsorted(reached, cores, side="right"))  # nodes that are taken entirely
+    changes = (np.flatnonzero(np.diff(counts[:whole])) + 1).tolist()
+    for start, end in zip([0, *changes], [*changes, whole], strict=True):
+        if end > start:
+            spans.append((nodes.start + start, nodes.start + end, int(counts[start])))
+    if whole:
+        cores -= int(reached[whole - 1])
+    if cores and whole < len(counts):
+        spans.append((nodes.start + whole, nodes.start + whole + 1, cores))
+        cores = 0
+    return cores
+
+
+def _place_wide_in_order(
+    machine: Machine, cores: int, order: npt.NDArray[np.float64] | None, rooms: npt.NDArray[np.int64] | None
+) -> Placement | None:
+    spans: list[Span] = []
+    for candidates in _candidates(machine, rooms, 1):
+        ranked = candidates if order is None else candidates[np.argsort(order[candidates], kind="stable")]
+        for node in ranked.tolist():
+            free = int(machine.free[node]) if rooms is None else int(min(machine.free[node], rooms[node]))
+            taken = min(free, cores)
+            spans.append((node, node + 1, taken))
+            cores -= taken
+            if not cores:
+                return Placement(spans)
+    return None
+
+
+def _place_shaped(
+    machine: Machine,
+    wanted: list[int],
+    order: npt.NDArray[np.float64] | None,
+    rooms: npt.NDArray[np.int64] | None,
+) -> Placement | None:
+    spans: list[Span] = []
+    used: set[int] = set()
+    for candidates in _candidates(machine, rooms, min(wanted)):
+        ranked = candidates if order is None else candidates[np.argsort(order[candidates], kind="stable")]
+        for node in ranked.tolist():
+            # Widest first: what is wanted shrinks, so the next wish is the one this node must meet.
+            if len(spans) == len(wanted):
+                break
+            fits = int(machine.free[node]) if rooms is None else int(min(machine.free[node], rooms[node]))
+            if fits >= wanted[len(spans)] and node not in used:
+                used.add(node)
+                spans.append((node, node + 1, wanted[len(spans)]))
+    return Placement(spans) if len(spans) == len(wanted) else None

@@ -1,0 +1,112 @@
+"""Processors and cores: handles on the shared resource of cores that a socket is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from cluster_sim.errors import InputError
+
+if TYPE_CHECKING:
+    from cluster_sim.jobs import Job
+    from cluster_sim.machine import Machine
+    from cluster_sim.node import Node
+    from cluster_sim.platform import ProcessorType
+
+
+class Core:
+    """An identified slot of its processor: free, or held by the job whose task it runs."""
+
+    __slots__ = ("index", "processor")
+
+    def __init__(self, processor: Processor, index: int):
+        self.processor = processor
+        self.index = index  #: Position in the processor.
+
+    @property
+    def is_free(self) -> bool:
+        """Whether no job holds it."""
+        return bool(self.processor.free_mask >> self.index & 1)
+
+    @property
+    def job(self) -> Job | None:
+        """The job that holds it."""
+        return self.processor.job_on(self.index)
+
+    def __repr__(self) -> str:
+        return f"<Core {self.processor.name}.core{self.index}: {self.job or 'free'}>"
+
+
+class Processor:
+    """One processor: its cores, clock, watts, and the demand on its memory channel."""
+
+    def __init__(self, machine: Machine, index: int):
+        self._machine = machine
+        self.index = index  #: Position among all processors of the platform.
+        self._nominal = machine.type_of[index]
+
+    @property
+    def node(self) -> Node:
+        """The node it is in."""
+        return self._machine.node(self._machine.node_of(self.index))
+
+    @property
+    def name(self) -> str:
+        """Node and running index in it, ``cluster0.node1.processor0``."""
+        node = self.node
+        return f"{node.name}.processor{self.index - self._machine.processors_of(node.index).start}"
+
+    @property
+    def type(self) -> ProcessorType:
+        """Its description, with the clock and watts it has now."""
+        return self._machine.type_of[self.index]
+
+    @property
+    def cores(self) -> list[Core]:
+        """Its cores."""
+        return [Core(self, i) for i in range(self.type.cores)]
+
+    @property
+    def busy_cores(self) -> int:
+        """Cores that run a task, or whose job waits for its last task."""
+        return self._machine.busy[self.index]
+
+    @property
+    def free_mask(self) -> int:
+        """Cores that no job holds, one bit each."""
+        return self._machine.free_mask[self.index]
+
+    @property
+    def watts(self) -> float:
+        """What it draws now (as part of a node that is on)."""
+        return self._machine.processor_watts(self.index)
+
+    @property
+    def demand(self) -> float:
+        """Bandwidth that the tasks on it ask for, MB/s."""
+        channel = self._machine.channels.get(self.index)
+        return channel.demand if channel else 0.0
+
+    def set_clock(self, ghz: float, static_w: float | None = None, dynamic_w: float | None = None) -> None:
+        """Run at another clock from now on; tasks that run go on at the new rate.
+
+        Watts not given follow the square of the clock, as in the processor table of Cruz (2023).
+        Raises InputError for a clock that is not positive.
+        """
+        if not ghz > 0.0:
+            raise InputError(f"{self.name}, clock", "a positive clock in GHz", ghz)
+        square = (ghz / self._nominal.clock_ghz) ** 2
+        power = dict(self._nominal.power)
+        for key, value in (("static_w", static_w), ("dynamic_w", dynamic_w)):
+            if value is not None or key in power:
+                power[key] = power[key] * square if value is None else value
+        self._machine.set_clock(self.index, replace(self._nominal, clock_ghz=ghz, power=power))
+
+    def job_on(self, core: int) -> Job | None:
+        """The job that holds a core of this processor."""
+        return self._machine.job_on_core(self.index, core)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Processor {self.name}: {self.busy_cores} of {self.type.cores} cores busy at {self.type.clock_ghz:g} GHz>"
+        )

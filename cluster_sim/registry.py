@@ -1,0 +1,135 @@
+"""Names for pluggable things, and the specs that users write: ``name[:positional][,key=value…]``.
+
+A :class:`Registry` maps a name to a factory. Third parties add theirs without touching this code, through a
+setuptools entry point in the registry's group::
+
+    [options.entry_points]
+    cluster_sim.schedulers =
+        mine = my_package:MyScheduler
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from typing import Any, Generic, TypeVar
+
+from cluster_sim.errors import SpecError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A parsed spec: ``easy:depth=2,order=saf`` has name ``easy`` and options ``depth`` and ``order``."""
+
+    name: str
+    positional: tuple[str, ...] = ()
+    options: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, text: str) -> Spec:
+        """Take a spec apart. Raises SpecError when it has no name or gives an option twice."""
+        name, _, rest = text.strip().partition(":")
+        if not name:
+            raise SpecError(f"spec '{text}'", "name[:positional][,key=value…]")
+        positional: list[str] = []
+        options: dict[str, str] = {}
+        for part in filter(None, (part.strip() for part in rest.split(","))):
+            key, equals, value = part.partition("=")
+            if not equals:
+                positional.append(part)
+            elif key in options:
+                raise SpecError(f"spec '{text}'", f"option '{key}' once", "it twice")
+            else:
+                options[key.strip().replace("-", "_")] = value.strip()
+        return cls(name.strip(), tuple(positional), options)
+
+
+class Registry(Generic[T]):
+    """Named factories of one kind of thing, with the first line of their docstrings as help."""
+
+    def __init__(self, kind: str, group: str):
+        self.kind = kind
+        self.group = group
+        self._factories: dict[str, Callable[..., T]] = {}
+        self._entry_points_loaded = False
+
+    def register(self, name: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
+        """Decorator: make a class or function available as ``name``."""
+
+        def decorate(factory: Callable[..., T]) -> Callable[..., T]:
+            self._factories[name] = factory
+            return factory
+
+        return decorate
+
+    def __iter__(self) -> Iterator[str]:
+        self._load_entry_points()
+        return iter(sorted(self._factories))
+
+    def __contains__(self, name: str) -> bool:
+        self._load_entry_points()
+        return name in self._factories
+
+    def factory(self, name: str) -> Callable[..., T]:
+        """The factory behind ``name``. Raises SpecError, listing the names there are."""
+        self._load_entry_points()
+        try:
+            return self._factories[name]
+        except KeyError:
+            raise SpecError(self.kind, f"one of {', '.join(self)}", name) from None
+
+    def make(self, text: str) -> T:
+        """Build the thing a spec describes; option values are converted to the types of the factory's defaults."""
+        spec = Spec.parse(text)
+        factory = self.factory(spec.name)
+        parameters = inspect.signature(factory).parameters
+        keywords: dict[str, Any] = {}
+        for key, value in spec.options.items():
+            if key not in parameters or parameters[key].kind is inspect.Parameter.VAR_POSITIONAL:
+                known = [name for name, p in parameters.items() if p.kind is not inspect.Parameter.VAR_POSITIONAL]
+                expected = f"an option of {spec.name} ({', '.join(known) or 'it has none'})"
+                raise SpecError(f"{self.kind} '{text}'", expected, key)
+            keywords[key] = _converted(value, parameters[key], f"{self.kind} '{text}', option {key}")
+        positional = list(spec.positional)
+        for i, (name, parameter) in enumerate(parameters.items()):
+            if i < len(positional) and parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD:
+                positional[i] = _converted(positional[i], parameter, f"{self.kind} '{text}', {name}")
+        try:
+            inspect.signature(factory).bind(*positional, **keywords)
+        except TypeError as error:
+            raise SpecError(f"{self.kind} '{text}'", f"other arguments ({error})") from None
+        return factory(*positional, **keywords)
+
+    def help(self, name: str) -> str:
+        """First line of the documentation of ``name``."""
+        return (inspect.getdoc(self.factory(name)) or "").partition("\n")[0]
+
+    def _load_entry_points(self) -> None:
+        if self._entry_points_loaded:
+            return
+        self._entry_points_loaded = True
+        for entry in entry_points(group=self.group):
+            self._factories.setdefault(entry.name, entry.load())
+
+
+_TRUTH = {"yes": True, "true": True, "on": True, "1": True, "no": False, "false": False, "off": False, "0": False}
+
+
+def _converted(value: str, parameter: inspect.Parameter, where: str) -> object:
+    """``value`` in the type of the parameter's default (text where that says nothing)."""
+    default = parameter.default
+    if isinstance(default, bool):
+        if value.lower() not in _TRUTH:
+            raise SpecError(where, "yes or no", value)
+        return _TRUTH[value.lower()]
+    for kind in (int, float):
+        if isinstance(default, kind):
+            try:
+                return kind(value)
+            except ValueError:
+                raise SpecError(where, "an integer" if kind is int else "a number", value) from None
+    return value

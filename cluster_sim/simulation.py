@@ -1,0 +1,462 @@
+"""One run: a platform, a workload and a scheduler, put together on one SimPy environment."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Generator, Iterable
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from simpy.events import URGENT, EventPriority
+
+from cluster_sim.contention import ContentionModel, contention_models
+from cluster_sim.decisions import Decision, PowerDecision, Reject, Start, SwitchOff, SwitchOn, WakeAt
+from cluster_sim.engine import END, REACT, RESERVE, SCHEDULE, WALLTIME, Environment
+from cluster_sim.errors import InputError, ModelWarning, PlacementError, SimulationError
+from cluster_sim.execution import Executor, Kill, Running, Work, execute
+from cluster_sim.instant import Notices
+from cluster_sim.jobs import Job, JobState, request_columns
+from cluster_sim.machine import Machine
+from cluster_sim.node import Node, NodeState
+from cluster_sim.placement import Placement, shape
+from cluster_sim.power import PowerModel, power_models
+from cluster_sim.progress import show_progress
+from cluster_sim.recorder import Recorder
+from cluster_sim.view import ClairvoyantView, View
+
+if TYPE_CHECKING:
+    from simpy.events import Event
+
+    from cluster_sim.platform import Platform
+    from cluster_sim.records import Result
+    from cluster_sim.workload import Workload
+
+QUIRKS = (
+    "unused-processors-draw-nothing",
+    "textual-node-order",
+    "low-power-means-high",
+    "contention-at-job-boundaries",
+)
+"""Behaviour of published programs that their numbers need; off unless asked for."""
+
+ARRIVALS_AT_A_TIME = 4096
+
+
+class Scheduler(Protocol):
+    """What a simulation asks of a scheduler; ``schedulers.Scheduler`` is the base class to derive from."""
+
+    memory: bool
+    clairvoyant: bool
+
+    def attend(self, simulation: Simulation) -> Generator[Event, Any, None]:
+        """The scheduler's process: waits for ``simulation.pass_due()`` and applies its decisions."""
+        ...
+
+
+class PowerPolicy(Protocol):
+    """What a simulation asks of a power policy; ``schedulers.PowerPolicy`` is the base class to derive from."""
+
+    def begin(self, view: View) -> None:
+        """A run begins."""
+        ...
+
+    def reserve(self, view: View) -> Iterable[PowerDecision]:
+        """Before the scheduler's pass."""
+        ...
+
+    def react(self, view: View) -> Iterable[PowerDecision]:
+        """After the scheduler's pass."""
+        ...
+
+
+class Simulation:
+    """A run in the making: build it, ``run()`` it, look at the result. One object is one run.
+
+    Parameters: ``scheduler`` and ``power`` (a power policy; None leaves nodes as the platform says) as objects;
+    ``seed`` for everything random; ``enforce_walltime`` kills jobs that outlive their requested time; ``until`` (s)
+    stops the run there, jobs not done are unfinished; ``quirks`` by name, see :data:`QUIRKS`; ``contention`` and
+    ``power_model`` as objects or specs replace the platform's own models. Raises InputError for an unknown quirk
+    and for names of models that do not exist.
+
+    It can be driven: ``env`` is the SimPy environment, ``on(name)`` an event for processes of your own,
+    ``run(until=t)`` goes on to t, ``step_to_decision()`` and ``decide()`` take the scheduler's place.
+    """
+
+    def __init__(
+        self,
+        platform: Platform,
+        workload: Workload,
+        scheduler: Scheduler | None = None,
+        power: PowerPolicy | None = None,
+        seed: int = 0,
+        enforce_walltime: bool = False,
+        quirks: Iterable[str] = (),
+        *,
+        until: float | None = None,
+        contention: ContentionModel | str | None = None,
+        power_model: PowerModel | str | None = None,
+    ):
+        self.platform = platform
+        self.workload = workload
+        self.scheduler = scheduler
+        self.power_policy = power
+        self.seed = seed
+        self.enforce_walltime = enforce_walltime
+        self.until = until
+        self.quirks = _known_quirks(quirks)
+        self.env = Environment()
+        contention = platform.contention_model if contention is None else contention
+        power_model = platform.power_model if power_model is None else power_model
+        self.contention = contention_models.make(contention) if isinstance(contention, str) else contention
+        self.power_model = power_models.make(power_model) if isinstance(power_model, str) else power_model
+
+        columns = {name: workload.jobs[name].to_numpy() for name in workload.jobs.columns}
+        self._columns = request_columns(columns)
+        reference = workload.reference_gflops
+        work = Work(columns, platform.fastest_ops_per_s if reference is None else reference * 1e9)
+        self.machine = Machine(self.env, platform, self.contention, self.power_model, self, self.quirks)
+        self.machine.shapes = bool((columns["nodes"] > 0).any() or (columns["ntasks_per_node"] > 0).any())
+        self._uses_memory = bool((columns["memory"] > 0).any())
+        self._executor = Executor(self.machine, work, self._tasks_can_contend(columns))
+        self.recorder = Recorder(len(workload))
+        self._pending: dict[int, Job] = {}
+        self._running: dict[int, Running] = {}
+        self._arrivals_over = False
+        self._notices = Notices(self.env)
+        self._planned_phases: set[int] = set()
+        self._pass: Event = self.env.event()
+        self._end: Event = self.env.event() if until is None else self.env.at(until, URGENT)
+        self._end.callbacks.append(self._end_stepping)  # type: ignore[union-attr]
+        self.view = self._make_view()
+        self.env.process(self._arrivals())
+        if scheduler is not None:
+            self.env.process(scheduler.attend(self))
+        if power is not None:
+            power.begin(self.view)
+            self._plan_phase(RESERVE, power.reserve)
+
+    def _make_view(self) -> View:
+        clairvoyant = self.scheduler is not None and self.scheduler.clairvoyant
+        kind = ClairvoyantView if clairvoyant else View
+        view = kind(self.machine, self._pending, self._running)
+        if isinstance(view, ClairvoyantView):
+            view.work = self._executor.work
+        view.rng = np.random.default_rng(np.random.SeedSequence(self.seed).spawn(1)[0])
+        view.quirks = self.quirks
+        return view
+
+    def _tasks_can_contend(self, columns: dict[str, Any]) -> bool:
+        thresholds = [self.contention.on(kind).threshold for kind in self.platform.processor_types]
+        return min(thresholds) < float("inf") and bool((columns["mem_vol"] > 0).any())
+
+    # ------------------------------------------------------------------ running
+
+    def run(self, until: float | None = None, progress: bool = False) -> Result:
+        """Run to the end of the last job, or to ``until`` (s), and return the result so far.
+
+        Warns (ModelWarning) when jobs are left that nothing will ever start. ``progress`` shows a bar on stderr.
+        """
+        if progress:
+            show_progress(self)
+        if until is not None and until > self.env.now:
+            self.env.run(until=until)
+        elif until is None and not self._end.processed:
+            self._run_to(self._end)
+        return self.result()
+
+    def _run_to(self, event: Event) -> bool:
+        """Run until the event happens; False when nothing is left that could make it happen."""
+        try:
+            self.env.run(until=event)
+        except RuntimeError as error:
+            if self.env.peek() < float("inf") or "until" not in str(error):
+                raise
+            left = len(self._pending) + len(self._running)
+            message = f"{left} jobs are unfinished and nothing is left to happen: the scheduler starts none of them"
+            warnings.warn(message, ModelWarning, stacklevel=3)
+            return False
+        return True
+
+    def result(self) -> Result:
+        """The records up to now, as a Result."""
+        from cluster_sim.records import Result
+
+        return Result.of(self)
+
+    def step_to_decision(self) -> View | None:
+        """Go on to the next scheduling pass and stop in it; None when the run is over.
+
+        For agents: build the simulation without a scheduler, look at the view, ``decide`` as often as you like within
+        the instant, and step again. Raises SimulationError when there is a scheduler.
+        """
+        if self.scheduler is not None:
+            raise SimulationError("a simulation that has a scheduler cannot be stepped: leave the scheduler out")
+        if self._end.processed:
+            return None
+        self.view.submitted.clear()
+        if not self._run_to(self.pass_due()) or self._end.processed:
+            return None
+        return self.view
+
+    def decide(self, *placements: tuple[Job, Placement]) -> View:
+        """Start jobs on the given cores now; the view that comes back shows them running."""
+        for job, placement in placements:
+            self.apply(Start(job, placement))
+        return self.view
+
+    def _end_stepping(self, event: Event) -> None:
+        """Let a ``step_to_decision`` that waits for a pass return: there will be none."""
+        if self.scheduler is None and not self.pass_due().triggered:
+            self.env.trigger(self._pass, URGENT)
+
+    # ------------------------------------------------------------------ instants
+
+    def on(self, name: str) -> Event:
+        """An event for a process of your own: ``jobs = yield simulation.on("job_completed")``.
+
+        It happens once in an instant, with everything of that kind that the instant brought: a tuple of jobs for
+        job_submitted, job_started, job_completed, job_killed and job_rejected, a tuple of (node, state) for
+        node_state_changed, the whole :class:`~cluster_sim.instant.Batch` for instant.
+        Raises InputError for another name.
+        """
+        return self._notices.on(name)
+
+    def pass_due(self) -> Event:
+        """The event of the next scheduling pass, for the process of a scheduler."""
+        if self._pass.processed:
+            self._pass = self.env.event()
+        return self._pass
+
+    def _changed(self) -> None:
+        """Something happened that policies may answer to: one pass of each, after all else of this instant."""
+        if not self.pass_due().triggered:
+            self.env.trigger(self._pass, SCHEDULE)
+            if self.power_policy is not None:
+                self._plan_phase(RESERVE, self.power_policy.reserve)
+                self._plan_phase(REACT, self.power_policy.react)
+
+    def _plan_phase(self, priority: EventPriority, decide: Callable[[View], Iterable[PowerDecision]]) -> None:
+        """Have the power policy decide in a later phase of this instant, once."""
+        if priority in self._planned_phases:
+            return
+        self._planned_phases.add(priority)
+
+        def act(event: Event) -> None:
+            self._planned_phases.discard(priority)
+            for decision in decide(self.view):
+                self._apply_power(decision)
+
+        self.env.at(self.env.now, priority).callbacks.append(act)  # type: ignore[union-attr]
+
+    # ------------------------------------------------------------------ decisions
+
+    def apply(self, decision: Decision) -> None:
+        """Carry out a scheduler's decision. Raises PlacementError, with nothing changed, when it cannot be."""
+        if type(decision) is Start:
+            self._start(decision.job, decision.placement)
+        elif isinstance(decision, Reject):
+            self._require_pending(decision.job)
+            self._reject(decision.job, decision.reason)
+        elif isinstance(decision, WakeAt):
+            self._wake_at(decision.time)
+        else:
+            raise SimulationError(f"a scheduler decides Start, Reject or WakeAt, not {decision!r}")
+
+    def _apply_power(self, decision: PowerDecision) -> None:
+        if isinstance(decision, SwitchOn):
+            self.node(decision.node).switch_on()
+        elif isinstance(decision, SwitchOff):
+            self.node(decision.node).switch_off()
+        elif isinstance(decision, WakeAt):
+            self._wake_at(decision.time)
+        else:
+            raise SimulationError(f"a power policy decides SwitchOn, SwitchOff or WakeAt, not {decision!r}")
+
+    def _wake_at(self, time: float) -> None:
+        if time <= self.env.now:
+            raise SimulationError(f"WakeAt({time:g}) lies not after now ({self.env.now:g} s)")
+        self.env.at(time).callbacks.append(lambda event: self._changed())  # type: ignore[union-attr]
+
+    def _require_pending(self, job: Job) -> None:
+        if self._pending.get(job.index) is not job:
+            raise PlacementError(f"job {job.job_id} is not pending")
+
+    # ------------------------------------------------------------------ the life of a job
+
+    def _arrivals(self) -> Generator[Event, Any, None]:
+        """The process that submits the workload's jobs, each at its time."""
+        env = self.env
+        columns = self._columns
+        for first in range(0, len(self.workload), ARRIVALS_AT_A_TIME):
+            # In batches: a list of a million Python objects would be alive all through the run.
+            chunk = slice(first, first + ARRIVALS_AT_A_TIME)
+            hot = ("job_id", "submit_time", "requested_cores", "requested_time")
+            rows = zip(*(columns[name][chunk].tolist() for name in hot), strict=True)
+            for index, (job_id, time, cores, requested_time) in enumerate(rows, first):
+                if time > env.now:
+                    yield env.at(time)
+                self._submit(Job(columns, index, job_id, time, cores, requested_time))
+        self._arrivals_over = True
+        self._check_end()
+
+    def _submit(self, job: Job) -> None:
+        reason = self._impossible(job)
+        if reason:
+            self._reject(job, reason)
+            return
+        self._pending[job.index] = job
+        self.view.submitted.append(job)
+        self._notices.note("job_submitted", job)
+        self._changed()
+
+    def _impossible(self, job: Job) -> str:
+        """Why the job could not run even on the empty machine; empty when it could."""
+        platform, cores = self.platform, job.requested_cores
+        if cores > platform.core_count:
+            return f"it asks for {cores} cores, the platform has {platform.core_count}"
+        by_memory = self.scheduler is not None and self.scheduler.memory and job.memory > 0.0
+        if not self.machine.shapes and not by_memory:
+            return ""
+        per_node = shape(job) if self.machine.shapes else None
+        if job.nodes and per_node is not None and len(per_node) != job.nodes:
+            return f"{cores} tasks cannot be spread over {job.nodes} nodes with {job.ntasks_per_node or 1} on each"
+        capacity = platform.node_cores
+        if by_memory:
+            capacity = np.minimum(
+                capacity, (self.machine.memory_mb / job.memory).clip(max=platform.core_count).astype(int)
+            )
+        if per_node is None:
+            per_node = [cores] if cores <= self.machine.widest else None
+        if per_node is None:
+            return (
+                "" if capacity.sum() >= cores else f"no set of nodes has memory for {cores} tasks of {job.memory:g} MB"
+            )
+        # Widest wish against widest node, and so on: if that fails, no other matching works.
+        widest = np.sort(capacity)[::-1][: len(per_node)]
+        if len(widest) < len(per_node) or (widest < per_node).any():
+            what = f"with {job.memory:g} MB for each task" if by_memory else "that wide"
+            return f"it asks for {len(per_node)} nodes of {per_node[0]} cores, the platform has too few {what}"
+        return ""
+
+    def _reject(self, job: Job, reason: str) -> None:
+        waited = self._pending.pop(job.index, None) is not None
+        self.recorder.rejected(self.env.now, job, reason, waited)
+        self._notices.note("job_rejected", job)
+        self._check_end()
+
+    def _start(self, job: Job, placement: Placement) -> None:
+        self._require_pending(job)
+        if placement.cores != job.requested_cores:
+            message = f"job {job.job_id} asks for {job.requested_cores} cores, {placement!r} has {placement.cores}"
+            raise PlacementError(message)
+        machine = self.machine
+        memory = job.memory if self._uses_memory else 0.0
+        allocation = machine.hold(placement, memory)
+        del self._pending[job.index]
+        running = self._running[job.index] = Running(job, placement, allocation, self.env.now)
+        self.recorder.allocated(self.env.now, job, machine.core_ranges(allocation))
+        if machine.has_ready_nodes(placement):
+            self.begin(running)
+        else:
+            running.start_time = float("inf")
+        running._process = self.env.process(execute(self, running))
+
+    def begin(self, running: Running) -> None:
+        """The tasks of a job begin: its nodes are ready. Called by the job's process."""
+        running.start_time = self.env.now
+        self.machine.load(running._allocation)
+        self._executor.start_tasks(running)
+        self.recorder.started(self.env.now, running.job)
+        self._notices.note("job_started", running.job)
+        if self.enforce_walltime and running.job.requested_time < float("inf"):
+            limit = self.env.at(running.expected_end, WALLTIME)
+            limit.callbacks.append(lambda event: self._interrupt(running, "walltime"))  # type: ignore[union-attr]
+
+    def end(self, running: Running, reason: str) -> None:
+        """The job is over, for a ``reason`` if it was killed. Called by the job's process."""
+        job = running.job
+        running._ended = True
+        del self._running[job.index]
+        if running.start_time < float("inf"):
+            self._executor.stop_tasks(running)
+            self.machine.unload(running._allocation)
+        self.machine.release(running._allocation)
+        self.recorder.ended(self.env.now, job, JobState.KILLED if reason else JobState.COMPLETED, reason)
+        self._notices.note("job_killed" if reason else "job_completed", job)
+        self._changed()
+        self._check_end()
+
+    def kill(self, job: Job | str, reason: str = "killed") -> None:
+        """Kill a job, running or pending, in this instant; one that is over is left alone.
+
+        Raises InputError for a job id that the workload does not have.
+        """
+        if isinstance(job, str):
+            found = np.flatnonzero(self._columns["job_id"] == job)
+            if not len(found):
+                raise InputError("simulation.kill", "the id of a job of the workload", job)
+            index = int(found[0])
+        else:
+            index = job.index
+        # Not at once: a process cannot be interrupted in the middle of what it does, nor before it has begun.
+        self.env.timeout(0).callbacks.append(lambda event: self._kill(index, reason))  # type: ignore[union-attr]
+
+    def _kill(self, index: int, reason: str) -> None:
+        running, pending = self._running.get(index), self._pending.pop(index, None)
+        if running is not None:
+            self._interrupt(running, reason)
+        elif pending is not None:
+            self.recorder.ended(self.env.now, pending, JobState.KILLED, reason)
+            self._notices.note("job_killed", pending)
+            self._changed()
+            self._check_end()
+
+    def _interrupt(self, running: Running, reason: str) -> None:
+        if not running._ended:
+            running._ended = True  # a second kill in the same instant finds it so
+            assert running._process is not None
+            running._process.interrupt(Kill(reason))
+
+    def _check_end(self) -> None:
+        if self._arrivals_over and not self._pending and not self._running and not self._end.triggered:
+            self.env.trigger(self._end, END)
+
+    # ------------------------------------------------------------------ the machine
+
+    def node(self, node: int | str) -> Node:
+        """A node by its position in the platform or its name."""
+        return self.machine.node(self.platform.node_index(node) if isinstance(node, str) else node)
+
+    def node_changed(self, node: int, state: NodeState) -> None:
+        """Called by the machine: a node has entered a state."""
+        self._notices.note("node_state_changed", (self.machine.node(node), state))
+        if state in (NodeState.IDLE, NodeState.OFF, NodeState.FAILED):
+            self._changed()
+
+    def kill_jobs_on(self, node: int, reason: str) -> int:
+        """Kill the jobs that hold cores of a node; how many there are."""
+        jobs = [running.job for running in self._running.values() if node in running.placement.nodes]
+        for job in jobs:
+            self.kill(job, reason)
+        return len(jobs)
+
+    def job_on_core(self, processor: int, core: int) -> Job | None:
+        """The job that holds a core of a processor."""
+        number = self.machine.first_core[processor] + core
+        for running in self._running.values():
+            if any(first <= number <= last for first, last in self.machine.core_ranges(running._allocation)):
+                return running.job
+        return None
+
+    def rates_will_change(self) -> None:
+        """Called by the machine before a clock changes."""
+        if not self._executor.on_channels:
+            self._executor.move_to_channels(self._running)
+
+
+def _known_quirks(quirks: Iterable[str]) -> frozenset[str]:
+    names = frozenset(quirks)
+    for name in sorted(names - set(QUIRKS)):
+        raise InputError("quirk", f"one of {', '.join(QUIRKS)}", name)
+    return names

@@ -1,0 +1,197 @@
+"""What a policy sees of a run: the queue, the running jobs and the machine, read-only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cluster_sim.decisions import Decision, Reject, Start
+from cluster_sim.placement import Placement, place
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.execution import Running, Work
+    from cluster_sim.jobs import Job
+    from cluster_sim.machine import Machine
+    from cluster_sim.node import Node
+    from cluster_sim.platform import NodeType, Platform
+
+
+class View:
+    """The state of a run as policies may see it. It is live: after ``yield Start(…)`` it shows the job running.
+
+    Jobs appear with what was requested for them only; how long one really runs, a policy learns when it ends.
+    Arrays have one entry per node, in platform order, and must not be written to.
+
+    :meth:`by_hand` makes a view without a simulation, so that a policy can be tested on a state written down in a test.
+    """
+
+    def __init__(self, machine: Machine, pending: dict[int, Job], running: dict[int, Running]):
+        self._machine = machine
+        self._pending = pending
+        self._running = running
+        self.submitted: list[Job] = []  #: Jobs submitted since the last scheduling pass.
+        self.rng = np.random.default_rng(0)  #: The scheduler's own random numbers; seeded by the run's seed.
+        self.quirks: frozenset[str] = frozenset()  #: Quirks of published programs that the run reproduces.
+
+    @classmethod
+    def by_hand(cls, platform: Platform, pending: Iterable[Job] = (), seed: int = 0) -> View:
+        """A view of an idle machine with these jobs pending, at time 0; decisions are applied with :meth:`apply`."""
+        from cluster_sim.execution import Bench
+
+        bench = Bench(platform)
+        jobs = list(pending)
+        view = cls(bench.machine, {job.index: job for job in jobs}, {})
+        view.submitted = jobs
+        view.rng = np.random.default_rng(seed)
+        return view
+
+    def apply(self, decision: Decision) -> None:
+        """Carry a decision out on a view made by hand (in a run the simulation does it)."""
+        if isinstance(decision, (Start, Reject)):
+            del self._pending[decision.job.index]
+        if isinstance(decision, Start):
+            allocation = self._machine.hold(decision.placement, decision.job.memory)
+            self._machine.load(allocation)
+
+    # ------------------------------------------------------------------ time and jobs
+
+    @property
+    def now(self) -> float:
+        """s on the run's clock."""
+        return self._machine.env.now
+
+    @property
+    def pending(self) -> tuple[Job, ...]:
+        """Jobs that wait, in order of submission."""
+        return tuple(self._pending.values())
+
+    @property
+    def pending_count(self) -> int:
+        """How many jobs wait."""
+        return len(self._pending)
+
+    def is_pending(self, job: Job) -> bool:
+        """Whether the job still waits: it may have been started, cancelled or rejected since it was submitted."""
+        return job.index in self._pending
+
+    @property
+    def running(self) -> tuple[Running, ...]:
+        """Jobs that hold cores, in order of allocation."""
+        return tuple(self._running.values())
+
+    # ------------------------------------------------------------------ the machine
+
+    @property
+    def platform(self) -> Platform:
+        """The hardware."""
+        return self._machine.platform
+
+    def node(self, index: int) -> Node:
+        """One node, by its position in the platform."""
+        return self._machine.node(index)
+
+    def nodes(self) -> Iterator[Node]:
+        """All nodes; for a large platform use the arrays."""
+        return (self._machine.node(i) for i in range(self.platform.node_count))
+
+    @property
+    def free_cores(self) -> npt.NDArray[np.int32]:
+        """Free cores of each node."""
+        return self._machine.free
+
+    @property
+    def free_total(self) -> int:
+        """Free cores of all nodes that are on, or off and can be booted."""
+        return self._machine.free_total
+
+    @property
+    def memory_used(self) -> npt.NDArray[np.float64]:
+        """MB in use on each node."""
+        return self._machine.memory_used
+
+    @property
+    def memory_capacity(self) -> npt.NDArray[np.float64]:
+        """MB that each node has; inf when not given."""
+        return self._machine.memory_mb
+
+    @property
+    def demand(self) -> npt.NDArray[np.float64]:
+        """Memory bandwidth that the running tasks on each node ask for, MB/s."""
+        return self._machine.demand
+
+    @property
+    def is_on(self) -> npt.NDArray[np.bool_]:
+        """Which nodes are ready: idle or computing."""
+        return self._machine.is_on
+
+    @property
+    def is_off(self) -> npt.NDArray[np.bool_]:
+        """Which nodes are OFF, and would be booted for a job."""
+        return self._machine.is_off
+
+    @cached_property
+    def textual_rank(self) -> npt.NDArray[np.float64]:
+        """Position of each node when their names are sorted as text."""
+        rank = np.empty(self.platform.node_count)
+        rank[np.argsort(np.array(self.platform.node_names()), kind="stable")] = np.arange(self.platform.node_count)
+        return rank
+
+    @cached_property
+    def node_gflops(self) -> npt.NDArray[np.float64]:
+        """Peak rate per core of each node, averaged over its processors, 1e9 operations/s."""
+        return self._by_type(lambda node: sum(p.gflops for p in node.processors) / len(node.processors))
+
+    @cached_property
+    def node_max_watts(self) -> npt.NDArray[np.float64]:
+        """Most that each node can draw: all its cores busy, W."""
+        return self._by_type(lambda node: sum(self._machine.max_watts(p) for p in node.processors))
+
+    @cached_property
+    def node_bandwidth(self) -> npt.NDArray[np.float64]:
+        """Bandwidth that each node serves before tasks slow each other, MB/s; inf where they never do."""
+        return self._by_type(lambda node: sum(self._machine.contention.on(p).threshold for p in node.processors))
+
+    def _by_type(self, figure: Callable[[NodeType], float]) -> npt.NDArray[np.float64]:
+        figures = np.array([figure(node_type) for node_type in self.platform.node_types], np.float64)
+        return figures[self.platform.type_of_node]
+
+    def node_watts(self) -> npt.NDArray[np.float64]:
+        """What each node draws now, W."""
+        return np.array([node.watts for node in self.nodes()])
+
+    def current_gflops(self) -> npt.NDArray[np.float64]:
+        """Rate that the running tasks of each node reach now, summed over tasks, 1e9 operations/s."""
+        return np.array([sum(self._machine.achieved_gflops(p.index) for p in node.processors) for node in self.nodes()])
+
+    @property
+    def watts(self) -> float:
+        """What the machine draws now, W."""
+        return self._machine.watts
+
+    @property
+    def energy_j(self) -> float:
+        """Energy since the start of the run, J."""
+        return self._machine.energy_j
+
+    def place(self, job: Job, order: npt.NDArray[np.float64] | None = None, memory: bool = False) -> Placement | None:
+        """A placement of the job on cores that are free now, or None if it does not fit.
+
+        ``order`` ranks the nodes, shape (nodes,), least first; ties, and None, go by platform order. With ``memory``
+        the nodes must have room for the job's memory too.
+        """
+        return place(self._machine, job, order, memory)
+
+
+class ClairvoyantView(View):
+    """A view that also tells how long jobs really run, for policies that say in their class that they are clairvoyant."""
+
+    work: Work
+
+    def run_time(self, job: Job, ops_per_s: float | None = None) -> float:
+        """Uncontended run time of a job on cores of that rate (default: the platform's fastest), s."""
+        return self.work.seconds(job.index, ops_per_s or self.platform.fastest_ops_per_s)

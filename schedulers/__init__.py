@@ -1,0 +1,29 @@
+"""Who runs next and where; when nodes sleep."""
+
+from schedulers.base import (
+    PowerPolicy,
+    Scheduler,
+    make_power_policy,
+    make_scheduler,
+    power_policies,
+    schedulers,
+)
+from schedulers.list_scheduling import Fcfs, Ljf, ListScheduler, Sjf
+from schedulers.orders import job_orders, node_orders
+from schedulers.power import AlwaysOn
+
+__all__ = [
+    "AlwaysOn",
+    "Fcfs",
+    "ListScheduler",
+    "Ljf",
+    "PowerPolicy",
+    "Scheduler",
+    "Sjf",
+    "job_orders",
+    "make_power_policy",
+    "make_scheduler",
+    "node_orders",
+    "power_policies",
+    "schedulers",
+]

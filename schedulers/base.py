@@ -1,0 +1,81 @@
+"""The base of schedulers and power policies: SimPy processes that policies need not know about."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from typing import TYPE_CHECKING, Any
+
+from cluster_sim.decisions import Decision, PowerDecision
+from cluster_sim.registry import Registry
+
+if TYPE_CHECKING:
+    from simpy.events import Event
+
+    from cluster_sim.simulation import Simulation
+    from cluster_sim.view import View
+
+
+class Scheduler:
+    """Decides which pending job starts next, and where.
+
+    To write one, derive from this class and write :meth:`schedule`; leave :meth:`attend`, which is the SimPy process that
+    waits for scheduling passes. Set ``memory`` if your placements respect the nodes' memory (jobs that no node has memory
+    for are then rejected when submitted), ``clairvoyant`` if you need to know true run times.
+
+    There is one pass in every instant in which something happened: a job was submitted, ended or was killed, a node
+    became ready, went OFF or failed, or a :class:`~cluster_sim.decisions.WakeAt` is due.
+    """
+
+    memory = False
+    clairvoyant = False
+
+    def begin(self, view: View) -> None:
+        """A run begins; forget everything about the last one. Nothing to do by default."""
+
+    def schedule(self, view: View) -> Iterable[Decision]:
+        """One pass: yield ``Start``, ``Reject`` and ``WakeAt`` decisions. After each, ``view`` shows its effect."""
+        raise NotImplementedError(f"{type(self).__name__} has no schedule method")
+
+    def attend(self, simulation: Simulation) -> Generator[Event, Any, None]:
+        """The scheduler's process: waits for each pass and carries its decisions out."""
+        view = simulation.view
+        self.begin(view)
+        while True:
+            yield simulation.pass_due()
+            for decision in self.schedule(view):
+                simulation.apply(decision)
+            view.submitted.clear()
+
+
+class PowerPolicy:
+    """Decides when nodes sleep and wake, beside any scheduler.
+
+    To write one, derive from this class and write one of the two methods. ``reserve`` runs before the scheduler's pass
+    of an instant (nodes it switches off are gone for the scheduler), ``react`` after it. Both are also called at the
+    times asked for by :class:`~cluster_sim.decisions.WakeAt`.
+    """
+
+    def begin(self, view: View) -> None:
+        """A run begins; forget everything about the last one. Nothing to do by default."""
+
+    def reserve(self, view: View) -> Iterable[PowerDecision]:
+        """Before the scheduler's pass: yield ``SwitchOn``, ``SwitchOff`` and ``WakeAt`` decisions."""
+        return ()
+
+    def react(self, view: View) -> Iterable[PowerDecision]:
+        """After the scheduler's pass: the same."""
+        return ()
+
+
+schedulers: Registry[Scheduler] = Registry("scheduler", "cluster_sim.schedulers")
+power_policies: Registry[PowerPolicy] = Registry("power policy", "cluster_sim.power_policies")
+
+
+def make_scheduler(spec: str) -> Scheduler:
+    """A scheduler from a spec such as ``fcfs`` or ``list:first/high_gflops,blocking=no``. Raises SpecError."""
+    return schedulers.make(spec)
+
+
+def make_power_policy(spec: str) -> PowerPolicy:
+    """A power policy from a spec such as ``always-on``. Raises SpecError."""
+    return power_policies.make(spec)

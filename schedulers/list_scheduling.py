@@ -1,0 +1,124 @@
+"""List scheduling: jobs in some order, each to the first node that fits in another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any
+
+from cluster_sim.decisions import Decision, Start
+from schedulers.base import Scheduler, schedulers
+from schedulers.orders import JobOrder, NodeOrder, first, job_orders, node_orders, platform_order
+
+if TYPE_CHECKING:
+    from cluster_sim.jobs import Job
+    from cluster_sim.view import View
+
+
+class Random:
+    """Marks the random job order: a key drawn at submission, from the run's seed."""
+
+
+@job_orders.register("random")
+def random_jobs() -> type[Random]:
+    """Any job, drawn with the run's seed."""
+    return Random
+
+
+class ListScheduler(Scheduler):
+    """Takes the first job by the job order; if some node fits it, starts it on the first such node by the node order; repeats.
+
+    With ``blocking`` it stops at the first job that does not fit (head-of-line blocking, from which the numbers of
+    López (2023) come); without, it goes on to the jobs behind it, as López, Stafford and Bosque (2025) §4 describe.
+    With ``memory``, a node must have room for the job's memory too.
+
+    Orders are registered names or functions of your own, see :mod:`schedulers.orders`. A job's key is computed when
+    the job is submitted; with ``dynamic`` it is computed anew in every pass, for keys that change while a job waits.
+    """
+
+    def __init__(
+        self,
+        jobs: str | JobOrder = first,
+        nodes: str | NodeOrder = platform_order,
+        blocking: bool = True,
+        memory: bool = False,
+        dynamic: bool = False,
+    ):
+        self._job_order = job_orders.make(jobs) if isinstance(jobs, str) else jobs
+        self._node_order = node_orders.make(nodes) if isinstance(nodes, str) else nodes
+        self.blocking = blocking
+        self.memory = memory
+        self.dynamic = dynamic
+
+    def begin(self, view: View) -> None:
+        """Start with an empty queue."""
+        self._queue: list[tuple[Any, int, Job]] = []
+
+    def schedule(self, view: View) -> Iterable[Decision]:
+        """One pass over the queue."""
+        order = self._job_order
+        if self.dynamic:
+            self._queue = sorted((order(job, view.now), job.index, job) for job in view.pending)
+        else:
+            for job in view.submitted:
+                key = view.rng.random() if order is Random else order(job, view.now)
+                heappush(self._queue, (key, job.index, job))
+        return self._blocking_pass(view) if self.blocking else self._skipping_pass(view)
+
+    def _blocking_pass(self, view: View) -> Iterator[Decision]:
+        queue = self._queue
+        while queue:
+            job = queue[0][2]
+            if view.is_pending(job):
+                placement = view.place(job, self._node_order(view, job), self.memory)
+                if placement is None:
+                    return
+                yield Start(job, placement)
+            heappop(queue)
+
+    def _skipping_pass(self, view: View) -> Iterator[Decision]:
+        self._queue.sort()
+        waiting = []
+        for position, entry in enumerate(self._queue):
+            if not view.free_total:
+                waiting += self._queue[position:]
+                break
+            job = entry[2]
+            if view.is_pending(job):
+                placement = view.place(job, self._node_order(view, job), self.memory)
+                if placement is None:
+                    waiting.append(entry)
+                else:
+                    yield Start(job, placement)
+        self._queue = waiting  # sorted, and so a heap
+
+
+@schedulers.register("list")
+def list_scheduler(orders: str = "first/first", blocking: bool = True, memory: bool = False) -> ListScheduler:
+    """List scheduling by JOB/NODE orders, e.g. list:smallest/high_cores; blocking=no skips jobs that do not fit."""
+    jobs, _, nodes = orders.partition("/")
+    return ListScheduler(jobs, nodes or "first", blocking, memory)
+
+
+@schedulers.register("fcfs")
+class Fcfs(ListScheduler):
+    """First come, first served: submission order, and nobody overtakes."""
+
+    def __init__(self, nodes: str = "first", memory: bool = False):
+        super().__init__("first", nodes, memory=memory)
+
+
+@schedulers.register("sjf")
+class Sjf(ListScheduler):
+    """Shortest job first, by requested time."""
+
+    def __init__(self, nodes: str = "first", memory: bool = False):
+        super().__init__("shortest", nodes, memory=memory)
+
+
+@schedulers.register("ljf")
+class Ljf(ListScheduler):
+    """Longest job first, by requested time."""
+
+    def __init__(self, nodes: str = "first", memory: bool = False):
+        super().__init__("longest", nodes, memory=memory)

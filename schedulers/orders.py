@@ -1,0 +1,187 @@
+"""Orders of jobs and of nodes: the two halves of list scheduling.
+
+A job order is any function ``order(job, now) -> key``, least key first; the names and meanings of the published policies
+(Herrera et al. 2021, Table II; López 2023, Table 4.1) are registered here. Ties go to the job submitted first.
+
+A node order is any function ``order(view, job) -> array`` with one key per node, least first; None stands for platform
+order. Ties go to the node that comes first in the platform.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cluster_sim.registry import Registry
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.jobs import Job
+    from cluster_sim.view import View
+
+JobOrder = Callable[["Job", float], Any]
+NodeOrder = Callable[["View", "Job"], "npt.NDArray[np.float64] | None"]
+
+job_orders: Registry[Any] = Registry("job order", "cluster_sim.job_orders")
+node_orders: Registry[Any] = Registry("node order", "cluster_sim.node_orders")
+
+
+def _job_order(name: str) -> Callable[[JobOrder], JobOrder]:
+    """Register a plain key function; ``Registry`` stores factories."""
+
+    def decorate(order: JobOrder) -> JobOrder:
+        def factory() -> JobOrder:
+            return order
+
+        factory.__doc__ = order.__doc__
+        job_orders.register(name)(factory)
+        return order
+
+    return decorate
+
+
+def _node_order(name: str) -> Callable[[NodeOrder], NodeOrder]:
+    def decorate(order: NodeOrder) -> NodeOrder:
+        def factory() -> NodeOrder:
+            return order
+
+        factory.__doc__ = order.__doc__
+        node_orders.register(name)(factory)
+        return order
+
+    return decorate
+
+
+# ---------------------------------------------------------------------- jobs
+
+
+@_job_order("first")
+def first(job: Job, now: float) -> float:
+    """Earliest submission first."""
+    return job.submit_time
+
+
+@_job_order("shortest")
+def shortest(job: Job, now: float) -> float:
+    """Least requested time first."""
+    return job.requested_time
+
+
+@_job_order("longest")
+def longest(job: Job, now: float) -> float:
+    """Most requested time first."""
+    return -job.requested_time
+
+
+@_job_order("smallest")
+def smallest(job: Job, now: float) -> float:
+    """Fewest requested cores first."""
+    return job.requested_cores
+
+
+@_job_order("low_mem")
+def low_mem(job: Job, now: float) -> float:
+    """Least requested memory first."""
+    return job.memory
+
+
+@_job_order("low_mem_ops")
+def low_mem_ops(job: Job, now: float) -> float:
+    """Least memory volume first."""
+    return job.mem_vol
+
+
+@_job_order("low_mem_bw")
+def low_mem_bw(job: Job, now: float) -> float:
+    """Least requested memory bandwidth first: memory volume over requested time (Herrera et al. 2021)."""
+    return job.mem_vol / job.requested_time if job.requested_time > 0.0 else float("inf")
+
+
+# ---------------------------------------------------------------------- nodes
+
+
+@_node_order("first")
+def platform_order(view: View, job: Job) -> None:
+    """Platform order (with the quirk ``textual-node-order``: order of the names as text)."""
+    return view.textual_rank if "textual-node-order" in view.quirks else None  # type: ignore[return-value]
+
+
+@_node_order("random")
+def random_nodes(view: View, job: Job) -> npt.NDArray[np.float64]:
+    """Any node, drawn with the run's seed."""
+    return view.rng.random(view.platform.node_count)
+
+
+@_node_order("high_gflops")
+def high_gflops(view: View, job: Job) -> npt.NDArray[np.float64]:
+    """Highest peak rate per core, averaged over the node's processors."""
+    return -view.node_gflops
+
+
+@_node_order("current_gflops")
+def current_gflops(view: View, job: Job) -> npt.NDArray[np.float64]:
+    """Highest rate that the node's running tasks reach now, summed over its tasks (Herrera et al. 2021)."""
+    return -view.current_gflops()
+
+
+@_node_order("high_cores")
+def high_cores(view: View, job: Job) -> npt.NDArray[np.float64]:
+    """Most free cores."""
+    return -view.free_cores.astype(np.float64)
+
+
+@_node_order("low_cores")
+def low_cores(view: View, job: Job) -> npt.NDArray[np.float64]:
+    """Fewest free cores (best fit)."""
+    return view.free_cores.astype(np.float64)
+
+
+@_node_order("high_mem")
+def high_mem(view: View, job: Job) -> npt.NDArray[np.float64]:
+    """Most memory available now: capacity less what running tasks occupy, unknown capacities counting as equal."""
+    capacity = view.memory_capacity
+    return view.memory_used - np.where(np.isfinite(capacity), capacity, _largest_known(capacity))
+
+
+@_node_order("most_used_mem")
+def most_used_mem(view: View, job: Job) -> npt.NDArray[np.float64]:
+    """Most memory in use now, which packs: what the program behind López (2023) does under the name ``high_mem``."""
+    return -view.memory_used
+
+
+@_node_order("total_mem")
+def total_mem(view: View, job: Job) -> npt.NDArray[np.float64]:
+    """Most memory, whether in use or not (Herrera et al. 2021)."""
+    return -view.memory_capacity
+
+
+@_node_order("high_mem_bw")
+def high_mem_bw(view: View, job: Job) -> npt.NDArray[np.float64]:
+    """Least memory bandwidth asked for by the tasks that run there."""
+    return view.demand
+
+
+@_node_order("free_mem_bw")
+def free_mem_bw(view: View, job: Job) -> npt.NDArray[np.float64]:
+    """Most memory bandwidth left: the contention threshold of the node's processors less what is asked for (Herrera et al. 2021)."""
+    return view.demand - view.node_bandwidth
+
+
+@_node_order("low_power")
+def low_power(view: View, job: Job) -> npt.NDArray[np.float64]:
+    """Least maximum power of the node (with the quirk ``low-power-means-high``: most)."""
+    return -view.node_max_watts if "low-power-means-high" in view.quirks else view.node_max_watts
+
+
+@_node_order("current_watts")
+def current_watts(view: View, job: Job) -> npt.NDArray[np.float64]:
+    """Least power drawn by the node now (Herrera et al. 2021)."""
+    return view.node_watts()
+
+
+def _largest_known(capacity: npt.NDArray[np.float64]) -> float:
+    known = capacity[np.isfinite(capacity)]
+    return float(known.max()) if len(known) else 0.0

@@ -1,0 +1,102 @@
+"""Files that are no workloads: always one line, naming file and place, never another kind of error."""
+
+from __future__ import annotations
+
+import gzip
+import warnings
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from cluster_sim.errors import FormatError, InputError, SpecError
+from cluster_sim.workload import Workload
+
+SWF = "; MaxProcs: 8\n1 0 -1 10 2 -1 -1 2 20 -1 1 3 1 -1 -1 -1 -1 -1\n2 5 -1 10 2 -1 -1 2 20 -1 1 3 1 -1 -1 -1 -1 -1\n"
+CSV = "job_id,submit_time,requested_cores,operations\na,0,1,1e9\nb,1.5,2,2e9\n"
+JSON = '{"jobs": [{"id": "a", "subtime": 0, "res": 1, "profile": "p"}], "profiles": {"p": {"req_ops": 5, "ipc": 1}}}'
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("empty.swf", "", "expected some content, found an empty file"),
+        ("blank.json", " \n\n", "expected some content, found an empty file"),
+        ("comments.swf", "; MaxProcs: 8\n;\n", "expected at least one job line, found none"),
+        ("short.swf", "; h\n1 0 -1 10\n", "line 2: expected at least 5 of the 18 fields of SWF, found 4"),
+        ("word.swf", SWF + "3 7 -1 ten 2\n", "line 4, field 4: expected a finite number, found ten"),
+        ("nan.swf", SWF + "3 nan -1 10 2\n", "line 4, field 2: expected a finite number, found nan"),
+        ("inf.swf", SWF + "3 7 -1 inf 2\n", "line 4, field 4: expected a finite number, found inf"),
+        ("huge.swf", SWF + "3 1e400 -1 10 2\n", "line 4, field 2: expected a finite number, found 1e400"),
+        ("late.swf", SWF + "3 7 -1 10 2 -1 -1 2 nan\n", "line 4, field 9: expected a finite number, found nan"),
+        ("wide.swf", SWF + f"3 7 -1 10 {10**30}\n", "line 4, job 3, used_cores: expected a whole number below"),
+        ("half.swf", SWF + "3 7 -1 10 2.5 -1 -1 2.5\n", "line 4, job 3, requested_cores: expected a whole number"),
+        ("early.swf", SWF + "3 -7 -1 10 2\n", "line 4, job 3, submit_time: expected a finite number >= 0, found -7.0"),
+        ("twice.swf", SWF + "1 9 -1 10 2\n", "line 4, job 1, job_id: expected an id not yet used"),
+        ("none.swf", "1 0 -1 -1 2\n", "expected at least one job that can be simulated, found 1 of 1 jobs dropped"),
+        ("binary.swf", b"\x7fELF\x00\x01\x02\xff" * 50, "line 1"),
+        ("binary.csv", b"\x7fELF\x00\x01\x02\xff" * 50, "line 1: expected text in UTF-8"),
+        ("binary.json", b"\x00\x01\x02" * 50, "line 1: expected text, found binary data"),
+        ("latin.csv", CSV.encode() + b"caf\xe9,1,1,1\n", "line 4: expected text in UTF-8"),
+        ("broken.json", JSON[:40], "line 1 column .*: expected valid JSON"),
+        ("nan.json", JSON.replace("5", "NaN"), "expected finite numbers, found NaN"),
+        ("huge.json", JSON.replace("5", "1e400"), r"jobs\[0\], job a, operations: expected a finite number >= 0"),
+        ("long.json", JSON.replace("5", "9" * 5000), "expected numbers of a sensible length"),
+        ("deep.json", "[" * 100_000, "expected JSON nested less deeply"),
+        ("truncated.swf.gz", gzip.compress(SWF.encode())[:-9], "expected a complete gzip file"),
+        ("damaged.swf.gz", gzip.compress(SWF.encode())[:20] + b"\x00" * 50, "expected a complete gzip file"),
+        ("unknown.xyz", "hello world", r"expected a workload file \(.swf\[.gz\], .json\[.gz\], .csv\[.gz\]\), found hello"),
+    ],
+)
+def test_bad_files(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
+    """Malformed, truncated, empty, binary and impossible files are refused in one line."""
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(FormatError, match=message) as caught:
+        Workload.read(path)
+    assert str(caught.value).startswith(str(path))
+    assert "\n" not in str(caught.value)
+
+
+def test_places_that_are_no_files(tmp_path: Path) -> None:
+    """A folder, or nothing at all, is told what could be read."""
+    for path in (tmp_path, tmp_path / "absent.swf", "absent:spec", "\x00"):
+        with pytest.raises(FormatError, match=r"expected a workload file .*, found no such file"):
+            Workload.read(path)
+
+
+def test_unknown_option_and_suffix(tmp_path: Path) -> None:
+    """Options of another format, and suffixes of none, are refused with those there are."""
+    (tmp_path / "a.csv").write_text(CSV)
+    with pytest.raises(SpecError, match=r"expected an option of this format \(time_unit\), found cancelled"):
+        Workload.read(tmp_path / "a.csv", cancelled="drop")
+    with pytest.raises(FormatError, match=r"expected a file name ending in .swf\[.gz\], .json\[.gz\], .csv\[.gz\]"):
+        Workload.read(tmp_path / "a.csv").write(tmp_path / "a.docx")
+
+
+@pytest.mark.parametrize(("name", "content"), [("x", SWF), ("x.txt", JSON), ("x.dat", CSV), ("x.gz", SWF)])
+def test_format_is_told_by_content(tmp_path: Path, name: str, content: str) -> None:
+    """Without a known suffix a look at the content decides."""
+    (tmp_path / name).write_text(content)
+    assert len(Workload.read(tmp_path / name)) >= 1
+
+
+pieces = st.sampled_from([b"-1", b"0", b"1e400", b"nan", b"{", b"}", b"[]", b'"', b",", b"\n", b";", b"\x00", b"\xff", b" "])
+
+
+@pytest.mark.parametrize(("name", "content"), [("x.swf", SWF), ("x.json", JSON), ("x.csv", CSV)])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(cut=st.integers(0, 130), length=st.integers(0, 20), piece=st.one_of(pieces, st.binary(max_size=8)))
+@example(cut=0, length=0, piece=b"\xef\xbb\xbf")
+def test_damage_anywhere(tmp_path: Path, name: str, content: str, cut: int, length: int, piece: bytes) -> None:
+    """Whatever is cut out or put in, a file is read or refused in one line."""
+    path = tmp_path / name
+    path.write_bytes(content.encode()[:cut] + piece + content.encode()[cut + length :])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            Workload.read(path)
+        except InputError as error:
+            assert "\n" not in str(error)
+            assert str(path) in str(error)

@@ -1,0 +1,159 @@
+"""The packages may know of each other in one direction only, and importing the simulator stays light."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("cluster_sim", "schedulers", "learning", "analysis")
+
+# cluster_sim <- schedulers <- learning, and cluster_sim <- analysis.
+MAY_IMPORT = {
+    "cluster_sim": {"cluster_sim"},
+    "schedulers": {"cluster_sim", "schedulers"},
+    "learning": {"cluster_sim", "schedulers", "learning"},
+    "analysis": {"cluster_sim", "analysis"},
+}
+HEAVY = ("torch", "plotly", "dash", "gymnasium", "dask", "distributed", "pyarrow", "matplotlib", "scipy")
+
+
+def imports(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
+    """(imported of our packages, line, when) for each import statement; when is start, lazily or typing.
+
+    An import inside a function runs when that is called, one under ``if TYPE_CHECKING`` never.
+    """
+
+    def walk(node: ast.AST, when: str) -> Iterator[tuple[str, int, str]]:
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno, when) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            yield node.module, node.lineno, when
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            when = "lazily"
+        elif isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+            for child in node.body:
+                yield from walk(child, "typing")
+            for child in node.orelse:
+                yield from walk(child, when)
+            return
+        for child in ast.iter_child_nodes(node):
+            yield from walk(child, when)
+
+    for name, line, when in walk(tree, "start"):
+        if name.partition(".")[0] in PACKAGES:
+            yield name.partition(".")[0], line, when
+
+
+def allowed(module: Path, imported: str, when: str) -> bool:
+    """Whether ``module`` (a path from the root) may import the package ``imported`` at the time ``when``."""
+    if imported in MAY_IMPORT[module.parts[0]]:
+        return True
+    if module.is_relative_to("analysis/reproduce"):
+        return True
+    if module.is_relative_to("cluster_sim/cli"):
+        return when != "start"
+    # The facade tells type checkers what it loads on demand.
+    return module == Path("cluster_sim/__init__.py") and when == "typing"
+
+
+def forbidden(root: Path) -> list[str]:
+    """A line for every import below ``root`` that goes the wrong way."""
+    found = []
+    for package in PACKAGES:
+        for path in sorted((root / package).rglob("*.py")):
+            module = path.relative_to(root)
+            for imported, line, when in imports(ast.parse(path.read_text(encoding="utf-8"), str(module))):
+                if not allowed(module, imported, when):
+                    found.append(f"{module}:{line} imports {imported}")
+    return found
+
+
+def run_python(cwd: Path, *arguments: str) -> str:
+    """What a fresh interpreter prints whose working directory, first on its path, is ``cwd``."""
+    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONSAFEPATH")}
+    command = [sys.executable, *arguments]
+    run = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def test_imports_go_one_way() -> None:
+    """No module imports a package that stands above its own."""
+    assert forbidden(ROOT) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "line"),
+    [
+        ("cluster_sim/node.py", "import schedulers.base", 1),
+        ("cluster_sim/node.py", "def f():\n    from analysis import gantt", 2),
+        ("cluster_sim/cli/run.py", "from schedulers import make_scheduler", 1),
+        ("schedulers/lists.py", "import os, learning", 1),
+        ("analysis/gantt.py", "if TYPE_CHECKING:\n    from schedulers import Scheduler", 2),
+    ],
+)
+def test_a_wrong_import_is_found(tmp_path: Path, module: str, source: str, line: int) -> None:
+    """The check above sees an import wherever it hides, and says where it stands."""
+    path = tmp_path / module
+    path.parent.mkdir(parents=True)
+    path.write_text(source)
+    assert [entry.partition(" ")[0] for entry in forbidden(tmp_path)] == [f"{module}:{line}"]
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("learning/agent.py", "from schedulers import Scheduler\nimport cluster_sim"),
+        ("cluster_sim/cli/run.py", "def run():\n    from schedulers import make_scheduler"),
+        ("analysis/reproduce/ineps.py", "import learning, schedulers"),
+        ("cluster_sim/__init__.py", "if TYPE_CHECKING:\n    from analysis import gantt"),
+    ],
+)
+def test_an_allowed_import_passes(tmp_path: Path, module: str, source: str) -> None:
+    """Downwards everybody may look; the command line and the reproductions may look everywhere."""
+    path = tmp_path / module
+    path.parent.mkdir(parents=True)
+    path.write_text(source)
+    assert forbidden(tmp_path) == []
+
+
+@pytest.mark.parametrize("package", ["cluster_sim", "schedulers"])
+def test_importing_the_simulator_loads_nothing_heavy(tmp_path: Path, package: str) -> None:
+    """Plots, learning and parquet come when they are used, not with the import."""
+    loaded = run_python(tmp_path, "-c", f"import json, sys, {package}; print(json.dumps(sorted(sys.modules)))")
+    assert set(json.loads(loaded)).isdisjoint(HEAVY)
+
+
+def test_importing_the_simulator_is_quick(tmp_path: Path) -> None:
+    """``import cluster_sim`` takes less than half a second."""
+    # Processor time and the best of five, so that a busy machine does not decide.
+    code = "from time import process_time as t; start = t(); import cluster_sim; print(t() - start)"
+    assert min(float(run_python(tmp_path, "-c", code)) for _ in range(5)) < 0.5
+
+
+@pytest.fixture
+def crowded_directory(tmp_path: Path) -> Path:
+    """A working directory in which the user keeps folders named like our packages, one of them a package itself."""
+    for name in ("analysis", "learning", "schedulers"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "analysis" / "__init__.py").write_text("raise RuntimeError('the user’s own analysis was imported')\n")
+    return tmp_path
+
+
+def test_the_facade_works_beside_folders_of_the_same_names(crowded_directory: Path) -> None:
+    """``cs.gantt`` and ``cs.make_scheduler`` are ours wherever the user works."""
+    code = "import cluster_sim as cs; print(cs.gantt.__module__, cs.make_scheduler('fcfs') is not None)"
+    assert run_python(crowded_directory, "-c", code).startswith("analysis.")
+
+
+def test_the_command_works_beside_folders_of_the_same_names(crowded_directory: Path) -> None:
+    """So does ``python -m cluster_sim``, which puts the working directory first on the path."""
+    assert "fcfs" in run_python(crowded_directory, "-m", "cluster_sim", "list", "schedulers")
