@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from analysis.report import write_report as write_report
     from analysis.tables import comparison_table as comparison_table
     from analysis.tables import format_table as format_table
+    from analysis.tables import headlines as headlines
 
 # No submodule may be called as a name here: importing it would put the module in the function's place.
 _HOME = {
@@ -23,9 +24,10 @@ _HOME = {
     "write_report": "analysis.report",
     "comparison_table": "analysis.tables",
     "format_table": "analysis.tables",
+    "headlines": "analysis.tables",
 }
 
-__all__ = ["comparison_table", "format_table", "gantt", "write_gantt", "write_report"]
+__all__ = ["comparison_table", "format_table", "gantt", "headlines", "write_gantt", "write_report"]
 
 
 def __getattr__(name: str) -> object:

@@ -115,7 +115,7 @@ def gantt(
 def run_title(result: Result) -> str:
     """A run in a few words, from its settings: scheduler, power policy, workload, platform."""
     meta = result.meta
-    parts = [str(meta[key]) for key in ("scheduler", "power_policy") if meta.get(key)]
+    parts = [str(meta[key]) for key in ("scheduler", "power_policy") if meta.get(key) not in (None, "", "none")]
     workload = f" — {meta['workload']}" if meta.get("workload") else ""
     return f"{' + '.join(parts) or 'Schedule'}{workload} on {result.platform.id}"
 
@@ -124,8 +124,9 @@ def time_window(result: Result) -> tuple[float, float]:
     """First submission to last finish, in s (evalys' convention), or to the stop of a run with unfinished jobs."""
     jobs = result.jobs
     start = float(jobs["submit_time"].min()) if len(jobs) else 0.0
-    running = jobs["start_time"].notna() & jobs["finish_time"].isna()
-    ends = [result.power["time"].max() if running.any() else np.nan, jobs["finish_time"].max()]
+    started = jobs[jobs["start_time"].notna()]
+    running = started["finish_time"].isna().any()
+    ends = [result.power["time"].max() if running else np.nan, started["finish_time"].max()]
     end = float(np.nanmax([*ends, start]))
     return start, end if end > start else start + 1.0
 
@@ -259,8 +260,9 @@ def _notes(result: Result, scene: _Scene, how: str) -> list[str]:
     notes = [f"{number(ran)} {'job' if ran == 1 else 'jobs'}"]
     if scene.outside:
         notes[0] += f" in this window, {number(scene.outside)} outside it"
-    if result.jobs["finish_time"].notna().any():
-        notes.append(f"makespan {number(_makespan(result))} s")
+    finished = result.jobs[result.jobs["start_time"].notna() & result.jobs["finish_time"].notna()]
+    if len(finished):
+        notes.append(f"makespan {number(finished['finish_time'].max() - result.jobs['submit_time'].min())} s")
     never = result.jobs[result.jobs["start_time"].isna()]
     if len(never):
         counts = never["state"].value_counts()
@@ -268,7 +270,3 @@ def _notes(result: Result, scene: _Scene, how: str) -> list[str]:
     if how == "raster":
         notes.append(raster_note(scene.scale, scene.canvas, len(scene.jobs)))
     return notes
-
-
-def _makespan(result: Result) -> float:
-    return float(result.jobs["finish_time"].max() - result.jobs["submit_time"].min())

@@ -7,8 +7,6 @@ sending anything; and every text that came from input files is escaped.
 from __future__ import annotations
 
 import html
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +16,9 @@ from plotly.io import to_html
 from plotly.offline import get_plotlyjs
 
 from analysis.gantt_chart import CONFIG, gantt, run_title, time_window
-from analysis.tables import comparison_table, named_runs, table_html
+from analysis.tables import comparison_table, headlines, named_runs, table_html
 from cluster_sim.errors import InputError
+from cluster_sim.formats.atomic import atomic_path
 
 if TYPE_CHECKING:
     from cluster_sim.records import Result
@@ -29,12 +28,14 @@ _SETTINGS = {
     "scheduler": "Scheduler",
     "power_policy": "Power policy",
     "workload": "Workload",
+    "platform": "Platform",
     "contention_model": "Contention model",
     "power_model": "Power model",
     "seed": "Seed",
     "enforce_walltime": "Walltime enforced",
     "quirks": "Quirks",
-    "until": "Stopped at (s)",
+    "until_s": "Stopped at (s)",
+    "origin_s": "Time 0 in the input (s)",
     "command": "Command",
     "version": "Version",
 }
@@ -46,7 +47,7 @@ _POLICY = (
 )
 
 _STYLE = """
-:root { color-scheme: light; }
+:root { color-scheme: light; overflow-y: scroll; } /* a bar that comes late would make later charts narrower */
 body { font: 15px/1.5 system-ui, "Segoe UI", Helvetica, Arial, sans-serif; color: #22303c; background: #fff;
        margin: 0 auto; padding: 24px 28px 48px; max-width: 1500px; }
 h1 { font-size: 26px; line-height: 1.25; margin: 0 0 6px; }
@@ -60,6 +61,8 @@ thead th { border-bottom: 2px solid #9aa5b1; }
 th[scope=row], td:nth-child(2), thead th:first-child { text-align: left; font-weight: 500; }
 table.settings td { text-align: left; white-space: normal; overflow-wrap: anywhere; max-width: 560px; }
 table.settings thead th { text-align: left; }
+details { margin-top: 10px; }
+summary { cursor: pointer; color: #0072b2; margin-bottom: 6px; }
 tbody tr:hover { background: #f4f7f9; }
 footer { color: #5a6772; font-size: 13px; margin-top: 30px; }
 """
@@ -89,9 +92,11 @@ def write_report(
     if len(runs) > 1:
         links = "".join(f'<a href="#run{i}">{html.escape(name)}</a>' for i, name in enumerate(runs))
         body.append(f"<nav>Schedules: {links}</nav>")
+    table = comparison_table(runs)
     body += [
         f"<h2>{'Summary' if len(runs) == 1 else 'Comparison'}</h2>",
-        f'<div class="scroll">{table_html(comparison_table(runs))}</div>',
+        f'<div class="scroll">{table_html(headlines(table))}</div>',
+        f'<details><summary>All metrics</summary><div class="scroll">{table_html(table)}</div></details>',
     ]
     figures = _aligned([gantt(result, **options) for result in runs.values()])
     for position, (name, figure) in enumerate(zip(runs, figures, strict=True)):
@@ -184,23 +189,11 @@ def _page(heading: str, body: list[str]) -> str:
 
 
 def _write_whole(path: str | Path, text: str) -> Path:
-    """Write aside, then rename: a reader, or Ctrl-C, never meets half a page."""
     target = Path(path)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, aside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".tmp")
     except OSError as error:
-        raise InputError(target, "a file that can be written", error.strerror) from error
-    try:
-        with open(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        # mkstemp makes files private; pages are for others too.
-        os.chmod(aside, 0o644)
-        os.replace(aside, target)
-    except OSError as error:
-        Path(aside).unlink(missing_ok=True)
-        raise InputError(target, "a file that can be written", error.strerror) from error
-    except BaseException:
-        Path(aside).unlink(missing_ok=True)
-        raise
+        raise InputError(target.parent, "a folder that files can be written to", error.strerror) from None
+    with atomic_path(target) as aside:
+        aside.write_text(text, encoding="utf-8")
     return target

@@ -17,13 +17,29 @@ if TYPE_CHECKING:
 
 # In a summary for the sake of its file, but no metric: a difference in % would mean nothing.
 _NO_METRICS = frozenset({"seed", "version"})
+_VERSUS = " vs first, %"
+
+# What most comparisons are about; the other metrics say where these come from.
+HEADLINES = (
+    "jobs_completed",
+    "jobs_killed",
+    "jobs_rejected",
+    "jobs_unfinished",
+    "makespan_s",
+    "utilisation",
+    "mean_wait_s",
+    "mean_bounded_slowdown",
+    "energy_j",
+    "energy_waste_j",
+    "edp_js",
+)
 
 
 def comparison_table(results: Mapping[str, Result] | Result) -> pd.DataFrame:
     """Metrics of one or more runs.
 
     Returns a frame with the summary's keys as index (in the first run's order) and the columns ``unit``, one per run
-    under its name, and, from the second run on, ``NAME vs FIRST, %``: the difference to the first run relative to
+    under its name, and, from the second run on, ``NAME vs first, %``: the difference to the first run relative to
     its size, NaN where that is zero or unknown.
     """
     runs = named_runs(results)
@@ -34,8 +50,13 @@ def comparison_table(results: Mapping[str, Result] | Result) -> pd.DataFrame:
     for name in names:
         table[name] = [values[name].get(key, np.nan) for key in keys]
     for name in names[1:]:
-        table[f"{name} vs {names[0]}, %"] = _difference(table[name], table[names[0]])
+        table[name + _VERSUS] = _difference(table[name], table[names[0]])
     return table
+
+
+def headlines(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a comparison table that most comparisons are about."""
+    return table.loc[[key for key in HEADLINES if key in table.index]]
 
 
 def format_table(table: pd.DataFrame) -> str:
@@ -68,10 +89,11 @@ def named_runs(results: Mapping[str, Result] | Result) -> dict[str, Result]:
 
 
 def _metrics(result: Result) -> dict[str, float]:
+    # None stands for a metric without a value, such as a mean over no jobs.
     return {
-        str(key): float(value)
+        str(key): np.nan if value is None else float(value)
         for key, value in result.summary().items()
-        if isinstance(value, Real) and not isinstance(value, bool | np.bool_) and key not in _NO_METRICS
+        if value is None or (isinstance(value, Real) and not isinstance(value, bool) and key not in _NO_METRICS)
     }
 
 
@@ -86,7 +108,7 @@ def _cells(table: pd.DataFrame) -> list[list[str]]:
     for key, row in zip(table.index, table.itertuples(index=False), strict=True):
         cells = [label_of(str(key)), str(row[0])]
         for column, value in zip(table.columns[1:], row[1:], strict=True):
-            cells.append(_percent(value) if str(column).endswith(", %") else number(value))
+            cells.append(_percent(value) if str(column).endswith(_VERSUS) else number(value))
         rows.append(cells)
     return rows
 

@@ -8,18 +8,19 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cluster_sim.fields import SUMMARY_METRICS
+
 NOTHING = "–"
 
-# Ends of summary keys, longest first, with the unit they promise (DESIGN: every metric carries its unit in the key).
-_UNIT_OF_ENDING = (("_js", "J·s"), ("_j", "J"), ("_w", "W"), ("_s", "s"))
-_UNIT_OF_KEY = {"utilisation": "fraction", "throughput": "jobs/s"}
-_CAPITALS = {"edp": "EDP", "cpu": "CPU"}
+_UNITS = {field.name: field.unit for field in SUMMARY_METRICS}
+_UNIT_ENDINGS = {"s": "_s", "J": "_j", "J s": "_js"}
+_SPELLING = {"edp": "EDP", "p95": "95th percentile of"}
 
 
 def numbers(values: ArrayLike, digits: int = 6) -> list[str]:
     """Numbers as text: ``digits`` significant ones, all before the point, thousands apart, no trailing zeros.
 
-    NaN reads "–" and infinity "∞".
+    From 10^12 on, and below 10^-4, in powers of ten. NaN reads "–" and infinity "∞".
 
     >>> numbers([315244.96, 0.25, float("nan")])
     ['315,245', '0.25', '–']
@@ -42,23 +43,21 @@ def _number(value: float, decimals: int, digits: int) -> str:
         return NOTHING
     if value in (float("inf"), float("-inf")):
         return "∞" if value > 0 else "−∞"
-    if 0 < abs(value) < 1e-4:
+    if 0 < abs(value) < 1e-4 or abs(value) >= 1e12:
         return f"{value:.{digits}g}"
     text = f"{value:,.{decimals}f}"
     return (text.rstrip("0").rstrip(".") if decimals else text) or "0"
 
 
 def unit_of(key: str) -> str:
-    """Unit of a summary key, from its ending: ``energy_j`` is in J; counts and ratios have none."""
-    if key in _UNIT_OF_KEY:
-        return _UNIT_OF_KEY[key]
-    return next((unit for ending, unit in _UNIT_OF_ENDING if key.endswith(ending)), "")
+    """Unit of a summary key, ``J`` for ``energy_j``; empty for counts, ratios and keys that are no metric of ours."""
+    return _UNITS.get(key, "")
 
 
 def label_of(key: str) -> str:
     """A summary key in words, its unit left to :func:`unit_of`: ``mean_wait_s`` reads "mean wait"."""
-    stem = next((key[: -len(ending)] for ending, _ in _UNIT_OF_ENDING if key.endswith(ending)), key)
-    return " ".join(_CAPITALS.get(word, word) for word in stem.split("_"))
+    stem = key.removesuffix(_UNIT_ENDINGS.get(unit_of(key), ""))
+    return " ".join(_SPELLING.get(word, word) for word in stem.split("_"))
 
 
 def plotly_text(texts: Iterable[object]) -> list[str]:

@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cluster_sim.node import NodeState
-from cluster_sim.occupancy import Holds, cut, seconds_in_runs, spread, steps
+from cluster_sim.occupancy import Holds, busy_intervals, cut, seconds_in_runs, spread, steps
+from cluster_sim.platform import ProcessorType
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.occupancy import Floats, Ints, Pieces, Runs
-    from cluster_sim.platform import Platform, ProcessorType
+    from cluster_sim.platform import Platform
     from cluster_sim.power import PowerModel
 
 
@@ -187,13 +188,13 @@ def _settle_pieces(
     most = max(k.cores for k in kinds)
     shared = np.zeros((len(kinds), most + 1))
     per_core = np.zeros((len(kinds), most + 1))
-    for row, processor in enumerate(kinds):
+    for i, processor in enumerate(kinds):
         for busy in range(1, processor.cores + 1):
-            shared[row, busy] = power.shared_watts(processor, busy)
-            per_core[row, busy] = power.core_watts(processor, busy)
-    row = kind[table.unit]
+            shared[i, busy] = power.shared_watts(processor, busy)
+            per_core[i, busy] = power.core_watts(processor, busy)
+    kind_of_row = kind[table.unit]
     cores = table.cores
-    watts = shared[row, cores] + cores * per_core[row, cores]
+    watts = shared[kind_of_row, cores] + cores * per_core[kind_of_row, cores]
     # Energy of one held core since the beginning; a job pays the difference between its end and its start. Summed in
     # extended precision, because small differences of a long sum are wanted.
     each = (watts / np.maximum(cores, 1) * table.seconds).astype(np.longdouble)
@@ -221,7 +222,7 @@ def off_intervals(history: History) -> dict[int, list[tuple[NodeState, float, fl
     by_node: dict[int, list[tuple[float, NodeState, float]]] = defaultdict(list)
     for time, node, state, watts in history.transitions:
         by_node[node].append((time, state, watts))
-    intervals = {}
+    intervals: dict[int, list[tuple[NodeState, float, float, float]]] = {}
     for node, entries in by_node.items():
         ends = [time for time, _, _ in entries[1:]] + [history.horizon]
         intervals[node] = [
@@ -250,8 +251,6 @@ def _drawing_while_computing(
     horizon: float,
 ) -> Floats:
     """Seconds that each processor idles in a computing node after its own first use (quirk)."""
-    from cluster_sim.occupancy import busy_intervals
-
     first = _first_use(runs, pieces, platform.processor_count, horizon)
     node, start, end = busy_intervals(holds, node_bounds(platform))
     seconds = np.zeros(platform.processor_count)
@@ -301,8 +300,8 @@ def sweep(history: History, node: int, rows: list[tuple[int, int, int, float, fl
                 used[p] = True
             case ("state", NodeState() as new_state, float(watts)):
                 state, draws_w = new_state, watts
-            case ("clock", int(p), kind):
-                kinds[p] = kind  # type: ignore[call-overload]
+            case ("clock", int(p), ProcessorType() as kind):
+                kinds[p] = kind
 
 
 def _charge(

@@ -125,7 +125,7 @@ class MemoryChannel:
             self._plan = None
             if self._groups:
                 self._plan = self.env.at(next_finish)
-                self._plan.callbacks.append(self._complete)  # type: ignore[union-attr]
+                self._plan.callbacks.append(self._complete)
 
     def _complete(self, plan: Event) -> None:
         if plan is not self._plan:

@@ -8,7 +8,7 @@ from cluster_sim.jobs import Job
 from cluster_sim.placement import Placement
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Start:
     """Start a pending job on these cores now (when its nodes have booted, if some are off)."""
 
@@ -16,7 +16,7 @@ class Start:
     placement: Placement
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Reject:
     """Refuse a pending job for good; ``reason`` stands in its record."""
 
@@ -24,7 +24,7 @@ class Reject:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class WakeAt:
     """Hold a scheduling pass at ``time`` (s), even if nothing happens then."""
 
@@ -34,14 +34,14 @@ class WakeAt:
 Decision = Start | Reject | WakeAt
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SwitchOn:
     """A power policy boots a node that is off."""
 
     node: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SwitchOff:
     """A power policy shuts an idle node down."""
 

@@ -21,12 +21,29 @@ What the scheduler started is delivered to observers right after its pass, as a 
 from __future__ import annotations
 
 from heapq import heappush
-from typing import Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 import simpy
+from simpy.core import BoundClass
 from simpy.events import NORMAL, Event, EventPriority
 
 WALLTIME, OBSERVE, RESERVE, SCHEDULE, REACT, END = (EventPriority(priority) for priority in (2, 10, 11, 12, 13, 14))
+
+
+class PlannedEvent(Event):
+    """Happens at an absolute time. The counterpart of SimPy's ``Timeout``, which takes a delay."""
+
+    callbacks: list[Any]
+
+    def __init__(self, env: simpy.Environment, time: float, priority: EventPriority = NORMAL, value: Any = None):
+        # As in simpy.Timeout: the event is triggered from the start, so Event.__init__ is not worth its call.
+        self.env = env
+        self.callbacks = []
+        self._value = value
+        self._ok = True
+        self._defused = False
+        heappush(env._queue, (time, priority, next(env._eid), self))
 
 
 class Environment(simpy.Environment):
@@ -36,25 +53,22 @@ class Environment(simpy.Environment):
     t has to happen at t exactly, or one instant would fall apart into two.
     """
 
+    # SimPy's own property, with a getter that is not a Python function: it is read a dozen times a job.
+    if not TYPE_CHECKING:
+        now = property(attrgetter("_now"), doc="The current simulation time, s.")
+
     def trigger(self, event: Event, priority: EventPriority, value: Any = None) -> None:
         """``event.succeed(value)``, but in a later phase of this instant."""
         event._ok = True
         event._value = value
-        heappush(self._queue, (self.now, priority, next(self._eid), event))
+        heappush(self._queue, (self._now, priority, next(self._eid), event))
 
-    def at(self, time: float, priority: EventPriority = NORMAL, value: Any = None) -> PlannedEvent:
-        """An event that happens at ``time`` (s); to be yielded, like ``env.timeout(delay)``."""
-        return PlannedEvent(self, time, priority, value)
+    if TYPE_CHECKING:
 
+        def at(self, time: float, priority: EventPriority = NORMAL, value: Any = None) -> PlannedEvent:
+            """An event that happens at ``time`` (s); to be yielded, like ``env.timeout(delay)``."""
+            return PlannedEvent(self, time, priority, value)
 
-class PlannedEvent(Event):
-    """Happens at an absolute time. The counterpart of SimPy's ``Timeout``, which takes a delay."""
-
-    def __init__(self, env: Environment, time: float, priority: EventPriority = NORMAL, value: Any = None):
-        # As in simpy.Timeout: the event is triggered from the start, so Event.__init__ is not worth its call.
-        self.env = env
-        self.callbacks = []
-        self._value = value
-        self._ok = True
-        self._defused = False
-        heappush(env._queue, (time, priority, next(env._eid), self))
+    else:
+        # As SimPy binds `timeout`: no call between the caller and the event.
+        at = BoundClass(PlannedEvent)

@@ -75,7 +75,8 @@ def execute(simulation: Simulation, running: Running) -> Generator[Event, Any, N
                 if interrupt.cause is not REPLANNED:
                     raise
     except simpy.Interrupt as interrupt:
-        simulation.end(running, interrupt.cause.reason)
+        kill: Kill = interrupt.cause  # type: ignore[assignment]
+        simulation.end(running, kill.reason)
     else:
         simulation.end(running, "")
 
@@ -154,9 +155,8 @@ class Executor:
         """(processor, tasks on it) of an allocation."""
         pairs = [(processor, count) for _, processor, _, count in allocation.pieces]
         machine = self._machine
-        for first, stop in allocation.spans:
-            processors = range(machine.first_processor[first], machine.first_processor[stop])
-            pairs += [(p, machine.type_of[p].cores) for p in processors]
+        for _, _, begin, end in allocation.spans:
+            pairs += [(p, machine.type_of[p].cores) for p in range(begin, end)]
         return pairs
 
     def move_to_channels(self, running: dict[int, Running]) -> None:

@@ -63,7 +63,7 @@ class Notices:
         """Something of that kind happened now."""
         if self._wanted:
             if not self._collected:
-                self._env.at(self._env.now, OBSERVE).callbacks.append(self._deliver)  # type: ignore[union-attr]
+                self._env.at(self._env.now, OBSERVE).callbacks.append(self._deliver)
             self._collected.setdefault(name, []).append(what)
 
     def _deliver(self, event: Event) -> None:

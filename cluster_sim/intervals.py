@@ -42,11 +42,17 @@ class IntervalSet:
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         """The maximal intervals as (first, stop), ascending."""
-        bounds = self._bounds
-        return zip(bounds[::2], bounds[1::2], strict=True)
+        bounds = iter(self._bounds)
+        return zip(bounds, bounds, strict=True)
 
     def __contains__(self, number: int) -> bool:
         return bool(bisect_right(self._bounds, number) & 1)
+
+    def covers(self, first: int, stop: int) -> bool:
+        """Whether all of first … stop - 1 are in it."""
+        bounds = self._bounds
+        position = bisect_right(bounds, first)
+        return bool(position & 1) and stop <= bounds[position]
 
     def __bool__(self) -> bool:
         return bool(self._bounds)

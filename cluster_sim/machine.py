@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -60,7 +60,7 @@ class Allocation:
 
     def __init__(self, memory_mb: float) -> None:
         self.pieces: list[tuple[int, int, int, int]] = []  #: (node, processor, mask of its cores, how many)
-        self.spans: list[tuple[int, int]] = []  #: (first node, stop node), every core of them
+        self.spans: list[tuple[int, int, int, int]] = []  #: (first node, stop node, first processor, stop processor)
         self.memory_mb = memory_mb  #: Memory of one task.
 
 
@@ -106,6 +106,12 @@ class Machine:
         self.memory_mb = np.array(capacity)[platform.type_of_node]  #: Memory of each node, inf when not given.
         self.is_on = np.ones(platform.node_count, bool)  #: IDLE or COMPUTING.
         self.is_off = np.zeros(platform.node_count, bool)  #: OFF: can be booted for a job.
+        self._not_on = (
+            0  #: Nodes that are neither IDLE nor COMPUTING; while there are none, much need not be looked at.
+        )
+        self._node_count = platform.node_count
+        self._node_cores = platform.node_cores
+        self._cores_of_every_node = platform.widest_node if len(platform.node_types) == 1 else 0
         self.available = IntervalSet(0, platform.node_count)  #: Nodes that are on and have a free core.
         self.asleep = IntervalSet()  #: Nodes that are OFF and have a free core.
         self.transitions: list[
@@ -249,7 +255,9 @@ class Machine:
         self._check(placement)
         allocation = Allocation(memory)
         for first, stop, cores in placement.spans:
-            if stop > first + 1 and self._is_whole(first, stop, cores):
+            if stop - first == 1:
+                self._hold_on(first, cores, allocation)
+            elif self._is_whole(first, stop, cores):
                 self._hold_whole(first, stop, allocation)
             else:
                 for node in range(first, stop):
@@ -261,38 +269,42 @@ class Machine:
         return allocation
 
     def _check(self, placement: Placement) -> None:
-        spans = placement.spans
-        if not spans:
+        if not placement.spans:
             raise PlacementError("the placement has no cores")
-        if len(spans) > 1 and len(set(placement.nodes)) < len(placement.nodes):
-            raise PlacementError(f"{placement}: a node appears twice")
-        for first, stop, cores in spans:
-            if not 0 <= first < stop <= len(self.free) or cores < 1:
+        reached, ascending = 0, True
+        for first, stop, cores in placement.spans:
+            if not 0 <= first < stop <= self._node_count or cores < 1:
                 raise PlacementError(f"{placement}: no such nodes on {self.platform!r}")
-            if stop == first + 1:
-                usable = self.is_on[first] or self.is_off[first]
-                fits = self.free[first] >= cores
-            else:
-                usable = (self.is_on[first:stop] | self.is_off[first:stop]).all()
-                fits = (self.free[first:stop] >= cores).all()
-            if not usable:
-                raise PlacementError(f"{placement}: a node is failed or in transition")
-            if not fits:
-                raise PlacementError(f"{placement}: fewer cores are free")
+            ascending = ascending and first >= reached
+            reached = stop
+            # Nodes in `available` are on and have a free core; most placements need no more than that.
+            if not (cores == 1 and self.available.covers(first, stop)):
+                self._check_nodes(placement, first, stop, cores)
+        if not ascending and any(a[1] > b[0] for a, b in pairwise(sorted(placement.spans))):
+            raise PlacementError(f"{placement}: a node appears twice")
+
+    def _check_nodes(self, placement: Placement, first: int, stop: int, cores: int) -> None:
+        if self._not_on and not (self.is_on[first:stop] | self.is_off[first:stop]).all():
+            raise PlacementError(f"{placement}: a node is failed or in transition")
+        free = self.free
+        if (free.item(first) if stop == first + 1 else free[first:stop].min()) < cores:
+            raise PlacementError(f"{placement}: fewer cores are free")
 
     def _is_whole(self, first: int, stop: int, cores: int) -> bool:
         """Whether ``cores`` on each of these nodes are all that they have, all on."""
-        return bool(self.is_on[first:stop].all() and (self.platform.node_cores[first:stop] == cores).all())
+        if not self._not_on and cores == self._cores_of_every_node:
+            return True
+        return bool(self.is_on[first:stop].all() and (self._node_cores[first:stop] == cores).all())
 
     def _hold_whole(self, first: int, stop: int, allocation: Allocation) -> None:
         begin, end = self.first_processor[first], self.first_processor[stop]
         self.free_mask[begin:end] = [0] * (end - begin)
         self.free[first:stop] = 0
         self.available.remove(first, stop)
-        allocation.spans.append((first, stop))
+        allocation.spans.append((first, stop, begin, end))
 
     def _hold_on(self, node: int, cores: int, allocation: Allocation) -> None:
-        left = int(self.free[node]) - cores
+        left = self.free.item(node) - cores
         self.free[node] = left
         if not left:
             (self.available if self.is_on[node] else self.asleep).remove(node, node + 1)
@@ -309,34 +321,39 @@ class Machine:
 
     def release(self, allocation: Allocation) -> None:
         """Give the cores of an allocation back."""
-        memory = allocation.memory_mb
+        free = self.free
         for node, processor, mask, count in allocation.pieces:
-            if not self.free[node]:
+            before = free.item(node)
+            free[node] = before + count
+            if not before:
                 self._open(node, node + 1)
-            self.free[node] += count
             self.free_mask[processor] |= mask
-            if self.is_on[node] or self.is_off[node]:
+            if not self._not_on or self.is_on[node] or self.is_off[node]:
                 self.free_total += count
-            if memory:
-                self.memory_used[node] -= memory * count
-        for first, stop in allocation.spans:
-            begin, end = self.first_processor[first], self.first_processor[stop]
+        for first, stop, begin, end in allocation.spans:
             self.free_mask[begin:end] = self._full_mask[begin:end]
-            cores = self.platform.node_cores[first:stop]
-            self.free[first:stop] = cores
+            free[first:stop] = self._node_cores[first:stop]
             self._open(first, stop)
-            usable = self.is_on[first:stop] | self.is_off[first:stop]
-            self.free_total += (
-                self.first_core[end] - self.first_core[begin] if usable.all() else int(cores[usable].sum())
-            )
-            if memory:
-                self.memory_used[first:stop] -= memory * cores
-        if memory and self.free_total == self.platform.core_count:
+            if self._not_on:
+                usable = self.is_on[first:stop] | self.is_off[first:stop]
+                self.free_total += int(free[first:stop][usable].sum())
+            else:
+                self.free_total += self.first_core[end] - self.first_core[begin]
+        if allocation.memory_mb:
+            self._release_memory(allocation)
+
+    def _release_memory(self, allocation: Allocation) -> None:
+        memory = allocation.memory_mb
+        for node, _, _, count in allocation.pieces:
+            self.memory_used[node] -= memory * count
+        for first, stop, _, _ in allocation.spans:
+            self.memory_used[first:stop] -= memory * self._node_cores[first:stop]
+        if self.free_total == self.platform.core_count:
             self.memory_used[:] = 0.0  # nothing runs: no rounding error may outlive it
 
     def _open(self, first: int, stop: int) -> None:
         """Enter nodes that get free cores into the set in which placements look for them."""
-        if self.is_on[first:stop].all():
+        if not self._not_on:
             self.available.add(first, stop)
             return
         for node in range(first, stop):
@@ -347,7 +364,7 @@ class Machine:
 
     def has_ready_nodes(self, placement: Placement) -> bool:
         """Whether all nodes of a placement are on."""
-        return all(self.is_on[first:stop].all() for first, stop, _ in placement.spans)
+        return not self._not_on or all(self.is_on[first:stop].all() for first, stop, _ in placement.spans)
 
     # ------------------------------------------------------------------ loading and unloading cores
 
@@ -356,13 +373,13 @@ class Machine:
         added = 0.0
         for _, processor, _, count in allocation.pieces:
             added += self._load_on(processor, count)
-        for first, stop in allocation.spans:
-            begin, end = self.first_processor[first], self.first_processor[stop]
+        loading = self._loading_watts or self.loading_watts
+        for _, _, begin, end in allocation.spans:
             if self._never_used is not None:
                 added += sum(self._load_on(p, self._cores_of[p]) for p in range(begin, end))
             else:
                 self.busy[begin:end] = self._cores_of[begin:end]
-                added += self.loading_watts[end] - self.loading_watts[begin]
+                added += loading[end] - loading[begin]
         self._add_watts(added)
 
     def _load_on(self, processor: int, cores: int) -> float:
@@ -381,10 +398,10 @@ class Machine:
             table, busy = self.table_of[processor], self.busy[processor]
             self.busy[processor] = busy - count
             added += table[busy - count] - table[busy]
-        for first, stop in allocation.spans:
-            begin, end = self.first_processor[first], self.first_processor[stop]
+        loading = self._loading_watts or self.loading_watts
+        for _, _, begin, end in allocation.spans:
             self.busy[begin:end] = [0] * (end - begin)
-            added -= self.loading_watts[end] - self.loading_watts[begin]
+            added -= loading[end] - loading[begin]
         self._add_watts(added)
 
     # ------------------------------------------------------------------ states and clocks
@@ -393,6 +410,7 @@ class Machine:
         """A node changes its state; ``draws_w`` is what it draws in the new one. Only its own process calls this."""
         before = self.node(node).watts
         usable = bool(self.is_on[node] or self.is_off[node])
+        self._not_on += int(self.is_on[node]) - int(state is NodeState.IDLE)
         self.available.remove(node, node + 1)
         self.asleep.remove(node, node + 1)
         self.is_on[node] = state is NodeState.IDLE
@@ -421,18 +439,18 @@ class Machine:
         if processor in self.channels:
             self.channels[processor].change_rate(ratio)
 
-    def core_ranges(self, allocation: Allocation) -> Iterator[tuple[int, int]]:
+    def core_ranges(self, allocation: Allocation) -> list[tuple[int, int]]:
         """Global indices (first, last) of the cores of an allocation, as maximal runs within nodes or spans."""
+        ranges = [(self.first_core[begin], self.first_core[end] - 1) for _, _, begin, end in allocation.spans]
         for _, processor, mask, _ in allocation.pieces:
             base = self.first_core[processor]
             while mask:
                 low = (mask & -mask).bit_length() - 1
                 run = ~(mask >> low)
                 length = (run & -run).bit_length() - 1
-                yield base + low, base + low + length - 1
+                ranges.append((base + low, base + low + length - 1))
                 mask &= ~(((1 << length) - 1) << low)
-        for first, stop in allocation.spans:
-            yield self.first_core[self.first_processor[first]], self.first_core[self.first_processor[stop]] - 1
+        return ranges
 
 
 def _lowest_bits(mask: int, count: int) -> int:

@@ -62,7 +62,7 @@ class Node:
     def type(self) -> NodeType:
         """Its description in the platform."""
         platform = self._machine.platform
-        return platform.node_types[platform.type_of_node[self.index]]
+        return platform.node_types[int(platform.type_of_node[self.index])]
 
     @property
     def processors(self) -> list[Processor]:

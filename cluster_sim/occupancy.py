@@ -124,7 +124,8 @@ def steps(pieces: Pieces) -> Steps:
     unit = np.concatenate([pieces.unit, pieces.unit])
     time = np.concatenate([pieces.start, pieces.end])
     change = np.concatenate([pieces.cores, -pieces.cores])
-    order = np.lexsort((time, unit))
+    # Ends before starts, so that cores that change hands at once never count twice.
+    order = np.lexsort((change, time, unit))
     row = np.empty(2 * count, np.int64)
     row[order] = np.arange(2 * count)
     unit, time = unit[order], time[order]

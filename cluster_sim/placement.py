@@ -24,20 +24,18 @@ class Placement:
     ``Placement.on({3: 8})`` is eight cores on node 3.
     """
 
-    __slots__ = ("spans",)
+    __slots__ = ("cores", "spans")
 
     def __init__(self, spans: Iterable[Span]):
         self.spans: tuple[Span, ...] = tuple(spans)
+        self.cores = 0  #: Cores on all nodes together.
+        for first, stop, taken in self.spans:
+            self.cores += (stop - first) * taken
 
     @classmethod
     def on(cls, cores: dict[int, int]) -> Placement:
         """From a mapping of node index to cores on that node."""
         return cls((node, node + 1, taken) for node, taken in cores.items())
-
-    @property
-    def cores(self) -> int:
-        """Cores on all nodes together."""
-        return sum((stop - first) * taken for first, stop, taken in self.spans)
 
     @property
     def nodes(self) -> list[int]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
@@ -58,10 +59,12 @@ class Registry(Generic[T]):
         self._entry_points_loaded = False
 
     def register(self, name: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
-        """Decorator: make a class or function available as ``name``."""
+        """Decorator: make a class or function available as ``name``, which becomes a class's attribute ``spec``."""
 
         def decorate(factory: Callable[..., T]) -> Callable[..., T]:
             self._factories[name] = factory
+            if isinstance(factory, type):
+                factory.spec = name  # type: ignore[attr-defined]
             return factory
 
         return decorate
@@ -83,7 +86,10 @@ class Registry(Generic[T]):
             raise SpecError(self.kind, f"one of {', '.join(self)}", name) from None
 
     def make(self, text: str) -> T:
-        """Build the thing a spec describes; option values are converted to the types of the factory's defaults."""
+        """Build the thing a spec describes; option values are converted to the types of the factory's defaults.
+
+        What is built remembers the spec in its attribute ``spec``, for the records. Raises SpecError.
+        """
         spec = Spec.parse(text)
         factory = self.factory(spec.name)
         parameters = inspect.signature(factory).parameters
@@ -94,7 +100,7 @@ class Registry(Generic[T]):
                 expected = f"an option of {spec.name} ({', '.join(known) or 'it has none'})"
                 raise SpecError(f"{self.kind} '{text}'", expected, key)
             keywords[key] = _converted(value, parameters[key], f"{self.kind} '{text}', option {key}")
-        positional = list(spec.positional)
+        positional: list[Any] = list(spec.positional)
         for i, (name, parameter) in enumerate(parameters.items()):
             if i < len(positional) and parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD:
                 positional[i] = _converted(positional[i], parameter, f"{self.kind} '{text}', {name}")
@@ -102,7 +108,11 @@ class Registry(Generic[T]):
             inspect.signature(factory).bind(*positional, **keywords)
         except TypeError as error:
             raise SpecError(f"{self.kind} '{text}'", f"other arguments ({error})") from None
-        return factory(*positional, **keywords)
+        thing = factory(*positional, **keywords)
+        if not inspect.isroutine(thing) and not isinstance(thing, type):
+            with suppress(AttributeError):  # frozen, or with slots
+                thing.spec = text  # type: ignore[attr-defined]
+        return thing
 
     def help(self, name: str) -> str:
         """First line of the documentation of ``name``."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from simpy.events import URGENT, EventPriority
+from simpy.events import URGENT, Event, EventPriority, Process
 
 from cluster_sim.contention import ContentionModel, contention_models
 from cluster_sim.decisions import Decision, PowerDecision, Reject, Start, SwitchOff, SwitchOn, WakeAt
@@ -26,8 +26,6 @@ from cluster_sim.recorder import Recorder
 from cluster_sim.view import ClairvoyantView, View
 
 if TYPE_CHECKING:
-    from simpy.events import Event
-
     from cluster_sim.platform import Platform
     from cluster_sim.records import Result
     from cluster_sim.workload import Workload
@@ -127,7 +125,7 @@ class Simulation:
         self._planned_phases: set[int] = set()
         self._pass: Event = self.env.event()
         self._end: Event = self.env.event() if until is None else self.env.at(until, URGENT)
-        self._end.callbacks.append(self._end_stepping)  # type: ignore[union-attr]
+        self._end.callbacks.append(self._end_stepping)
         self.view = self._make_view()
         self.env.process(self._arrivals())
         if scheduler is not None:
@@ -224,14 +222,15 @@ class Simulation:
 
     def pass_due(self) -> Event:
         """The event of the next scheduling pass, for the process of a scheduler."""
-        if self._pass.processed:
-            self._pass = self.env.event()
+        if self._pass.callbacks is None:  # it has been
+            self._pass = Event(self.env)
         return self._pass
 
     def _changed(self) -> None:
         """Something happened that policies may answer to: one pass of each, after all else of this instant."""
-        if not self.pass_due().triggered:
-            self.env.trigger(self._pass, SCHEDULE)
+        due = self._pass if self._pass.callbacks is not None else self.pass_due()
+        if not due.triggered:
+            self.env.trigger(due, SCHEDULE)
             if self.power_policy is not None:
                 self._plan_phase(RESERVE, self.power_policy.reserve)
                 self._plan_phase(REACT, self.power_policy.react)
@@ -247,7 +246,7 @@ class Simulation:
             for decision in decide(self.view):
                 self._apply_power(decision)
 
-        self.env.at(self.env.now, priority).callbacks.append(act)  # type: ignore[union-attr]
+        self.env.at(self.env.now, priority).callbacks.append(act)
 
     # ------------------------------------------------------------------ decisions
 
@@ -256,7 +255,8 @@ class Simulation:
         if type(decision) is Start:
             self._start(decision.job, decision.placement)
         elif isinstance(decision, Reject):
-            self._require_pending(decision.job)
+            if self._pending.get(decision.job.index) is not decision.job:
+                raise PlacementError(f"job {decision.job.job_id} is not pending")
             self._reject(decision.job, decision.reason)
         elif isinstance(decision, WakeAt):
             self._wake_at(decision.time)
@@ -276,11 +276,7 @@ class Simulation:
     def _wake_at(self, time: float) -> None:
         if time <= self.env.now:
             raise SimulationError(f"WakeAt({time:g}) lies not after now ({self.env.now:g} s)")
-        self.env.at(time).callbacks.append(lambda event: self._changed())  # type: ignore[union-attr]
-
-    def _require_pending(self, job: Job) -> None:
-        if self._pending.get(job.index) is not job:
-            raise PlacementError(f"job {job.job_id} is not pending")
+        self.env.at(time).callbacks.append(lambda event: self._changed())
 
     # ------------------------------------------------------------------ the life of a job
 
@@ -346,7 +342,8 @@ class Simulation:
         self._check_end()
 
     def _start(self, job: Job, placement: Placement) -> None:
-        self._require_pending(job)
+        if self._pending.get(job.index) is not job:
+            raise PlacementError(f"job {job.job_id} is not pending")
         if placement.cores != job.requested_cores:
             message = f"job {job.job_id} asks for {job.requested_cores} cores, {placement!r} has {placement.cores}"
             raise PlacementError(message)
@@ -360,7 +357,7 @@ class Simulation:
             self.begin(running)
         else:
             running.start_time = float("inf")
-        running._process = self.env.process(execute(self, running))
+        running._process = Process(self.env, execute(self, running))
 
     def begin(self, running: Running) -> None:
         """The tasks of a job begin: its nodes are ready. Called by the job's process."""
@@ -371,7 +368,7 @@ class Simulation:
         self._notices.note("job_started", running.job)
         if self.enforce_walltime and running.job.requested_time < float("inf"):
             limit = self.env.at(running.expected_end, WALLTIME)
-            limit.callbacks.append(lambda event: self._interrupt(running, "walltime"))  # type: ignore[union-attr]
+            limit.callbacks.append(lambda event: self._interrupt(running, "walltime"))
 
     def end(self, running: Running, reason: str) -> None:
         """The job is over, for a ``reason`` if it was killed. Called by the job's process."""
@@ -400,7 +397,7 @@ class Simulation:
         else:
             index = job.index
         # Not at once: a process cannot be interrupted in the middle of what it does, nor before it has begun.
-        self.env.timeout(0).callbacks.append(lambda event: self._kill(index, reason))  # type: ignore[union-attr]
+        self.env.timeout(0).callbacks.append(lambda event: self._kill(index, reason))
 
     def _kill(self, index: int, reason: str) -> None:
         running, pending = self._running.get(index), self._pending.pop(index, None)

@@ -46,6 +46,7 @@ class ListScheduler(Scheduler):
     ):
         self._job_order = job_orders.make(jobs) if isinstance(jobs, str) else jobs
         self._node_order = node_orders.make(nodes) if isinstance(nodes, str) else nodes
+        self.spec = f"list:{_name(jobs)}/{_name(nodes)}" + ("" if blocking else ",blocking=no")
         self.blocking = blocking
         self.memory = memory
         self.dynamic = dynamic
@@ -70,6 +71,8 @@ class ListScheduler(Scheduler):
         while queue:
             job = queue[0][2]
             if view.is_pending(job):
+                if job.requested_cores > view.free_total:
+                    return  # before the node order is worked out
                 placement = view.place(job, self._node_order(view, job), self.memory)
                 if placement is None:
                     return
@@ -93,6 +96,10 @@ class ListScheduler(Scheduler):
         self._queue = waiting  # sorted, and so a heap
 
 
+def _name(order: str | JobOrder | NodeOrder) -> str:
+    return order if isinstance(order, str) else getattr(order, "__name__", type(order).__name__)
+
+
 @schedulers.register("list")
 def list_scheduler(orders: str = "first/first", blocking: bool = True, memory: bool = False) -> ListScheduler:
     """List scheduling by JOB/NODE orders, e.g. list:smallest/high_cores; blocking=no skips jobs that do not fit."""
@@ -106,6 +113,7 @@ class Fcfs(ListScheduler):
 
     def __init__(self, nodes: str = "first", memory: bool = False):
         super().__init__("first", nodes, memory=memory)
+        self.spec = "fcfs" if nodes == "first" else f"fcfs:{nodes}"
 
 
 @schedulers.register("sjf")
@@ -114,6 +122,7 @@ class Sjf(ListScheduler):
 
     def __init__(self, nodes: str = "first", memory: bool = False):
         super().__init__("shortest", nodes, memory=memory)
+        self.spec = "sjf" if nodes == "first" else f"sjf:{nodes}"
 
 
 @schedulers.register("ljf")
@@ -122,3 +131,4 @@ class Ljf(ListScheduler):
 
     def __init__(self, nodes: str = "first", memory: bool = False):
         super().__init__("longest", nodes, memory=memory)
+        self.spec = "ljf" if nodes == "first" else f"ljf:{nodes}"

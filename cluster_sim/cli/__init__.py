@@ -27,9 +27,14 @@ from cluster_sim.cli.run import run
 from cluster_sim.cli.validate import validate
 
 
-@click.group(cls=CommandLine, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(
+    cls=CommandLine,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
 @click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=show_version, help="Say which.")
-def main() -> None:
+@click.pass_context
+def main(ctx: click.Context) -> None:
     """Simulate how jobs are scheduled on a heterogeneous HPC cluster.
 
     \b
@@ -40,6 +45,8 @@ def main() -> None:
     Results go to stdout; progress, warnings and errors to stderr. Exit status: 0 done, 2 the input is wrong (one line
     says where), 1 a defect of the program.
     """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
 
 
 for command in (demo, run, compare, gantt, convert, validate, list_names):

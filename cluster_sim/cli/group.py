@@ -8,12 +8,13 @@ import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 import click
 
 from cluster_sim.errors import InputError, ModelWarning
+from cluster_sim.siblings import sibling
 
 PROGRAM = "cluster-sim"
 WRONG_INPUT = 2
@@ -29,20 +30,29 @@ class CommandLine(click.Group):
         """Names of the commands, the most useful ones first."""
         return list(self.commands)
 
-    def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> NoReturn:
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> NoReturn:
         """Run the command and exit. Its words are in ``ctx.obj``, as one would type them, for the records."""
         words = list(sys.argv[1:] if args is None else args)
-        extra.update(standalone_mode=False, obj=shlex.join([PROGRAM, *words]))
+        extra["obj"] = shlex.join([PROGRAM, *words])
         for stream in (sys.stdout, sys.stderr):
             # A terminal that knows no "−" or "ü" gets an escape; a result is not worth dying for its last letter.
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
         with _warnings_in_one_line():
-            status = _status_of(lambda: super(CommandLine, self).main(words, PROGRAM, **extra))
+            status = _status_of(lambda: super(CommandLine, self).main(words, PROGRAM, complete_var, False, **extra))
         sys.exit(status)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command of ``ctx``; what click would turn into its own kind of exit is taken out here."""
+        for package in ("schedulers", "analysis"):
+            sibling(package)  # ours, also where the working directory has folders of these names
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -132,7 +142,5 @@ def _told(error: OSError) -> str:
 
 def _forget_stdout() -> None:
     """Let what is left in the buffer go nowhere, or Python complains when it exits."""
-    try:
+    with suppress(OSError, ValueError):  # a stdout that is no file has nothing to flush
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):
-        pass  # stdout is no file, so nothing is flushed to it

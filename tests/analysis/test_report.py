@@ -62,7 +62,7 @@ def test_a_page_that_cannot_be_written_is_named(small: FakeResult, tmp_path: Pat
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "folder", tmp_path / "file" / "gantt.html"):
-        with pytest.raises(InputError, match="expected a file that can be written"):
+        with pytest.raises(InputError, match="can be written"):
             write_gantt(small, path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
 

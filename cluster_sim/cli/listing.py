@@ -1,0 +1,38 @@
+"""``cluster-sim list``: the names that options take."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from cluster_sim.registry import Registry
+
+# Where each registry is: its module is imported when it is asked for.
+REGISTRIES = {
+    "schedulers": ("schedulers", "schedulers"),
+    "job-orders": ("schedulers", "job_orders"),
+    "node-orders": ("schedulers", "node_orders"),
+    "power-policies": ("schedulers", "power_policies"),
+    "contention-models": ("cluster_sim.contention", "contention_models"),
+    "power-models": ("cluster_sim.power", "power_models"),
+    "platforms": ("cluster_sim.formats.platform_specs", "platforms"),
+}
+
+
+@click.command("list", short_help="Say which schedulers, policies and models there are.")
+@click.argument("kind", type=click.Choice(list(REGISTRIES)), metavar="KIND")
+def list_names(kind: str) -> None:
+    """Print the names of a KIND, one a line, each with what it means.
+
+    KIND is schedulers, job-orders, node-orders, power-policies, contention-models, power-models or platforms. Job orders and node orders are the two halves of the scheduler list:JOB/NODE; platforms are the specs that
+    --platform takes beside files.
+    """
+    module, attribute = REGISTRIES[kind]
+    registry: Registry[object] = getattr(import_module(module), attribute)
+    names = list(registry)
+    width = max(map(len, names))
+    for name in names:
+        click.echo(f"{name:<{width}}  {registry.help(name).replace('``', '')}".rstrip())

@@ -1,0 +1,60 @@
+"""The toolkit's own configuration files: the options of ``run`` as the keys of a YAML or JSON document."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from cluster_sim.cli.config import beside
+from cluster_sim.cli.options import TIME_UNITS
+from cluster_sim.errors import FormatError
+from cluster_sim.fields import nearest
+from cluster_sim.formats.native_platform import validated
+
+
+class _Config(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    workload: str | None = None
+    platform: str | None = None
+    scheduler: str | None = None
+    power_policy: str | None = None
+    first: Annotated[int, Field(ge=1)] | None = None
+    seed: Annotated[int, Field(ge=0)] | None = None
+    enforce_walltime: bool | None = None
+    quirks: list[str] | None = None
+    until: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    contention_model: str | None = None
+    power_model: str | None = None
+    time_unit: Literal["ms", "s", "min", "h", "d", "milliseconds", "seconds", "minutes", "hours", "days"] | None = None
+    report: bool | None = None
+    format: Literal["csv", "parquet"] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, data: Any) -> Any:
+        # A misspelt option must not go unnoticed, and the nearest name helps more than all of them.
+        for key in data if isinstance(data, dict) else ():
+            if key not in cls.model_fields:
+                expected = nearest(str(key), cls.model_fields)
+                raise PydanticCustomError("unknown_key", "{expected}", {"expected": expected, "key": str(key)})
+        return data
+
+
+def settings(document: object, path: str) -> dict[str, Any]:
+    """The settings that a parsed document gives. Raises FormatError naming file and key."""
+    if not isinstance(document, dict):
+        raise FormatError(path, "a configuration: keys such as 'workload' and 'platform'", type(document).__name__)
+    values = validated(_Config, document, path).model_dump(exclude_none=True)
+    for key in ("platform", "workload"):
+        if key in values:
+            values[key] = beside(path, values[key])
+    if "quirks" in values:
+        values["quirks"] = tuple(values["quirks"])
+    if "time_unit" in values:
+        values["time_unit"] = TIME_UNITS.get(values["time_unit"], values["time_unit"])
+    if "format" in values:
+        values["file_format"] = values.pop("format")
+    return values

@@ -1,0 +1,40 @@
+"""``cluster-sim run``: one simulation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cluster_sim.cli.options import given, simulation_options
+
+_scheduler = click.option(
+    "--scheduler", "-s", metavar="S", help="Such as fcfs or list:first/high_gflops,blocking=no. [default: fcfs]"
+)
+
+
+@click.command(short_help="Simulate a workload on a platform.")
+@click.argument("config", required=False, metavar="[CONFIG]")
+@simulation_options(_scheduler)
+@click.pass_obj
+def run(command: str, config: str | None, out: str, **options: Any) -> None:
+    """Simulate a workload on a platform, print a summary and leave the results in a folder.
+
+    CONFIG is a YAML or JSON file with the options as its keys (or IRMaSim's options.json); options given as well
+    override it. The folder receives summary.json, platform.json, and jobs, node_states and power as tables.
+    """
+    from cluster_sim.cli.config import settings_of
+    from cluster_sim.cli.simulate import load, prepare, simulate, summary_text, whereabouts
+
+    settings = settings_of(config, given(options))
+    platform, workload = load(settings)
+    prepare(out, settings.file_format)
+    result = simulate(settings, settings.scheduler, platform, workload, command)
+    result.save(out, settings.file_format)
+    if settings.report:
+        from analysis import write_report
+
+        write_report(result, Path(out) / "report.html")
+    click.echo(summary_text({settings.scheduler: result}))
+    click.echo(whereabouts(out, settings))

@@ -1,0 +1,140 @@
+"""From settings to finished runs and their files."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cluster_sim.errors import FormatError, InputError, ModelWarning
+
+if TYPE_CHECKING:
+    from cluster_sim.cli.config import Settings
+    from cluster_sim.platform import Platform
+    from cluster_sim.records import Result
+    from cluster_sim.simulation import Simulation
+    from cluster_sim.workload import Workload
+
+SUMMARY_KEYS = (
+    "jobs_submitted",
+    "jobs_completed",
+    "jobs_killed",
+    "jobs_rejected",
+    "jobs_unfinished",
+    "makespan_s",
+    "throughput_jobs_per_h",
+    "utilisation",
+    "mean_wait_s",
+    "p95_wait_s",
+    "max_wait_s",
+    "mean_turnaround_s",
+    "mean_bounded_slowdown",
+    "energy_j",
+    "energy_waste_j",
+    "edp_js",
+    "mean_watts",
+    "node_switches",
+)
+"""What is printed; summary.json and the report have every metric."""
+
+
+def load(settings: Settings) -> tuple[Platform, Workload]:
+    """The platform and the workload that ``settings`` name. Raises InputError."""
+    from cluster_sim.platform import Platform
+    from cluster_sim.workload import Workload
+
+    options = {} if settings.time_unit is None else {"time_unit": settings.time_unit}
+    workload = Workload.read(settings.workload, **options)
+    if settings.platform is None:
+        platform = platform_of_log(workload, settings.workload)
+    else:
+        platform = Platform.read(settings.platform, settings.platform_name)
+    # After the platform: the header speaks of the machine that the whole log comes from.
+    return platform, workload if settings.first is None else workload.first(settings.first)
+
+
+def platform_of_log(workload: Workload, source: str) -> Platform:
+    """As many one-core nodes as an SWF header says the machine had. Raises InputError when it is no SWF log."""
+    from cluster_sim.platform import Platform
+
+    if not (workload.header or source.lower().removesuffix(".gz").endswith(".swf")):
+        raise InputError(source, "--platform P with it: only an SWF log says how large its machine was")
+    if workload.directive("MaxProcs") is None and workload.directive("MaxNodes") is None:
+        text = "no MaxProcs in the header: the platform gets as many cores as the widest job asks for"
+        warnings.warn(f"{source}: {text}", ModelWarning, stacklevel=2)
+    try:
+        return Platform.homogeneous(nodes=workload.max_procs, cores=1)
+    except InputError as error:
+        raise FormatError(f"{source}: header, MaxProcs", error.expected, error.found) from None
+
+
+def build(settings: Settings, scheduler: str, platform: Platform, workload: Workload) -> Simulation:
+    """The simulation that ``settings`` describe, under the given scheduler. Raises InputError for unknown names."""
+    from cluster_sim.simulation import Simulation
+    from schedulers import make_power_policy, make_scheduler
+
+    return Simulation(
+        platform.with_models(settings.contention_model, settings.power_model),
+        workload,
+        make_scheduler(scheduler),
+        make_power_policy(settings.power_policy),
+        seed=settings.seed,
+        enforce_walltime=settings.enforce_walltime,
+        quirks=settings.quirks,
+        until=settings.until,
+    )
+
+
+def simulate(settings: Settings, scheduler: str, platform: Platform, workload: Workload, command: str) -> Result:
+    """One run under the given scheduler; how it came about stands in ``result.meta``."""
+    simulation = build(settings, scheduler, platform, workload)
+    result = simulation.run(progress=sys.stderr.isatty())
+    result.meta |= {
+        "scheduler": scheduler,
+        "power_policy": settings.power_policy,
+        "contention_model": simulation.platform.contention_model,
+        "power_model": simulation.platform.power_model,
+        "command": command,
+        "inputs": checksums([settings.platform, settings.workload, settings.config]),
+    }
+    return result
+
+
+def checksums(sources: Iterable[str | None]) -> dict[str, str]:
+    """SHA-256 of the files among ``sources``, by name as given; specs are no files."""
+    return {source: _sha256(source) for source in sources if source is not None and Path(source).is_file()}
+
+
+def _sha256(path: str) -> str:
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def prepare(directory: str, file_format: str = "csv") -> None:
+    """See that results can be written, before hours go into making them. Raises InputError, OSError."""
+    path = Path(directory)
+    if path.exists() and not path.is_dir():
+        raise InputError(directory, "a folder for the results", "a file")
+    path.mkdir(parents=True, exist_ok=True)
+    if file_format == "parquet":
+        try:
+            import pyarrow  # noqa: F401
+        except ImportError:
+            raise InputError("--format parquet", "pyarrow to be installed (cluster-sim[parquet])") from None
+
+
+def summary_text(runs: dict[str, Result]) -> str:
+    """The metrics that matter most, as an aligned table with units; runs beside each other, differences in %."""
+    from analysis import comparison_table, format_table
+
+    table = comparison_table(runs)
+    return format_table(table.loc[[key for key in SUMMARY_KEYS if key in table.index]])
+
+
+def whereabouts(out: str, settings: Settings) -> str:
+    """A line that says where the results are."""
+    report = f"; the report is {Path(out) / 'report.html'}" if settings.report else ""
+    return f"\nThe results are in {out}{report}"

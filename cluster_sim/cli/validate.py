@@ -1,0 +1,126 @@
+"""``cluster-sim validate``: whether a file is right, and what it says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from cluster_sim.cli.group import plain
+from cluster_sim.cli.options import TimeUnit
+
+if TYPE_CHECKING:
+    from cluster_sim.platform import NodeType, Platform
+    from cluster_sim.workload import Workload
+
+Facts = list[tuple[str, str]]
+
+
+@click.command(short_help="Check a workload, a platform or a configuration.")
+@click.argument("source", metavar="FILE")
+@click.option("--time-unit", type=TimeUnit(), metavar="UNIT", help="What times in a workload count. [default: s]")
+def validate(source: str, time_unit: str | None) -> None:
+    """Check a workload, a platform or a configuration, and tell in a few lines what it holds.
+
+    A configuration is checked with everything that it names. What is wrong is told in one line, with exit status 2;
+    what runs with a substitute for what it asks, in warnings.
+    """
+    from cluster_sim.cli.kinds import kind_of
+    from cluster_sim.platform import Platform
+    from cluster_sim.workload import Workload
+
+    kind = kind_of(source)
+    if kind == "platform":
+        facts = platform_facts(Platform.read(source))
+    elif kind == "workload":
+        options = {} if time_unit is None else {"time_unit": time_unit}
+        facts = workload_facts(Workload.read(source, **options))
+    else:
+        facts = _configuration_facts(source)
+    click.echo(f"{plain(source)}: {kind}, valid")
+    width = max(len(name) for name, _ in facts)
+    for name, value in facts:
+        click.echo(f"  {name:<{width}}  {plain(value)}".rstrip())
+
+
+def platform_facts(platform: Platform) -> Facts:
+    """What a platform holds, for people."""
+    counts = platform.type_of_node
+    facts = [
+        ("id", platform.id),
+        ("clusters", ", ".join(f"{c.id} ({_count(c.node_count, 'node')})" for c in platform.clusters)),
+        ("nodes", f"{platform.node_count:,}"),
+        ("processors", f"{platform.processor_count:,}"),
+        ("cores", f"{platform.core_count:,}"),
+        ("contention model", platform.contention_model),
+        ("power model", platform.power_model),
+    ]
+    for index, node in enumerate(platform.node_types):
+        facts.append((f"{int((counts == index).sum()):,} × {node.name}", _node_text(node, platform)))
+    return facts
+
+
+def workload_facts(workload: Workload) -> Facts:
+    """What a workload holds, for people."""
+    import numpy as np
+
+    jobs = workload.jobs
+    submit, cores = jobs["submit_time"].to_numpy(), jobs["requested_cores"].to_numpy()
+    recorded = jobs["recorded_run_time"].to_numpy()
+    given_as_work = int(jobs["operations"].notna().sum())
+    facts = [
+        ("name", workload.name),
+        ("jobs", f"{len(jobs):,}"),
+        ("submissions", f"{submit[0]:,.0f} s to {submit[-1]:,.0f} s ({(submit[-1] - submit[0]) / 86400:,.2f} days)"),
+        ("origin", f"{workload.origin_s:,.0f} s of the source is 0 s here"),
+        ("cores per job", f"{cores.min():,} to {cores.max():,}, mean {cores.mean():,.2f}"),
+        (
+            "work",
+            f"{_count(given_as_work, 'job')} in operations, {_count(len(jobs) - given_as_work, 'job')} in run time",
+        ),
+        ("recorded core-hours", f"{np.nansum(recorded * cores) / 3600:,.1f}"),
+        ("requested time", f"{_count(int(np.isfinite(jobs['requested_time']).sum()), 'job')}"),
+        ("memory volume", f"{_count(int((jobs['mem_vol'] > 0).sum()), 'job')}"),
+        ("users", f"{jobs['user'].nunique():,}"),
+    ]
+    if workload.header:
+        facts.append(("cores of the log's machine", f"{workload.max_procs:,}"))
+    return facts
+
+
+def _configuration_facts(source: str) -> Facts:
+    from cluster_sim.cli.config import settings_of
+    from cluster_sim.cli.simulate import build, load
+
+    settings = settings_of(source, {})
+    platform, workload = load(settings)
+    build(settings, settings.scheduler, platform, workload)
+    return [
+        ("platform", f"{settings.platform or 'as the log says'}: {_count(platform.node_count, 'node')}"),
+        ("workload", f"{settings.workload}: {_count(len(workload), 'job')}"),
+        ("scheduler", settings.scheduler),
+        ("power policy", settings.power_policy),
+        ("contention model", settings.contention_model or platform.contention_model),
+        ("power model", settings.power_model or platform.power_model),
+        ("seed", str(settings.seed)),
+        ("quirks", ", ".join(settings.quirks) or "none"),
+    ]
+
+
+def _node_text(node: NodeType, platform: Platform) -> str:
+    from cluster_sim.power import power_models, watts
+
+    model = power_models.make(platform.power_model)
+    groups = []
+    for processor in dict.fromkeys(node.processors):
+        number = node.processors.count(processor)
+        contends = "" if processor.contention else ", no contention"
+        groups.append(f"{number} × {processor.name} ({processor.cores} cores, {processor.clock_ghz:g} GHz{contends})")
+    idle = sum(watts(model, processor, 0) for processor in node.processors)
+    full = sum(watts(model, processor, processor.cores) for processor in node.processors)
+    memory = "unlimited memory" if node.memory_gb is None else f"{node.memory_gb:g} GB"
+    return f"{', '.join(groups)}; {memory}; {idle:,.1f} W idle, {full:,.1f} W busy"
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number:,} {word}" + ("" if number == 1 else "s")
