@@ -276,7 +276,7 @@ def sweep(history: History, node: int, rows: list[tuple[int, int, int, float, fl
     # Ends before starts, so that a core that changes hands at once is never counted twice.
     events: list[tuple[float, int, tuple[object, ...]]] = [(history.horizon, 3, ())]
     for job, processor, cores, start, end in rows:
-        events.append((end, 0, ("end", processor - first, job, cores)))
+        events.append((end, 0 if end > start else 2, ("end", processor - first, job, cores)))
         events.append((start, 1, ("start", processor - first, job, cores)))
     for time, number, new_state, watts in history.transitions:
         if number == node:
@@ -298,7 +298,7 @@ def sweep(history: History, node: int, rows: list[tuple[int, int, int, float, fl
             case ("start", int(p), int(job), int(cores)):
                 held[p][job] = held[p].get(job, 0) + cores
                 used[p] = True
-            case ("state", NodeState() as new_state, float(watts)):
+            case ("state", NodeState() as new_state, (float() | int()) as watts):
                 state, draws_w = new_state, watts
             case ("clock", int(p), ProcessorType() as kind):
                 kinds[p] = kind

@@ -24,10 +24,13 @@ class TaskGroup(Event):
     While it runs it has a planned finish, which every change of its speed supersedes.
     """
 
-    def __init__(self, channel: MemoryChannel, tasks: int, seconds: float, bandwidth: float, since: float):
+    def __init__(
+        self, channel: MemoryChannel, tasks: int, seconds: float, bandwidth: float, since: float, fixed: bool = False
+    ):
         super().__init__(channel.env)
         self.channel = channel
         self.tasks = tasks
+        self.fixed = fixed  #: Whether its time does not depend on the clock.
         self.bandwidth = bandwidth  #: MB/s that each task asks for.
         self.speed = 1.0  #: Achieved over uncontended rate.
         self.remaining = seconds  #: Work left at :attr:`since`, in seconds at full speed.
@@ -75,12 +78,15 @@ class MemoryChannel:
         """The task groups that run, in the order in which they started."""
         return tuple(self._groups)
 
-    def run(self, tasks: int, seconds: float, bandwidth: float, since: float | None = None) -> TaskGroup:
+    def run(
+        self, tasks: int, seconds: float, bandwidth: float, since: float | None = None, fixed: bool = False
+    ) -> TaskGroup:
         """Run ``tasks`` tasks that need ``seconds`` uncontended and ask for ``bandwidth`` MB/s each.
 
-        ``since``: when they started, if they have run uncontended for a while already.
+        ``since``: when they started, if they have run uncontended for a while already. ``fixed``: they wait rather
+        than compute, so that another clock changes nothing.
         """
-        group = TaskGroup(self, tasks, seconds, bandwidth, self.env.now if since is None else since)
+        group = TaskGroup(self, tasks, seconds, bandwidth, self.env.now if since is None else since, fixed)
         self._groups.append(group)
         self.refresh()
         return group
@@ -96,6 +102,8 @@ class MemoryChannel:
     def change_rate(self, ratio: float) -> None:
         """The processor's clock changes by ``ratio``: work left shrinks, and bandwidth asked for grows, with it."""
         for group in self._groups:
+            if group.fixed:
+                continue
             group.change_speed(group.speed, self.env.now)
             group.remaining /= ratio
             group.bandwidth *= ratio

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import simpy
 
 from cluster_sim.contention import NoContention
@@ -95,6 +96,7 @@ class Work:
     def __init__(self, columns: dict[str, Any], reference_ops_per_s: float):
         self._operations = columns["operations"]
         self._recorded = columns["recorded_run_time"]
+        self._fixed = columns["fixed_run_time"] & np.isnan(self._operations)
         self._mem_vol = columns["mem_vol"]
         self._reference = reference_ops_per_s
 
@@ -102,12 +104,18 @@ class Work:
         """Uncontended run time of a task of the job on a core of that rate.
 
         Where operations are not given, the recorded time is scaled by the ratio of the rates, which is exactly 1 on the
-        reference core; going through operations and back would round.
+        reference core; going through operations and back would round. A fixed run time is not scaled.
         """
         operations = self._operations.item(index)
         if operations == operations:
             return float(operations / ops_per_s)
+        if self._fixed.item(index):
+            return float(self._recorded.item(index))
         return float(self._recorded.item(index) * (self._reference / ops_per_s))
+
+    def is_fixed(self, index: int) -> bool:
+        """Whether the job takes its time on any core, at any clock."""
+        return bool(self._fixed.item(index))
 
     def mem_vol(self, index: int) -> float:
         """MB that each task moves."""
@@ -148,7 +156,8 @@ class Executor:
             if since is not None and since + seconds < self._env.now:
                 continue  # these tasks have ended; their job waits for slower ones
             bandwidth = mem_vol / seconds if seconds > 0.0 else 0.0
-            groups.append(self._machine.channel(processor).run(tasks, seconds, bandwidth, since))
+            fixed = self.work.is_fixed(index)
+            groups.append(self._machine.channel(processor).run(tasks, seconds, bandwidth, since, fixed))
         return groups
 
     def tasks_by_processor(self, allocation: Allocation) -> list[tuple[int, int]]:
@@ -171,10 +180,9 @@ class Executor:
                     job._process.interrupt(REPLANNED)
 
     def stop_tasks(self, running: Running) -> None:
-        """The job is over: what is left of its tasks leaves the channels."""
-        if self.on_channels:
-            for group in running._groups:
-                group.channel.release(group)  # type: ignore[attr-defined]
+        """The job is over: what is left of its tasks leaves the channels that they are on."""
+        for group in running._groups:
+            group.channel.release(group)  # type: ignore[attr-defined]
 
 
 class Bench:

@@ -106,9 +106,8 @@ class Machine:
         self.memory_mb = np.array(capacity)[platform.type_of_node]  #: Memory of each node, inf when not given.
         self.is_on = np.ones(platform.node_count, bool)  #: IDLE or COMPUTING.
         self.is_off = np.zeros(platform.node_count, bool)  #: OFF: can be booted for a job.
-        self._not_on = (
-            0  #: Nodes that are neither IDLE nor COMPUTING; while there are none, much need not be looked at.
-        )
+        self._not_on = 0  #: Nodes that are neither IDLE nor COMPUTING,
+        self.all_on = True  #: and whether there are none: then much need not be looked at.
         self._node_count = platform.node_count
         self._node_cores = platform.node_cores
         self._cores_of_every_node = platform.widest_node if len(platform.node_types) == 1 else 0
@@ -149,9 +148,8 @@ class Machine:
         if self._never_used is None:
             self._add_watts(float(np.sum([table[0] for table in self.table_of])))
         for node in np.flatnonzero(off).tolist():
-            self.enter(
-                node, NodeState.OFF, self.platform.node_types[self.platform.type_of_node[node]].transitions.off_w
-            )
+            kind = self.platform.node_types[self.platform.type_of_node[node]]
+            self._book(node, NodeState.OFF, kind.transitions.off_w)  # nobody is there yet to be told
 
     # ------------------------------------------------------------------ handles
 
@@ -284,7 +282,7 @@ class Machine:
             raise PlacementError(f"{placement}: a node appears twice")
 
     def _check_nodes(self, placement: Placement, first: int, stop: int, cores: int) -> None:
-        if self._not_on and not (self.is_on[first:stop] | self.is_off[first:stop]).all():
+        if not self.all_on and not (self.is_on[first:stop] | self.is_off[first:stop]).all():
             raise PlacementError(f"{placement}: a node is failed or in transition")
         free = self.free
         if (free.item(first) if stop == first + 1 else free[first:stop].min()) < cores:
@@ -292,7 +290,7 @@ class Machine:
 
     def _is_whole(self, first: int, stop: int, cores: int) -> bool:
         """Whether ``cores`` on each of these nodes are all that they have, all on."""
-        if not self._not_on and cores == self._cores_of_every_node:
+        if self.all_on and cores == self._cores_of_every_node:
             return True
         return bool(self.is_on[first:stop].all() and (self._node_cores[first:stop] == cores).all())
 
@@ -328,16 +326,17 @@ class Machine:
             if not before:
                 self._open(node, node + 1)
             self.free_mask[processor] |= mask
-            if not self._not_on or self.is_on[node] or self.is_off[node]:
+            if self.all_on or self.is_on[node] or self.is_off[node]:
                 self.free_total += count
         for first, stop, begin, end in allocation.spans:
             self.free_mask[begin:end] = self._full_mask[begin:end]
             free[first:stop] = self._node_cores[first:stop]
-            self._open(first, stop)
-            if self._not_on:
+            if not self.all_on:
+                self._open(first, stop)
                 usable = self.is_on[first:stop] | self.is_off[first:stop]
                 self.free_total += int(free[first:stop][usable].sum())
             else:
+                self.available.add(first, stop)
                 self.free_total += self.first_core[end] - self.first_core[begin]
         if allocation.memory_mb:
             self._release_memory(allocation)
@@ -353,7 +352,7 @@ class Machine:
 
     def _open(self, first: int, stop: int) -> None:
         """Enter nodes that get free cores into the set in which placements look for them."""
-        if not self._not_on:
+        if self.all_on:
             self.available.add(first, stop)
             return
         for node in range(first, stop):
@@ -364,7 +363,7 @@ class Machine:
 
     def has_ready_nodes(self, placement: Placement) -> bool:
         """Whether all nodes of a placement are on."""
-        return not self._not_on or all(self.is_on[first:stop].all() for first, stop, _ in placement.spans)
+        return all(self.is_on[first:stop].all() for first, stop, _ in placement.spans)
 
     # ------------------------------------------------------------------ loading and unloading cores
 
@@ -408,9 +407,14 @@ class Machine:
 
     def enter(self, node: int, state: NodeState, draws_w: float) -> None:
         """A node changes its state; ``draws_w`` is what it draws in the new one. Only its own process calls this."""
+        self._book(node, state, draws_w)
+        self.observer.node_changed(node, state)
+
+    def _book(self, node: int, state: NodeState, draws_w: float) -> None:
         before = self.node(node).watts
         usable = bool(self.is_on[node] or self.is_off[node])
         self._not_on += int(self.is_on[node]) - int(state is NodeState.IDLE)
+        self.all_on = not self._not_on
         self.available.remove(node, node + 1)
         self.asleep.remove(node, node + 1)
         self.is_on[node] = state is NodeState.IDLE
@@ -421,7 +425,6 @@ class Machine:
         self.node(node).set_state(state, draws_w)
         self.transitions.append((self.env.now, node, state, draws_w))
         self._add_watts(self.node(node).watts - before)
-        self.observer.node_changed(node, state)
 
     def set_clock(self, processor: int, kind: ProcessorType) -> None:
         """A processor's clock and watts become those of ``kind``; the number of its cores stays."""

@@ -124,8 +124,7 @@ def steps(pieces: Pieces) -> Steps:
     unit = np.concatenate([pieces.unit, pieces.unit])
     time = np.concatenate([pieces.start, pieces.end])
     change = np.concatenate([pieces.cores, -pieces.cores])
-    # Ends before starts, so that cores that change hands at once never count twice.
-    order = np.lexsort((change, time, unit))
+    order = np.lexsort((time, unit))
     row = np.empty(2 * count, np.int64)
     row[order] = np.arange(2 * count)
     unit, time = unit[order], time[order]
@@ -134,6 +133,8 @@ def steps(pieces: Pieces) -> Steps:
     if count:
         # Over the last row of a unit nothing is held, so the jump to the next unit's first row lasts no time.
         seconds[:-1] = np.where(unit[1:] == unit[:-1], time[1:] - time[:-1], 0.0)
+    # In the middle of an instant cores that change hands count twice, or less than nothing: only what lasts counts.
+    held[seconds == 0.0] = 0
     return Steps(unit, seconds, held, time, row[:count], row[count:])
 
 

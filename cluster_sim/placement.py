@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from cluster_sim.jobs import Job
     from cluster_sim.machine import Machine
 
+FEW_NODES = 4096
+"""Up to so many nodes, comparing all of them at once is quicker than looking for those that have free cores."""
+
 Span = tuple[int, int, int]
 """Nodes ``first`` … ``stop - 1`` by platform index, and the cores taken on each of them."""
 
@@ -116,11 +119,15 @@ def _place_on_one(
 
 
 def _first_with(machine: Machine, nodes: IntervalSet, cores: int) -> int | None:
-    """First of ``nodes`` with that many free cores."""
+    """First of ``nodes`` (a set of usable nodes with free cores) that has that many free cores."""
     free = machine.free
     for first, stop in nodes:
-        if free[first] >= cores:
+        if free.item(first) >= cores:
             return first
+        if len(free) <= FEW_NODES and nodes is machine.available and machine.all_on:
+            fits = free >= cores
+            best = int(fits.argmax())
+            return best if fits[best] else None
         # Looked at in growing pieces: the answer is usually near, and comparing a whole large machine is not free.
         step = 64
         while first < stop:
@@ -195,16 +202,19 @@ def _place_shaped(
     order: npt.NDArray[np.float64] | None,
     rooms: npt.NDArray[np.int64] | None,
 ) -> Placement | None:
+    ordered = [
+        candidates if order is None else candidates[np.argsort(order[candidates], kind="stable")]
+        for candidates in _candidates(machine, rooms, min(wanted))
+    ]
+    ranked = np.concatenate(ordered)
+    capacity = machine.free if rooms is None else np.minimum(machine.free, rooms)
     spans: list[Span] = []
-    used: set[int] = set()
-    for candidates in _candidates(machine, rooms, min(wanted)):
-        ranked = candidates if order is None else candidates[np.argsort(order[candidates], kind="stable")]
-        for node in ranked.tolist():
-            # Widest first: what is wanted shrinks, so the next wish is the one this node must meet.
-            if len(spans) == len(wanted):
-                break
-            fits = int(machine.free[node]) if rooms is None else int(min(machine.free[node], rooms[node]))
-            if fits >= wanted[len(spans)] and node not in used:
-                used.add(node)
-                spans.append((node, node + 1, wanted[len(spans)]))
-    return Placement(spans) if len(spans) == len(wanted) else None
+    # Widest first: a node that is good enough for a wish would be for every later one, so none is wasted.
+    for taken in dict.fromkeys(wanted):
+        count = wanted.count(taken)
+        fitting = ranked[capacity[ranked] >= taken][:count]
+        if len(fitting) < count:
+            return None
+        spans += [(node, node + 1, taken) for node in fitting.tolist()]
+        ranked = ranked[~np.isin(ranked, fitting)]
+    return Placement(spans)

@@ -58,6 +58,23 @@ class LinearPower:
         return processor.power.get("dynamic_w", 0.0)
 
 
+@power_models.register("idle")
+class IdlePower:
+    """Idle watts, busy or not: what Batsim counts while all jobs are delays, which keep a host without loading it."""
+
+    def idle_watts(self, processor: ProcessorType) -> float:
+        """min_power · static."""
+        return LinearPower().idle_watts(processor)
+
+    def shared_watts(self, processor: ProcessorType, busy_cores: int) -> float:
+        """The same as idle, for the jobs to share."""
+        return LinearPower().idle_watts(processor)
+
+    def core_watts(self, processor: ProcessorType, busy_cores: int) -> float:
+        """Nothing."""
+        return 0.0
+
+
 @power_models.register("baseline")
 class BaselinePower:
     """Busy cores · dynamic watts, and nothing else: cores as independent machines (baseline of Herrera et al. 2021)."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from simpy.core import EmptySchedule
 from simpy.events import URGENT, Event, EventPriority, Process
 
 from cluster_sim.contention import ContentionModel, contention_models
@@ -125,7 +126,8 @@ class Simulation:
         self._planned_phases: set[int] = set()
         self._pass: Event = self.env.event()
         self._end: Event = self.env.event() if until is None else self.env.at(until, URGENT)
-        self._end.callbacks.append(self._end_stepping)
+        self._over = False
+        self._end.callbacks.append(self._finish)
         self.view = self._make_view()
         self.env.process(self._arrivals())
         if scheduler is not None:
@@ -159,22 +161,19 @@ class Simulation:
             show_progress(self)
         if until is not None and until > self.env.now:
             self.env.run(until=until)
-        elif until is None and not self._end.processed:
-            self._run_to(self._end)
+        elif until is None and not self._over:
+            try:
+                self.env.run(until=self._end)
+            except RuntimeError:
+                if self.env.peek() < float("inf"):
+                    raise
+                self._warn_of_stall()
         return self.result()
 
-    def _run_to(self, event: Event) -> bool:
-        """Run until the event happens; False when nothing is left that could make it happen."""
-        try:
-            self.env.run(until=event)
-        except RuntimeError as error:
-            if self.env.peek() < float("inf") or "until" not in str(error):
-                raise
-            left = len(self._pending) + len(self._running)
-            message = f"{left} jobs are unfinished and nothing is left to happen: the scheduler starts none of them"
-            warnings.warn(message, ModelWarning, stacklevel=3)
-            return False
-        return True
+    def _warn_of_stall(self) -> None:
+        left = len(self._pending) + len(self._running)
+        message = f"{left} jobs are unfinished and nothing is left to happen: the scheduler starts none of them"
+        warnings.warn(message, ModelWarning, stacklevel=3)
 
     def result(self) -> Result:
         """The records up to now, as a Result."""
@@ -190,12 +189,15 @@ class Simulation:
         """
         if self.scheduler is not None:
             raise SimulationError("a simulation that has a scheduler cannot be stepped: leave the scheduler out")
-        if self._end.processed:
-            return None
         self.view.submitted.clear()
-        if not self._run_to(self.pass_due()) or self._end.processed:
+        due = self.pass_due()
+        try:
+            while not (self._over or due.processed):
+                self.env.step()
+        except EmptySchedule:
+            self._warn_of_stall()
             return None
-        return self.view
+        return None if self._over else self.view
 
     def decide(self, *placements: tuple[Job, Placement]) -> View:
         """Start jobs on the given cores now; the view that comes back shows them running."""
@@ -203,10 +205,8 @@ class Simulation:
             self.apply(Start(job, placement))
         return self.view
 
-    def _end_stepping(self, event: Event) -> None:
-        """Let a ``step_to_decision`` that waits for a pass return: there will be none."""
-        if self.scheduler is None and not self.pass_due().triggered:
-            self.env.trigger(self._pass, URGENT)
+    def _finish(self, event: Event) -> None:
+        self._over = True
 
     # ------------------------------------------------------------------ instants
 
@@ -353,7 +353,7 @@ class Simulation:
         del self._pending[job.index]
         running = self._running[job.index] = Running(job, placement, allocation, self.env.now)
         self.recorder.allocated(self.env.now, job, machine.core_ranges(allocation))
-        if machine.has_ready_nodes(placement):
+        if machine.all_on or machine.has_ready_nodes(placement):
             self.begin(running)
         else:
             running.start_time = float("inf")
@@ -376,7 +376,8 @@ class Simulation:
         running._ended = True
         del self._running[job.index]
         if running.start_time < float("inf"):
-            self._executor.stop_tasks(running)
+            if self._executor.on_channels:
+                self._executor.stop_tasks(running)
             self.machine.unload(running._allocation)
         self.machine.release(running._allocation)
         self.recorder.ended(self.env.now, job, JobState.KILLED if reason else JobState.COMPLETED, reason)

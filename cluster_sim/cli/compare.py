@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cluster_sim.cli.group import Invocation
 from cluster_sim.cli.options import given, simulation_options
 
 if TYPE_CHECKING:
@@ -25,27 +26,30 @@ _schedulers = click.option(
 @click.command(short_help="Simulate under several schedulers and compare.")
 @simulation_options(_schedulers)
 @click.pass_obj
-def compare(command: str, schedulers: tuple[str, ...], out: str, **options: Any) -> None:
+def compare(invocation: Invocation, schedulers: tuple[str, ...], out: str, **options: Any) -> None:
     """Simulate a workload under several schedulers and print their metrics beside each other.
 
     The folder receives comparison.csv, and for each scheduler a folder of its own with the results of its run.
     """
     from cluster_sim.cli.config import settings_of
-    from cluster_sim.cli.simulate import load, prepare, summary_text, whereabouts
-    from schedulers import make_scheduler
+    from cluster_sim.cli.simulate import check, load, prepare, summary_text, whereabouts
 
     settings = settings_of(None, given(options))
     names = list(dict.fromkeys(schedulers))
-    for name in names:
-        make_scheduler(name)  # a misspelt name comes out before anything long begins
     platform, workload = load(settings)
+    check(settings, names, platform, workload)
     prepare(out, settings.file_format)
-    click.echo(summary_text(run_all(settings, names, platform, workload, out, command)))
+    click.echo(summary_text(run_all(settings, names, platform, workload, out, invocation)))
     click.echo(whereabouts(out, settings))
 
 
 def run_all(
-    settings: Settings, schedulers: Sequence[str], platform: Platform, workload: Workload, out: str, command: str
+    settings: Settings,
+    schedulers: Sequence[str],
+    platform: Platform,
+    workload: Workload,
+    out: str,
+    invocation: Invocation,
 ) -> dict[str, Result]:
     """Run every scheduler and leave the results in ``out``: a folder each, comparison.csv, and the report if wanted."""
     from analysis import comparison_table, write_report
@@ -54,7 +58,7 @@ def run_all(
 
     runs = {}
     for name, folder in zip(schedulers, folders(schedulers), strict=True):
-        runs[name] = simulate(settings, name, platform, workload, command)
+        runs[name] = simulate(settings, name, platform, workload, invocation)
         # Saved at once: whoever interrupts the second run keeps the first.
         runs[name].save(Path(out) / folder, settings.file_format)
     with atomic_path(Path(out) / "comparison.csv") as path:

@@ -32,8 +32,8 @@ def convert(source: str, target: str, time_unit: str | None) -> None:
     if kind == "platform":
         if time_unit is not None:
             raise InputError("--time-unit", "a workload, whose times it is about", "a platform")
-        _check_platform_name(target)
         platform = Platform.read(source)
+        _check_platform_name(target)
         platform.write(target)
         click.echo(f"{target}: platform of {platform.node_count:,} nodes, {platform.core_count:,} cores")
         return

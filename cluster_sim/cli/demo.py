@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from cluster_sim.cli.group import Invocation
+
 DATA = Path(__file__).resolve().parent.parent / "data"
 PLATFORM = DATA / "gaia.yaml"
 WORKLOAD = DATA / "unilu-gaia-2014-week.swf.gz"
@@ -32,7 +34,7 @@ The log was provided by Joseph Emeras, SnT, through the Parallel Workloads Archi
 @click.option("--out", type=click.Path(file_okay=False), default="cluster-sim-demo", show_default=True, metavar="DIR",
               help="Folder for results.")  # fmt: skip
 @click.pass_obj
-def demo(command: str, out: str) -> None:
+def demo(invocation: Invocation, out: str) -> None:
     """Simulate a week of a real job log on its heterogeneous machine, under two schedulers.
 
     First come, first served waits for its head job. The other lets jobs overtake, and places them where most memory
@@ -58,5 +60,5 @@ def demo(command: str, out: str) -> None:
     )
     click.echo(introduction)
     settings = Settings(workload=str(WORKLOAD), platform=str(PLATFORM), report=True)
-    click.echo(summary_text(run_all(settings, SCHEDULERS, platform, workload, out, command)))
+    click.echo(summary_text(run_all(settings, SCHEDULERS, platform, workload, out, invocation)))
     click.echo(f"\nOpen {Path(out) / 'report.html'} in a browser: the Gantt charts of both. The tables are in {out}.")

@@ -23,6 +23,42 @@ READER_GONE = 141
 """What a shell reports of a program that SIGPIPE ended."""
 
 
+class Invocation:
+    """One call of the command line, in ``ctx.obj``: its words, and the warnings that it has not told yet.
+
+    Warnings wait until the input is known to be right: what is wrong is to be told in one line, and nothing beside it.
+    """
+
+    def __init__(self, words: Sequence[str]):
+        self.command = shlex.join([PROGRAM, *words])
+        self._told: set[str] = set()
+        self._waiting: list[str] = []
+
+    def tell_warnings(self) -> None:
+        """Print each distinct warning once, a line each."""
+        for text in self._waiting:
+            if text not in self._told:
+                self._told.add(text)
+                say(f"warning: {text}")
+        self._waiting.clear()
+
+    @contextmanager
+    def collecting(self) -> Iterator[None]:
+        """Keep every ModelWarning in here; other warnings are for Python to print."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", ModelWarning)
+            others = warnings.showwarning
+
+            def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+                if issubclass(category, ModelWarning):
+                    self._waiting.append(str(message))
+                else:
+                    others(message, category, *place, **more)
+
+            warnings.showwarning = show
+            yield
+
+
 class CommandLine(click.Group):
     """The group of commands. It lists them in the order in which they were added, and ends every one in our way."""
 
@@ -38,15 +74,17 @@ class CommandLine(click.Group):
         standalone_mode: bool = True,
         **extra: Any,
     ) -> NoReturn:
-        """Run the command and exit. Its words are in ``ctx.obj``, as one would type them, for the records."""
+        """Run the command and exit."""
         words = list(sys.argv[1:] if args is None else args)
-        extra["obj"] = shlex.join([PROGRAM, *words])
+        extra["obj"] = invocation = Invocation(words)
         for stream in (sys.stdout, sys.stderr):
             # A terminal that knows no "−" or "ü" gets an escape; a result is not worth dying for its last letter.
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
-        with _warnings_in_one_line():
+        with invocation.collecting():
             status = _status_of(lambda: super(CommandLine, self).main(words, PROGRAM, complete_var, False, **extra))
+        if status == 0:
+            invocation.tell_warnings()
         sys.exit(status)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -114,25 +152,6 @@ def show_version(ctx: click.Context, option: click.Parameter, asked: bool) -> No
 
         click.echo(f"{PROGRAM} {__version__}")
         ctx.exit()
-
-
-@contextmanager
-def _warnings_in_one_line() -> Iterator[None]:
-    """Print each distinct ModelWarning once, as a line; other warnings as Python does."""
-    told: set[str] = set()
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", ModelWarning)
-        others = warnings.showwarning
-
-        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-            if not issubclass(category, ModelWarning):
-                others(message, category, *place, **more)
-            elif str(message) not in told:
-                told.add(str(message))
-                say(f"warning: {message}")
-
-        warnings.showwarning = show
-        yield
 
 
 def _told(error: OSError) -> str:

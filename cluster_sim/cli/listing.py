@@ -27,7 +27,8 @@ REGISTRIES = {
 def list_names(kind: str) -> None:
     """Print the names of a KIND, one a line, each with what it means.
 
-    KIND is schedulers, job-orders, node-orders, power-policies, contention-models, power-models or platforms. Job orders and node orders are the two halves of the scheduler list:JOB/NODE; platforms are the specs that
+    KIND is schedulers, job-orders, node-orders, power-policies, contention-models, power-models or platforms.
+    Job orders and node orders are the two halves of the scheduler list:JOB/NODE; platforms are the specs that
     --platform takes beside files.
     """
     module, attribute = REGISTRIES[kind]

@@ -36,7 +36,7 @@ class TimeUnit(click.ParamType):
         """The unit's name."""
         if value not in {*TIME_UNITS, *TIME_UNITS.values()}:
             self.fail(f"expected one of {', '.join(TIME_UNITS)}, found {value}", param, ctx)
-        return TIME_UNITS.get(value, value)
+        return TIME_UNITS.get(value, str(value))
 
 
 def given(options: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from cluster_sim.cli.group import Invocation
 from cluster_sim.cli.options import given, simulation_options
 
 _scheduler = click.option(
@@ -18,19 +19,20 @@ _scheduler = click.option(
 @click.argument("config", required=False, metavar="[CONFIG]")
 @simulation_options(_scheduler)
 @click.pass_obj
-def run(command: str, config: str | None, out: str, **options: Any) -> None:
+def run(invocation: Invocation, config: str | None, out: str, **options: Any) -> None:
     """Simulate a workload on a platform, print a summary and leave the results in a folder.
 
     CONFIG is a YAML or JSON file with the options as its keys (or IRMaSim's options.json); options given as well
     override it. The folder receives summary.json, platform.json, and jobs, node_states and power as tables.
     """
     from cluster_sim.cli.config import settings_of
-    from cluster_sim.cli.simulate import load, prepare, simulate, summary_text, whereabouts
+    from cluster_sim.cli.simulate import check, load, prepare, simulate, summary_text, whereabouts
 
     settings = settings_of(config, given(options))
     platform, workload = load(settings)
+    check(settings, [settings.scheduler], platform, workload)
     prepare(out, settings.file_format)
-    result = simulate(settings, settings.scheduler, platform, workload, command)
+    result = simulate(settings, settings.scheduler, platform, workload, invocation)
     result.save(out, settings.file_format)
     if settings.report:
         from analysis import write_report

@@ -13,6 +13,7 @@ from cluster_sim.errors import FormatError, InputError, ModelWarning
 
 if TYPE_CHECKING:
     from cluster_sim.cli.config import Settings
+    from cluster_sim.cli.group import Invocation
     from cluster_sim.platform import Platform
     from cluster_sim.records import Result
     from cluster_sim.simulation import Simulation
@@ -88,16 +89,25 @@ def build(settings: Settings, scheduler: str, platform: Platform, workload: Work
     )
 
 
-def simulate(settings: Settings, scheduler: str, platform: Platform, workload: Workload, command: str) -> Result:
+def check(settings: Settings, schedulers: Iterable[str], platform: Platform, workload: Workload) -> None:
+    """Raise InputError for a name or option that does not exist, before anything long begins."""
+    for scheduler in schedulers:
+        build(settings, scheduler, platform, workload.first(0))
+
+
+def simulate(
+    settings: Settings, scheduler: str, platform: Platform, workload: Workload, invocation: Invocation
+) -> Result:
     """One run under the given scheduler; how it came about stands in ``result.meta``."""
     simulation = build(settings, scheduler, platform, workload)
+    invocation.tell_warnings()
     result = simulation.run(progress=sys.stderr.isatty())
     result.meta |= {
         "scheduler": scheduler,
         "power_policy": settings.power_policy,
         "contention_model": simulation.platform.contention_model,
         "power_model": simulation.platform.power_model,
-        "command": command,
+        "command": invocation.command,
         "inputs": checksums([settings.platform, settings.workload, settings.config]),
     }
     return result

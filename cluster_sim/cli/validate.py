@@ -90,11 +90,11 @@ def workload_facts(workload: Workload) -> Facts:
 
 def _configuration_facts(source: str) -> Facts:
     from cluster_sim.cli.config import settings_of
-    from cluster_sim.cli.simulate import build, load
+    from cluster_sim.cli.simulate import check, load
 
     settings = settings_of(source, {})
     platform, workload = load(settings)
-    build(settings, settings.scheduler, platform, workload)
+    check(settings, [settings.scheduler], platform, workload)
     return [
         ("platform", f"{settings.platform or 'as the log says'}: {_count(platform.node_count, 'node')}"),
         ("workload", f"{settings.workload}: {_count(len(workload), 'job')}"),

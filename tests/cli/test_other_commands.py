@@ -1,0 +1,213 @@
+"""``compare``, ``demo``, ``gantt``, ``convert``, ``validate`` and ``list``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cluster_sim import Platform, Workload
+from cluster_sim.cli.compare import folders
+from cluster_sim.cli.demo import PLATFORM, PROFILES, REFERENCE_GFLOPS, SCHEDULERS, WORKLOAD
+from cluster_sim.cli.listing import REGISTRIES
+
+LAB = ("--platform", "lab.json", "--workload", "jobs.json")
+
+
+# ---------------------------------------------------------------------- compare
+
+
+def test_schedulers_are_compared(done) -> None:
+    """A folder per run, the metrics beside each other in a file and on stdout."""
+    result = done("compare", *LAB, "--scheduler", "fcfs", "--scheduler", "list:smallest/high_gflops", "--out", "out")
+    assert len(pd.read_csv("out/fcfs/jobs.csv")) == 8
+    table = pd.read_csv("out/comparison.csv", index_col="metric")
+    summary = json.loads(Path("out/list-smallest-high_gflops/summary.json").read_text())
+    assert float(table.loc["energy_j", "list:smallest/high_gflops"]) == pytest.approx(summary["energy_j"])
+    assert summary["scheduler"] == "list:smallest/high_gflops"
+    header = result.stdout.splitlines()[0]
+    assert "fcfs" in header
+    assert "list:smallest/high_gflops" in header
+
+
+def test_a_comparison_with_report(done) -> None:
+    """The page has the charts of both runs."""
+    done("compare", *LAB, "-s", "fcfs", "-s", "sjf", "--report", "--out", "out")
+    page = Path("out/report.html").read_text()
+    assert page.count('class="plotly-graph-div"') == 2
+
+
+def test_a_scheduler_given_twice_runs_once(done) -> None:
+    """The same run twice would tell nothing."""
+    done("compare", *LAB, "-s", "fcfs", "-s", "fcfs", "--out", "out")
+    assert [path.name for path in Path("out").iterdir() if path.is_dir()] == ["fcfs"]
+
+
+def test_folders_are_different_and_plain() -> None:
+    """Specs that differ in odd letters only get different folders, none of them outside of the given one."""
+    assert folders(["a:b/c", "a:b,c", "../..", "...", "x" * 200]) == ["a-b-c", "a-b-c+2", "run", "run+2", "x" * 80]
+
+
+# ---------------------------------------------------------------------- demo
+
+
+def test_the_demo(done) -> None:
+    """A real week under two schedulers: comparison on stdout, report and tables in the folder."""
+    result = done("demo")
+    assert "1,692 jobs" in result.stdout
+    assert "Joseph Emeras" in result.stdout
+    page = Path("cluster-sim-demo/report.html").read_text()
+    assert page.count('class="plotly-graph-div"') == 2
+    table = pd.read_csv("cluster-sim-demo/comparison.csv", index_col="metric")
+    first, second = (table[name].astype(float) for name in SCHEDULERS)
+    assert first["jobs_completed"] == second["jobs_completed"] == 1692
+    assert second["mean_wait_s"] < first["mean_wait_s"]
+    assert second["energy_j"] < first["energy_j"]
+
+
+def test_the_demo_has_heterogeneity_and_contention(done) -> None:
+    """Cores of every speed are used, and memory-bound jobs take longer than on the slowest core alone."""
+    done("demo", "--out", "out")
+    jobs = pd.read_csv("out/fcfs/jobs.csv", dtype={"job_id": str})
+    assert set(jobs["profile"]) == set(PROFILES)
+    recorded = Workload.read(WORKLOAD).jobs.set_index("job_id")["recorded_run_time"]
+    factor = jobs["run_time"] / jobs["job_id"].map(recorded).clip(lower=1.0)
+    uncontended = [REFERENCE_GFLOPS / kind.gflops for kind in Platform.read(PLATFORM).processor_types]
+    assert all(np.isclose(factor, one, rtol=1e-6).any() for one in uncontended)
+    assert factor[jobs["profile"] == "memory"].median() > max(uncontended)
+
+
+# ---------------------------------------------------------------------- gantt
+
+
+def test_a_chart_of_saved_results(done) -> None:
+    """From the folder of a run, or of one run of a comparison, into it or elsewhere."""
+    done("run", *LAB, "--out", "out")
+    assert done("gantt", "out").stdout == "The chart is out/gantt.html\n"
+    done("gantt", "out", "--out", "chart.html", "--colour-by", "profile")
+    assert "plotly" in Path("chart.html").read_text()
+
+
+# ---------------------------------------------------------------------- convert
+
+
+@pytest.mark.parametrize("target", ["a.csv", "a.json", "a.swf", "a.csv.gz", "a.json.gz", "a.swf.gz"])
+@pytest.mark.parametrize("source", ["jobs.json", "log.swf"])
+def test_workloads_are_converted(done, source, target) -> None:
+    """Each format to each, and what they share stays: jobs, submissions, cores."""
+    assert done("convert", source, target).stdout.startswith(f"{target}: workload of ")
+    before, after = Workload.read(source).jobs, Workload.read(target).jobs
+    for column in ("submit_time", "requested_cores"):
+        assert after[column].tolist() == before[column].tolist()
+
+
+def test_a_round_trip_through_csv_is_exact(done) -> None:
+    """Own CSV holds everything: a log comes back as it was."""
+    done("convert", "log.swf", "a.csv")
+    done("convert", "a.csv", "b.swf")
+    assert Workload.read("b.swf").jobs.equals(Workload.read("log.swf").jobs)
+
+
+@pytest.mark.parametrize("target", ["a.yaml", "a.json", "a.yml.gz"])
+@pytest.mark.parametrize("source", ["lab.json", "mixed:1x8@4.2,2x64@3.0", "homogeneous:nodes=3,cores=2"])
+def test_platforms_are_converted(done, source, target) -> None:
+    """Files and specs become files in the own format that say the same."""
+    done("convert", source, target)
+    assert Platform.read(target) == Platform.read(source)
+
+
+def test_irmasims_platform_becomes_our_own(done) -> None:
+    """IRMaSim's layout is read, ours is written."""
+    entry = {"cores": 2, "clock_rate": 1.0, "static_power": 1, "dynamic_power": 1, "min_power": 0.5}
+    document = {
+        "platform": {"p": {"clusters": [{"nodes": [{"type": "n", "number": 2}]}]}},
+        "node": {"n": {"processors": [{"type": "c"}]}},
+        "processor": {"c": entry},
+    }
+    Path("theirs.json").write_text(json.dumps(document))
+    done("convert", "theirs.json", "ours.json")
+    assert "processor_types" in json.loads(Path("ours.json").read_text())
+    assert Platform.read("ours.json").core_count == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("lab.json", "lab.csv"), "lab.csv: expected a file name ending in .yaml, .yml or .json"),
+        (("jobs.json", "jobs.yaml"), "jobs.yaml: expected a file name ending in .swf"),
+        (("jobs.json", "jobs"), "jobs: expected a file name ending in .swf"),
+        (("jobs.json", "no/such/folder/jobs.csv"), "no/such/folder/jobs.csv: expected a file that can be written"),
+        (("lab.json", "a.yaml", "--time-unit", "min"), "--time-unit: expected a workload"),
+        (("study.yaml", "a.yaml"), "study.yaml: expected a workload or a platform, found a configuration"),
+        (("nothing.swf", "a.csv"), "nothing.swf: expected"),
+    ],
+)
+def test_conversions_that_cannot_be(refused, words, told) -> None:
+    """The line names the file that is wrong, and nothing is left behind."""
+    Path("study.yaml").write_text("workload: log.swf\n")
+    files = set(Path().iterdir())
+    assert refused("convert", *words).startswith(told)
+    assert set(Path().iterdir()) == files
+
+
+# ---------------------------------------------------------------------- validate
+
+
+def test_a_workload_is_described(done) -> None:
+    """What a log holds, in a few lines."""
+    text = done("validate", "log.swf").stdout
+    assert text.startswith("log.swf: workload, valid\n")
+    assert "1 to 8, mean 4.33" in text
+    assert "0.2" in text  # 400 + 400 + 10 core-seconds
+    assert "cores of the log's machine  8" in text
+
+
+def test_a_platform_is_described(done) -> None:
+    """What a platform holds, with its watts."""
+    text = done("validate", "lab.json").stdout
+    assert text.startswith("lab.json: platform, valid\n")
+    assert "2 × thin" in text
+    assert "5.0 W idle, 18.0 W busy" in text  # 0.5 · 10, and 10 + 4 · 2
+
+
+def test_a_configuration_is_checked_with_what_it_names(done, refused) -> None:
+    """The files, the scheduler and the models of a configuration are checked, too."""
+    Path("study.yaml").write_text("workload: log.swf\nscheduler: sjf\n")
+    assert "log.swf: 3 jobs" in done("validate", "study.yaml").stdout
+    Path("study.yaml").write_text("workload: log.swf\nscheduler: best\n")
+    assert refused("validate", "study.yaml").startswith("scheduler: expected one of fcfs")
+    Path("study.yaml").write_text("workload: log.swf\ncontention_model: gompertz\n")
+    assert refused("validate", "study.yaml").startswith("contention model: expected one of none")
+    Path("study.yaml").write_text("workload: gone.swf\n")
+    assert refused("validate", "study.yaml").startswith("gone.swf: expected")
+
+
+def test_doubtful_parameters_warn(done) -> None:
+    """Contention parameters that mean nothing are valid with a warning."""
+    text = Path("lab.json").read_text().replace('"dd": 500', '"dd": 10000')
+    Path("lab.json").write_text(text)
+    result = done("validate", "lab.json")
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("cluster-sim: warning: lab.json: ")
+    assert "slow" in line
+
+
+# ---------------------------------------------------------------------- list
+
+
+@pytest.mark.parametrize("kind", REGISTRIES)
+def test_names_are_listed(done, kind) -> None:
+    """Every name with a word about it, aligned."""
+    lines = done("list", kind).stdout.splitlines()
+    assert lines
+    column = max(len(line.partition("  ")[0]) for line in lines) + 2
+    assert all(line[column - 1] == " " and line[column] != " " for line in lines)
+
+
+def test_listed_schedulers_can_be_run(done) -> None:
+    """What ``list schedulers`` names, ``run`` takes."""
+    for line in done("list", "schedulers").stdout.splitlines():
+        done("run", *LAB, "--scheduler", line.split()[0], "--out", "out")
