@@ -59,16 +59,12 @@ class LinearPower:
 
 
 @power_models.register("idle")
-class IdlePower:
+class IdlePower(LinearPower):
     """Idle watts, busy or not: what Batsim counts while all jobs are delays, which keep a host without loading it."""
-
-    def idle_watts(self, processor: ProcessorType) -> float:
-        """min_power · static."""
-        return LinearPower().idle_watts(processor)
 
     def shared_watts(self, processor: ProcessorType, busy_cores: int) -> float:
         """The same as idle, for the jobs to share."""
-        return LinearPower().idle_watts(processor)
+        return self.idle_watts(processor)
 
     def core_watts(self, processor: ProcessorType, busy_cores: int) -> float:
         """Nothing."""

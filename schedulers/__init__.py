@@ -10,12 +10,14 @@ from schedulers.base import (
 )
 from schedulers.list_scheduling import Fcfs, Ljf, ListScheduler, Sjf
 from schedulers.orders import job_orders, node_orders
+from schedulers.pcbe import Pcbe
 from schedulers.power import AlwaysOn
 
 __all__ = [
     "AlwaysOn",
     "Fcfs",
     "ListScheduler",
+    "Pcbe",
     "Ljf",
     "PowerPolicy",
     "Scheduler",

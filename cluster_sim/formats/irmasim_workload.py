@@ -27,7 +27,7 @@ import numpy as np
 from cluster_sim.errors import FormatError, ModelWarning
 from cluster_sim.fields import nearest
 from cluster_sim.formats.atomic import write_bytes
-from cluster_sim.formats.files import parse_json, read_bytes, read_text
+from cluster_sim.formats.files import read_bytes, read_text
 from cluster_sim.job_table import JOB_FIELD, Columns, as_columns, first_submission, shift, to_seconds, unshifted
 
 if TYPE_CHECKING:
@@ -49,15 +49,6 @@ _TEXTS = ("user", "group", "tags")
 _WIDTHS = ("res", "nodes", "ntasks", "ntasks_per_node")
 _IGNORED = {"com", "type", "name"}
 _KNOWN = {"id", "subtime", "profile", "application", "req_ops", *_WIDTHS, *_NUMBERS, *_TEXTS, *_IGNORED}
-
-
-def read(path: str, *, time_unit: str = "seconds", reference_gflops: float | None = None) -> Workload:
-    """Read IRMaSim JSON, gzipped or not. Times are shifted so that the first submission is 0 (``workload.origin_s``).
-
-    Raises FormatError naming the job, or the line where the JSON itself is broken.
-    """
-    document = parse_json(path, read_text(path))
-    return from_document(document, path, time_unit=time_unit, reference_gflops=reference_gflops)
 
 
 def is_csv(path: str) -> bool:
@@ -83,7 +74,10 @@ def from_document(
     time_unit: str = "seconds",
     reference_gflops: float | None = None,
 ) -> Workload:
-    """A workload from the parsed JSON; ``source`` is what errors call it."""
+    """A workload from the parsed JSON; ``source`` is what errors call it.
+
+    Times are shifted so that the first submission is 0 (``workload.origin_s``). Raises FormatError naming the job.
+    """
     from cluster_sim.workload import Workload
 
     jobs, profiles = _jobs_and_profiles(document, source)

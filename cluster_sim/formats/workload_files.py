@@ -3,7 +3,7 @@
 | suffix | format | module |
 |---|---|---|
 | ``.swf`` | Standard Workload Format | ``swf`` |
-| ``.json`` | IRMaSim workload | ``irmasim_workload`` |
+| ``.json`` | IRMaSim workload, or Batsim's (told by its profiles' ``type``) | ``irmasim_workload``, ``batsim_workload`` |
 | ``.csv`` | native table, or IRMaSim's (told by its column ``subtime``) | ``tables``, ``irmasim_workload`` |
 
 Each may be gzipped, with ``.gz`` after the suffix. A new format is one module and one row in the two tables below.
@@ -18,14 +18,23 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from cluster_sim.errors import FormatError, SpecError
-from cluster_sim.formats import files, irmasim_workload, swf, tables
+from cluster_sim.formats import batsim_workload, files, irmasim_workload, swf, tables
 
 if TYPE_CHECKING:
     from cluster_sim.workload import Workload
 
+
+def _read_json(path: str, **options: Any) -> Workload:
+    """Read a JSON workload of either kind; parsed once, because it may be long."""
+    document = files.parse_json(path, files.read_text(path))
+    reader = batsim_workload.from_document if batsim_workload.is_batsim(document) else irmasim_workload.from_document
+    _check_options(reader, options, path)
+    return reader(document, path, **options)
+
+
 WORKLOAD_READERS: dict[str, Callable[..., Workload]] = {
     ".swf": swf.read,
-    ".json": irmasim_workload.read,
+    ".json": _read_json,
     ".csv": tables.read,
 }
 WORKLOAD_WRITERS: dict[str, Callable[..., None]] = {
@@ -48,7 +57,8 @@ def read_workload(path: str, **options: Any) -> Workload:
     reader = WORKLOAD_READERS[suffix]
     if suffix == ".csv" and irmasim_workload.is_csv(path):
         reader = irmasim_workload.read_csv
-    _check_options(reader, options, path)
+    if reader is not _read_json:
+        _check_options(reader, options, path)
     return reader(path, **options)
 
 

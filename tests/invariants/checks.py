@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from cluster_sim import Platform, Result, Workload
-from cluster_sim.platform import ProcessorType
+from cluster_sim.platform import PowerTransitions, ProcessorType
 
 ON = ("IDLE", "COMPUTING")
 
@@ -70,6 +70,57 @@ def check_times(result: Result, workload: Workload) -> None:
     summary = result.summary()
     counts = {s: summary[f"jobs_{s}"] for s in ("completed", "killed", "rejected", "unfinished")}
     assert {s: n for s, n in counts.items() if n} == jobs["state"].value_counts().to_dict()
+
+
+def check_rejections(result: Result, workload: Workload, by_memory: bool) -> None:
+    """Rejected is exactly who could not run on the empty machine."""
+    platform = result.platform
+    sizes = platform.node_cores.tolist()
+    memory_gb = [platform.node_types[i].memory_gb for i in platform.type_of_node]
+    rejected = result.jobs["state"].eq("rejected").to_numpy()
+    for row, refused in zip(workload.jobs.itertuples(), rejected, strict=True):
+        room = list(sizes)
+        if by_memory and row.memory:
+            limits = [
+                size if gb is None else int(gb * 1024 / row.memory) for size, gb in zip(sizes, memory_gb, strict=True)
+            ]
+            room = [min(pair) for pair in zip(sizes, limits, strict=True)]
+        assert refused != could_run(row.requested_cores, row.nodes, row.ntasks_per_node, room, platform.widest_node)
+
+
+def could_run(cores: int, nodes: int, per_node: int, room: list[int], widest: int) -> bool:
+    """Whether a job fits on nodes with room for that many tasks each."""
+    if per_node:
+        wishes = [per_node] * (cores // per_node) + [cores % per_node] * (cores % per_node > 0)
+        if nodes and len(wishes) != nodes:
+            return False
+    elif nodes:
+        wishes = [cores // nodes + (i < cores % nodes) for i in range(nodes)]
+    elif cores <= widest:
+        wishes = [cores]
+    else:
+        return sum(room) >= cores
+    if len(wishes) > len(room) or min(wishes) < 1:
+        return False
+    best = sorted(room, reverse=True)
+    return all(wish <= best[i] for i, wish in enumerate(sorted(wishes, reverse=True)))
+
+
+def check_memory(result: Result, workload: Workload, honoured: bool) -> None:
+    """A scheduler that honours memory never puts more on a node than it has."""
+    if not honoured:
+        return
+    platform, memory = result.platform, workload.jobs.set_index("job_id")["memory"]
+    used = result.allocations.assign(
+        mb=(result.allocations["last_core"] - result.allocations["first_core"] + 1)
+        * result.allocations["job_id"].map(memory)
+    )
+    for name, number in zip(platform.node_names(), platform.type_of_node, strict=True):
+        capacity = platform.node_types[number].memory_gb
+        rows = used[used["node"] == name]
+        for time in rows["start"]:
+            there = rows[(rows["start"] <= time) & (rows["end"] > time)]
+            assert capacity is None or there["mb"].sum() <= capacity * 1024 * (1 + 1e-9)
 
 
 def check_run_times(result: Result, workload: Workload) -> None:
@@ -197,6 +248,14 @@ def check_energy_identities(result: Result) -> None:
     assert (np.diff(result.power["time"]) >= 0).all()
 
 
+def check_second_opinion(result: Result, unused_draw_nothing: bool = False) -> None:
+    """Energy of the platform and of each job, as worked out a second time."""
+    total, by_job = second_opinion(result, unused_draw_nothing)
+    assert result.summary()["energy_j"] == pytest.approx(total, rel=1e-9, abs=1e-9)
+    found = dict(zip(result.jobs["job_id"], result.jobs["energy_j"], strict=True))
+    assert found == pytest.approx(by_job, rel=1e-9, abs=1e-9)
+
+
 def second_opinion(result: Result, unused_draw_nothing: bool = False) -> tuple[float, dict[str, float]]:
     """Energy of the platform and of each job, worked out from the tables of allocations and node states, slowly.
 
@@ -228,7 +287,8 @@ def second_opinion(result: Result, unused_draw_nothing: bool = False) -> tuple[f
                 total += (static + dynamic * busy) * (stop - begin)
                 for job, count in cores.items():
                     by_job[str(job)] += (dynamic * count + static * count / busy) * (stop - begin)
-        total += _while_not_on(states, node_type.transitions, platform, node_type.processors)
+        idle_w = 0.0 if unused_draw_nothing else sum(_linear(kind, platform)[2] for kind in node_type.processors)
+        total += _while_not_on(states, node_type.transitions, idle_w)
     return total, by_job
 
 
@@ -238,12 +298,11 @@ def _linear(kind: ProcessorType, platform: Platform) -> tuple[float, float, floa
     return (0.0, dynamic, 0.0) if platform.power_model == "baseline" else (static, dynamic, static * fraction)
 
 
-def _while_not_on(states: pd.DataFrame, costs: Any, platform: Platform, kinds: tuple[ProcessorType, ...]) -> float:
-    idle = sum(_linear(kind, platform)[2] for kind in kinds)
+def _while_not_on(states: pd.DataFrame, costs: PowerTransitions, idle_w: float) -> float:
     watts = {
         "OFF": costs.off_w,
-        "SWITCHING_ON": idle if costs.switch_on_w is None else costs.switch_on_w,
-        "SWITCHING_OFF": idle if costs.switch_off_w is None else costs.switch_off_w,
+        "SWITCHING_ON": idle_w if costs.switch_on_w is None else costs.switch_on_w,
+        "SWITCHING_OFF": idle_w if costs.switch_off_w is None else costs.switch_off_w,
         "FAILED": 0.0,
     }
     return sum(watts.get(row.state, 0.0) * (row.end - row.start) for row in states.itertuples())

@@ -16,7 +16,7 @@ CONTENTION = [
     {"b": -1.85e-5, "c": 100.0, "da": 1.0, "db": 100.0, "dc": 2500.0, "dd": 10.0},  # slows, smoothly
     {"b": -0.05, "c": 50.0, "da": 1.75, "db": 200.0, "dc": 450.0, "dd": 3000.0},  # meaningless from n = 1 on
 ]
-MIXED_SPECS = [name for name in schedulers if name != "list"]
+OTHER_SPECS = [name for name in schedulers if name != "list"]
 LIST_SPECS = [f"list:{jobs}/{nodes}" for jobs in job_orders for nodes in node_orders]
 
 

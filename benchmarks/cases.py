@@ -1,0 +1,157 @@
+"""The benchmarks: what is run, and what its cost is compared with.
+
+Each is a function of the sizes and the number of runs, registered under its name, and returns rows of the report. It is
+called in a process of its own, so that no benchmark inherits the heap of another.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from benchmarks import inputs
+from benchmarks.measure import Cost, alternate, cost_of, floor, in_fresh_process, peak_memory_gb
+from benchmarks.report import CostRow, MemoryRow, Row
+from cluster_sim import Platform, Simulation, Workload, make_scheduler
+
+FLOOR = "SimPy's floor"
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How large the cases are."""
+
+    jobs: int = 10_000  #: Of the log, and of SimPy's floor.
+    many_jobs: int = 1_000_000
+    jobs_on_many_cores: int = 20_000
+    many_cores: int = 100_000
+    contending_jobs: int = 1_000
+
+
+QUICK = Sizes(jobs=300, many_jobs=1_000, jobs_on_many_cores=300, many_cores=2_048, contending_jobs=40)
+
+Benchmark = Callable[[Sizes, int], list[Row]]
+BENCHMARKS: dict[str, Benchmark] = {}
+
+
+def benchmark(function: Benchmark) -> Benchmark:
+    """Register a benchmark under its function's name."""
+    BENCHMARKS[function.__name__] = function
+    return function
+
+
+def simulate(platform: Platform, workload: Workload, scheduler: str = "fcfs") -> int:
+    """One run from its building to its table of jobs; how many jobs it had."""
+    return len(Simulation(platform, workload, make_scheduler(scheduler)).run().jobs)
+
+
+def read_and_simulate(platform: Platform, path: Path) -> int:
+    """The same, from the file of the workload."""
+    return simulate(platform, Workload.read(path))
+
+
+def flat(cores: int, per_node: int = 1) -> Platform:
+    """A machine of equal nodes."""
+    return Platform.homogeneous(nodes=cores // per_node, cores=per_node)
+
+
+@benchmark
+def fcfs(sizes: Sizes, repeat: int) -> list[Row]:
+    """First come, first served on a log: reading the file, the run, and the table of jobs."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "log.swf.gz"
+        inputs.log().first(sizes.jobs).write(path)
+        case = partial(read_and_simulate, flat(inputs.LOG_CORES), path)
+        costs = alternate({"floor": partial(floor, sizes.jobs), "fcfs": case}, repeat)
+    what = f"FCFS on {sizes.jobs:,} jobs of {inputs.log_source()}, {inputs.LOG_CORES} one-core nodes, reading included"
+    return [
+        CostRow("floor", "SimPy's own cheapest job as a process that holds a Resource", costs["floor"]),
+        CostRow("fcfs", what, costs["fcfs"], FLOOR, costs["floor"], target=4.0),
+    ]
+
+
+@benchmark
+def jobs(sizes: Sizes, repeat: int) -> list[Row]:
+    """The log repeated end to end: cost of a job among a million, and the memory that they take.
+
+    Each run has a process of its own: a million jobs leave a heap on which the next run would be slower. The log offers
+    more than FCFS can use, so a backlog grows all the time: the hard case.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        few, many = (Path(folder) / f"{name}.swf.gz" for name in ("few", "many"))
+        in_fresh_process(_write_repeated, few, sizes.jobs)
+        in_fresh_process(_write_repeated, many, sizes.many_jobs)
+        few_runs, many_runs, peaks = [], [], []
+        for _ in range(repeat):
+            few_runs.append(in_fresh_process(_cost_and_peak, few, few)[0])
+            cost, peak = in_fresh_process(_cost_and_peak, few, many)
+            many_runs.append(cost)
+            peaks.append(peak)
+    few_cost, many_cost = Cost(tuple(few_runs)), Cost(tuple(many_runs))
+    case = f"FCFS on {sizes.many_jobs:,} jobs, {inputs.log_source()} end to end"
+    return [
+        CostRow("jobs", case, many_cost, f"{sizes.jobs:,} jobs", few_cost, target=1.5),
+        MemoryRow("jobs", f"peak memory of that, result.jobs included ({sizes.many_jobs:,} jobs)", max(peaks), 2.0),
+    ]
+
+
+def _write_repeated(path: Path, jobs: int) -> None:
+    inputs.repeated(inputs.log(), jobs).write(path)
+
+
+def _cost_and_peak(warm_up: Path, path: Path) -> tuple[float, float]:
+    platform = flat(inputs.LOG_CORES)
+    read_and_simulate(platform, warm_up)  # loads modules, fills caches
+    return cost_of(partial(read_and_simulate, platform, path)), peak_memory_gb()
+
+
+@benchmark
+def cores(sizes: Sizes, repeat: int) -> list[Row]:
+    """The same jobs on a large machine and on a small one, of one-core nodes and of 16-core nodes.
+
+    *Same jobs*: the small machine has a queue, on the large one nobody waits. *Same load*: submissions follow each other
+    faster, by as much as there are more cores, and both machines are full. Building the machine is included.
+    """
+    workload = inputs.repeated(inputs.log(), sizes.jobs_on_many_cores)
+    dense = workload.scale_load(sizes.many_cores / inputs.LOG_CORES)
+    rows: list[Row] = []
+    for per_node in (1, 16):
+        small, large = flat(inputs.LOG_CORES, per_node), flat(sizes.many_cores, per_node)
+        runs = {
+            "small": partial(simulate, small, workload),
+            "large": partial(simulate, large, workload),
+            "full": partial(simulate, large, dense),
+        }
+        costs = alternate(runs, repeat)
+        for name, load in (("large", "the same jobs"), ("full", "as busy")):
+            case = f"FCFS on {large.node_count:,} nodes × {per_node} cores, {load}"
+            compared = f"{small.node_count} × {per_node} cores"
+            rows.append(CostRow("cores", case, costs[name], compared, costs["small"], target=1.5))
+    return rows
+
+
+@benchmark
+def contention(sizes: Sizes, repeat: int) -> list[Row]:
+    """Jobs that slow each other through their processors' memory."""
+    experiment, bound = inputs.experiment_3(), inputs.memory_bound(sizes.contending_jobs)
+    runs = {
+        "floor": partial(floor, sizes.jobs),
+        "experiment 3": partial(simulate, *experiment, "list:smallest/most_used_mem"),
+        "memory-bound": partial(simulate, *bound),
+    }
+    costs = alternate(runs, repeat)
+    bound_case = f"FCFS on {sizes.contending_jobs:,} memory-bound jobs, 16 nodes × 16 cores"
+    return [
+        CostRow(
+            "contention",
+            "smallest/most_used_mem on experiment 3 of López (2023): 180 jobs, 1040 cores",
+            costs["experiment 3"],
+            FLOOR,
+            costs["floor"],
+            target=12.0,
+        ),
+        CostRow("contention", bound_case, costs["memory-bound"], FLOOR, costs["floor"], target=12.0),
+    ]

@@ -1,0 +1,190 @@
+"""Where the time of a run goes: a profile, summed up by what the functions are for.
+
+The phases before and after the run (reading, building, tables) are timed whole. Within the run each function's own time is
+counted for the part it belongs to; what is not Python code of a known module (``heappush``, numpy) counts for whoever called
+it. The profiler makes small functions look dearer than they are, so shares are a guide, and the ratios of the other
+benchmarks the measure.
+"""
+
+from __future__ import annotations
+
+import cProfile
+import gc
+import pstats
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any
+
+from benchmarks import inputs
+from benchmarks.cases import Sizes, flat
+from cluster_sim import Platform, Result, Simulation, Workload, make_scheduler
+
+Function = tuple[str, int, str]  # as pstats names it: file, line, name
+
+# Parts by module (its file, or its folder for a package), and by function where a module serves several.
+PARTS_BY_FUNCTION = {
+    "simulation.py": {
+        "_arrivals": "arrivals",
+        "_submit": "arrivals",
+        "_impossible": "arrivals",
+        "_changed": "scheduling pass",
+        "pass_due": "scheduling pass",
+        "apply": "scheduling pass",
+    },
+    "machine.py": {
+        **dict.fromkeys(("load", "unload", "_load_on", "_add_watts"), "power"),
+        "core_ranges": "records",
+    },
+    "jobs.py": {"__init__": "arrivals"},
+}
+PARTS_BY_MODULE = {
+    "simpy": "SimPy's loop",
+    "engine.py": "SimPy's loop",
+    "schedulers": "scheduling pass",
+    "view.py": "scheduling pass",
+    "decisions.py": "scheduling pass",
+    "jobs.py": "scheduling pass",
+    "placement.py": "placement",
+    "intervals.py": "placement",
+    "machine.py": "placement",
+    "simulation.py": "job processes",
+    "execution.py": "job processes",
+    "channel.py": "contention",
+    "contention.py": "contention",
+    "power.py": "power",
+    "recorder.py": "records",
+    "instant.py": "records",
+}
+OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionTime:
+    """A function's share of the run."""
+
+    calls: int
+    own_s: float
+    name: str
+    part: str
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One profiled case: seconds by part, and the functions with most own time."""
+
+    case: str
+    jobs: int
+    phases: dict[str, float]  #: CPU seconds of each phase, without a profiler.
+    parts: dict[str, float]  #: CPU seconds of each part of the run, under the profiler.
+    functions: list[FunctionTime]
+
+    def text(self, top: int = 15) -> str:
+        """The profile as Markdown."""
+        whole, run = sum(self.phases.values()), sum(self.parts.values())
+        lines = [f"### {self.case}", "", "| phase | µs a job | share |", "|---|---:|---:|"]
+        lines += [_share(name, seconds, whole, self.jobs) for name, seconds in self.phases.items()]
+        lines += ["", "Of the run, under the profiler:", "", "| part | µs a job | share |", "|---|---:|---:|"]
+        by_time = sorted(self.parts.items(), key=lambda item: -item[1])
+        lines += [_share(name, seconds, run, self.jobs) for name, seconds in by_time]
+        lines += ["", "| calls a job | own µs a job | function | part |", "|---:|---:|---|---|"]
+        for f in self.functions[:top]:
+            lines.append(f"| {f.calls / self.jobs:.2f} | {f.own_s / self.jobs * 1e6:.2f} | `{f.name}` | {f.part} |")
+        return "\n".join(lines)
+
+
+def _share(name: str, seconds: float, whole: float, jobs: int) -> str:
+    return f"| {name} | {seconds / jobs * 1e6:.1f} | {seconds / whole:.0%} |"
+
+
+def profiles(sizes: Sizes) -> Iterator[Profile]:
+    """Profiles of the benchmarks' cases: the log, the same on many cores, and memory-bound jobs."""
+    log = inputs.log().first(sizes.jobs)
+    yield profiled("FCFS on the log, 256 one-core nodes", log, flat(inputs.LOG_CORES))
+    yield profiled(f"The same on {sizes.many_cores:,} one-core nodes", log, flat(sizes.many_cores))
+    platform, workload = inputs.memory_bound(sizes.contending_jobs)
+    yield profiled("FCFS on memory-bound jobs, 16 nodes × 16 cores", workload, platform)
+    platform, workload = inputs.experiment_3()
+    yield profiled("smallest/most_used_mem on experiment 3", workload, platform, "list:smallest/most_used_mem")
+
+
+def profiled(case: str, workload: Workload, platform: Platform, scheduler: str = "fcfs") -> Profile:
+    """Run the case twice, once timed by phase and once under the profiler."""
+    with tempfile.TemporaryDirectory() as folder:
+        # The native format keeps all that a job can have.
+        path = Path(folder) / "jobs.csv.gz"
+        workload.write(path)
+        Workload.read(path)  # loads the reader
+        clock = _Clock()
+        workload = clock.phase("reading", lambda: Workload.read(path))
+    simulation = clock.phase("building", lambda: Simulation(platform, workload, make_scheduler(scheduler)))
+    result: Result = clock.phase("run", simulation.run)
+    clock.phase("result.jobs", lambda: result.jobs)
+
+    simulation = Simulation(platform, workload, make_scheduler(scheduler))
+    profiler = cProfile.Profile()
+    gc.collect()
+    profiler.runcall(simulation.run)
+    parts, functions = _by_part(pstats.Stats(profiler))
+    return Profile(case, len(workload), clock.seconds, parts, functions)
+
+
+class _Clock:
+    """CPU seconds of named phases."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    def phase(self, name: str, work: Any) -> Any:
+        gc.collect()
+        begin = time.process_time()
+        value = work()
+        self.seconds[name] = time.process_time() - begin
+        return value
+
+
+def _by_part(stats: pstats.Stats) -> tuple[dict[str, float], list[FunctionTime]]:
+    parts: Counter[str] = Counter()
+    functions = []
+    entries: dict[Function, Any] = stats.stats  # type: ignore[attr-defined]
+    for function, (_, calls, own_s, _, callers) in entries.items():
+        part = part_of(function)
+        if part == OTHER and callers:
+            for caller, (_, _, own_for_caller, _) in callers.items():
+                parts[part_of(caller)] += own_for_caller
+            part = ", ".join(sorted({part_of(caller) for caller in callers}))
+        else:
+            parts[part] += own_s
+        functions.append(FunctionTime(calls, own_s, _name(function), part))
+    return dict(parts), sorted(functions, key=lambda f: -f.own_s)
+
+
+def part_of(function: Function) -> str:
+    """The part of the run that a function's own time counts for."""
+    file, _, name = function
+    path = PurePath(file)
+    by_function = PARTS_BY_FUNCTION.get(path.name, {})
+    if path.parent.name == "cluster_sim":
+        return by_function.get(name, PARTS_BY_MODULE.get(path.name, OTHER))
+    package = next((part for part in reversed(path.parts) if part in PARTS_BY_MODULE), "")
+    return PARTS_BY_MODULE.get(package, OTHER)
+
+
+def _name(function: Function) -> str:
+    file, line, name = function
+    if file == "~":
+        return name.strip("<>")
+    return f"{PurePath(file).stem}.{name}:{line}"
+
+
+def main(sizes: Sizes) -> list[Profile]:
+    """All profiles, with a word on stderr while each is made."""
+    found = []
+    for profile in profiles(sizes):
+        print(f"profiled: {profile.case}", file=sys.stderr)
+        found.append(profile)
+    return found
