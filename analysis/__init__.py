@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from analysis.fit_plot import plot_fit as plot_fit
     from analysis.gantt_chart import gantt as gantt
     from analysis.report import write_gantt as write_gantt
     from analysis.report import write_report as write_report
@@ -25,9 +26,10 @@ _HOME = {
     "comparison_table": "analysis.tables",
     "format_table": "analysis.tables",
     "headlines": "analysis.tables",
+    "plot_fit": "analysis.fit_plot",
 }
 
-__all__ = ["comparison_table", "format_table", "gantt", "headlines", "write_gantt", "write_report"]
+__all__ = ["comparison_table", "format_table", "gantt", "headlines", "plot_fit", "write_gantt", "write_report"]
 
 
 def __getattr__(name: str) -> object:

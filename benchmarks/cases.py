@@ -18,6 +18,7 @@ from benchmarks.report import CostRow, MemoryRow, Row
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 
 FLOOR = "SimPy's floor"
+BEST_OF_EXPERIMENT_3 = "list:smallest/most_used_mem"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +30,10 @@ class Sizes:
     jobs_on_many_cores: int = 20_000
     many_cores: int = 100_000
     contending_jobs: int = 1_000
+    in_a_row: int = 10  #: Runs of a contention case that are timed together.
 
 
-QUICK = Sizes(jobs=300, many_jobs=1_000, jobs_on_many_cores=300, many_cores=2_048, contending_jobs=40)
+QUICK = Sizes(jobs=300, many_jobs=1_000, jobs_on_many_cores=300, many_cores=2_048, contending_jobs=40, in_a_row=1)
 
 Benchmark = Callable[[Sizes, int], list[Row]]
 BENCHMARKS: dict[str, Benchmark] = {}
@@ -53,6 +55,11 @@ def read_and_simulate(platform: Platform, path: Path) -> int:
     return simulate(platform, Workload.read(path))
 
 
+def in_a_row(times: int, run: Callable[[], int]) -> int:
+    """Several runs as one, for cases that are over too soon to be timed."""
+    return sum(run() for _ in range(times))
+
+
 def flat(cores: int, per_node: int = 1) -> Platform:
     """A machine of equal nodes."""
     return Platform.homogeneous(nodes=cores // per_node, cores=per_node)
@@ -62,9 +69,7 @@ def flat(cores: int, per_node: int = 1) -> Platform:
 def fcfs(sizes: Sizes, repeat: int) -> list[Row]:
     """First come, first served on a log: reading the file, the run, and the table of jobs."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "log.swf.gz"
-        inputs.log().first(sizes.jobs).write(path)
-        case = partial(read_and_simulate, flat(inputs.LOG_CORES), path)
+        case = partial(read_and_simulate, flat(inputs.LOG_CORES), inputs.log_file(Path(folder), sizes.jobs))
         costs = alternate({"floor": partial(floor, sizes.jobs), "fcfs": case}, repeat)
     what = f"FCFS on {sizes.jobs:,} jobs of {inputs.log_source()}, {inputs.LOG_CORES} one-core nodes, reading included"
     return [
@@ -112,8 +117,9 @@ def _cost_and_peak(warm_up: Path, path: Path) -> tuple[float, float]:
 def cores(sizes: Sizes, repeat: int) -> list[Row]:
     """The same jobs on a large machine and on a small one, of one-core nodes and of 16-core nodes.
 
-    *Same jobs*: the small machine has a queue, on the large one nobody waits. *Same load*: submissions follow each other
-    faster, by as much as there are more cores, and both machines are full. Building the machine is included.
+    *The same jobs*: the small machine has a queue, on the large one nobody waits. *As busy*: submissions follow each
+    other faster, by as much as there are more cores: as much of both machines is asked for, and on the large one
+    thousands of jobs run at once. Building the machine is included.
     """
     workload = inputs.repeated(inputs.log(), sizes.jobs_on_many_cores)
     dense = workload.scale_load(sizes.many_cores / inputs.LOG_CORES)
@@ -127,9 +133,11 @@ def cores(sizes: Sizes, repeat: int) -> list[Row]:
         }
         costs = alternate(runs, repeat)
         for name, load in (("large", "the same jobs"), ("full", "as busy")):
-            case = f"FCFS on {large.node_count:,} nodes × {per_node} cores, {load}"
+            case = f"FCFS on {len(workload):,} jobs, {large.node_count:,} × {per_node} cores, {load}"
             compared = f"{small.node_count} × {per_node} cores"
-            rows.append(CostRow("cores", case, costs[name], compared, costs["small"], target=1.5))
+            # Where thousands of jobs run at once, SimPy's own queue is deeper too: no target of ours.
+            target = 1.5 if name == "large" else None
+            rows.append(CostRow("cores", case, costs[name], compared, costs["small"], target))
     return rows
 
 
@@ -139,15 +147,17 @@ def contention(sizes: Sizes, repeat: int) -> list[Row]:
     experiment, bound = inputs.experiment_3(), inputs.memory_bound(sizes.contending_jobs)
     runs = {
         "floor": partial(floor, sizes.jobs),
-        "experiment 3": partial(simulate, *experiment, "list:smallest/most_used_mem"),
-        "memory-bound": partial(simulate, *bound),
+        "experiment 3": partial(
+            in_a_row, sizes.in_a_row, partial(simulate, *experiment, "list:smallest/most_used_mem")
+        ),
+        "memory-bound": partial(in_a_row, sizes.in_a_row, partial(simulate, *bound)),
     }
     costs = alternate(runs, repeat)
     bound_case = f"FCFS on {sizes.contending_jobs:,} memory-bound jobs, 16 nodes × 16 cores"
     return [
         CostRow(
             "contention",
-            "smallest/most_used_mem on experiment 3 of López (2023): 180 jobs, 1040 cores",
+            f"{BEST_OF_EXPERIMENT_3} on experiment 3 of López (2023): 180 jobs, 1040 cores",
             costs["experiment 3"],
             FLOOR,
             costs["floor"],

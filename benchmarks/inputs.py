@@ -45,6 +45,15 @@ def log() -> Workload:
     return Workload.read(LOG) if LOG.exists() else stand_in(LOG_JOBS)
 
 
+def log_file(folder: Path, jobs: int) -> Path:
+    """The file of the log's first jobs: the log itself, or one written into the folder."""
+    if jobs == LOG_JOBS and LOG.exists():
+        return LOG
+    path = folder / "log.swf.gz"
+    log().first(jobs).write(path)
+    return path
+
+
 def stand_in(jobs: int, seed: int = STAND_IN_SEED) -> Workload:
     """Jobs with the log's statistics, drawn independently of each other."""
     rng = np.random.default_rng(seed)
@@ -119,7 +128,7 @@ def experiment_3() -> tuple[Platform, Workload]:
 
 
 def memory_bound(jobs: int, seed: int = 16) -> tuple[Platform, Workload]:
-    """Jobs of 1 to 8 tasks that ask for 2 to 12 GB/s each, on 16 nodes of 16 cores that serve 21 GB/s: all slow each other.
+    """Jobs of 1 to 8 tasks that ask for 2 to 12 GB/s each, on 16 nodes × 16 cores that serve 21 GB/s a node.
 
     Poisson arrivals that would load the machine to nine tenths if nothing slowed down, so that it is full all the time.
     """

@@ -1,9 +1,9 @@
 """Where the time of a run goes: a profile, summed up by what the functions are for.
 
-The phases before and after the run (reading, building, tables) are timed whole. Within the run each function's own time is
-counted for the part it belongs to; what is not Python code of a known module (``heappush``, numpy) counts for whoever called
-it. The profiler makes small functions look dearer than they are, so shares are a guide, and the ratios of the other
-benchmarks the measure.
+The phases before and after the run (reading, building, tables) are timed whole. Within the run each function's own
+time is counted for the part it belongs to; what is not Python code of a known module (``heappush``, numpy) counts for
+whoever called it. The profiler makes every call dearer (a run takes two to three times as long), so the shares are a
+guide; the ratios of the other benchmarks are the measure.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import cProfile
 import gc
 import pstats
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -101,8 +100,12 @@ def _share(name: str, seconds: float, whole: float, jobs: int) -> str:
     return f"| {name} | {seconds / jobs * 1e6:.1f} | {seconds / whole:.0%} |"
 
 
-def profiles(sizes: Sizes) -> Iterator[Profile]:
-    """Profiles of the benchmarks' cases: the log, the same on many cores, and memory-bound jobs."""
+def profiles(sizes: Sizes) -> list[Profile]:
+    """Profiles of the benchmarks' cases: the log, the same on many cores, and jobs that contend."""
+    return list(_profiles(sizes))
+
+
+def _profiles(sizes: Sizes) -> Iterator[Profile]:
     log = inputs.log().first(sizes.jobs)
     yield profiled("FCFS on the log, 256 one-core nodes", log, flat(inputs.LOG_CORES))
     yield profiled(f"The same on {sizes.many_cores:,} one-core nodes", log, flat(sizes.many_cores))
@@ -148,19 +151,29 @@ class _Clock:
 
 
 def _by_part(stats: pstats.Stats) -> tuple[dict[str, float], list[FunctionTime]]:
+    entries: dict[Function, Any] = stats.stats  # type: ignore[attr-defined]
     parts: Counter[str] = Counter()
     functions = []
-    entries: dict[Function, Any] = stats.stats  # type: ignore[attr-defined]
-    for function, (_, calls, own_s, _, callers) in entries.items():
-        part = part_of(function)
-        if part == OTHER and callers:
-            for caller, (_, _, own_for_caller, _) in callers.items():
-                parts[part_of(caller)] += own_for_caller
-            part = ", ".join(sorted({part_of(caller) for caller in callers}))
-        else:
-            parts[part] += own_s
-        functions.append(FunctionTime(calls, own_s, _name(function), part))
+    for function, (_, calls, own_s, _, _) in entries.items():
+        shares = _shares(function, entries, frozenset())
+        for part, share in shares.items():
+            parts[part] += share * own_s
+        functions.append(FunctionTime(calls, own_s, _name(function), ", ".join(sorted(shares))))
     return dict(parts), sorted(functions, key=lambda f: -f.own_s)
+
+
+def _shares(function: Function, entries: dict[Function, Any], below: frozenset[Function]) -> dict[str, float]:
+    """The parts that a function works for, with their shares: its own part, else those of its callers."""
+    part = part_of(function)
+    own_by_caller = {caller: times[2] for caller, times in entries[function][4].items() if caller not in below}
+    whole = sum(own_by_caller.values())
+    if part != OTHER or not whole:
+        return {part: 1.0}
+    shares: Counter[str] = Counter()
+    for caller, own_s in own_by_caller.items():
+        for part, share in _shares(caller, entries, below | {function}).items():
+            shares[part] += share * own_s / whole
+    return dict(shares)
 
 
 def part_of(function: Function) -> str:
@@ -179,12 +192,3 @@ def _name(function: Function) -> str:
     if file == "~":
         return name.strip("<>")
     return f"{PurePath(file).stem}.{name}:{line}"
-
-
-def main(sizes: Sizes) -> list[Profile]:
-    """All profiles, with a word on stderr while each is made."""
-    found = []
-    for profile in profiles(sizes):
-        print(f"profiled: {profile.case}", file=sys.stderr)
-        found.append(profile)
-    return found

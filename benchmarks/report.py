@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -79,8 +78,13 @@ def markdown(rows: Sequence[Row]) -> str:
 def circumstances() -> dict[str, Any]:
     """Under what the figures were measured."""
     return {
-        "python": platform.python_version(),
+        platform.python_implementation(): platform.python_version(),
         **{name: version(name) for name in LIBRARIES},
-        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs",
-        "implementation": sys.implementation.name,
+        "system": f"{platform.system()} {platform.machine()}",
+        "cpus": os.cpu_count(),
     }
+
+
+def described(facts: dict[str, Any]) -> str:
+    """The circumstances as a sentence."""
+    return ", ".join(f"{name} {value}" for name, value in facts.items()) + "."

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,7 +45,7 @@ class Accounts:
         return float(sum(energy.sum() for energy in self.nodes.values()))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class History:
     """What happened to the hardware: the records that the accounts are made from.
 
@@ -60,6 +61,20 @@ class History:
     clock_changes: list[tuple[float, int, ProcessorType]]
     horizon: float
     unused_draw_nothing: bool = False
+    rate_log: list[tuple[float, int, float, dict[int, float]]] = field(default_factory=list)
+    """(time, processor, shared W, W of each job) where the power model follows the tasks' speeds."""
+
+    def rates_of(self, first: int, stop: int) -> list[tuple[float, int, float, dict[int, float]]]:
+        """The rows of :attr:`rate_log` of some processors."""
+        by_processor = self._rates_by_processor
+        return [row for processor in range(first, stop) for row in by_processor.get(processor, ())]
+
+    @cached_property
+    def _rates_by_processor(self) -> dict[int, list[tuple[float, int, float, dict[int, float]]]]:
+        rows: dict[int, list[tuple[float, int, float, dict[int, float]]]] = defaultdict(list)
+        for row in self.rate_log:
+            rows[row[1]].append(row)
+        return rows
 
 
 def node_bounds(platform: Platform) -> Ints:
@@ -88,7 +103,8 @@ def settle(history: History) -> Accounts:
 
 def _special_nodes(history: History) -> set[int]:
     first_processor = history.platform.first_processor
-    special = {int(np.searchsorted(first_processor, p, "right")) - 1 for _, p, _ in history.clock_changes}
+    changed = {p for _, p, _ in history.clock_changes} | {p for _, p, _, _ in history.rate_log}
+    special = {int(np.searchsorted(first_processor, p, "right")) - 1 for p in changed}
     if history.unused_draw_nothing:
         special |= {node for _, node, _, _ in history.transitions}
     return special
@@ -270,6 +286,7 @@ def sweep(history: History, node: int, rows: list[tuple[int, int, int, float, fl
     first = int(platform.first_processor[node])
     kinds = list(platform.node_types[platform.type_of_node[node]].processors)
     held: list[dict[int, int]] = [{} for _ in kinds]
+    rated: list[tuple[float, dict[int, float]] | None] = [None] * len(kinds)
     used = [not history.unused_draw_nothing] * len(kinds)
     state, draws_w = NodeState.IDLE, 0.0
 
@@ -281,6 +298,8 @@ def sweep(history: History, node: int, rows: list[tuple[int, int, int, float, fl
     for time, number, new_state, watts in history.transitions:
         if number == node:
             events.append((time, 2, ("state", new_state, watts)))
+    for time, processor, shared, own in history.rates_of(first, first + len(kinds)):
+        events.append((time, 2, ("rate", processor - first, shared, own)))
     for time, processor, kind in history.clock_changes:
         if first <= processor < first + len(kinds):
             events.append((time, 2, ("clock", processor - first, kind)))
@@ -288,7 +307,7 @@ def sweep(history: History, node: int, rows: list[tuple[int, int, int, float, fl
     now = 0.0
     for time, _, event in sorted(events, key=lambda entry: entry[:2]):
         if time > now:
-            _charge(accounts, power, node, kinds, held, used, state, draws_w, time - now)
+            _charge(accounts, power, node, kinds, held, used, rated, state, draws_w, time - now)
             now = time
         match event:
             case ("end", int(p), int(job), int(cores)):
@@ -300,6 +319,8 @@ def sweep(history: History, node: int, rows: list[tuple[int, int, int, float, fl
                 used[p] = True
             case ("state", NodeState() as new_state, (float() | int()) as watts):
                 state, draws_w = new_state, watts
+            case ("rate", int(p), float(shared), dict(own)):
+                rated[p] = (shared, own)
             case ("clock", int(p), ProcessorType() as kind):
                 kinds[p] = kind
 
@@ -311,6 +332,7 @@ def _charge(
     kinds: list[ProcessorType],
     held: list[dict[int, int]],
     used: list[bool],
+    rated: list[tuple[float, dict[int, float]] | None],
     state: NodeState,
     draws_w: float,
     seconds: float,
@@ -320,9 +342,15 @@ def _charge(
         accounts.nodes[state][node] += draws_w * seconds
         return
     computing = any(held)
-    for kind, tenants, was_used in zip(kinds, held, used, strict=True):
+    for kind, tenants, was_used, rates in zip(kinds, held, used, rated, strict=True):
         busy = sum(tenants.values())
-        if busy:
+        if busy and rates is not None:
+            shared, own = rates
+            for job, cores in tenants.items():
+                energy = (own.get(job, 0.0) + shared * cores / busy) * seconds
+                accounts.jobs[job] += energy
+                accounts.nodes[NodeState.COMPUTING][node] += energy
+        elif busy:
             each = power.shared_watts(kind, busy) / busy + power.core_watts(kind, busy)
             for job, cores in tenants.items():
                 accounts.jobs[job] += each * cores * seconds

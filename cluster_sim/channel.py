@@ -6,7 +6,8 @@ The tasks of one job on one processor always have the same rate and end together
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from simpy.events import Event
@@ -18,24 +19,45 @@ if TYPE_CHECKING:
     from cluster_sim.engine import Environment
 
 
-class TaskGroup(Event):
-    """The tasks of one job on one processor. Happens when they end.
+Phase = tuple[float, float]
+"""A stretch of a task's work: uncontended seconds, and the bandwidth it asks for meanwhile (MB/s)."""
 
-    While it runs it has a planned finish, which every change of its speed supersedes.
+
+class TaskGroup(Event):
+    """The tasks of one job on one processor, going through their phases. Happens when the last phase ends.
+
+    While a phase runs it has a planned finish, which every change of its speed supersedes.
     """
 
     def __init__(
-        self, channel: MemoryChannel, tasks: int, seconds: float, bandwidth: float, since: float, fixed: bool = False
+        self,
+        channel: MemoryChannel,
+        tasks: int,
+        phases: Sequence[Phase],
+        since: float,
+        fixed: bool = False,
+        owner: int = -1,
     ):
         super().__init__(channel.env)
+        self.owner = owner  #: Index of the job.
         self.channel = channel
         self.tasks = tasks
-        self.fixed = fixed  #: Whether its time does not depend on the clock.
-        self.bandwidth = bandwidth  #: MB/s that each task asks for.
+        self.fixed = fixed  #: Whether it waits rather than computes: no clock and no contention changes its time.
         self.speed = 1.0  #: Achieved over uncontended rate.
-        self.remaining = seconds  #: Work left at :attr:`since`, in seconds at full speed.
-        self.since = since  #: When the speed last changed.
-        self.finish = since + seconds  #: When it ends if the speed stays.
+        self._phases = deque(phases)
+        self.enter_phase(since)
+
+    def enter_phase(self, now: float) -> None:
+        """Begin the next phase."""
+        seconds, self.bandwidth = self._phases.popleft()  #: MB/s that each task asks for.
+        self.remaining = seconds  #: Work left in this phase at :attr:`since`, in seconds at full speed.
+        self.since = now  #: When the speed last changed.
+        self.finish = now + seconds / self.speed  #: When the phase ends if the speed stays.
+
+    @property
+    def in_last_phase(self) -> bool:
+        """Whether nothing comes after the phase that runs."""
+        return not self._phases
 
     def change_speed(self, speed: float, now: float) -> None:
         """Credit the progress so far and go on at another speed."""
@@ -43,6 +65,14 @@ class TaskGroup(Event):
         self.since = now
         self.speed = speed
         self.finish = now + self.remaining / speed
+
+    def change_rate(self, ratio: float, now: float) -> None:
+        """The clock changes by ``ratio``: work left shrinks, and the bandwidth asked for grows, with it."""
+        self.change_speed(self.speed, now)
+        self.remaining /= ratio
+        self.finish = now + self.remaining / self.speed
+        self.bandwidth *= ratio
+        self._phases = deque((seconds / ratio, bandwidth * ratio) for seconds, bandwidth in self._phases)
 
 
 class MemoryChannel:
@@ -61,13 +91,14 @@ class MemoryChannel:
         env: Environment,
         contention: Contention,
         at_job_boundaries: bool = False,
-        on_demand: Callable[[], None] = lambda: None,
+        on_change: Callable[[], None] = lambda: None,
     ):
         self.env = env
         self._contention = contention
         self._at_job_boundaries = at_job_boundaries
-        self._on_demand = on_demand
+        self._on_change = on_change
         self._groups: list[TaskGroup] = []
+        self._ended: list[TaskGroup] = []
         self._plan: PlannedEvent | None = None
         self._planned_for = float("inf")
         self._contended = False
@@ -78,15 +109,26 @@ class MemoryChannel:
         """The task groups that run, in the order in which they started."""
         return tuple(self._groups)
 
-    def run(
-        self, tasks: int, seconds: float, bandwidth: float, since: float | None = None, fixed: bool = False
-    ) -> TaskGroup:
-        """Run ``tasks`` tasks that need ``seconds`` uncontended and ask for ``bandwidth`` MB/s each.
+    @property
+    def ended_groups(self) -> tuple[TaskGroup, ...]:
+        """Task groups that have ended, but whose job still holds their cores."""
+        return tuple(self._ended)
 
-        ``since``: when they started, if they have run uncontended for a while already. ``fixed``: they wait rather
-        than compute, so that another clock changes nothing.
+    def run(
+        self,
+        tasks: int,
+        phases: Sequence[Phase],
+        since: float | None = None,
+        fixed: bool = False,
+        owner: int = -1,
+    ) -> TaskGroup:
+        """Run ``tasks`` tasks through ``phases``, each of so many uncontended seconds and so many MB/s a task.
+
+        ``since``: when the first of these phases started, if it has run uncontended for a while already.
+        ``fixed``: the tasks wait rather than compute, so that neither clock nor contention changes their time.
+        ``owner``: index of their job.
         """
-        group = TaskGroup(self, tasks, seconds, bandwidth, self.env.now if since is None else since, fixed)
+        group = TaskGroup(self, tasks, phases, self.env.now if since is None else since, fixed, owner)
         self._groups.append(group)
         self.refresh()
         return group
@@ -96,33 +138,32 @@ class MemoryChannel:
         if not group.triggered:
             self._groups.remove(group)
             self.refresh()
-        elif self._at_job_boundaries:
-            self.refresh()
+        else:
+            self._ended.remove(group)
+            if self._at_job_boundaries:
+                self.refresh()
 
     def change_rate(self, ratio: float) -> None:
         """The processor's clock changes by ``ratio``: work left shrinks, and bandwidth asked for grows, with it."""
         for group in self._groups:
-            if group.fixed:
-                continue
-            group.change_speed(group.speed, self.env.now)
-            group.remaining /= ratio
-            group.bandwidth *= ratio
-            group.finish = group.since + group.remaining / group.speed
+            if not group.fixed:
+                group.change_rate(ratio, self.env.now)
         self.refresh()
 
     def refresh(self) -> None:
         """Recompute the demand, the speeds if it matters, and the next completion."""
         groups = self._groups
         self.demand = sum([group.tasks * group.bandwidth for group in groups])
-        self._on_demand()
         contended = self.demand >= self._contention.threshold
         if contended or self._contended:
             now = self.env.now
-            speeds = self._contention.speedups([(group.tasks, group.bandwidth) for group in groups])
-            for group, speed in zip(groups, speeds, strict=True):
+            computing = [group for group in groups if not group.fixed]
+            speeds = self._contention.speedups([(group.tasks, group.bandwidth) for group in computing])
+            for group, speed in zip(computing, speeds, strict=True):
                 if speed != group.speed:
                     group.change_speed(speed, now)
             self._contended = contended
+        self._on_change()
         self._plan_next()
 
     def _plan_next(self) -> None:
@@ -139,12 +180,20 @@ class MemoryChannel:
         if plan is not self._plan:
             return  # superseded
         due = self._planned_for
-        finished = [group for group in self._groups if group.finish <= due]
-        self._groups = [group for group in self._groups if group.finish > due]
         self._planned_for = float("inf")
-        for group in finished:
+        ended = []
+        for group in self._groups:
+            if group.finish <= due:
+                if group.in_last_phase:
+                    ended.append(group)
+                else:
+                    group.enter_phase(due)
+        for group in ended:
+            self._groups.remove(group)
+            self._ended.append(group)
             group.succeed()
-        if self._at_job_boundaries:
+        if self._at_job_boundaries and ended:
+            self._on_change()
             self._plan_next()
         else:
             self.refresh()

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Protocol
 
+from cluster_sim.hardware import PIECEWISE_CONTENTION
 from cluster_sim.platform import ProcessorType
 from cluster_sim.registry import Registry
 
@@ -43,12 +44,13 @@ class ContentionModel(Protocol):
 contention_models: Registry[ContentionModel] = Registry("contention model", "cluster_sim.contention_models")
 
 
-class _Uncontended:
+class Uncontended:
     """Every task runs at its peak rate, whatever runs beside it."""
 
     threshold = math.inf
 
     def speedups(self, groups: Sequence[Demand]) -> list[float]:
+        """1 for every group."""
         return [1.0] * len(groups)
 
 
@@ -58,7 +60,7 @@ class NoContention:
 
     def on(self, processor: ProcessorType) -> Contention:
         """The same for every processor."""
-        return _Uncontended()
+        return Uncontended()
 
     def speedups(self, processor: ProcessorType, groups: Sequence[Demand]) -> list[float]:
         """1 for every group."""
@@ -87,8 +89,8 @@ class PiecewiseContention:
     def on(self, processor: ProcessorType) -> Contention:
         """The curve with the processor's parameters."""
         if not processor.contention:
-            return _Uncontended()
-        return _PiecewiseCurve(self.k, **processor.contention)
+            return Uncontended()
+        return _PiecewiseCurve(self.k, **{name: processor.contention[name] for name in PIECEWISE_CONTENTION})
 
     def speedups(self, processor: ProcessorType, groups: Sequence[Demand]) -> list[float]:
         """One speedup per group by the formula above."""
@@ -125,3 +127,8 @@ class _PiecewiseCurve:
             # b < 0, so "T beyond where the slope meets d" is the same as "the slope has fallen below d".
             speedups.append(slope if slope > floor else floor)
         return speedups
+
+
+# The other built-in models register themselves on import. They import this module, so they come when it is complete.
+import cluster_sim.contention_gompertz  # noqa: E402
+import cluster_sim.contention_roofline  # noqa: E402, F401

@@ -27,17 +27,14 @@ class InputError(ClusterSimError, ValueError):
         self.where = str(where)
         self.expected = expected
         self.found = found
-        super().__init__(self._line())
+        # Exceptions are made anew from their arguments, by pickle between processes and by SimPy when one leaves a run.
+        super().__init__(self.where, expected, found)
 
-    def _line(self) -> str:
+    def __str__(self) -> str:
         line = f"{self.where}: expected {self.expected}"
         if self.found is not None:
             line += f", found {_shortened(self.found)}"
         return " ".join(line.split())
-
-    def __reduce__(self) -> tuple[object, ...]:
-        # Exceptions travel between processes in sweeps; the default would pass the finished line as `where`.
-        return (type(self), (self.where, self.expected, self.found))
 
 
 class FormatError(InputError):
@@ -65,6 +62,8 @@ class ModelWarning(UserWarning):
 
 
 def _shortened(value: object, limit: int = 120) -> str:
+    if hasattr(value, "item") and hasattr(value, "dtype"):
+        value = value.item()  # a numpy scalar, which would print its type
     text = value if isinstance(value, str) else repr(value)
     text = text.encode("unicode_escape").decode("ascii") if not text.isprintable() else text
     return text if len(text) <= limit else text[: limit - 1] + "…"

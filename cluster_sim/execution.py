@@ -11,11 +11,13 @@ import simpy
 from cluster_sim.contention import NoContention
 from cluster_sim.engine import Environment
 from cluster_sim.machine import Allocation, Machine
+from cluster_sim.phases import parse_phases
 from cluster_sim.power import LinearPower
 
 if TYPE_CHECKING:
     from simpy.events import Event
 
+    from cluster_sim.channel import Phase
     from cluster_sim.jobs import Job
     from cluster_sim.node import NodeState
     from cluster_sim.placement import Placement
@@ -94,6 +96,8 @@ class Work:
     """How much work each job of a workload really is: what schedulers do not get to see."""
 
     def __init__(self, columns: dict[str, Any], reference_ops_per_s: float):
+        phases = columns["phases"]
+        self._phases = phases if (phases != "").any() else None
         self._operations = columns["operations"]
         self._recorded = columns["recorded_run_time"]
         self._fixed = columns["fixed_run_time"] & np.isnan(self._operations)
@@ -117,9 +121,16 @@ class Work:
         """Whether the job takes its time on any core, at any clock."""
         return bool(self._fixed.item(index))
 
-    def mem_vol(self, index: int) -> float:
-        """MB that each task moves."""
-        return float(self._mem_vol.item(index))
+    def phases(self, index: int, ops_per_s: float) -> list[Phase]:
+        """The job's phases on a core of that rate: (uncontended s, MB/s that a task asks for), in turn."""
+        seconds = self.seconds(index, ops_per_s)
+        mem_vol = float(self._mem_vol.item(index))
+        if self._phases is None or not self._phases[index]:
+            return [(seconds, mem_vol / seconds if seconds > 0.0 else 0.0)]
+        return [
+            (seconds * work, mem_vol * memory / (seconds * work) if seconds * work > 0.0 else 0.0)
+            for work, memory in parse_phases(self._phases[index])
+        ]
 
 
 class Executor:
@@ -148,16 +159,20 @@ class Executor:
         return max(self.work.seconds(index, rate) for rate in rates)
 
     def _on_channels(self, running: Running, since: float | None = None) -> list[Event]:
+        """Put the tasks on their channels; ``since``: they have run uncontended since then."""
         index = running.job.index
-        mem_vol = self.work.mem_vol(index)
+        fixed = self.work.is_fixed(index)
         groups: list[Event] = []
         for processor, tasks in self.tasks_by_processor(running._allocation):
-            seconds = self.work.seconds(index, self._machine.type_of[processor].ops_per_s)
-            if since is not None and since + seconds < self._env.now:
-                continue  # these tasks have ended; their job waits for slower ones
-            bandwidth = mem_vol / seconds if seconds > 0.0 else 0.0
-            fixed = self.work.is_fixed(index)
-            groups.append(self._machine.channel(processor).run(tasks, seconds, bandwidth, since, fixed))
+            phases = self.work.phases(index, self._machine.type_of[processor].ops_per_s)
+            begun = since
+            if begun is not None:
+                # Leave out the phases that are over; if all are, the job waits for tasks elsewhere that are slower.
+                while phases and begun + phases[0][0] < self._env.now:
+                    begun += phases.pop(0)[0]
+                if not phases:
+                    continue
+            groups.append(self._machine.channel(processor).run(tasks, phases, begun, fixed, index))
         return groups
 
     def tasks_by_processor(self, allocation: Allocation) -> list[tuple[int, int]]:

@@ -72,6 +72,7 @@ JOB_FIELDS: tuple[Field, ...] = (
     Field("fixed_run_time", "bool", "", "recorded_run_time holds on every core: tasks wait, not compute", False),
     Field("ipc", "float", "", "instructions per cycle; already contained in operations", 1.0, "> 0"),
     Field("mem_vol", "float", "MB", "memory traffic of one task over its whole run: a volume, no rate", 0.0, ">= 0"),
+    Field("phases", "str", "", "shares of work and memory traffic over time, `3:1 1:3`; empty: even", ""),
     Field("memory", "float", "MB", "memory that one task occupies; 0: not stated", 0.0, ">= 0"),
     Field("req_energy", "float", "J", "energy of one task as the user estimates it; NaN: not stated", math.nan, ">= 0"),
     Field("max_energy", "float", "J", "placements estimated above it are infeasible; inf: no limit", math.inf, ">= 0"),
@@ -228,8 +229,9 @@ left out, or an empty cell, takes the default. Where both are given, `operations
 {table}
 `recorded_run_time` was measured on cores of `workload.reference_gflops` (by default the platform's fastest core), so
 `operations = recorded_run_time x rate` and slower cores take longer; not so for jobs with `fixed_run_time`, which take
-their time on any core at any clock. `requested_time` is wall-clock time and is never scaled. Lines `# name: …`, `# origin_s: …`, `# reference_gflops: …` and `# header: …` may stand above the header of a
-native CSV file; they keep the workload's attributes of those names.
+their time on any core at any clock. `requested_time` is wall-clock time and is never scaled. Lines `# name: …`,
+`# origin_s: …`, `# reference_gflops: …` and `# header: …` may stand above the header of a native CSV file; they keep
+the workload's attributes of those names.
 """
 
 

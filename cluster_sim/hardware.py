@@ -22,6 +22,15 @@ MAX_NAME = 200
 
 LINEAR_POWER = ("static_w", "dynamic_w", "min_power")
 PIECEWISE_CONTENTION = ("b", "c", "da", "db", "dc", "dd")
+GOMPERTZ_CONTENTION = tuple("aaa aab aba abb baa bab bba bbb caa cab cba cbb cca ccb daa dab dba dbb".split())
+ROOFLINE_CONTENTION = ("bandwidth",)
+
+CONTENTION_PARAMETERS: dict[str, tuple[str, ...]] = {
+    "piecewise": PIECEWISE_CONTENTION,
+    "gompertz": GOMPERTZ_CONTENTION,
+    "roofline": ROOFLINE_CONTENTION,
+}
+"""What each built-in contention model needs to know of a processor that contends at all."""
 
 # Cluster ids appear in allocations such as `cluster0.node1.processor0:0-3;…` and in CSV.
 # An id that ends as a node's name does could be taken for one.
@@ -87,8 +96,10 @@ class ProcessorType:
 
     ``power``: parameters of the power model, in W; the ``linear`` model takes ``static_w`` (per processor),
     ``dynamic_w`` (per busy core) and ``min_power`` (fraction of ``static_w`` drawn when idle). Empty means 0 W.
-    ``contention``: parameters of the contention model; ``piecewise`` takes ``b, c, da, db, dc, dd`` (MB/s).
-    Empty means that tasks on this processor never slow each other. Raises InputError for an impossible value.
+    ``contention``: parameters of the contention model; ``piecewise`` takes ``b, c, da, db, dc, dd`` (MB/s),
+    ``roofline`` takes ``bandwidth`` (MB/s), ``gompertz`` the eighteen of GOMPERTZ_CONTENTION. Those of several models
+    may stand together. Empty means that tasks on this processor never slow each other.
+    Raises InputError for an impossible value.
     """
 
     name: str
@@ -222,13 +233,23 @@ def check_parameters(processor: ProcessorType, contention_model: str, power_mode
         least = processor.power.get("min_power", 1.0)
         if not 0 <= least <= 1:
             raise InputError(f"{where}, power.min_power", "a fraction from 0 to 1", least)
-    if Spec.parse(contention_model).name == "piecewise" and processor.contention:
-        missing = [name for name in PIECEWISE_CONTENTION if name not in processor.contention]
-        if missing:
-            raise InputError(f"{where}, contention", f"all of {', '.join(PIECEWISE_CONTENTION)}", f"no {missing[0]}")
-        if processor.contention["b"] >= 0:
-            raise InputError(f"{where}, contention.b", "a negative number", processor.contention["b"])
-        check_number(f"{where}, contention.c", processor.contention["c"], non_negative=True)
+    if processor.contention:
+        _check_contention_parameters(where, processor.contention, Spec.parse(contention_model))
+
+
+def _check_contention_parameters(where: str, given: Mapping[str, float], model: Spec) -> None:
+    needed = CONTENTION_PARAMETERS.get(model.name, ())
+    if model.name == "roofline" and (model.options or model.positional):
+        needed = ()  # the spec has a bandwidth for those that have none
+    for name in needed:
+        if name not in given:
+            raise InputError(f"{where}, contention", f"all of {', '.join(needed)}", f"no {name}")
+    if model.name == "piecewise":
+        if given["b"] >= 0:
+            raise InputError(f"{where}, contention.b", "a negative number", given["b"])
+        check_number(f"{where}, contention.c", given["c"], non_negative=True)
+    elif model.name == "roofline" and "bandwidth" in given:
+        check_number(f"{where}, contention.bandwidth", given["bandwidth"], positive=True)
 
 
 def check_contention(processor: ProcessorType) -> str | None:

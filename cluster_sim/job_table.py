@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cluster_sim.errors import FormatError, SpecError
+from cluster_sim.errors import FormatError, InputError, SpecError
 from cluster_sim.fields import JOB_FIELDS, REQUIRED, UNKNOWN, Field, nearest
+from cluster_sim.phases import parse_phases
 
 Columns = dict[str, Any]
 Locate = Callable[[int], str]
@@ -55,6 +56,7 @@ def job_table(columns: Mapping[str, Any], source: str = "jobs", locate: Locate |
     workless = np.isnan(table["operations"]) & np.isnan(table["recorded_run_time"])
     if workless.any():
         raise FormatError(place(int(workless.argmax()), "operations"), "operations or recorded_run_time", "neither")
+    _check_phases(table["phases"], place)
     submit = table["submit_time"]
     if (submit[1:] < submit[:-1]).any():
         table = take(table, np.argsort(submit, kind="stable"))
@@ -135,6 +137,17 @@ def unshifted(times: np.ndarray, origin_s: float) -> np.ndarray:
 def texts(numbers: np.ndarray) -> np.ndarray:
     """Whole numbers as text objects."""
     return np.array(list(map(str, numbers.tolist())), dtype=object)
+
+
+def _check_phases(phases: np.ndarray, place: Callable[[int, str], str]) -> None:
+    if len(phases) and not any(phases.strides):
+        phases = phases[:1]
+    texts = phases.tolist()
+    for text in dict.fromkeys(texts):
+        try:
+            parse_phases(text)
+        except InputError as error:
+            raise FormatError(place(texts.index(text), "phases"), error.expected, text) from None
 
 
 def _check_names(columns: Mapping[str, Any], source: str) -> None:

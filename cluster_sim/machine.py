@@ -20,7 +20,7 @@ from cluster_sim.errors import PlacementError
 from cluster_sim.intervals import IntervalSet
 from cluster_sim.node import Node, NodeState
 from cluster_sim.placement import Placement
-from cluster_sim.power import PowerModel, watts
+from cluster_sim.power import Load, PowerModel, watts
 from cluster_sim.processor import Processor
 
 if TYPE_CHECKING:
@@ -120,6 +120,9 @@ class Machine:
 
         self._nodes: dict[int, Node] = {}
         self._processors: dict[int, Processor] = {}
+        self.follows_rates = bool(getattr(power, "follows_rates", False))  #: Whether watts follow the tasks' speeds.
+        self._rate_watts: dict[int, float] = {}
+        self.rate_log: list[tuple[float, int, float, dict[int, float]]] = []  #: (time, processor, shared W, W by job)
         self.channels: dict[int, MemoryChannel] = {}  #: By processor; made for the first task group.
         self._at_job_boundaries = "contention-at-job-boundaries" in quirks
         unused_draw_nothing = "unused-processors-draw-nothing" in quirks
@@ -186,12 +189,14 @@ class Machine:
                 self.env,
                 self.contention.on(self.type_of[processor]),
                 self._at_job_boundaries,
-                lambda: self._update_demand(node),
+                lambda: self._channel_changed(processor, node),
             )
         return channel
 
-    def _update_demand(self, node: int) -> None:
+    def _channel_changed(self, processor: int, node: int) -> None:
         channels = self.channels
+        if self.follows_rates:
+            self._update_rate_watts(processor)
         self.demand[node] = sum(channels[p].demand for p in self.processors_of(node) if p in channels)
 
     def kill_jobs_on(self, node: int, reason: str) -> int:
@@ -223,8 +228,24 @@ class Machine:
         """What a node draws with no busy core."""
         return sum(self.table_of[p][0] for p in self.processors_of(node) if not self._unused(p))
 
+    def _update_rate_watts(self, processor: int) -> None:
+        """What a processor draws, by how fast its tasks run now."""
+        if not self.is_on[self.node_of(processor)]:
+            return
+        kind, channel = self.type_of[processor], self.channels[processor]
+        loads: list[Load] = [(group.tasks, group.bandwidth, group.speed) for group in channel.groups]
+        loads += [(group.tasks, 0.0, 1.0) for group in channel.ended_groups]
+        owners = [group.owner for group in (*channel.groups, *channel.ended_groups)]
+        shared, own = self.power.loaded_watts(kind, loads) if loads else (self.power.idle_watts(kind), [])  # type: ignore[attr-defined]
+        before = self._rate_watts.get(processor, self.power.idle_watts(kind))
+        self._rate_watts[processor] = shared + sum(own)
+        self.rate_log.append((self.env.now, processor, shared, dict(zip(owners, own, strict=True))))
+        self._add_watts(self._rate_watts[processor] - before)
+
     def processor_watts(self, processor: int) -> float:
         """What a processor of a node that is on draws now."""
+        if processor in self._rate_watts:
+            return self._rate_watts[processor]
         return 0.0 if self._unused(processor) else self.table_of[processor][self.busy[processor]]
 
     def max_watts(self, kind: ProcessorType) -> float:
@@ -369,6 +390,9 @@ class Machine:
 
     def load(self, allocation: Allocation) -> None:
         """The cores of an allocation become busy."""
+        if self.follows_rates:
+            self._count_busy(allocation, 1)
+            return
         added = 0.0
         for _, processor, _, count in allocation.pieces:
             added += self._load_on(processor, count)
@@ -390,8 +414,20 @@ class Machine:
             before = 0.0
         return table[busy + cores] - before
 
+    def _count_busy(self, allocation: Allocation, sign: int) -> None:
+        """Busy cores where the channels say what they draw."""
+        pairs = [(processor, count) for _, processor, _, count in allocation.pieces]
+        pairs += [(p, self._cores_of[p]) for _, _, begin, end in allocation.spans for p in range(begin, end)]
+        for processor, count in pairs:
+            self.busy[processor] += sign * count
+            if sign < 0:
+                self._update_rate_watts(processor)
+
     def unload(self, allocation: Allocation) -> None:
-        """The cores of an allocation stop being busy."""
+        """The cores of an allocation stop being busy; their tasks have left the channels."""
+        if self.follows_rates:
+            self._count_busy(allocation, -1)
+            return
         added = 0.0
         for _, processor, _, count in allocation.pieces:
             table, busy = self.table_of[processor], self.busy[processor]
@@ -437,7 +473,7 @@ class Machine:
         self.type_of[processor], self.table_of[processor] = kind, self._tables[kind]
         self._loading_watts = None
         self.clock_changes.append((self.env.now, processor, kind))
-        if self.is_on[self.node_of(processor)] and not self._unused(processor):
+        if self.is_on[self.node_of(processor)] and not self._unused(processor) and processor not in self._rate_watts:
             self._add_watts(self.table_of[processor][busy] - before[busy])
         if processor in self.channels:
             self.channels[processor].change_rate(ratio)

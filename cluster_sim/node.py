@@ -172,12 +172,14 @@ class Node:
 
     def _live(self) -> Generator[Event, Any, None]:
         while True:
-            seconds, then = yield self._order
-            self._order = self._env.event()
             try:
+                seconds, then = yield self._order
+                self._order = self._env.event()
                 yield self._env.timeout(seconds)
-            except simpy.Interrupt:
-                continue  # it broke down in the middle
+            except simpy.Interrupt:  # it broke down in the middle, or in the instant of the order
+                if self._order.triggered:
+                    self._order = self._env.event()
+                continue
             self._arrive(then)
 
     def _arrive(self, state: NodeState) -> None:
@@ -193,6 +195,8 @@ class Node:
     def _break_down(self) -> Generator[Event, Any, None]:
         while self._machine.kill_jobs_on(self.index, f"{self.name} failed"):
             yield self._env.timeout(0)  # the kills happen first
+        if self._state is NodeState.FAILED:
+            return  # told so twice in this instant
         if self._process is not None and self._state in (NodeState.SWITCHING_ON, NodeState.SWITCHING_OFF):
             self._process.interrupt("failed")
         if self._ready is not None and self._ready.triggered:

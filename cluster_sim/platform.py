@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -126,15 +126,16 @@ class Platform:
         return cls((Cluster("cluster0", (NodeGroup(node, nodes),)),), id="homogeneous")
 
     @classmethod
-    def read(cls, source: str | Path, name: str | None = None) -> Platform:
-        """Read a platform file, own YAML/JSON or IRMaSim's JSON (``.gz`` too), or a spec as ``mixed:3x64@3.0``.
+    def read(cls, source: str | Path, name: str | None = None, **options: Any) -> Platform:
+        """Read a platform file (own YAML/JSON, IRMaSim's JSON, SimGrid's XML, ``.gz`` too), or a spec.
 
-        ``name`` picks one platform of an IRMaSim file that describes several. Warns (ModelWarning) of parameters
+        ``name`` picks one platform of an IRMaSim file that describes several; ``options`` are those of the format
+        (:func:`cluster_sim.formats.batsim_platform.read_simgrid` has some). Warns (ModelWarning) of parameters
         that cannot be taken at their word. Raises FormatError for a file and SpecError for a spec that is wrong.
         """
         from cluster_sim.formats.platform_specs import read_platform
 
-        return read_platform(source, name)
+        return read_platform(source, name, **options)
 
     def write(self, path: str | Path) -> None:
         """Write the platform in the own format: YAML, or JSON for ``.json``; compressed for ``.gz``."""

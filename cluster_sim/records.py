@@ -87,7 +87,8 @@ class Result:
     @cached_property
     def queue(self) -> pd.DataFrame:
         """Jobs that wait, and the cores they ask for, as a step function."""
-        return queue_steps(self.jobs)
+        steps = queue_steps(self.jobs)
+        return steps[steps["time"] <= self.power["time"].iloc[-1]]  # no submissions after the end of the run
 
     def jobs_with_allocation(self) -> pd.DataFrame:
         """``jobs`` with the column ``allocation``: ``cluster0.node1.processor0:0-3;…``."""
@@ -195,6 +196,7 @@ class _RunTables(_Tables):
             list(machine.clock_changes),
             self._horizon,
             "unused-processors-draw-nothing" in simulation.quirks,
+            list(machine.rate_log),
         )
 
     def _holds(self) -> Holds:

@@ -117,7 +117,8 @@ class Simulation:
         self.machine = Machine(self.env, platform, self.contention, self.power_model, self, self.quirks)
         self.machine.shapes = bool((columns["nodes"] > 0).any() or (columns["ntasks_per_node"] > 0).any())
         self._uses_memory = bool((columns["memory"] > 0).any())
-        self._executor = Executor(self.machine, work, self._tasks_can_contend(columns))
+        on_channels = self.machine.follows_rates or self._tasks_can_contend(columns)
+        self._executor = Executor(self.machine, work, on_channels)
         self.recorder = Recorder(len(workload))
         self._pending: dict[int, Job] = {}
         self._running: dict[int, Running] = {}
@@ -164,9 +165,9 @@ class Simulation:
         elif until is None and not self._over:
             try:
                 self.env.run(until=self._end)
-            except RuntimeError:
-                if self.env.peek() < float("inf"):
-                    raise
+            except RuntimeError as error:
+                if not isinstance(error.__context__, EmptySchedule):
+                    raise  # somebody's own
                 self._warn_of_stall()
         return self.result()
 

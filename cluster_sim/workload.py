@@ -13,6 +13,7 @@ import pandas as pd
 
 from cluster_sim.errors import InputError, SpecError
 from cluster_sim.job_table import Columns, Locate, as_columns, as_frame, job_table, shift, take
+from cluster_sim.phases import parse_phases, phases_text
 from cluster_sim.registry import Registry
 
 
@@ -242,6 +243,20 @@ class Workload:
         columns["mem_vol"] = bandwidths[kinds] * self._run_times()
         return self._with(columns)
 
+    def with_phases(self, phases: Mapping[str, Sequence[tuple[float, float]]]) -> Workload:
+        """Phases for the jobs of some profiles: profile name -> (share of work, share of memory volume) of each phase.
+
+        Shares are relative; the job's totals stay. Raises InputError for shares that are negative or have no work.
+        """
+        columns = as_columns(self.jobs)
+        texts = columns["phases"].copy()
+        for profile, pairs in phases.items():
+            text = phases_text(pairs)
+            parse_phases(text or "none")
+            texts[columns["profile"] == profile] = text
+        columns["phases"] = texts
+        return self._with(columns)
+
     def with_energy(self, watts: float) -> Workload:
         """Energy estimates as P5's ``add_energy`` makes them: requested time x ``watts``, per task.
 
@@ -277,3 +292,6 @@ class Workload:
 
 # Generators by name, for ``Workload.read("name:key=value")`` and the command line.
 WORKLOAD_GENERATORS: Registry[Workload] = Registry("workload generator", "cluster_sim.workloads")
+
+# The built-in generators register themselves on import. They import this module, so they come when it is complete.
+import cluster_sim.generators  # noqa: E402, F401

@@ -12,6 +12,7 @@ from schedulers.list_scheduling import Fcfs, Ljf, ListScheduler, Sjf
 from schedulers.orders import job_orders, node_orders
 from schedulers.pcbe import Pcbe
 from schedulers.power import AlwaysOn
+from schedulers.replay import Replay
 
 __all__ = [
     "AlwaysOn",
@@ -20,6 +21,7 @@ __all__ = [
     "Pcbe",
     "Ljf",
     "PowerPolicy",
+    "Replay",
     "Scheduler",
     "Sjf",
     "job_orders",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _METRICS = ("energy", "edp")
 _ENDS = ("low", "high")
+_ENDLESS_S = 1e12
 
 
 @schedulers.register("pcbe")
@@ -84,13 +85,13 @@ class Pcbe(Scheduler):
     def _key(self, job: Job) -> tuple[float, int]:
         energy = job.req_energy
         if math.isnan(energy):
-            energy = job.requested_time * self._mean_dynamic
-        key = energy * job.requested_cores * (job.requested_time if self.metric == "edp" else 1.0)
+            energy = _requested_time(job) * self._mean_dynamic
+        key = energy * job.requested_cores * (_requested_time(job) if self.metric == "edp" else 1.0)
         return (-key if self.job == "high" else key), job.index
 
     def _estimated(self, job: Job, tenants: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], ...]:
         """Time (s) and energy (J) of the job on each node."""
-        time = job.requested_time * self._slowness
+        time = _requested_time(job) * self._slowness
         return time, time * (self._dynamic * job.requested_cores + self._static / (tenants + 1.0))
 
     def estimates(self, view: View, job: Job, tenants: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:
@@ -107,3 +108,8 @@ class Pcbe(Scheduler):
             return True
         _, energy = self._estimated(job, tenants)
         return bool((energy[nodes] <= job.max_energy).all())
+
+
+def _requested_time(job: Job) -> float:
+    """Requested time, s; of a job that names none, more than anybody asks for (∞ s at 0 W would be no number of joules)."""
+    return min(job.requested_time, _ENDLESS_S)

@@ -28,8 +28,12 @@ def _kind_of_file(path: str) -> Kind:
     from cluster_sim.formats.files import parse_json, read_bytes, read_text
     from cluster_sim.formats.irmasim_platform import is_irmasim
 
-    if not is_yaml_name(path) and read_bytes(path).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] not in b"{[":
-        return "workload"  # SWF and CSV; what is none of them, its reader says
+    if not is_yaml_name(path):
+        first = read_bytes(path).removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+        if first == b"<":
+            return "platform"  # SimGrid's XML
+        if first not in b"{[":
+            return "workload"  # SWF and CSV; what is none of them, its reader says
     # Workloads may be far longer than read_document allows.
     document = read_document(path) if is_yaml_name(path) else parse_json(path, read_text(path))
     if isinstance(document, dict):

@@ -44,6 +44,7 @@ SUMMARY_KEYS = (
 
 def load(settings: Settings) -> tuple[Platform, Workload]:
     """The platform and the workload that ``settings`` name. Raises InputError."""
+    from cluster_sim.formats.platform_specs import has_time_unit
     from cluster_sim.platform import Platform
     from cluster_sim.workload import Workload
 
@@ -52,7 +53,9 @@ def load(settings: Settings) -> tuple[Platform, Workload]:
     if settings.platform is None:
         platform = platform_of_log(workload, settings.workload)
     else:
-        platform = Platform.read(settings.platform, settings.platform_name)
+        if not has_time_unit(settings.platform):
+            options = {}
+        platform = Platform.read(settings.platform, settings.platform_name, **options)
     # After the platform: the header speaks of the machine that the whole log comes from.
     return platform, workload if settings.first is None else workload.first(settings.first)
 

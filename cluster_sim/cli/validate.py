@@ -18,7 +18,7 @@ Facts = list[tuple[str, str]]
 
 @click.command(short_help="Check a workload, a platform or a configuration.")
 @click.argument("source", metavar="FILE")
-@click.option("--time-unit", type=TimeUnit(), metavar="UNIT", help="What times in a workload count. [default: s]")
+@click.option("--time-unit", type=TimeUnit(), metavar="UNIT", help="What times in FILE count. [default: s]")
 def validate(source: str, time_unit: str | None) -> None:
     """Check a workload, a platform or a configuration, and tell in a few lines what it holds.
 
@@ -26,14 +26,15 @@ def validate(source: str, time_unit: str | None) -> None:
     what runs with a substitute for what it asks, in warnings.
     """
     from cluster_sim.cli.kinds import kind_of
+    from cluster_sim.formats.platform_specs import has_time_unit
     from cluster_sim.platform import Platform
     from cluster_sim.workload import Workload
 
     kind = kind_of(source)
+    options = {} if time_unit is None else {"time_unit": time_unit}
     if kind == "platform":
-        facts = platform_facts(Platform.read(source))
+        facts = platform_facts(Platform.read(source, **(options if has_time_unit(source) else {})))
     elif kind == "workload":
-        options = {} if time_unit is None else {"time_unit": time_unit}
         facts = workload_facts(Workload.read(source, **options))
     else:
         facts = _configuration_facts(source)

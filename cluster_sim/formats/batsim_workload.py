@@ -10,9 +10,9 @@
 |---|---|
 | ``delay`` (DelayProfile) | a run time that is the same on every core (column ``fixed_run_time``) |
 | ``parallel_homogeneous`` (msg_par_hg, ParallelTaskHomogeneousProfile) | ``cpu`` operations per task |
-| ``parallel_homogeneous_total`` (msg_par_hg_tot, ``DefinedAmountsSpreadUniformly``) | ``cpu / res`` operations per task |
+| ``parallel_homogeneous_total`` (msg_par_hg_tot, or spread uniformly) | ``cpu / res`` operations per task |
 | ``parallel`` (msg_par, ParallelTaskProfile) | the largest entry of ``cpu``, for every task: they end together |
-| ``composed`` (SequentialCompositionProfile) | the sum over its parts, times ``repeat``: all delays, or all computation |
+| ``composed`` (SequentialCompositionProfile) | ``repeat`` times the sum of its parts: all delays, or all computation |
 
 Communication (``com``) beside computation is left out, with a warning; a profile that only communicates, uses storage,
 replays a trace or talks to the scheduler is refused by name, once a job uses it. One resource is one core. Times are
@@ -47,6 +47,17 @@ _TYPES = {
     "composed": ("composed", "sequential_composition", "SequentialCompositionProfile"),
 }  # fmt: skip
 _KIND_OF = {name: kind for kind, names in _TYPES.items() for name in names}
+_REASONS = {
+    "it replays a trace of MPI calls or resource usage": (
+        "smpi", "usage_trace", "trace_replay", "TraceReplayProfile",
+    ),
+    "it reads and writes storage": (
+        "parallel_homogeneous_pfs", "msg_par_hg_pfs", "msg_par_hg_pfs0", "msg_par_hg_pfs_tiers", "data_staging",
+        "ParallelTaskOnStorageHomogeneousProfile", "ParallelTaskDataStagingBetweenStoragesProfile",
+    ),
+    "it talks to the scheduler": ("send", "recv", "SchedulerSendProfile", "SchedulerReceiveProfile"),
+}  # fmt: skip
+_REASON_OF = {name: reason for reason, names in _REASONS.items() for name in names}
 _EXPECTED = f"a profile that needs no network and no storage ({', '.join(_TYPES)})"
 
 
@@ -217,12 +228,13 @@ class _Profiles:
                 return self._composed(entry, name, cores, users)
             case "parallel_homogeneous" | "parallel_homogeneous_total" as kind:
                 return _homogeneous(entry, kind, cores, where)
-        raise _UnsupportedProfileError(f"{where}.type", _EXPECTED, entry["type"])
+        reason = _REASON_OF.get(entry["type"], "no type that is known")
+        raise _UnsupportedProfileError(f"{where}.type", _EXPECTED, f"{entry['type']}: {reason}")
 
     def _composed(self, entry: dict[str, Any], name: str, cores: int, users: tuple[str, ...]) -> _Amount:
         where = f"{self._source}: profiles.{name}"
         if name in users or len(users) >= MAX_NESTING:
-            raise FormatError(f"{where}.seq", f"at most {MAX_NESTING} sequences within each other, none in itself", name)
+            raise FormatError(f"{where}.seq", f"at most {MAX_NESTING} sequences in each other, none in itself", name)
         repeat = entry.get("repeat", entry.get("nb", 1))
         if type(repeat) is not int or not 1 <= repeat < 2**53:
             raise FormatError(f"{where}.repeat", "a whole number >= 1", _noun(repeat))
@@ -261,7 +273,7 @@ def _computing(
     operations: float, communicates: bool, entry: dict[str, Any], where: str, uneven: bool = False
 ) -> _Amount:
     if communicates and not operations:
-        raise _UnsupportedProfileError(where, _EXPECTED, f"{entry['type']} with communication only")
+        raise _UnsupportedProfileError(where, _EXPECTED, f"{entry['type']}: it only communicates")
     return _Amount(0.0, operations, communicates, uneven)
 
 

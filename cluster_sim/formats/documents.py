@@ -35,7 +35,7 @@ def read_document(path: str | Path, max_json_bytes: int = MAX_JSON_BYTES) -> Any
 
     Raises FormatError naming the file and, where there is one, the line.
     """
-    text = _read_text(Path(path), max(max_json_bytes, MAX_YAML_BYTES))
+    text = read_limited_text(Path(path), max(max_json_bytes, MAX_YAML_BYTES))
     if not text.strip():
         raise FormatError(path, "a JSON or YAML document", "an empty file")
     begins_as_json = text.lstrip()[0] in "{["
@@ -61,7 +61,8 @@ def _suffix(path: str | Path) -> str:
     return Path(path.stem if path.suffix == ".gz" else path.name).suffix.lower()
 
 
-def _read_text(path: Path, limit: int) -> str:
+def read_limited_text(path: Path, limit: int) -> str:
+    """Contents of a UTF-8 file, unpacked if it is gzipped. Raises FormatError beyond ``limit`` bytes."""
     try:
         with path.open("rb") as file:
             data = file.read(limit + 1)

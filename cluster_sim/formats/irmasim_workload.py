@@ -28,6 +28,7 @@ from cluster_sim.errors import FormatError, ModelWarning
 from cluster_sim.fields import nearest
 from cluster_sim.formats.atomic import write_bytes
 from cluster_sim.formats.files import read_bytes, read_text
+from cluster_sim.phases import phases_text
 from cluster_sim.job_table import JOB_FIELD, Columns, as_columns, first_submission, shift, to_seconds, unshifted
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ _NUMBERS = {
     "deadline": "deadline",
     "priority": "priority",
 }
-_TEXTS = ("user", "group", "tags")
+_TEXTS = ("user", "group", "tags", "phases")
 _WIDTHS = ("res", "nodes", "ntasks", "ntasks_per_node")
 _IGNORED = {"com", "type", "name"}
 _KNOWN = {"id", "subtime", "profile", "application", "req_ops", *_WIDTHS, *_NUMBERS, *_TEXTS, *_IGNORED}
@@ -81,7 +82,10 @@ def from_document(
     from cluster_sim.workload import Workload
 
     jobs, profiles = _jobs_and_profiles(document, source)
-    merged = [_merged(job, profiles, f"{source}: jobs[{row}]") for row, job in enumerate(jobs)]
+    merged = []
+    for row, job in enumerate(jobs):
+        where = f"{source}: jobs[{row}]"
+        merged.append(_with_totals(_merged(job, profiles, where), where))
     _warn_about_unknown(merged, source)
     columns = _columns(merged, source)
     to_seconds(columns, time_unit)
@@ -164,6 +168,23 @@ def _merged(job: Any, profiles: Mapping[str, Any], where: str) -> dict[str, Any]
     return {**profiles[name], **job}
 
 
+def _with_totals(job: dict[str, Any], where: str) -> dict[str, Any]:
+    """A job whose ``phases`` list gives req_ops and mem_vol piece by piece, with their sums and shares instead."""
+    phases = job.get("phases")
+    if phases is None or isinstance(phases, str):
+        return job
+    if not isinstance(phases, list) or not phases:
+        raise FormatError(f"{where}.phases", "a list of phases, each with req_ops and mem_vol", _kind(phases))
+    pairs = []
+    for number, phase in enumerate(phases):
+        values = (phase.get("req_ops"), phase.get("mem_vol", 0)) if isinstance(phase, dict) else (None, None)
+        if any(type(value) not in (int, float) or not 0 <= value < 1e300 for value in values):
+            raise FormatError(f"{where}.phases[{number}]", "an object with req_ops and mem_vol, numbers >= 0", phase)
+        pairs.append(values)
+    work, memory = (float(sum(column)) for column in zip(*pairs, strict=True))
+    return {**job, "req_ops": work, "mem_vol": memory, "phases": phases_text(pairs)}
+
+
 def _warn_about_unknown(jobs: list[dict[str, Any]], source: str) -> None:
     unknown = sorted({key for job in jobs for key in job.keys() - _KNOWN})
     if unknown:
@@ -197,7 +218,9 @@ def _numbers(jobs: list[dict[str, Any]], key: str, source: str, default: float |
         return np.array(values, dtype=np.float64)
     except OverflowError:
         # Integers beyond the largest float: infinite, for the check of the table to refuse.
-        return np.array([value if abs(value) < 2**1023 else math.copysign(math.inf, value) for value in values], float)  # type: ignore[arg-type]
+        return np.array(
+            [value if abs(value) < 2**1023 else (math.inf if value > 0 else -math.inf) for value in values], float
+        )  # type: ignore[arg-type]
 
 
 def _id(value: object, source: str, row: int) -> str:

@@ -23,10 +23,10 @@ from cluster_sim.errors import FormatError, InputError
 from cluster_sim.formats.atomic import write_bytes
 from cluster_sim.formats.documents import MAX_JSON_BYTES, MAX_YAML_BYTES, is_plain, is_yaml_name, read_document
 from cluster_sim.hardware import (
+    CONTENTION_PARAMETERS,
     LINEAR_POWER,
     MAX_NAME,
     MAX_PROCESSORS_PER_NODE,
-    PIECEWISE_CONTENTION,
     Cluster,
     NodeGroup,
     NodeType,
@@ -40,11 +40,12 @@ from cluster_sim.registry import Spec
 
 Entry = TypeVar("Entry", bound=BaseModel)
 
+# A processor may have parameters for several contention models: one file, compared under each.
+_CONTENTION = tuple(name for names in CONTENTION_PARAMETERS.values() for name in names)
 _PARAMETERS = {
     "linear": LINEAR_POWER,
     "baseline": LINEAR_POWER,
-    "piecewise": PIECEWISE_CONTENTION,
-    "none": PIECEWISE_CONTENTION,
+    **dict.fromkeys(("none", *CONTENTION_PARAMETERS), _CONTENTION),
 }
 
 # Where pydantic would speak of Python's classes.

@@ -6,10 +6,12 @@ setuptools entry-point group ``cluster_sim.platforms``.
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
 import warnings
 from pathlib import Path
+from typing import Any
 
 from cluster_sim.errors import FormatError, ModelWarning, SpecError
 from cluster_sim.hardware import Cluster, NodeGroup, NodeType, ProcessorType, check_contention
@@ -54,13 +56,22 @@ def mixed(*groups: str, memory_gb: float = math.inf) -> Platform:
     return Platform((Cluster("cluster0", tuple(members)),), id="mixed")
 
 
-def read_platform(source: str | Path, name: str | None = None) -> Platform:
+@platforms.register("simgrid")
+def simgrid(path: str, cores_per_node: int = 0, max_hosts: int = 0, time_unit: str = "seconds") -> Platform:
+    """A SimGrid XML file with options: FILE[,cores_per_node=N][,max_hosts=N][,time_unit=minutes]."""
+    from cluster_sim.formats.batsim_platform import read_simgrid
+
+    return read_simgrid(path, time_unit=time_unit, cores_per_node=cores_per_node or None, max_hosts=max_hosts or None)
+
+
+def read_platform(source: str | Path, name: str | None = None, **options: Any) -> Platform:
     """The platform that a spec or a file describes; see :meth:`cluster_sim.platform.Platform.read`."""
     text = str(source)
     if isinstance(source, str) and is_platform_spec(text):
-        platform = platforms.make(text)
+        given = Spec.parse(text).options
+        platform = platforms.make(text + "".join(f",{k}={v}" for k, v in options.items() if k not in given))
     else:
-        platform = _read_file(text, name)
+        platform = _read_file(text, name, options)
     for processor in platform.processor_types:
         reason = check_contention(processor)
         if reason and Spec.parse(platform.contention_model).name == "piecewise":
@@ -74,21 +85,47 @@ def is_platform_spec(text: str) -> bool:
     return bool(colon) and name.strip() in platforms
 
 
-def _read_file(path: str, name: str | None) -> Platform:
+def has_time_unit(source: str) -> bool:
+    """Whether the times of a platform may count minutes, say: those of SimGrid's XML, which has no units, may."""
+    return Spec.parse(source).name == "simgrid" if is_platform_spec(source) else is_xml(source)
+
+
+def is_xml(path: str) -> bool:
+    """Whether a file is XML, by its name or its first character: a SimGrid platform, then."""
+    from cluster_sim.formats.documents import MAX_JSON_BYTES, read_limited_text
+
+    return path.lower().removesuffix(".gz").endswith(".xml") or (
+        Path(path).is_file() and read_limited_text(Path(path), MAX_JSON_BYTES).lstrip().startswith("<")
+    )
+
+
+def _read_file(path: str, name: str | None, options: dict[str, Any]) -> Platform:
     # Parsers and pydantic take a tenth of a second to load; a spec does without them.
     from cluster_sim.formats import irmasim_platform, native_platform
     from cluster_sim.formats.documents import read_document
 
     if path in platforms:
         raise SpecError(f"platform '{path}'", f"options, as in {path}:… ({platforms.help(path)})")
-    if path.lower().removesuffix(".gz").endswith(".xml"):
-        raise FormatError(path, "a platform in YAML or JSON (SimGrid's XML is not supported yet)")
+    if is_xml(path):
+        return _read_simgrid(path, options)
+    if options:
+        raise SpecError(path, "no options: only SimGrid's XML takes any", ", ".join(options))
     document = read_document(path)
     if irmasim_platform.is_irmasim(document):
         return irmasim_platform.platform_from(document, path, name)
     if not (isinstance(document, dict) and document.keys() & {"clusters", "node_types", "processor_types"}):
         raise FormatError(path, "a platform: key 'clusters' (the own format) or 'platform' (IRMaSim's)")
     return native_platform.platform_from(document, path)
+
+
+def _read_simgrid(path: str, options: dict[str, Any]) -> Platform:
+    from cluster_sim.formats.batsim_platform import read_simgrid
+
+    known = inspect.signature(read_simgrid).parameters
+    for option in options:
+        if option not in known or option == "path":
+            raise SpecError(path, f"an option of SimGrid's XML ({', '.join(list(known)[1:])})", option)
+    return read_simgrid(path, **options)
 
 
 def _node_of(cores: int, ghz: float, memory_gb: float | None) -> NodeType:

@@ -3,7 +3,8 @@
 | suffix | format | module |
 |---|---|---|
 | ``.swf`` | Standard Workload Format | ``swf`` |
-| ``.json`` | IRMaSim workload, or Batsim's (told by its profiles' ``type``) | ``irmasim_workload``, ``batsim_workload`` |
+| ``.json`` | IRMaSim workload | ``irmasim_workload`` |
+| ``.json`` | Batsim workload, told by the ``type`` of its profiles | ``batsim_workload`` |
 | ``.csv`` | native table, or IRMaSim's (told by its column ``subtime``) | ``tables``, ``irmasim_workload`` |
 
 Each may be gzipped, with ``.gz`` after the suffix. A new format is one module and one row in the two tables below.

@@ -51,6 +51,8 @@ def test_time_unit(tmp_path: Path) -> None:
 def values(field: Field) -> st.SearchStrategy[Any]:
     """Values that a column may hold."""
     if field.kind == "str":
+        if field.name == "phases":
+            return st.sampled_from(["", "1:0 1:1", "3.5:1 1:3", "1:0"])
         return st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=6)
     if field.kind == "bool":
         return st.booleans()

@@ -262,33 +262,34 @@ def second_opinion(result: Result, unused_draw_nothing: bool = False) -> tuple[f
     Linear and baseline power as the papers give them, in so many words; nothing of the toolkit's own power code.
     """
     platform = result.platform
-    kinds = dict(zip(platform.node_names(), platform.type_of_node, strict=True))
+    states: dict[str, list[Any]] = defaultdict(list)
+    for row in result.node_states.itertuples():
+        states[row.node].append(row)
+    tenants: dict[tuple[str, str], list[Any]] = defaultdict(list)
+    for row in result.allocations.itertuples():
+        tenants[row.node, row.processor].append(row)
     total, by_job = 0.0, dict.fromkeys(result.jobs["job_id"], 0.0)
-    for node, number in kinds.items():
+    for node, number in zip(platform.node_names(), platform.type_of_node.tolist(), strict=True):
         node_type = platform.node_types[number]
-        states = result.node_states[result.node_states["node"] == node]
         for i, kind in enumerate(node_type.processors):
-            mine = result.allocations[
-                (result.allocations["node"] == node) & (result.allocations["processor"] == f"processor{i}")
-            ]
-            first_use = mine["start"].min() if unused_draw_nothing else 0.0
-            times = sorted({*states["start"], *states["end"], *mine["start"], *mine["end"]})
-            for begin, stop in pairwise(times):
-                state = states[(states["start"] <= begin) & (states["end"] > begin)]["state"].iloc[0]
-                if state not in ON:
+            mine = tenants[node, f"processor{i}"]
+            drawing_from = min((row.start for row in mine), default=np.inf) if unused_draw_nothing else 0.0
+            static, dynamic, idle = _linear(kind, platform)
+            times = {time for row in (*states[node], *mine) for time in (row.start, row.end)}
+            for begin, stop in pairwise(sorted(times)):
+                if not any(row.start <= begin < row.end and row.state in ON for row in states[node]):
                     continue
-                tenants = mine[(mine["start"] <= begin) & (mine["end"] > begin)]
-                cores = (tenants["last_core"] - tenants["first_core"] + 1).groupby(tenants["job_id"]).sum()
-                busy = int(cores.sum())
-                static, dynamic, idle = _linear(kind, platform)
+                there = [row for row in mine if row.start <= begin < row.end]
+                busy = sum(row.last_core - row.first_core + 1 for row in there)
                 if not busy:
-                    total += idle * (stop - begin) if begin >= first_use else 0.0
+                    total += idle * (stop - begin) if begin >= drawing_from else 0.0
                     continue
                 total += (static + dynamic * busy) * (stop - begin)
-                for job, count in cores.items():
-                    by_job[str(job)] += (dynamic * count + static * count / busy) * (stop - begin)
+                for row in there:
+                    count = row.last_core - row.first_core + 1
+                    by_job[row.job_id] += (dynamic * count + static * count / busy) * (stop - begin)
         idle_w = 0.0 if unused_draw_nothing else sum(_linear(kind, platform)[2] for kind in node_type.processors)
-        total += _while_not_on(states, node_type.transitions, idle_w)
+        total += _while_not_on(states[node], node_type.transitions, idle_w)
     return total, by_job
 
 
@@ -298,11 +299,11 @@ def _linear(kind: ProcessorType, platform: Platform) -> tuple[float, float, floa
     return (0.0, dynamic, 0.0) if platform.power_model == "baseline" else (static, dynamic, static * fraction)
 
 
-def _while_not_on(states: pd.DataFrame, costs: PowerTransitions, idle_w: float) -> float:
+def _while_not_on(states: list[Any], costs: PowerTransitions, idle_w: float) -> float:
     watts = {
         "OFF": costs.off_w,
         "SWITCHING_ON": idle_w if costs.switch_on_w is None else costs.switch_on_w,
         "SWITCHING_OFF": idle_w if costs.switch_off_w is None else costs.switch_off_w,
         "FAILED": 0.0,
     }
-    return sum(watts.get(row.state, 0.0) * (row.end - row.start) for row in states.itertuples())
+    return sum(watts.get(row.state, 0.0) * (row.end - row.start) for row in states)

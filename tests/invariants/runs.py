@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,8 +17,16 @@ CONTENTION = [
     {"b": -1.85e-5, "c": 100.0, "da": 1.0, "db": 100.0, "dc": 2500.0, "dd": 10.0},  # slows, smoothly
     {"b": -0.05, "c": 50.0, "da": 1.75, "db": 200.0, "dc": 450.0, "dd": 3000.0},  # meaningless from n = 1 on
 ]
-OTHER_SPECS = [name for name in schedulers if name != "list"]
 LIST_SPECS = [f"list:{jobs}/{nodes}" for jobs in job_orders for nodes in node_orders]
+
+
+def _needs_arguments(name: str) -> bool:
+    """Whether a scheduler cannot be made from its name alone, as one that replays a file."""
+    parameters = inspect.signature(schedulers.factory(name)).parameters.values()
+    return any(p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
+
+
+OTHER_SPECS = [name for name in schedulers if name != "list" and not _needs_arguments(name)]
 
 
 @dataclass(frozen=True)
@@ -80,7 +89,7 @@ def platforms(draw: st.DrawFn, sleepy: bool = True) -> Platform:
 
 @st.composite
 def job_columns(draw: st.DrawFn, platform: Platform) -> dict[str, list[Any]]:
-    """Up to 14 jobs on a coarse grid of times: many come, start and end together, some take no time, some cannot fit."""
+    """Up to 14 jobs on a coarse grid of times: many come, start and end together; some take no time, some never fit."""
     widest, everything = platform.widest_node, platform.core_count
     rows = draw(
         st.lists(

@@ -1,0 +1,177 @@
+"""Platforms from SimGrid's XML, as Batsim uses it: a host is a node, a resource of Batsim is a core.
+
+* **Clock.** A host computes in the p-state that the file starts it in; if it starts asleep, in its first computing
+  p-state. Its other speeds are left aside (:func:`cluster_sim.formats.simgrid_hosts.read_hosts` lists them).
+* **Power.** ``idle:epsilon:full`` becomes static = epsilon, dynamic = (full − epsilon) / cores, min_power = idle /
+  epsilon; exact at rest and from one busy core on. With epsilon below idle or above full, which the linear model cannot
+  express, a straight line from idle to full is taken, with a ModelWarning if the host has several cores.
+* **Sleep.** ``sleep_pstates`` "a:b:c" is asleep : switching off : switching on. Batsim runs one operation in the
+  transition's p-state, so that it lasts 1 / speed, at that p-state's full watts. Of several sleep states the first is
+  taken. Without any, switching takes no time and a node that is off draws ``watt_off``.
+* **Order.** Clusters and nodes stand in Batsim's order, so that its resource i is core i of the platform.
+* **Nodes of several hosts.** Where each core is a host, ``cores_per_node`` makes nodes of that many cores; by default
+  the zone's property ``cores_per_node`` does. Watts add up.
+* **Left out** are master hosts, storage hosts and excluded ones (``Host.kind.left_out`` says why), and with
+  ``max_hosts`` all but the first hosts, as Batsim's ``--mmax`` has it.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable
+from itertools import groupby
+from pathlib import Path
+
+from cluster_sim.errors import FormatError, InputError, ModelWarning, SpecError
+from cluster_sim.formats.simgrid_hosts import Host, HostKind, Zone, read_hosts
+from cluster_sim.hardware import MAX_CORES, Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
+from cluster_sim.job_table import TIME_UNITS
+from cluster_sim.platform import Platform
+
+
+def read_simgrid(
+    path: str | Path,
+    *,
+    time_unit: str = "seconds",
+    cores_per_node: int | None = None,
+    max_hosts: int | None = None,
+) -> Platform:
+    """Read a SimGrid platform, gzipped or not.
+
+    ``time_unit`` is what its speeds and transitions count: "minutes" makes ``1f`` one operation per minute.
+    ``cores_per_node`` groups hosts to nodes; None takes the file's word, 1 keeps each host by itself. ``max_hosts``
+    is the number of hosts to use; None uses all.
+    Raises FormatError naming file and host, SpecError for bad options.
+    """
+    if time_unit not in TIME_UNITS:
+        raise SpecError(f"{path}, time_unit", f"one of {', '.join(TIME_UNITS)}", time_unit)
+    for option, value in (("cores_per_node", cores_per_node), ("max_hosts", max_hosts)):
+        if value is not None and not 1 <= value <= MAX_CORES:
+            raise SpecError(f"{path}, {option}", f"a whole number from 1 to {MAX_CORES}", value)
+    hosts = [host for host in read_hosts(path) if not host.kind.left_out][:max_hosts]
+    if not hosts:
+        raise FormatError(path, "at least one host that jobs can run on", "none")
+    reader = _Reader(str(path), TIME_UNITS[time_unit], cores_per_node)
+    try:
+        return Platform(tuple(reader.clusters(hosts)), _plain_id(path))
+    except FormatError:
+        raise
+    except InputError as error:
+        raise FormatError(f"{path}: {error.where}", error.expected, error.found) from None
+
+
+class _Reader:
+    """Makes node types of host kinds, each once, named after the first host of the kind."""
+
+    def __init__(self, path: str, unit_s: float, cores_per_node: int | None):
+        self._path = path
+        self._unit_s = unit_s
+        self._cores_per_node = cores_per_node
+        self._types: dict[tuple[HostKind, int], NodeType] = {}
+        self._warned = False
+
+    def clusters(self, hosts: Iterable[Host]) -> Iterable[Cluster]:
+        """A cluster per zone, in the order of their first hosts."""
+        by_zone: dict[Zone, list[Host]] = {}
+        for host in hosts:
+            by_zone.setdefault(host.zone, []).append(host)
+        ids: set[str] = set()
+        for zone, members in by_zone.items():
+            groups = [self._group(kind, list(run), zone) for kind, run in groupby(members, key=lambda host: host.kind)]
+            cluster_id = _cluster_id(zone.id, ids)
+            ids.add(cluster_id)
+            yield Cluster(cluster_id, tuple(groups))
+
+    def _group(self, kind: HostKind, hosts: list[Host], zone: Zone) -> NodeGroup:
+        wanted = self._cores_per_node if self._cores_per_node is not None else self._stated(zone)
+        where = f"{self._path}: zone '{zone.id}', hosts from '{hosts[0].name}' on"
+        hosts_per_node, left = divmod(max(wanted, kind.cores), kind.cores)
+        if left or len(hosts) % hosts_per_node:
+            expected = f"hosts of {kind.cores} cores that make whole nodes of {wanted} cores (cores_per_node)"
+            raise FormatError(where, expected, f"{len(hosts)} hosts")
+        if (kind, hosts_per_node) not in self._types:
+            with_host = f"{self._path}: host '{hosts[0].name}'"
+            self._types[kind, hosts_per_node] = self._node_type(hosts[0].name, kind, hosts_per_node, with_host)
+        return NodeGroup(self._types[kind, hosts_per_node], len(hosts) // hosts_per_node)
+
+    def _stated(self, zone: Zone) -> int:
+        text = zone.properties.get("cores_per_node", "1").strip()
+        if not re.fullmatch(r"[1-9][0-9]{0,8}", text):
+            raise FormatError(f"{self._path}: zone '{zone.id}', cores_per_node", "a whole number >= 1", text)
+        return int(text)
+
+    def _node_type(self, name: str, kind: HostKind, hosts: int, where: str) -> NodeType:
+        asleep = {states.asleep for states in kind.sleep}
+        computing = kind.computing_pstates
+        if not computing:
+            raise FormatError(f"{where}, sleep_pstates", "a p-state left to compute in", "none")
+        if kind.initial not in computing and kind.initial not in asleep:
+            raise FormatError(f"{where}, pstate", "a p-state to compute or to sleep in", kind.initial)
+        pstate = kind.initial if kind.initial in computing else computing[0]
+        if kind.speeds[pstate] <= 0:
+            raise FormatError(f"{where}, speed", f"more than 0 in p-state {pstate}, in which it computes", "0")
+        power = self._power(kind, pstate, hosts, where)
+        clock_ghz = kind.speeds[pstate] / self._unit_s / 1e9
+        processor = ProcessorType(name, kind.cores * hosts, clock_ghz, power=power)
+        return NodeType(name, (processor,), None, self._transitions(kind, hosts, where), kind.initial in asleep)
+
+    def _power(self, kind: HostKind, pstate: int, hosts: int, where: str) -> dict[str, float]:
+        if not kind.watts:
+            return {}
+        idle, epsilon, full = kind.watts[_stated_pstate(kind, pstate, where)]
+        if full < idle:
+            raise FormatError(f"{where}, watt_per_state", f"at least the idle {idle:g} W when busy", full)
+        if not idle <= epsilon <= full or kind.cores == 1:
+            if kind.cores > 1 and not self._warned:
+                self._warned = True
+                text = f"{epsilon:g} W with hardly a load, {idle:g} W idle: power is taken to rise straight from idle"
+                warnings.warn(f"{where}, watt_per_state: {text}", ModelWarning, stacklevel=2)
+            epsilon = idle
+        return {
+            "static_w": epsilon * hosts,
+            "dynamic_w": (full - epsilon) / kind.cores,
+            "min_power": idle / epsilon if epsilon else 0.0,
+        }
+
+    def _transitions(self, kind: HostKind, hosts: int, where: str) -> PowerTransitions:
+        if not kind.sleep:
+            return PowerTransitions(off_w=(kind.watt_off or 0.0) * hosts)
+        asleep, off, on = kind.sleep[0]
+        seconds = {}
+        for pstate in (off, on):
+            if kind.speeds[pstate] <= 0:
+                raise FormatError(f"{where}, speed", f"more than 0 in p-state {pstate}, a transition", "0")
+            seconds[pstate] = self._unit_s / kind.speeds[pstate]
+        if not kind.watts:
+            return PowerTransitions(switch_on_s=seconds[on], switch_off_s=seconds[off])
+        watts = {p: kind.watts[_stated_pstate(kind, p, where)] for p in (asleep, off, on)}
+        return PowerTransitions(
+            off_w=watts[asleep].idle * hosts,
+            switch_on_s=seconds[on],
+            switch_on_w=watts[on].full * hosts,
+            switch_off_s=seconds[off],
+            switch_off_w=watts[off].full * hosts,
+        )
+
+
+def _stated_pstate(kind: HostKind, pstate: int, where: str) -> int:
+    if pstate >= len(kind.watts):
+        raise FormatError(f"{where}, watt_per_state", f"watts for p-state {pstate}", f"{len(kind.watts)} p-states")
+    return pstate
+
+
+def _cluster_id(zone_id: str, taken: set[str]) -> str:
+    """The zone's id without what a cluster's may not contain, and not one that another cluster has."""
+    plain = re.sub(r"[\s,;:\"'\\/]|\.(?=node[0-9]*$)", "_", zone_id)
+    number = 2
+    unique = plain
+    while unique in taken:
+        unique = f"{plain}_{number}"
+        number += 1
+    return unique
+
+
+def _plain_id(path: str | Path) -> str:
+    name = Path(path).name.removesuffix(".gz").removesuffix(".xml")
+    return name if name.strip() and name.isprintable() and len(name) <= 100 else "platform"

@@ -1,0 +1,261 @@
+"""Batsim's result files, written from our results and read back: ``_jobs``, ``_machine_states``, ``_consumed_energy``.
+
+Resources are the platform's cores, numbered through in platform order. The table of jobs is also what evalys
+(``JobSet.from_csv``) reads. Numbers are written in full, where Batsim rounds to six digits; times are in s.
+
+| file | columns |
+|---|---|
+| ``_jobs.csv`` | JOB_COLUMNS; ``stretch`` is turnaround / execution time, ``allocated_resources`` reads ``0-3 7`` |
+| ``_machine_states.csv`` | STATE_COLUMNS; cores by state, a failed node's among the sleeping ones |
+| ``_consumed_energy.csv`` | ENERGY_COLUMNS; J since time 0 at each start (s) and end (e) of a job and transition (p) |
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from cluster_sim.errors import FormatError
+from cluster_sim.formats.atomic import write_bytes
+from cluster_sim.formats.files import read_text
+from cluster_sim.node import NodeState
+
+if TYPE_CHECKING:
+    import os
+
+    import numpy.typing as npt
+
+    from cluster_sim.platform import Platform
+    from cluster_sim.records import Result
+
+JOB_COLUMNS = (
+    "job_id workload_name profile submission_time requested_number_of_resources requested_time success final_state "
+    "starting_time execution_time finish_time waiting_time turnaround_time stretch allocated_resources consumed_energy"
+).split()
+STATE_COLUMNS = "time nb_sleeping nb_switching_on nb_switching_off nb_idle nb_computing".split()
+ENERGY_COLUMNS = "time energy event_type epower".split()
+
+_FINAL_STATES = {
+    "completed": "COMPLETED_SUCCESSFULLY",
+    "killed": "COMPLETED_KILLED",
+    "rejected": "REJECTED",
+}
+_WALLTIME_REACHED = "COMPLETED_WALLTIME_REACHED"
+_TEXT_COLUMNS = ("job_id", "workload_name", "profile", "final_state", "allocated_resources", "event_type")
+# What every version of Batsim has written; the other columns came and went.
+_EVER_PRESENT = {
+    "jobs": [name for name in JOB_COLUMNS if name not in ("workload_name", "profile", "final_state")],
+    "machine_states": STATE_COLUMNS,
+    "consumed_energy": ["time", "energy", "event_type"],
+}
+
+
+def write_outputs(result: Result, prefix: str | os.PathLike[str]) -> list[Path]:
+    """Write all three files, ``PREFIX_jobs.csv`` and so on; their paths."""
+    tables = {
+        "jobs": jobs_table(result),
+        "machine_states": machine_states_table(result),
+        "consumed_energy": consumed_energy_table(result),
+    }
+    paths = {name: Path(f"{prefix}_{name}.csv") for name in tables}
+    for name, table in tables.items():
+        write_table(table, paths[name])
+    return list(paths.values())
+
+
+def write_jobs(result: Result, path: str | os.PathLike[str]) -> None:
+    """Write the table of jobs, for evalys and all that reads Batsim's ``_jobs.csv``."""
+    write_table(jobs_table(result), path)
+
+
+def write_table(table: pd.DataFrame, path: str | os.PathLike[str]) -> None:
+    """Write a table as CSV in one move; NaN is an empty cell, but ``NA`` in the column ``epower``, as in Batsim."""
+    filled = table.assign(epower=table["epower"].astype(object).fillna("NA")) if "epower" in table else table
+    write_bytes(path, filled.to_csv(index=False, lineterminator="\n").encode())
+
+
+# ---------------------------------------------------------------------- from a result
+
+
+def jobs_table(result: Result) -> pd.DataFrame:
+    """The jobs that are over or were rejected, as Batsim lists them; unfinished ones it does not list."""
+    jobs = result.jobs_with_allocation()
+    jobs = jobs[jobs["state"] != "unfinished"]
+    by_walltime = (jobs["state"] == "killed") & (jobs["reason"] == "walltime")
+    limit = jobs["requested_time"].to_numpy(dtype=float)
+    run = jobs["run_time"].to_numpy(dtype=float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        stretch = jobs["turnaround_time"].to_numpy(dtype=float) / run
+    resources = resource_ranges(result)
+    return pd.DataFrame(
+        {
+            "job_id": jobs["job_id"],
+            "workload_name": str(result.meta.get("workload", "")) or "workload",
+            "profile": jobs["profile"],
+            "submission_time": jobs["submit_time"],
+            "requested_number_of_resources": jobs["requested_cores"],
+            "requested_time": np.where(np.isfinite(limit), limit, -1.0),
+            "success": (jobs["state"] == "completed").astype(int),
+            "final_state": jobs["state"].map(_FINAL_STATES).mask(by_walltime, _WALLTIME_REACHED),
+            "starting_time": jobs["start_time"],
+            "execution_time": run,
+            "finish_time": jobs["finish_time"].where(jobs["start_time"].notna()),
+            "waiting_time": jobs["wait_time"],
+            "turnaround_time": jobs["turnaround_time"],
+            "stretch": stretch,
+            "allocated_resources": [resources.get(job, "") for job in jobs["job_id"]],
+            "consumed_energy": jobs["energy_j"].where(jobs["start_time"].notna()),
+        },
+        columns=JOB_COLUMNS,
+    ).reset_index(drop=True)
+
+
+def resource_ranges(result: Result) -> dict[str, str]:
+    """The cores of each job that started, numbered through in platform order, as ``0-3 7``."""
+    first, last = _core_numbers(result)
+    held: dict[str, list[tuple[int, int]]] = {}
+    for job, low, high in zip(result.allocations["job_id"], first.tolist(), last.tolist(), strict=True):
+        held.setdefault(job, []).append((low, high))
+    return {job: _ranges_text(sorted(ranges)) for job, ranges in held.items()}
+
+
+def _ranges_text(ranges: Sequence[tuple[int, int]]) -> str:
+    merged: list[list[int]] = []
+    for low, high in ranges:
+        if merged and low == merged[-1][1] + 1:
+            merged[-1][1] = high
+        else:
+            merged.append([low, high])
+    return " ".join(f"{low}-{high}" if high > low else f"{low}" for low, high in merged)
+
+
+def _core_numbers(result: Result) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Global numbers of the first and the last core of each row of ``result.allocations``."""
+    platform, rows = result.platform, result.allocations
+    index = {name: node for node, name in enumerate(platform.node_names())}
+    node = rows["node"].map(index).to_numpy(dtype=np.int64)
+    within = rows["processor"].str.removeprefix("processor").to_numpy(dtype=np.int64)
+    base = platform.first_core[platform.first_processor[node] + within]
+    return base + rows["first_core"].to_numpy(), base + rows["last_core"].to_numpy()
+
+
+def machine_states_table(result: Result) -> pd.DataFrame:
+    """How many cores sleep, boot, shut down, idle and compute, from each time on at which that changes."""
+    platform = result.platform
+    states, rows = result.node_states, result.allocations
+    cores = dict(zip(platform.node_names(), platform.node_cores.tolist(), strict=True))
+    of_node = states["node"].map(cores).to_numpy(dtype=np.int64)
+    changes = [(rows["start"], rows["end"], (rows["last_core"] - rows["first_core"] + 1).to_numpy())]
+    for names in ((NodeState.OFF, NodeState.FAILED), (NodeState.SWITCHING_ON,), (NodeState.SWITCHING_OFF,)):
+        chosen = states["state"].isin([str(name) for name in names]).to_numpy()
+        changes.append((states["start"][chosen], states["end"][chosen], of_node[chosen]))
+    end = float(result.power["time"].iloc[-1])
+    times = np.unique(np.concatenate([[0.0, end], *(np.concatenate([start, stop]) for start, stop, _ in changes)]))
+    computing, sleeping, switching_on, switching_off = (_level(times, *change) for change in changes)
+    # When the run ends, so do all intervals; the last row says what it was like before, as Batsim's does after.
+    sleeping[-1], switching_on[-1], switching_off[-1] = _last(sleeping), _last(switching_on), _last(switching_off)
+    idle = platform.core_count - computing - sleeping - switching_on - switching_off
+    return pd.DataFrame(
+        dict(zip(STATE_COLUMNS, (times, sleeping, switching_on, switching_off, idle, computing), strict=True))
+    )
+
+
+def _level(times: npt.NDArray[np.float64], start: pd.Series, stop: pd.Series, cores: np.ndarray) -> np.ndarray:
+    change = np.bincount(np.searchsorted(times, start.to_numpy()), cores, len(times))
+    change -= np.bincount(np.searchsorted(times, stop.to_numpy()), cores, len(times))
+    return np.cumsum(change).astype(np.int64)
+
+
+def _last(level: np.ndarray) -> int:
+    return int(level[-2]) if len(level) > 1 else int(level[-1])
+
+
+def consumed_energy_table(result: Result) -> pd.DataFrame:
+    """Energy since time 0 at each event, and the mean power since the event before (NaN if it was at the same time)."""
+    jobs, states = result.jobs, result.node_states
+    power_states = [str(NodeState.OFF), str(NodeState.SWITCHING_ON), str(NodeState.SWITCHING_OFF)]
+    moved = states[states["state"].isin(power_states) & (states["start"] > 0)]
+    started = jobs[jobs["start_time"].notna()]
+    events = pd.concat(
+        [
+            pd.DataFrame({"time": started["finish_time"].dropna(), "event_type": "e"}),
+            pd.DataFrame({"time": moved["start"].drop_duplicates(), "event_type": "p"}),
+            pd.DataFrame({"time": started["start_time"], "event_type": "s"}),
+        ]
+    ).sort_values("time", kind="stable", ignore_index=True)
+    times = events["time"].to_numpy(dtype=float)
+    energy = _energy_at(result, times)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        power = np.diff(energy, prepend=0.0) / np.diff(times, prepend=0.0)
+    events["energy"] = energy
+    events["epower"] = np.where(np.diff(times, prepend=0.0) > 0, power, math.nan)
+    return events[ENERGY_COLUMNS]
+
+
+def _energy_at(result: Result, times: np.ndarray) -> np.ndarray:
+    edges, watts = result.power["time"].to_numpy(), result.power["watts"].to_numpy()
+    summed = np.concatenate([[0.0], np.cumsum(watts[:-1] * np.diff(edges))])
+    row = np.searchsorted(edges, times, side="right") - 1
+    return np.asarray(summed[row] + watts[row] * (times - edges[row]))
+
+
+# ---------------------------------------------------------------------- from files
+
+
+def read_jobs(path: str | os.PathLike[str]) -> pd.DataFrame:
+    """Batsim's ``_jobs.csv`` of any version, ids and resources as text. Raises FormatError naming file and column."""
+    return _read(path, "jobs")
+
+
+def read_machine_states(path: str | os.PathLike[str]) -> pd.DataFrame:
+    """Batsim's ``_machine_states.csv``. Raises FormatError naming file and column."""
+    return _read(path, "machine_states")
+
+
+def read_consumed_energy(path: str | os.PathLike[str]) -> pd.DataFrame:
+    """Batsim's ``_consumed_energy.csv``; NaN for ``NA``. Raises FormatError naming file and column."""
+    return _read(path, "consumed_energy")
+
+
+def _read(path: str | os.PathLike[str], kind: str) -> pd.DataFrame:
+    text = read_text(path)
+    try:
+        table = pd.read_csv(
+            io.StringIO(text),
+            dtype=dict.fromkeys(_TEXT_COLUMNS, str),
+            keep_default_na=False,
+            na_values={name: ["", "NA", "nan", "-nan"] for name in text.partition("\n")[0].strip().split(",")}
+            | {name: [] for name in _TEXT_COLUMNS},
+            index_col=False,
+        )
+    except (ValueError, OverflowError) as error:
+        raise FormatError(path, "a CSV table", str(error)) from None
+    for name in _EVER_PRESENT[kind]:
+        if name not in table:
+            raise FormatError(path, f"a column '{name}'", f"columns {', '.join(map(str, table.columns))}")
+        if name not in _TEXT_COLUMNS and not pd.api.types.is_numeric_dtype(table[name]):
+            wrong = pd.to_numeric(table[name], errors="coerce").isna() & table[name].notna()
+            row = int(wrong.to_numpy().argmax())
+            raise FormatError(f"{path} row {row}, column {name}", "a number", table[name].iloc[row])
+    return table
+
+
+def parse_resources(text: str, platform: Platform, where: str) -> npt.NDArray[np.int64]:
+    """Core numbers of ``0-3 7``, rising. Raises FormatError for other text and for cores the platform lacks."""
+    numbers: list[npt.NDArray[np.int64]] = []
+    for part in text.split():
+        first, dash, last = part.partition("-")
+        # isdecimal also likes other scripts' digits.
+        if not (part.isascii() and first.isdigit() and (last.isdigit() or not dash)) or len(part) > 40:
+            raise FormatError(where, "resources such as 0-3 7", part)
+        low, high = int(first), int(last or first)
+        if high < low or high >= platform.core_count:
+            raise FormatError(where, f"resources from 0 to {platform.core_count - 1}", part)
+        numbers.append(np.arange(low, high + 1))
+    return np.unique(np.concatenate(numbers)) if numbers else np.array([], np.int64)

@@ -1,0 +1,287 @@
+"""The hosts that a SimGrid platform file (XML, version 3 to 4.1) describes, as Batsim sees them.
+
+Read are ``host``, ``cluster``, ``cabinet`` and ``peer`` in zones (``zone``, once ``AS``), with their attributes
+``speed`` (once ``power``; one per p-state), ``core``, ``pstate``, ``prefix``, ``radical`` and ``suffix``, and the
+properties ``watt_per_state``, ``watt_off`` (once ``wattage_…``), ``sleep_pstates`` and ``role``. Links and routes
+are passed over: there is no network. Nothing outside the file is ever fetched.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+from xml.etree.ElementTree import Element, ParseError
+
+import defusedxml.ElementTree
+from defusedxml import DefusedXmlException
+
+from cluster_sim.errors import FormatError
+from cluster_sim.formats.documents import MAX_JSON_BYTES, is_plain, read_limited_text
+
+MAX_HOSTS = 1_000_000
+MAX_DEPTH = 50
+MAX_PSTATES = 1000
+
+_ZONES = ("zone", "AS")
+_HOSTS = ("host", "peer", "cluster", "cabinet")
+_SPEED = re.compile(r"([-+0-9.eE]+?)\s*(?:([kKMGTPEZY]?)f(?:lops)?|(kilo|mega|giga|tera|peta|exa|zetta|yotta)?flops)?")
+_PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18, "Z": 1e21, "Y": 1e24}
+_MASTER = re.compile(r"master_host[0-9]*")
+_RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
+
+
+class Watts(NamedTuple):
+    """What a host draws in a p-state: idle, with a vanishing load (``epsilon``), with all cores busy."""
+
+    idle: float
+    epsilon: float
+    full: float
+
+
+class SleepStates(NamedTuple):
+    """P-states of sleeping and of the transitions, in the order in which ``sleep_pstates`` gives them."""
+
+    asleep: int
+    switching_off: int
+    switching_on: int
+
+
+@dataclass(frozen=True, slots=True)
+class HostKind:
+    """What equal hosts have in common. ``left_out`` says why no job runs there, if none does."""
+
+    speeds: tuple[float, ...]  #: Operations per unit of time of one core, by p-state.
+    watts: tuple[Watts, ...]  #: W by p-state; may be shorter than ``speeds``.
+    cores: int
+    initial: int  #: P-state at the start.
+    sleep: tuple[SleepStates, ...] = ()
+    watt_off: float | None = None
+    left_out: str = ""
+
+    @property
+    def computing_pstates(self) -> tuple[int, ...]:
+        """P-states in which tasks can run: neither asleep nor a transition."""
+        others = {pstate for states in self.sleep for pstate in states}
+        return tuple(pstate for pstate in range(len(self.speeds)) if pstate not in others)
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A host: its name, its kind, and the zone or cluster that it stands in."""
+
+    name: str
+    kind: HostKind
+    zone: Zone
+
+
+@dataclass(eq=False, slots=True)
+class Zone:
+    """A zone, cluster or cabinet; ``properties`` are its own and those of the zones around it."""
+
+    id: str
+    properties: dict[str, str] = field(default_factory=dict)
+
+
+def read_hosts(path: str | Path) -> list[Host]:
+    """All hosts of a file, those without jobs included, in the order in which Batsim numbers them.
+
+    Batsim sorts by name, numbers within a name as numbers: ``host2`` comes before ``host10``.
+    Raises FormatError naming file and host.
+    """
+    root = parse(path)
+    if root.tag != "platform":
+        raise FormatError(path, "a SimGrid platform (<platform>)", f"<{_shown(root.tag)}>")
+    hosts: list[Host] = []
+    seen: set[str] = set()
+    for host in _hosts_in(root, Zone("platform"), str(path), 0):
+        if host.name in seen:
+            raise FormatError(f"{path}: host '{host.name}'", "every host once", "it twice")
+        seen.add(host.name)
+        hosts.append(host)
+        if len(hosts) > MAX_HOSTS:
+            raise FormatError(path, f"at most {MAX_HOSTS} hosts", "more")
+    return sorted(hosts, key=lambda host: batsim_order(host.name))
+
+
+def parse(path: str | Path) -> Element:
+    """The root of an XML file, ``.gz`` too. Raises FormatError, also for entities, which no platform needs."""
+    text = read_limited_text(Path(path), MAX_JSON_BYTES)
+    try:
+        root: Element = defusedxml.ElementTree.fromstring(text.lstrip(), forbid_dtd=False)
+    except ParseError as error:
+        line, column = error.position
+        raise FormatError(f"{path}, line {line} column {column + 1}", "XML", str(error).partition(":")[0]) from None
+    except DefusedXmlException as error:
+        raise FormatError(path, "XML without entities", type(error).__name__) from None
+    except (ValueError, LookupError) as error:  # an encoding that does not exist, or another than it says
+        raise FormatError(path, "XML in UTF-8", str(error)) from None
+    return root
+
+
+def batsim_order(name: str) -> list[tuple[int, int]]:
+    """Sort key of host names: character by character, but runs of digits by their value."""
+    parts = re.findall(r"[0-9]+|[^0-9]", name)
+    return [(ord("0"), int(part)) if part.isascii() and part.isdigit() else (ord(part), 0) for part in parts]
+
+
+# ---------------------------------------------------------------------- from elements to hosts
+
+
+def _hosts_in(element: Element, zone: Zone, path: str, depth: int) -> Iterator[Host]:
+    if depth > MAX_DEPTH:
+        raise FormatError(f"{path}: zone '{_shown(zone.id)}'", f"at most {MAX_DEPTH} zones within each other", "more")
+    for child in element:
+        if child.tag in _ZONES:
+            inner = Zone(_name(child, path), {**zone.properties, **_properties(child, path)})
+            yield from _hosts_in(child, inner, path, depth + 1)
+        elif child.tag in _HOSTS:
+            yield from _hosts_of(child, zone, path)
+        elif child.tag == "include":
+            raise FormatError(f"{path}: include", "a platform in one file", _shown(child.get("file", "")))
+
+
+def _hosts_of(element: Element, zone: Zone, path: str) -> Iterator[Host]:
+    """The hosts of one element: itself, or all that a cluster's or cabinet's radical counts."""
+    if element.tag in ("host", "peer"):
+        name = _name(element, path)
+        yield Host(name, _kind(element, name, f"{path}: host '{name}'"), zone)
+        return
+    where = f"{path}: {element.tag} '{_name(element, path)}'"
+    inner = Zone(_name(element, path), zone.properties)
+    prefix, suffix = element.get("prefix", ""), element.get("suffix", "")
+    numbers = _radical(element.get("radical", ""), where)
+    kind = _kind(element, f"{prefix}{numbers[0]}{suffix}", where)
+    if not is_plain(f"{prefix}{suffix}"):
+        raise FormatError(where, "a prefix and a suffix of printable characters", _shown(prefix))
+    for number in numbers:
+        yield Host(f"{prefix}{number}{suffix}", kind, inner)
+
+
+def _radical(text: str, where: str) -> list[int]:
+    """The numbers of ``1-29,58,59``."""
+    numbers: list[int] = []
+    for part in text.split(","):
+        match = _RANGE.fullmatch(part.strip())
+        if match is None:
+            raise FormatError(f"{where}, radical", "numbers and ranges such as 0-31,40", _shown(text))
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first or last - first + len(numbers) >= MAX_HOSTS:
+            raise FormatError(f"{where}, radical", f"rising ranges, at most {MAX_HOSTS} hosts", _shown(part))
+        numbers += range(first, last + 1)
+    return numbers
+
+
+def _kind(element: Element, first_name: str, where: str) -> HostKind:
+    properties = _properties(element, where)
+    left_out = _why_left_out(properties, first_name)
+    speeds = tuple(_speed(part, where) for part in _speed_list(element, where))
+    if len(speeds) > MAX_PSTATES:
+        raise FormatError(f"{where}, speed", f"at most {MAX_PSTATES} p-states", len(speeds))
+    watts = properties.get("watt_per_state", properties.get("wattage_per_state", ""))
+    watt_off = properties.get("watt_off", properties.get("wattage_off"))
+    return HostKind(
+        speeds,
+        tuple(_watts(part, where) for part in watts.split(",")) if watts.strip() else (),
+        _count(element.get("core", "1"), f"{where}, core", least=1),
+        _pstate(element.get("pstate", "0"), f"{where}, pstate", len(speeds)),
+        tuple(_sleep(properties.get("sleep_pstates", ""), where, len(speeds))),
+        None if watt_off is None else _number(watt_off, f"{where}, watt_off"),
+        left_out,
+    )
+
+
+def _why_left_out(properties: dict[str, str], name: str) -> str:
+    roles = {role.strip() for role in properties.get("role", "").split(",")}
+    if "master" in roles or _MASTER.fullmatch(name):
+        return "it is the master host, on which Batsim runs its scheduler and no jobs"
+    if "storage" in roles and "compute_node" not in roles:
+        return "it is a storage host, and I/O is not simulated"
+    if properties.get("excluded", "").strip().lower() == "true":
+        return "it is marked as excluded"
+    return ""
+
+
+def _speed_list(element: Element, where: str) -> list[str]:
+    text = element.get("speed", element.get("power"))
+    if text is None:
+        raise FormatError(where, "an attribute 'speed'")
+    return text.split(",")
+
+
+def _speed(text: str, where: str) -> float:
+    match = _SPEED.fullmatch(text.strip())
+    expected = "operations per second such as 100.0Mf"
+    if match is None:
+        raise FormatError(f"{where}, speed", expected, _shown(text))
+    prefix = match[2] or (match[3] or "")[:1].upper()
+    try:
+        speed = float(match[1]) * _PREFIXES[prefix]
+    except ValueError:
+        raise FormatError(f"{where}, speed", expected, _shown(text)) from None
+    if not 0 <= speed < math.inf:
+        raise FormatError(f"{where}, speed", "a finite number >= 0", _shown(text))
+    return speed
+
+
+def _watts(text: str, where: str) -> Watts:
+    """``idle:full`` or ``idle:epsilon:full``; without epsilon, power rises straight from idle to full."""
+    numbers = [_number(part, f"{where}, watt_per_state") for part in text.split(":")]
+    if len(numbers) not in (2, 3):
+        raise FormatError(f"{where}, watt_per_state", "idle:full or idle:epsilon:full for each p-state", _shown(text))
+    return Watts(numbers[0], numbers[-2] if len(numbers) == 3 else numbers[0], numbers[-1])
+
+
+def _sleep(text: str, where: str, pstates: int) -> Iterator[SleepStates]:
+    for triple in filter(None, (part.strip() for part in text.split(","))):
+        parts = triple.split(":")
+        if len(parts) != 3:
+            raise FormatError(f"{where}, sleep_pstates", "asleep:switching off:switching on", _shown(triple))
+        yield SleepStates(*(_pstate(part, f"{where}, sleep_pstates", pstates) for part in parts))
+
+
+def _pstate(text: str, where: str, pstates: int) -> int:
+    number = _count(text, where, least=0)
+    if number >= pstates:
+        raise FormatError(where, f"a p-state from 0 to {pstates - 1}", number)
+    return number
+
+
+def _count(text: str, where: str, least: int) -> int:
+    text = text.strip()
+    if not re.fullmatch(r"[0-9]{1,9}", text) or int(text) < least:
+        raise FormatError(where, f"a whole number >= {least}", _shown(text))
+    return int(text)
+
+
+def _number(text: str, where: str) -> float:
+    try:
+        number = float("nan" if "_" in text else text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise FormatError(where, "a number >= 0", _shown(text))
+    return number
+
+
+def _properties(element: Element, where: str) -> dict[str, str]:
+    properties: dict[str, str] = {}
+    for child in element.findall("prop"):
+        if child.get("id") is None or child.get("value") is None:
+            raise FormatError(f"{where}, prop", "attributes 'id' and 'value'")
+        properties[child.attrib["id"]] = child.attrib["value"]
+    return properties
+
+
+def _name(element: Element, path: str) -> str:
+    name = element.get("id", "")
+    if not name.strip() or not is_plain(name):
+        raise FormatError(f"{path}: {element.tag}", "an attribute 'id' of printable characters", _shown(name) or "none")
+    return name
+
+
+def _shown(value: Any) -> str:
+    return str(value)[:60]

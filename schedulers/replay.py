@@ -1,0 +1,171 @@
+"""A schedule played back: every job at its recorded time on its recorded cores."""
+
+from __future__ import annotations
+
+import io
+import math
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from cluster_sim.decisions import Decision, Reject, Start, WakeAt
+from cluster_sim.errors import FormatError, InputError, ModelWarning
+from cluster_sim.formats.batsim_results import parse_resources, read_jobs
+from cluster_sim.formats.files import read_text
+from cluster_sim.placement import Placement
+from schedulers.base import Scheduler, schedulers
+
+if TYPE_CHECKING:
+    from cluster_sim.jobs import Job
+    from cluster_sim.platform import Platform
+    from cluster_sim.view import View
+
+LATE_S = 1.0
+"""A job that starts later than recorded by more than this is worth a warning: the run is not the recorded one."""
+
+
+class Entry(NamedTuple):
+    """What the record says of a job: when it starts (s; inf: never) and on which cores, as the file writes them."""
+
+    start_time: float
+    cores: str
+
+
+@schedulers.register("replay")
+class Replay(Scheduler):
+    """Plays a recorded schedule back: replay:FILE, a jobs.csv of ours or Batsim's _jobs.csv.
+
+    Batsim's resource i is core i of the platform. A job starts at its recorded time, or as soon after it as all its
+    recorded nodes have the cores free: files hold rounded times, by which one job may end just after the next begins.
+    A job that the record does not have, or that never started there, is rejected. Of a node with several cores a job
+    gets as many as recorded, lowest first. Raises FormatError for a file that is no such record, and within the run
+    for cores that the platform lacks or that are not as many as the job asks for.
+    """
+
+    def __init__(self, path: str):
+        self.spec = f"replay:{path}"
+        self.path = path
+        self._record, self._cores_of = _read(path)
+
+    def begin(self, view: View) -> None:
+        """Nothing has started yet."""
+        self._waiting: list[tuple[float, int, Job, Placement]] = []
+        self._woken_for = math.inf
+        self._warned = False
+
+    def schedule(self, view: View) -> Iterable[Decision]:
+        """Start what is due and fits; ask to be woken for the next start."""
+        for job in view.submitted:
+            entry = self._record.get(job.job_id)
+            if entry is None or not math.isfinite(entry.start_time):
+                yield Reject(job, f"{'not' if entry is None else 'never started'} in {self.path}")
+            else:
+                heappush(self._waiting, (entry.start_time, job.index, job, self._placement(job, entry, view)))
+        yield from self._start_due(view)
+        if self._waiting and view.now < self._waiting[0][0] != self._woken_for:
+            self._woken_for = self._waiting[0][0]
+            yield WakeAt(self._woken_for)
+
+    def _start_due(self, view: View) -> Iterator[Decision]:
+        held_up = []
+        while self._waiting and self._waiting[0][0] <= view.now:
+            due = heappop(self._waiting)
+            start_time, _, job, placement = due
+            if not view.is_pending(job):
+                continue
+            if all(view.free_cores[node] >= cores for node, cores in placement.cores_by_node().items()):
+                self._warn_if_late(job, start_time, view.now)
+                yield Start(job, placement)
+            else:
+                held_up.append(due)
+        for due in held_up:
+            heappush(self._waiting, due)
+
+    def _placement(self, job: Job, entry: Entry, view: View) -> Placement:
+        where = f"{self.path}, job {job.job_id}"
+        cores = self._cores_of(entry.cores, view.platform, where)
+        if len(cores) != job.requested_cores:
+            raise FormatError(where, f"{job.requested_cores} cores, as the workload says", len(cores))
+        bounds = view.platform.first_core[view.platform.first_processor]
+        nodes, counts = np.unique(np.searchsorted(bounds, cores, side="right") - 1, return_counts=True)
+        return Placement.on(dict(zip(nodes.tolist(), counts.tolist(), strict=True)))
+
+    def _warn_if_late(self, job: Job, recorded: float, now: float) -> None:
+        due = max(recorded, job.submit_time)
+        if now - due > LATE_S and not self._warned:
+            self._warned = True
+            text = f"job {job.job_id} starts at {now:g} s, not at the recorded {due:g} s: its cores were not free"
+            warnings.warn(f"{self.path}: {text}", ModelWarning, stacklevel=2)
+
+
+CoresOf = Callable[[str, "Platform", str], np.ndarray]
+"""From a job's cores as the file writes them to their numbers in the platform; the last argument is for messages."""
+
+
+def _read(path: str) -> tuple[dict[str, Entry], CoresOf]:
+    if "allocated_resources" in read_text(path).partition("\n")[0]:
+        return _batsim_record(path), parse_resources
+    return _own_record(path), _own_cores
+
+
+def _batsim_record(path: str) -> dict[str, Entry]:
+    """By job id, and by ``workload!id``, which is how Batsim names jobs of several workloads."""
+    table = read_jobs(path)
+    # Versions of Batsim that list rejected jobs leave their start empty, or write -1.
+    starts = table["starting_time"].where(table["starting_time"] >= 0, math.inf)
+    entries = list(map(Entry, starts.tolist(), table["allocated_resources"]))
+    ids = table["job_id"].tolist()
+    record = dict(zip(ids, entries, strict=True))
+    if len(record) < len(ids):
+        again = table["job_id"][table["job_id"].duplicated()].iloc[0]
+        raise FormatError(f"{path}, job {again}", "every job once", "it twice")
+    if "workload_name" in table:
+        for name, job, entry in zip(table["workload_name"], ids, entries, strict=True):
+            record.setdefault(f"{name}!{job}", entry)
+    return record
+
+
+def _own_record(path: str) -> dict[str, Entry]:
+    try:
+        table = pd.read_csv(io.StringIO(read_text(path)), dtype=str, keep_default_na=False, index_col=False)
+    except ValueError as error:
+        raise FormatError(path, "a CSV table", str(error)) from None
+    for name in ("job_id", "start_time", "allocation"):
+        if name not in table:
+            raise FormatError(path, f"a column '{name}', or Batsim's 'allocated_resources'", ", ".join(table.columns))
+    record: dict[str, Entry] = {}
+    for job, start, cores in zip(table["job_id"], table["start_time"], table["allocation"], strict=True):
+        try:
+            record[job] = Entry(float(start or "inf"), cores)
+        except ValueError:
+            raise FormatError(f"{path}, job {job}, start_time", "a number", start) from None
+    return record
+
+
+def _own_cores(text: str, platform: Platform, where: str) -> np.ndarray:
+    """Core numbers of ``cluster0.node1.processor0:0-3;…``."""
+    numbers: list[np.ndarray] = []
+    for part in filter(None, text.split(";")):
+        place, _, cores = part.rpartition(":")
+        name, _, processor = place.rpartition(".processor")
+        first, _, last = cores.partition("-")
+        if not (processor.isascii() and processor.isdigit() and cores.isascii() and first.isdigit()):
+            raise FormatError(f"{where}, allocation", "node.processor:first-last;…", part)
+        if last and not last.isdigit():
+            raise FormatError(f"{where}, allocation", "node.processor:first-last;…", part)
+        try:
+            node = platform.node_index(name)
+        except InputError as error:
+            raise FormatError(f"{where}, allocation", error.expected, name) from None
+        unit = int(platform.first_processor[node]) + int(processor)
+        if unit >= platform.first_processor[node + 1]:
+            raise FormatError(f"{where}, allocation", "a processor that the node has", part)
+        low, high = (int(platform.first_core[unit]) + int(number) for number in (first, last or first))
+        if not low <= high < platform.first_core[unit + 1]:
+            raise FormatError(f"{where}, allocation", "cores that the processor has", part)
+        numbers.append(np.arange(low, high + 1))
+    return np.unique(np.concatenate(numbers)) if numbers else np.array([], np.int64)

@@ -1,0 +1,219 @@
+"""One instant, one batch, one scheduling pass; and what listeners get told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from cluster_sim import InputError, Job, Placement, Simulation, Start, View
+from cluster_sim.decisions import Decision, PowerDecision, SwitchOff
+from cluster_sim.instant import NOTICES, Batch
+from schedulers import Fcfs, PowerPolicy
+
+from .conftest import At, Log, Story, jobs, machine
+
+
+class Watched(Fcfs):
+    """FCFS that writes its passes down: (time, jobs submitted since the last, jobs running)."""
+
+    def __init__(self, log: Log):
+        super().__init__()
+        self.log = log
+
+    def schedule(self, view: View) -> Iterable[Decision]:
+        """One pass, noted."""
+        submitted, running = [j.job_id for j in view.submitted], [r.job.job_id for r in view.running]
+        self.log.append((view.now, submitted, running))
+        return super().schedule(view)
+
+
+def ids(noticed: Iterable[Job]) -> list[str]:
+    """Ids of jobs."""
+    return [job.job_id for job in noticed]
+
+
+def test_a_finish_and_an_arrival_at_one_time_are_one_pass(log: Log) -> None:
+    """At 5 s job 0 ends, and job 1 comes: the scheduler looks once, and sees both."""
+    result = Simulation(machine(), jobs((0, 2, 5), (5, 2, 5)), Watched(log)).run()
+    assert log == [(0.0, ["0"], []), (5.0, ["1"], []), (10.0, [], [])]
+    assert result.jobs["start_time"].tolist() == [0.0, 5.0]
+
+
+def test_many_arrivals_at_one_time_are_one_pass(log: Log) -> None:
+    """Jobs submitted together are seen together, in the order of the workload."""
+    Simulation(machine(), jobs((1, 1, 2), (1, 1, 2), (1, 1, 2)), Watched(log)).run()
+    assert log[0] == (1.0, ["0", "1", "2"], [])
+    assert [entry[0] for entry in log] == [1.0, 3.0, 5.0]
+
+
+def test_chains_without_delay_are_over_before_the_pass(log: Log) -> None:
+    """A user's process that takes three steps of no time, then kills, still belongs to the instant in which it began."""
+    simulation = Simulation(machine(), jobs((0, 2, 9), (5, 2, 1)), Watched(log))
+
+    def story() -> Story:
+        yield simulation.env.timeout(5)
+        for _ in range(3):
+            yield simulation.env.timeout(0)
+        simulation.kill("0")
+
+    simulation.env.process(story())
+    result = simulation.run()
+    assert log == [(0.0, ["0"], []), (5.0, ["1"], []), (6.0, [], [])]
+    assert result.jobs["start_time"].tolist() == [0.0, 5.0]
+
+
+def test_equal_times_are_equal_floats(log: Log) -> None:
+    """0.1 + 0.2 is not 0.3: no tolerance joins a completion with an arrival just before it."""
+    Simulation(machine(), jobs((0.1, 2, 0.2), (0.3, 2, 1)), Watched(log)).run()
+    assert [entry[0] for entry in log] == [0.1, 0.3, 0.1 + 0.2, 0.1 + 0.2 + 1]
+
+
+def test_a_job_of_no_length_ends_in_the_instant_of_its_start(log: Log) -> None:
+    """Its end is a new event of the same time, so the scheduler gets a second look there."""
+    result = Simulation(machine(), jobs((2, 2, 0), (2, 2, 0), (2, 2, 1)), Watched(log)).run()
+    assert [entry[0] for entry in log] == [2.0, 2.0, 2.0, 3.0]
+    assert result.jobs["finish_time"].tolist() == [2.0, 2.0, 3.0]
+
+
+def test_power_policies_frame_the_scheduler(log: Log) -> None:
+    """In each instant: the policy reserves, the scheduler decides, the policy reacts; once each."""
+
+    class Policy(PowerPolicy):
+        def reserve(self, view: View) -> Iterable[PowerDecision]:
+            log.append((view.now, "reserve", view.pending_count))
+            return ()
+
+        def react(self, view: View) -> Iterable[PowerDecision]:
+            log.append((view.now, "react", view.pending_count))
+            return ()
+
+    Simulation(machine(), jobs((1, 2, 5), (6, 1, 1)), Watched(log), Policy()).run()
+    assert log[0] == (0.0, "reserve", 0)
+    assert log[1:7] == [
+        (1.0, "reserve", 1),
+        (1.0, ["0"], []),
+        (1.0, "react", 0),
+        (6.0, "reserve", 1),
+        (6.0, ["1"], []),
+        (6.0, "react", 0),
+    ]
+
+
+def test_what_a_policy_reserves_is_gone_for_the_scheduler() -> None:
+    """A node that is switched off before the pass of its instant is not there for the jobs of that instant."""
+
+    class Reserve(PowerPolicy):
+        def reserve(self, view: View) -> Iterable[PowerDecision]:
+            if view.now == 1.0:
+                yield SwitchOff(0)
+
+    result = Simulation(machine(nodes=2), jobs((1, 2, 5)), Fcfs(), Reserve()).run()
+    assert result.allocations["node"].tolist() == ["cluster0.node1"]
+    assert result.jobs["start_time"].tolist() == [1.0]
+
+
+# ---------------------------------------------------------------------- notices
+
+
+def listen(simulation: Simulation, name: str, log: Log) -> None:
+    """A process that writes down what it is told, and listens again."""
+
+    def story() -> Story:
+        while True:
+            noticed = yield simulation.on(name)
+            log.append((simulation.env.now, noticed))
+
+    simulation.env.process(story())
+
+
+def test_every_kind_of_notice_reaches_two_listeners(at: At) -> None:
+    """Jobs submitted, started, completed, killed, rejected, and nodes' states: each with its payload, to both listeners."""
+    simulation = Simulation(machine(nodes=2), jobs((0, 1, 5), (0, 2, 9), (1, 5, 1), (2, 1, 3)), Fcfs())
+    logs: dict[str, tuple[Log, Log]] = {name: ([], []) for name in NOTICES}
+    for name, pair in logs.items():
+        for one in pair:
+            listen(simulation, name, one)
+    at(simulation, 3.0, lambda: simulation.kill("1"))
+    at(simulation, 4.0, simulation.node(1).switch_off)
+    simulation.run()
+    assert all(one == two for one, two in logs.values())
+    told = {name: [(time, noticed) for time, noticed in one] for name, (one, _) in logs.items()}
+    for name, expected in {
+        "job_submitted": [(0.0, ["0", "1"]), (2.0, ["3"])],
+        "job_started": [(0.0, ["0", "1"]), (2.0, ["3"])],
+        "job_completed": [(5.0, ["0", "3"])],
+        "job_killed": [(3.0, ["1"])],
+        "job_rejected": [(1.0, ["2"])],
+    }.items():
+        assert [(time, ids(noticed)) for time, noticed in told[name]] == expected, name
+    assert [
+        (time, [(node.name, str(state)) for node, state in noticed]) for time, noticed in told["node_state_changed"]
+    ] == [(4.0, [("cluster0.node1", "SWITCHING_OFF")])]
+
+
+def test_an_instant_is_told_in_one_batch_and_the_starts_that_follow_in_another() -> None:
+    """Job 0 ends and jobs 1 and 2 come at 5 s: one batch; the scheduler then starts job 1: its own batch."""
+    simulation = Simulation(machine(), jobs((0, 2, 5), (5, 2, 1), (5, 2, 1)), Fcfs())
+    batches: list[Batch] = []
+
+    def story() -> Story:
+        while True:
+            batches.append((yield simulation.on("instant")))
+
+    simulation.env.process(story())
+    simulation.run()
+    told: list[tuple[Any, ...]] = [(b.time, ids(b.submitted), ids(b.started), ids(b.completed)) for b in batches]
+    assert told[:4] == [
+        (0.0, ["0"], [], []),
+        (0.0, [], ["0"], []),
+        (5.0, ["1", "2"], [], ["0"]),
+        (5.0, [], ["1"], []),
+    ]
+
+
+def test_notices_come_before_the_scheduler(log: Log) -> None:
+    """A listener that is told of a submission can still kill the job before the scheduler sees it."""
+    simulation = Simulation(machine(), jobs((0, 2, 5), (1, 1, 5)), Watched(log))
+
+    def story() -> Story:
+        while True:
+            for job in (yield simulation.on("job_submitted")):
+                if job.job_id == "1":
+                    simulation.kill(job, "unwanted")
+
+    simulation.env.process(story())
+    result = simulation.run()
+    assert result.jobs["state"].tolist() == ["completed", "killed"]
+    assert result.jobs["reason"].tolist() == ["", "unwanted"]
+    assert result.jobs["start_time"].isna().tolist() == [False, True]
+
+
+def test_a_notice_that_does_not_exist_is_refused() -> None:
+    """The error names those that do, in one line."""
+    simulation = Simulation(machine(), jobs((0, 1, 1)), Fcfs())
+    with pytest.raises(InputError, match=r"job_submitted.*instant, found job_finished") as error:
+        simulation.on("job_finished")
+    assert "\n" not in str(error.value)
+
+
+def test_a_users_scheduler_of_ten_lines(log: Log) -> None:
+    """Own code decides both job and cores: the widest job first, on the last cores that are free."""
+    from schedulers import Scheduler
+
+    class WidestFirst(Scheduler):
+        def schedule(self, view: View) -> Iterable[Decision]:
+            for job in sorted(view.pending, key=lambda job: -job.requested_cores):
+                for node in reversed(range(view.platform.node_count)):
+                    if view.free_cores[node] >= job.requested_cores:
+                        yield Start(job, Placement.on({node: job.requested_cores}))
+                        break
+
+    result = Simulation(machine(nodes=2), jobs((0, 1, 4), (0, 2, 4), (0, 2, 4)), WidestFirst()).run()
+    assert result.jobs["start_time"].tolist() == [4.0, 0.0, 0.0]
+    assert result.jobs_with_allocation()["allocation"].tolist() == [
+        "cluster0.node1.processor0:0-0",
+        "cluster0.node1.processor0:0-1",
+        "cluster0.node0.processor0:0-1",
+    ]

@@ -1,0 +1,77 @@
+"""Power models that follow the tasks' speeds, in runs worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cluster_sim.platform import Cluster, NodeGroup, NodeType, Platform, ProcessorType
+from cluster_sim.records import Result
+from cluster_sim.simulation import Simulation
+from cluster_sim.workload import Workload
+from schedulers import Fcfs
+
+# With k = 1, n tasks that ask for enough run at 1/n each: see test_phases.
+SHARING = {"b": -1.0, "c": 1500.0, "da": 0.0, "db": 1.0, "dc": 1.0, "dd": 0.0}
+
+
+def run(power: dict[str, float], model: str) -> Result:
+    """Two one-core jobs of 100 s at 1000 MB/s, the second submitted at 100 s, on a 4-core node."""
+    processor = ProcessorType("p", 4, 1.0, power=power, contention=SHARING)
+    platform = Platform((Cluster("c", (NodeGroup(NodeType("n", (processor,)), 1),)),), power_model=model)
+    jobs = {
+        "submit_time": [0.0, 50.0],
+        "requested_cores": [1, 1],
+        "recorded_run_time": [100.0, 100.0],
+        "mem_vol": [1e5, 1e5],
+    }
+    return Simulation(platform, Workload(jobs), Fcfs(), contention="piecewise:k=1").run()
+
+
+def integral(result: Result) -> float:
+    """Energy under the power curve."""
+    curve = result.power
+    return float((np.diff(curve["time"]) * curve["watts"][:-1]).sum())
+
+
+def test_stalled_cores_draw_less() -> None:
+    """Alone a core draws all its dynamic watts; two that share the channel run at half speed and draw half."""
+    result = run({"static_w": 10.0, "dynamic_w": 4.0, "min_power": 0.5}, "stall-aware")
+    # 0-50 job 0 alone; 50-150 both at half speed, job 0 ends; 150-200 job 1 alone.
+    assert result.jobs["finish_time"].tolist() == pytest.approx([150.0, 200.0])
+    # Alone: 10 + 4 W. Together: 10 shared in halves, 2 W each. Each job: 50 s alone and 100 s together.
+    assert result.jobs["energy_j"].tolist() == pytest.approx([50 * 14 + 100 * (5 + 2)] * 2)
+    assert integral(result) == pytest.approx(50 * 14 + 100 * 14 + 50 * 14)
+    assert result.summary()["energy_j"] == pytest.approx(integral(result))
+
+
+def test_stalled_cores_may_draw_a_part() -> None:
+    """With stalled=0.5 a core at half speed draws 3/4 of its dynamic watts."""
+    result = run({"static_w": 10.0, "dynamic_w": 4.0, "min_power": 0.5}, "stall-aware:stalled=0.5")
+    assert integral(result) == pytest.approx(50 * 14 + 100 * (10 + 2 * 3) + 50 * 14)
+
+
+def test_polynomial_of_tasks_and_bandwidth() -> None:
+    """One task moves 1 GB/s, two at half speed together the same; the watts follow the polynomial."""
+    result = run(
+        {"idle_w": 1.0, "p00": 2.0, "p10": 3.0, "p01": 5.0, "p20": 7.0, "p11": 11.0, "p02": 13.0}, "polynomial"
+    )
+    alone = 2 + 3 + 5 + 7 + 11 + 13
+    together = 2 + 3 + 5 * 2 + 7 + 11 * 2 + 13 * 4
+    assert integral(result) == pytest.approx(100 * alone + 100 * together)
+    summary = result.summary()
+    assert summary["energy_jobs_j"] + summary["energy_idle_j"] == pytest.approx(integral(result))
+
+
+def test_idle_nodes_and_waiting_cores_are_charged() -> None:
+    """A job on two processors of different speed keeps the faster one's core, which waits at full dynamic power."""
+    fast = ProcessorType("fast", 1, 2.0, power={"static_w": 6.0, "dynamic_w": 2.0, "min_power": 0.5})
+    slow = ProcessorType("slow", 1, 1.0, power={"static_w": 6.0, "dynamic_w": 2.0, "min_power": 0.5})
+    platform = Platform((Cluster("c", (NodeGroup(NodeType("n", (fast, slow)), 2),)),), power_model="stall-aware")
+    jobs = {"submit_time": [10.0], "requested_cores": [2], "operations": [1e11]}
+    result = Simulation(platform, Workload(jobs), Fcfs()).run()
+    assert result.jobs["finish_time"].tolist() == pytest.approx([110.0])
+    # The job: two processors, 8 W each, for 100 s. Idle: two nodes for 10 s, one for 100 s, 6 W a node.
+    assert result.jobs["energy_j"].tolist() == pytest.approx([1600.0])
+    assert integral(result) == pytest.approx(1600.0 + 2 * 6 * 10 + 6 * 100)
+    assert result.summary()["energy_j"] == pytest.approx(integral(result))
