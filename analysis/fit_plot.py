@@ -34,13 +34,15 @@ def plot_fit(fit: Fit, title: str | None = None) -> go.Figure:
         fitted = go.Scatter(
             x=rows[across],
             y=rows["fitted"],
-            # Between two points that differ in more than x a line would claim values that the model does not have.
-            mode="lines" if _is_function(rows, across) else "markers",
+            # Runs of equal total differ in more than that: a line through them would claim values that are not there.
+            mode="markers" if "others" in data else "lines",
             marker={"color": colour, "symbol": "line-ew-open", "size": 11},
             line={"color": colour},
             name=f"{name}, fitted",
         )
-        left = go.Scatter(x=rows[across], y=rows["residual"], mode="markers", marker=marker, showlegend=False, name=name)
+        left = go.Scatter(
+            x=rows[across], y=rows["residual"], mode="markers", marker=marker, showlegend=False, name=name
+        )
         figure.add_trace(measured, row=1, col=1)
         figure.add_trace(fitted, row=1, col=1)
         figure.add_trace(left, row=2, col=1)
@@ -64,10 +66,6 @@ def _series(data: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
         name = f"{rest[0]:g} other tasks" if len(rest) == 1 else f"{rest[0]:g} to {rest[-1]:g} other tasks"
         series.append((name, data[data["others"].isin(rest)]))
     return series
-
-
-def _is_function(rows: pd.DataFrame, across: str) -> bool:
-    return bool(rows.groupby(across)["fitted"].nunique().max() <= 1)
 
 
 def _headline(fit: Fit) -> str:

@@ -133,12 +133,14 @@ def cores(sizes: Sizes, repeat: int) -> list[Row]:
         }
         costs = alternate(runs, repeat)
         for name, load in (("large", "the same jobs"), ("full", "as busy")):
-            case = f"FCFS on {len(workload):,} jobs, {large.node_count:,} × {per_node} cores, {load}"
-            compared = f"{small.node_count} × {per_node} cores"
-            # Where thousands of jobs run at once, SimPy's own queue is deeper too: no target of ours.
-            target = 1.5 if name == "large" else None
-            rows.append(CostRow("cores", case, costs[name], compared, costs["small"], target))
+            case = f"FCFS on {len(workload):,} jobs, {_nodes(large)}, {load}"
+            rows.append(CostRow("cores", case, costs[name], _nodes(small), costs["small"], target=1.5))
     return rows
+
+
+def _nodes(platform: Platform) -> str:
+    each = platform.widest_node
+    return f"{platform.node_count:,} nodes × {each} core{'s' * (each > 1)}"
 
 
 @benchmark

@@ -28,7 +28,17 @@ if TYPE_CHECKING:
 class Running:
     """A job that holds cores: since when, which, and until when at the latest by its request."""
 
-    __slots__ = ("allocation_time", "_allocation", "_ended", "_groups", "_process", "job", "placement", "start_time")
+    __slots__ = (
+        "_allocation",
+        "_ended",
+        "_groups",
+        "_process",
+        "_transfer",
+        "allocation_time",
+        "job",
+        "placement",
+        "start_time",
+    )
 
     def __init__(self, job: Job, placement: Placement, allocation: Allocation, now: float):
         self.job = job
@@ -39,6 +49,7 @@ class Running:
         self._groups: list[Event] = []
         self._process: simpy.Process | None = None
         self._ended = False
+        self._transfer: Event | None = None
 
     @property
     def expected_end(self) -> float:
@@ -68,11 +79,16 @@ def execute(simulation: Simulation, running: Running) -> Generator[Event, Any, N
         if running.start_time == float("inf"):
             yield from _boot_nodes(simulation.machine, running)
             simulation.begin(running)
+        transfer: Event | None = None
         while True:
             try:
                 # Waiting for a group that has ended already costs nothing, so this joins them in any order.
                 for group in running._groups:
                     yield group
+                if simulation.jobs_communicate:
+                    transfer = transfer or simulation.communicate(running)
+                    if transfer is not None:
+                        yield transfer
                 break
             except simpy.Interrupt as interrupt:
                 if interrupt.cause is not REPLANNED:
@@ -98,6 +114,7 @@ class Work:
     def __init__(self, columns: dict[str, Any], reference_ops_per_s: float):
         phases = columns["phases"]
         self._phases = phases if (phases != "").any() else None
+        self._comm_vol = columns["comm_vol"]
         self._operations = columns["operations"]
         self._recorded = columns["recorded_run_time"]
         self._fixed = columns["fixed_run_time"] & np.isnan(self._operations)
@@ -120,6 +137,10 @@ class Work:
     def is_fixed(self, index: int) -> bool:
         """Whether the job takes its time on any core, at any clock."""
         return bool(self._fixed.item(index))
+
+    def comm_vol(self, index: int) -> float:
+        """MB that each task exchanges with other nodes."""
+        return float(self._comm_vol.item(index))
 
     def phases(self, index: int, ops_per_s: float) -> list[Phase]:
         """The job's phases on a core of that rate: (uncontended s, MB/s that a task asks for), in turn."""

@@ -73,6 +73,7 @@ JOB_FIELDS: tuple[Field, ...] = (
     Field("ipc", "float", "", "instructions per cycle; already contained in operations", 1.0, "> 0"),
     Field("mem_vol", "float", "MB", "memory traffic of one task over its whole run: a volume, no rate", 0.0, ">= 0"),
     Field("phases", "str", "", "shares of work and memory traffic over time, `3:1 1:3`; empty: even", ""),
+    Field("comm_vol", "float", "MB", "what one task exchanges with other nodes; needs a network model", 0.0, ">= 0"),
     Field("memory", "float", "MB", "memory that one task occupies; 0: not stated", 0.0, ">= 0"),
     Field("req_energy", "float", "J", "energy of one task as the user estimates it; NaN: not stated", math.nan, ">= 0"),
     Field("max_energy", "float", "J", "placements estimated above it are infeasible; inf: no limit", math.inf, ">= 0"),

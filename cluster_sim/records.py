@@ -52,6 +52,7 @@ class Result:
             "power_policy": describe(simulation.power_policy) or "none",
             "contention_model": describe(simulation.contention),
             "power_model": describe(simulation.power_model),
+            "network_model": describe(simulation.network_model),
             "platform": simulation.platform.id,
             "workload": simulation.workload.name,
             "origin_s": simulation.workload.origin_s,

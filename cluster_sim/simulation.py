@@ -7,7 +7,6 @@ from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-
 from simpy.core import EmptySchedule
 from simpy.events import URGENT, Event, EventPriority, Process
 
@@ -19,6 +18,7 @@ from cluster_sim.execution import Executor, Kill, Running, Work, execute
 from cluster_sim.instant import Notices
 from cluster_sim.jobs import Job, JobState, request_columns
 from cluster_sim.machine import Machine
+from cluster_sim.network import NetworkModel, network_models
 from cluster_sim.node import Node, NodeState
 from cluster_sim.placement import Placement, shape
 from cluster_sim.power import PowerModel, power_models
@@ -75,7 +75,7 @@ class Simulation:
     Parameters: ``scheduler`` and ``power`` (a power policy; None leaves nodes as the platform says) as objects;
     ``seed`` for everything random; ``enforce_walltime`` kills jobs that outlive their requested time; ``until`` (s)
     stops the run there, jobs not done are unfinished; ``quirks`` by name, see :data:`QUIRKS`; ``contention`` and
-    ``power_model`` as objects or specs replace the platform's own models. Raises InputError for an unknown quirk
+    ``power_model`` as objects or specs replace the platform's own models; ``network`` is by default none. Raises InputError for an unknown quirk
     and for names of models that do not exist.
 
     It can be driven: ``env`` is the SimPy environment, ``on(name)`` an event for processes of your own,
@@ -95,6 +95,7 @@ class Simulation:
         until: float | None = None,
         contention: ContentionModel | str | None = None,
         power_model: PowerModel | str | None = None,
+        network: NetworkModel | str = "none",
     ):
         self.platform = platform
         self.workload = workload
@@ -110,6 +111,9 @@ class Simulation:
         self.contention = contention_models.make(contention) if isinstance(contention, str) else contention
         self.power_model = power_models.make(power_model) if isinstance(power_model, str) else power_model
 
+        self.network_model = network_models.make(network) if isinstance(network, str) else network
+        self.network = self.network_model.on(self.env, platform)
+
         columns = {name: workload.jobs[name].to_numpy() for name in workload.jobs.columns}
         self._columns = request_columns(columns)
         reference = workload.reference_gflops
@@ -117,6 +121,7 @@ class Simulation:
         self.machine = Machine(self.env, platform, self.contention, self.power_model, self, self.quirks)
         self.machine.shapes = bool((columns["nodes"] > 0).any() or (columns["ntasks_per_node"] > 0).any())
         self._uses_memory = bool((columns["memory"] > 0).any())
+        self.jobs_communicate = bool((columns["comm_vol"] > 0).any())
         on_channels = self.machine.follows_rates or self._tasks_can_contend(columns)
         self._executor = Executor(self.machine, work, on_channels)
         self.recorder = Recorder(len(workload))
@@ -285,6 +290,7 @@ class Simulation:
         """The process that submits the workload's jobs, each at its time."""
         env = self.env
         columns = self._columns
+        yield env.at(env.now)  # the user's processes begin first, or they would miss what happens at time 0
         for first in range(0, len(self.workload), ARRIVALS_AT_A_TIME):
             # In batches: a list of a million Python objects would be alive all through the run.
             chunk = slice(first, first + ARRIVALS_AT_A_TIME)
@@ -371,6 +377,15 @@ class Simulation:
             limit = self.env.at(running.expected_end, WALLTIME)
             limit.callbacks.append(lambda event: self._interrupt(running, "walltime"))
 
+    def communicate(self, running: Running) -> Event | None:
+        """The tasks of a job have ended; the event of the end of what they exchange. Called by the job's process."""
+        tasks = running.job.requested_cores
+        volume = self._executor.work.comm_vol(running.job.index) * tasks
+        nodes = running.placement.nodes
+        if volume > 0.0 and len(nodes) > 1:
+            running._transfer = self.network.transfer(nodes, volume / len(nodes))
+        return running._transfer
+
     def end(self, running: Running, reason: str) -> None:
         """The job is over, for a ``reason`` if it was killed. Called by the job's process."""
         job = running.job
@@ -379,6 +394,8 @@ class Simulation:
         if running.start_time < float("inf"):
             if self._executor.on_channels:
                 self._executor.stop_tasks(running)
+            if running._transfer is not None:
+                self.network.cancel(running._transfer)
             self.machine.unload(running._allocation)
         self.machine.release(running._allocation)
         self.recorder.ended(self.env.now, job, JobState.KILLED if reason else JobState.COMPLETED, reason)

@@ -28,8 +28,8 @@ from cluster_sim.errors import FormatError, ModelWarning
 from cluster_sim.fields import nearest
 from cluster_sim.formats.atomic import write_bytes
 from cluster_sim.formats.files import read_bytes, read_text
-from cluster_sim.phases import phases_text
 from cluster_sim.job_table import JOB_FIELD, Columns, as_columns, first_submission, shift, to_seconds, unshifted
+from cluster_sim.phases import phases_text
 
 if TYPE_CHECKING:
     from cluster_sim.workload import Workload

@@ -145,3 +145,7 @@ def _node_of(cores: int, ghz: float, memory_gb: float | None) -> NodeType:
 
 def _unlimited(memory_gb: float) -> float | None:
     return None if memory_gb == math.inf else memory_gb
+
+
+# The library of machines registers its spec on import. It imports this module, so it comes when that is complete.
+import cluster_sim.machines  # noqa: E402, F401

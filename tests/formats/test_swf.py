@@ -46,7 +46,7 @@ def test_all_18_fields_are_kept(tmp_path: Path) -> None:
         "priority": 0.0, "requested_cores_assumed": False, "requested_time_assumed": False,
         "recorded_wait_time": 20.0, "used_cores": 4, "avg_cpu_time": 250.5, "used_memory": 1024.0,
         "requested_memory": 2048.0, "status": 1, "executable": 5, "queue": 2, "partition": 1, "preceding_job": 6,
-        "think_time": 45.0, "fixed_run_time": False, "phases": "",
+        "think_time": 45.0, "fixed_run_time": False, "phases": "", "comm_vol": 0.0,
     }  # fmt: skip
 
 

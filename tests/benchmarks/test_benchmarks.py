@@ -1,0 +1,160 @@
+"""The benchmarks run, in their quick form, and measure what they say. No figure of theirs is judged here."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cluster_sim import Simulation, make_scheduler
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = ("fcfs", "jobs", "cores", "contention", "profile")
+
+
+@pytest.fixture(autouse=True)
+def benchmarks_in_sight(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package lies in the repository, and is not installed."""
+    monkeypatch.syspath_prepend(str(ROOT))
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """``python -m benchmarks`` with these arguments."""
+    command = [sys.executable, "-m", "benchmarks", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.fixture
+def measured(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, dict[str, Any]]:
+    """What a quick run of one benchmark prints, and its JSON."""
+    file = tmp_path / "figures.json"
+    done = run(request.param, "--quick", "--json", str(file))
+    assert done.returncode == 0, done.stderr
+    return done.stdout, json.loads(file.read_text(encoding="utf-8"))
+
+
+def test_the_list_of_names_is_whole() -> None:
+    """No benchmark is left untried below."""
+    from benchmarks.__main__ import NAMES as REGISTERED
+
+    assert REGISTERED == NAMES
+
+
+@pytest.mark.parametrize(
+    ("measured", "rows"), [("fcfs", 2), ("jobs", 2), ("cores", 4), ("contention", 2)], indirect=["measured"]
+)
+def test_a_benchmark_prints_a_table(measured: tuple[str, dict[str, Any]], rows: int) -> None:
+    """One row a case, all cells there, the same rows in the JSON with every single run."""
+    printed, figures = measured
+    table = [line for line in printed.splitlines() if line.startswith("|")]
+    assert len(table) == 2 + rows
+    assert {line.count(" | ") for line in table} == {5}
+    assert len(figures["rows"]) == rows
+    costs = [row["cost"]["runs"] for row in figures["rows"] if "cost" in row]
+    assert all(len(runs) == figures["repeat"] == 1 and runs[0] > 0.0 for runs in costs)
+    assert all(row["peak_gb"] > 0.0 for row in figures["rows"] if "peak_gb" in row)
+
+
+@pytest.mark.parametrize("measured", ["profile"], indirect=True)
+def test_the_profile_says_where_the_time_goes(measured: tuple[str, dict[str, Any]]) -> None:
+    """Every part of a run has its share, and little is left that belongs to none."""
+    printed, figures = measured
+    assert len(figures["profiles"]) == printed.count("### ") == 4
+    for profile in figures["profiles"]:
+        parts = profile["parts"]
+        assert {"arrivals", "scheduling pass", "placement", "job processes", "SimPy's loop", "records"} <= set(parts)
+        assert parts.get("other", 0.0) < 0.1 * sum(parts.values())
+        assert set(profile["phases"]) == {"reading", "building", "run", "result.jobs"}
+
+
+def test_an_unknown_name_is_refused() -> None:
+    """Exit status 2, and the names that there are."""
+    done = run("speed")
+    assert done.returncode == 2
+    assert all(name in done.stderr for name in NAMES)
+
+
+def test_costs_and_ratios() -> None:
+    """The ratio is that of the medians; its range, of runs side by side."""
+    from benchmarks.measure import Cost, alternate
+
+    ratio = Cost((20.0, 44.0, 30.0)).over(Cost((10.0, 11.0, 10.0)))
+    assert (ratio.value, ratio.least, ratio.most) == (3.0, 2.0, 4.0)
+    order: list[str] = []
+    costs = alternate({name: lambda name=name: order.append(name) or 1 for name in "ab"}, 2)
+    assert "".join(order) == "ababab"
+    assert [len(cost.runs) for cost in costs.values()] == [2, 2]
+
+
+def test_the_stand_in_resembles_the_log() -> None:
+    """The same jobs every time; a quarter serial, most of the others powers of two, a load of 1.06."""
+    from benchmarks import inputs
+
+    jobs = inputs.stand_in(10_000).jobs
+    assert jobs.equals(inputs.stand_in(10_000).jobs)
+    widths, run_times = jobs["requested_cores"].to_numpy(), jobs["recorded_run_time"].to_numpy()
+    assert widths.min() == 1
+    assert widths.max() == inputs.LOG_CORES
+    assert np.mean(widths == 1) == pytest.approx(0.249, abs=0.02)
+    assert np.isin(widths, 2 ** np.arange(9)).mean() == pytest.approx(0.861, abs=0.04)
+    assert widths.mean() == pytest.approx(22.1, rel=0.15)
+    assert run_times.mean() == pytest.approx(4863, rel=0.15)
+    offered = (widths * run_times).sum() / inputs.LOG_CORES / jobs["submit_time"].max()
+    assert offered == pytest.approx(1.06, rel=1e-3)
+
+
+def test_the_stand_in_is_near_the_log(shared: Path) -> None:
+    """The log itself has these statistics, so that the numbers above are its own."""
+    from benchmarks import inputs
+
+    jobs = inputs.log().jobs
+    widths, run_times = jobs["requested_cores"].to_numpy(), jobs["recorded_run_time"].to_numpy()
+    assert np.mean(widths == 1) == pytest.approx(0.249, abs=0.001)
+    assert widths.mean() == pytest.approx(22.1, abs=0.05)
+    assert run_times.mean() == pytest.approx(4863, abs=1)
+
+
+def test_a_repeated_log_goes_on_end_to_end() -> None:
+    """Twice and a half: the same jobs again, later by one period and two, ids of their own."""
+    from benchmarks import inputs
+
+    once = inputs.stand_in(100)
+    jobs = inputs.repeated(once, 250).jobs
+    submissions = jobs["submit_time"].to_numpy()
+    assert len(jobs) == len(set(jobs["job_id"])) == 250
+    assert (np.diff(submissions) >= 0).all()
+    assert len(set(submissions[100:200] - submissions[:100])) == 1
+    assert submissions[100] > submissions[99]
+    assert (jobs["requested_cores"].to_numpy()[200:] == once.jobs["requested_cores"].to_numpy()[:50]).all()
+
+
+def test_experiment_3_is_the_published_one() -> None:
+    """López (2023), as re-measured with the papers' own program: energy and makespan of its best heuristic."""
+    from benchmarks import inputs
+
+    platform, workload = inputs.experiment_3()
+    summary = Simulation(platform, workload, make_scheduler("list:smallest/most_used_mem")).run().summary()
+    assert summary["energy_j"] == pytest.approx(315_245, abs=1)
+    assert summary["makespan_s"] == pytest.approx(158.126, abs=1e-3)
+
+
+def test_memory_bound_jobs_slow_each_other() -> None:
+    """Nearly every job runs longer than it would alone."""
+    from benchmarks import inputs
+
+    platform, workload = inputs.memory_bound(100)
+    jobs = Simulation(platform, workload, make_scheduler("fcfs")).run().jobs
+    slowed = jobs["run_time"].to_numpy() / workload.jobs["recorded_run_time"].to_numpy()
+    assert np.mean(slowed > 1.01) > 0.9
+
+
+def test_the_manual_names_every_benchmark() -> None:
+    """The page beside the benchmarks explains each of them."""
+    page = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    assert set(NAMES) <= set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
