@@ -7,8 +7,8 @@ The model makes a *distribution* of estimates for a number of jobs and a longest
    common (5 minutes to 18 hours), and round values below M. The popularity of rank r = 2 … 20 is
    ``14.0491·exp(-0.177531·r) + 0.462513`` percent; rank 1, the rest of the 89 %, is M's. Which value has which rank is
    drawn from the ranks that values in that place had in the four logs.
-3. *The tail*: K - 20 values ``M·(a - 1)·x / (a - x)``, x = 1/(K-20) … 1, ``a = 1 + 12.1039·K^-0.6026``, on whole minutes;
-   shares proportional to ``rank^-2.267``, in random order, 11 % together.
+3. *The tail*: K - 20 values ``M·(a - 1)·x / (a - x)``, x = 1/(K-20) … 1, ``a = 1 + 12.1039·K^-0.6026``, on whole
+   minutes; shares proportional to ``rank^-2.267``, in random order, 11 % together.
 4. *Dealing.* Jobs by falling run time each draw one of the estimates left that are not below their run time. Where
    few jobs leave too few long estimates (the authors ask for some 500 jobs), up to 5 % of the jobs get M instead.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -236,5 +237,43 @@ the workload's attributes of those names.
 """
 
 
+def records_page() -> str:
+    """The manual's page on the tables and metrics of a result."""
+    parts = [_RECORDS_PAGE]
+    for name, fields in RESULT_TABLES.items():
+        parts.append(f"## `result.{name}`\n\n{_TABLE_NOTES[name]}\n\n{_output_table(fields)}")
+    parts.append(f"## `result.summary()`\n\n{_SUMMARY_NOTE}\n\n{_output_table(SUMMARY_METRICS)}")
+    return "\n".join(parts)
+
+
+def _output_table(fields: Iterable[Field]) -> str:
+    lines = ["| name | type | unit | meaning |", "|---|---|---|---|"]
+    lines += [f"| `{field.name}` | {field.kind} | {field.unit} | {field.meaning} |" for field in fields]
+    return "\n".join(lines) + "\n"
+
+
+_RECORDS_PAGE = """\
+<!-- Made by `python -m cluster_sim.fields records > docs/records.md`; edit cluster_sim/fields.py instead. -->
+# What a run leaves
+
+Every table is a pandas DataFrame; times are seconds on the run's clock, which starts at the first submission for SWF and
+IRMaSim workloads. A run covers the time from 0 to the last completion, or to `until`.
+"""
+
+_TABLE_NOTES = {
+    "jobs": "One row per job of the workload, in order of submission; `jobs.csv` adds `allocation`, the job's cores as text.",
+    "allocations": "One row per job, processor and run of neighbouring cores; made on request.",
+    "node_states": "One row per node and interval, without gaps.",
+    "power": "A step function: `watts` holds from `time` to the next row.",
+    "queue": "A step function; made on request.",
+}
+
+_SUMMARY_NOTE = """\
+Also the keys of `summary.json`, which says besides how the run was made. What has no value, a mean over no jobs, is None.
+energy_jobs_j + energy_unused_j + energy_idle_j + energy_switching_on_j + energy_switching_off_j + energy_off_j = energy_j, and
+energy_computing_j = energy_jobs_j + energy_unused_j.
+"""
+
+
 if __name__ == "__main__":
-    print(job_schema_page(), end="")
+    print(records_page() if sys.argv[1:] == ["records"] else job_schema_page(), end="")

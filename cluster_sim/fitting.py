@@ -18,15 +18,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from cluster_sim.contention_gompertz import SLOWEST
 from cluster_sim.errors import ClusterSimError, FormatError, InputError, SpecError
-from cluster_sim.hardware import GOMPERTZ_CONTENTION, LINEAR_POWER, PIECEWISE_CONTENTION
+from cluster_sim.fitting_curves import CURVES, Curve
+from cluster_sim.hardware import LINEAR_POWER
 
 Floats = npt.NDArray[np.float64]
 Measurements = pd.DataFrame | Mapping[str, Sequence[float]]
 
 CONTENTION_COLUMNS = ("bandwidth", "others", "total", "speedup")
 POWER_COLUMNS = ("busy_cores", "watts")
+_POLYNOMIAL = ("p00", "p10", "p01", "p20", "p11", "p02")
 
 
 class MissingLibraryError(ClusterSimError, ImportError):
@@ -98,15 +99,15 @@ def fit_contention(
     Raises InputError when the measurements cannot determine the parameters, MissingLibraryError without scipy.
     """
     data = _table(measurements, CONTENTION_COLUMNS)
-    if model not in _CURVES:
-        raise SpecError("fit_contention, model", f"one of {', '.join(_CURVES)}", model)
+    if model not in CURVES:
+        raise SpecError("fit_contention, model", f"one of {', '.join(CURVES)}", model)
     if (data["speedup"] <= 0).any() or (data["bandwidth"] < 0).any() or (data["others"] < 0).any():
         raise InputError("fit_contention, measurements", "speedups above 0, bandwidths and others not below 0")
     if (data["speedup"] > 1.0 - 1e-6).all():
         raise InputError(
             "fit_contention, measurements", "some speedup below 1: nothing was slowed, there is nothing to fit"
         )
-    curve = _CURVES[model](data, {"k": k, "unit": unit, "factor": factor})
+    curve = CURVES[model](data, {"k": k, "unit": unit, "factor": factor})
     if len(data) < len(curve.names):
         raise InputError("fit_contention, measurements", f"at least {len(curve.names)} of them", len(data))
     observed = data["speedup"].to_numpy()
@@ -120,125 +121,7 @@ def fit_contention(
     return _fit(model + options, parameters, errors, data, "speedup", curve.speedups(best.x))
 
 
-class _Curve:
-    """A contention model as a function of scaled unknowns, all of the order of 1."""
-
-    names: tuple[str, ...]
-
-    def __init__(self, data: pd.DataFrame, options: Mapping[str, float]):
-        self.own = data["bandwidth"].to_numpy()
-        self.others = data["others"].to_numpy()
-        self.total = data["total"].to_numpy()
-        self.speedup = data["speedup"].to_numpy()
-        self.options = options
-        self.scale = float(self.total.max()) or 1.0
-
-    def start(self, rng: np.random.Generator) -> Floats:
-        """A place for the search to begin."""
-        raise NotImplementedError
-
-    def speedups(self, x: Floats) -> Floats:
-        """Speedup of every measurement."""
-        raise NotImplementedError
-
-    def parameters(self, x: Floats) -> Floats:
-        """The model's own parameters, in the order of :attr:`names`."""
-        raise NotImplementedError
-
-    def jacobian(self, x: Floats) -> Floats:
-        """Derivative of the parameters by the unknowns, for their errors."""
-        step = 1e-6 * np.maximum(1.0, np.abs(x))
-        columns = [
-            (self.parameters(x + e) - self.parameters(x - e)) / (2 * h)
-            for h, e in zip(step, np.diag(step), strict=True)
-        ]
-        return np.array(columns).T
-
-
-class _Piecewise(_Curve):
-    """Unknowns: slope, threshold, onset at n = 0, its fall per task, width at n = 0, its fall per task; scaled."""
-
-    names = PIECEWISE_CONTENTION
-
-    def start(self, rng: np.random.Generator) -> Floats:
-        slowed = self.total[self.speedup < 0.98]
-        threshold = float(slowed.min()) if len(slowed) else self.scale
-        own = float(self.own.max()) or 1.0
-        return np.array([
-            -rng.uniform(0.3, 3.0), threshold / self.scale * rng.uniform(0.7, 1.1),
-            rng.uniform(0.0, 1.0) * own / self.scale, rng.uniform(0.0, 0.5) * own / self.scale,
-            rng.uniform(0.3, 3.0) * own / self.scale, rng.uniform(0.0, 0.2) * own / self.scale,
-        ])  # fmt: skip
-
-    def speedups(self, x: Floats) -> Floats:
-        slope, threshold, onset, onset_fall, width, width_fall = x
-        span = width - self.others * width_fall
-        own = self.own / self.scale
-        q = (own - (onset - self.others * onset_fall)) / np.where(span > 1e-9, span, 1e-9)
-        q = np.clip(np.where(span > 1e-9, q, 1.0), 0.0, 1.0)
-        step = 1.0 - q**3 * (6.0 * q**2 - 15.0 * q + 10.0)
-        shared = self.options["k"] * self.others
-        floor = (step * shared + 1.0) / (1.0 + shared)
-        line = 1.0 + slope * (self.total / self.scale - threshold)
-        return np.asarray(np.where(line >= 1.0, 1.0, np.maximum(floor, line)))
-
-    def parameters(self, x: Floats) -> Floats:
-        slope, threshold, onset, onset_fall, width, width_fall = x
-        s = self.scale
-        return np.array([
-            slope / s, threshold * s, onset / onset_fall if onset_fall else 0.0, onset_fall * s, width * s, width_fall * s,
-        ])  # fmt: skip
-
-
-class _Gompertz(_Curve):
-    names = GOMPERTZ_CONTENTION
-
-    def __init__(self, data: pd.DataFrame, options: Mapping[str, float]):
-        super().__init__(data, options)
-        # With bandwidths from 0 to 1 all eighteen unknowns are of the order of 1.
-        power = {"a": 1, "b": 0, "c": 0, "d": -1}  # of the unit of bandwidth in a constant coefficient
-        own = {"a": 1, "b": 0}
-        in_c = {"a": 2, "b": 1, "c": 0}
-        exponents = [power[n[0]] + (in_c[n[1]] if n[0] == "c" else own[n[1]]) for n in self.names]
-        self.units = (options["unit"] / self.scale) ** np.array(exponents, dtype=np.float64)
-
-    def start(self, rng: np.random.Generator) -> Floats:
-        x = dict.fromkeys(self.names, 0.0)
-        x.update(abb=-rng.uniform(3.0, 15.0), bbb=1.0, ccb=rng.uniform(0.0, 0.9), dbb=rng.uniform(0.2, 0.8))
-        return np.array(list(x.values()))
-
-    def speedups(self, x: Floats) -> Floats:
-        aaa, aab, aba, abb, baa, bab, bba, bbb, caa, cab, cba, cbb, cca, ccb, daa, dab, dba, dbb = x
-        n, own, total = self.others, self.own / self.scale, self.total / self.scale
-        a = abb + n * aba + (aab + n * aaa) * own
-        b = bbb + n * bba + (bab + n * baa) * own
-        c = ccb + n * cca + (cbb + n * cba) * own + (cab + n * caa) * own**2
-        d = dbb + n * dba + (dab + n * daa) * own
-        curve = np.exp(-np.exp(np.clip(a * (total - d), -50.0, 50.0)))
-        return np.clip(b + self.options["factor"] * (c - b) * curve, SLOWEST, 1.0)
-
-    def parameters(self, x: Floats) -> Floats:
-        return np.asarray(x * self.units)
-
-
-class _Roofline(_Curve):
-    names = ("bandwidth",)
-
-    def start(self, rng: np.random.Generator) -> Floats:
-        return np.array([rng.uniform(0.05, 1.0)])
-
-    def speedups(self, x: Floats) -> Floats:
-        capacity = max(float(x[0]), 1e-9) * self.scale
-        return np.asarray(np.minimum(1.0, capacity / np.maximum(self.total, 1e-300)))
-
-    def parameters(self, x: Floats) -> Floats:
-        return np.asarray(x * self.scale)
-
-
-_CURVES: dict[str, type[_Curve]] = {"piecewise": _Piecewise, "gompertz": _Gompertz, "roofline": _Roofline}
-
-
-def _least_squares(residuals: Callable[[Floats], Floats], curve: _Curve, starts: int, seed: int) -> Any:
+def _least_squares(residuals: Callable[[Floats], Floats], curve: Curve, starts: int, seed: int) -> Any:
     """The best of several local optima."""
     try:
         from scipy.optimize import least_squares
@@ -268,16 +151,26 @@ def _spread(jacobian: Floats, residuals: Floats, change: Floats) -> Floats:
 # ---------------------------------------------------------------------- power
 
 
-def fit_power(measurements: Measurements) -> Fit:
-    """Parameters of the ``linear`` power model for one processor: static_w, dynamic_w, min_power.
+def fit_power(measurements: Measurements, model: str = "linear") -> Fit:
+    """Parameters of a power model for one processor.
 
-    ``measurements``: one row per run, with the columns ``busy_cores`` and ``watts``. The line is fitted to the rows with
-    busy cores; rows with none give ``min_power``, the idle watts relative to ``static_w`` (1 when there are none: the
-    processor then draws its static watts when idle, as in Herrera et al. 2021).
+    Parameters
+    ----------
+    measurements : one row per run, with the columns ``busy_cores`` and ``watts``; for ``polynomial`` also ``total``,
+        the memory bandwidth of all tasks together (MB/s).
+    model : ``linear`` (static_w, dynamic_w, min_power): the line is fitted to the rows with busy cores; rows with none
+        give ``min_power``, the idle watts relative to ``static_w`` (1 without such rows: the processor then draws its
+        static watts when idle, as in Herrera et al. 2021). ``polynomial`` (idle_w, p00 … p02): the quadratic surface
+        over tasks and bandwidth; ``idle_w`` is the mean of the idle rows, and must be measured.
 
-    Raises InputError for fewer than two different numbers of busy cores, and when the line starts at or below 0 W, rises
-    towards fewer cores, or the idle watts lie above its start: no parameters of the model do that.
+    Raises InputError when the measurements cannot determine the parameters (for the line: two numbers of busy cores),
+    and when the line starts at or below 0 W, rises towards fewer cores, or the idle watts lie above its start: no
+    parameters of the model do that.
     """
+    if model == "polynomial":
+        return _fit_polynomial(_table(measurements, (*POWER_COLUMNS, "total")))
+    if model != "linear":
+        raise SpecError("fit_power, model", "linear or polynomial", model)
     data = _table(measurements, POWER_COLUMNS)
     cores, watts = data["busy_cores"].to_numpy(), data["watts"].to_numpy()
     busy = cores > 0
@@ -298,6 +191,26 @@ def fit_power(measurements: Measurements) -> Fit:
     parameters = dict(zip(LINEAR_POWER, (float(static), float(dynamic), least), strict=True))
     spread = dict(zip(LINEAR_POWER[:2], errors.tolist(), strict=True))
     return _fit("linear", parameters, spread, data, "watts", fitted)
+
+
+def _fit_polynomial(data: pd.DataFrame) -> Fit:
+    cores, watts = data["busy_cores"].to_numpy(), data["watts"].to_numpy()
+    busy = cores > 0
+    if busy.all():
+        raise InputError("fit_power, measurements", "a row with no busy core: the idle watts have no other source")
+    n, gb = cores, data["total"].to_numpy() / 1000.0
+    design = np.column_stack((np.ones_like(n), gb, n, gb * gb, gb * n, n * n))
+    solution, _, rank, _ = np.linalg.lstsq(design[busy], watts[busy], rcond=None)
+    if rank < design.shape[1]:
+        expected = "runs with three numbers of busy cores and three bandwidths, crossed"
+        raise InputError("fit_power, measurements", expected, f"{rank} of 6 coefficients determined")
+    residuals = watts[busy] - design[busy] @ solution
+    scatter = float(residuals @ residuals) / max(1, len(residuals) - 6)
+    errors = np.sqrt(np.diag(np.linalg.pinv(design[busy].T @ design[busy])) * scatter)
+    idle = float(watts[~busy].mean())
+    parameters = {"idle_w": idle, **dict(zip(_POLYNOMIAL, solution.tolist(), strict=True))}
+    spread = dict(zip(_POLYNOMIAL, errors.tolist(), strict=True))
+    return _fit("polynomial", parameters, spread, data, "watts", np.where(busy, design @ solution, idle))
 
 
 # ---------------------------------------------------------------------- tables

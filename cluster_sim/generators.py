@@ -1,7 +1,7 @@
 """Workloads without a log: the model of Lublin and Feitelson (2003), bursts of submissions, draws from profiles.
 
-Everything is drawn from ``numpy.random.default_rng`` streams that one seed spawns: the same seed gives the same workload
-on the same numpy version, and what an option adds (estimates, bursts) does not change the rest.
+Everything is drawn from ``numpy.random.default_rng`` streams that one seed spawns: the same seed gives the same
+workload on the same numpy version, and what an option adds (estimates, bursts) does not change the rest.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class LublinParameters:
     day: tuple[float, float]
 
 
-# Lublin and Feitelson (2003), as in the authors' program lublin99.c; the first shape of `gap` there is a product, of the
-# rush hours' value and the ratio of all hours to the rush hours.
+# Lublin and Feitelson (2003), as in the authors' program lublin99.c. The shape of `gap` is a product there, of the rush
+# hours' value and the ratio of all hours to the rush hours.
 LUBLIN: Mapping[str, LublinParameters] = {
     "all": LublinParameters(
         serial=0.244, power_of_two=0.576, low=0.8, middle_below=2.5, largest_below=0.0, first_stage=0.86,
@@ -103,11 +103,11 @@ def lublin(
     ----------
     jobs, nodes, seed : how many jobs; cores of the machine (one-core nodes in the model), the largest job's size.
     kind : ``all`` (the parameters of the model for logs that do not tell batch from interactive jobs), ``batch``,
-        ``interactive``, or ``mixed``: both of these, each with arrivals of its own (then ``queue`` is 1 for batch, 0 else).
+        ``interactive``, or ``mixed``: both of these, each with arrivals of its own (``queue`` 1 for batch, else 0).
     estimates : requested times: ``exact`` (the run time, marked as assumed), ``tsafrir``
         (:func:`cluster_sim.estimates.tsafrir_estimates`) or ``none``.
     longest_estimate_s : the longest that users may ask for, for ``tsafrir``; 0: the longest run time in whole hours.
-    sequential : least share of submissions within 5 minutes of the one before; see :func:`with_bursts`. 0: as they come.
+    sequential : least share of submissions within 5 minutes of the one before (:func:`with_bursts`); 0: as they come.
 
     Times are whole seconds, the clock starts with the first submission and ``origin_s`` is that one's time after
     midnight, so ``(submit_time + origin_s) mod 86400`` is the time of day. Raises SpecError for an impossible option.
@@ -209,7 +209,7 @@ def daily_rate(p: LublinParameters) -> Floats:
     shares = [_gamma_cdf((i + 0.5) / scale, shape) - _gamma_cdf((i - 0.5) / scale, shape) for i in hours.tolist()]
     rate = np.empty(_BUCKETS)
     rate[(hours - 1) % _BUCKETS] = shares
-    return rate / rate.mean()
+    return np.asarray(rate / rate.mean())
 
 
 def _gamma_cdf(x: float, shape: float) -> float:

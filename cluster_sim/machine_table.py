@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from cluster_sim.hardware import PowerTransitions
 
+_NEVER_SWITCHED = PowerTransitions()
+
 
 @dataclass(frozen=True, slots=True)
 class NodeEntry:
@@ -27,7 +29,7 @@ class NodeEntry:
     idle_w: float
     full_w: float
     bandwidth: float = 0.0
-    transitions: PowerTransitions = PowerTransitions()
+    transitions: PowerTransitions = _NEVER_SWITCHED
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +74,8 @@ _TAURUS_SWITCHING = PowerTransitions(
     off_w=9.0, switch_on_s=60.0, switch_on_w=125.0, switch_off_s=180.0, switch_off_w=101.0
 )
 _GRID5000 = (
-    "CPU, clock and memory: Grid'5000 reference repository; watts and transitions, per node: Poquet 2017 (Taurus), used "
-    "for this cluster by Casagrande et al. 2022 (DeepShutdown); 8 flops a cycle: AVX"
+    "CPU, clock and memory: Grid'5000 reference repository; watts and transitions, per node: Poquet 2017 (Taurus), "
+    "used for this cluster by Casagrande et al. 2022 (DeepShutdown); 8 flops a cycle: AVX"
 )
 _RAPS = "watts per CPU, memory, network card and disk: ExaDigiT RAPS, its configuration of this system"
 

@@ -40,8 +40,8 @@ def source_of(name: str) -> str:
 def server_fit(watts: tuple[float, ...]) -> tuple[float, float, float, float]:
     """The linear power model of a SPECpower result: idle, intercept and full-load watts, and the largest error.
 
-    The line is fitted to the watts at 10, 20, … 100 % load by least squares; the idle watts stand for themselves, unless
-    they lie above the line, which the model cannot have: then the line starts at them.
+    The line is fitted to the watts at 10, 20, … 100 % load by least squares; the idle watts stand for themselves,
+    unless they lie above the line, which the model cannot have: then the line starts at them.
     """
     load = np.arange(1, len(watts)) / (len(watts) - 1)
     slope, start = np.polyfit(load, watts[1:], 1)
@@ -131,7 +131,7 @@ def _row(entry: Entry) -> str:
     cores = " + ".join(f"{g.count:,} × {g.type.cores}" for cluster in platform.clusters for g in cluster.groups)
     switching = platform.node_types[0].transitions
     seconds = f"{switching.switch_on_s:g} / {switching.switch_off_s:g} s" if switching.switch_on_s else "–"
-    cells = (f"`{entry.name}`", entry.title, cores, f"{idle:,.1f} / {full:,.1f}", seconds, _source(entry))
+    cells = (f"`{entry.name}`", entry.title, cores, f"{_power(idle)} / {_power(full)}", seconds, _source(entry))
     return f"| {' | '.join(cells)} |"
 
 
@@ -145,13 +145,17 @@ def _server_row(entry: ServerEntry) -> str:
 
 
 def _watts(platform: Platform, busy: bool) -> float:
-    """kW of the whole machine, idle or with every core busy."""
+    """Watts of the whole machine, idle or with every core busy."""
     from cluster_sim.power import power_models, watts
 
     model = power_models.make(platform.power_model)
     counts = np.bincount(platform.type_of_processor, minlength=len(platform.processor_types))
     each = [watts(model, kind, kind.cores if busy else 0) for kind in platform.processor_types]
-    return float(counts @ np.array(each)) / 1000.0
+    return float(counts @ np.array(each))
+
+
+def _power(value: float) -> str:
+    return f"{value:,.0f} W" if value < 10_000.0 else f"{value / 1000.0:,.0f} kW"
 
 
 _PAGE = """\
@@ -169,27 +173,28 @@ interpolated by busy cores (the `linear` model). GPUs, networks and cooling are 
 
 Processors with their power and `piecewise` contention as published (`cluster_sim/processors.py` has the parameters).
 
-| name | what | nodes × cores | idle / full kW | on / off | source |
+| name | what | nodes × cores | idle / full | on / off | source |
 |---|---|---|---|---|---|
 {mixed}
 
 ## Clusters and supercomputers
 
-Contention: `roofline`, with the peak memory bandwidth of the sockets. Watts include memory, network cards and disks, and
-not the GPUs.
+Contention: `roofline`, with the peak memory bandwidth of the sockets. Watts include memory, network cards and disks,
+and not the GPUs.
 
-| name | what | nodes × cores | idle / full kW | on / off | source |
+| name | what | nodes × cores | idle / full | on / off | source |
 |---|---|---|---|---|---|
 {nodes}
 
-Left out, because their RAPS configurations do not describe the machine of that name: Kestrel, Perlmutter, Blue Waters,
-Lassen, Selene and MIT Supercloud (their CPU peak rate fits no clock of their CPU, or nodes and watts are another's).
+Left out, because their RAPS configurations do not describe the CPUs of the machine of that name, or not beyond doubt:
+Kestrel, Perlmutter, Blue Waters, Lassen, Selene and MIT Supercloud (peak rates that no clock of their CPU gives, watts
+or node counts that are another machine's).
 
 ## Servers
 
-One node each. Their SPECpower_ssj2008 results give watts at eleven loads; the `linear` model has the measured idle watts
-and a line fitted to the other ten, whose start, end and largest error (also as a share of the watts at full load) stand
-here. Figures as they come with CloudSim; two of them name the same result.
+One node each. Their SPECpower_ssj2008 results give watts at eleven loads; the `linear` model has the measured idle
+watts and a line fitted to the other ten, whose start, end and largest error (also as a share of the watts at full load)
+stand here. Figures as they come with CloudSim; two of them name the same result.
 
 | name | what | cores | idle W | line from W | to W | largest error W | SPEC result |
 |---|---|---|---|---|---|---|---|

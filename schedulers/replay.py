@@ -53,7 +53,7 @@ class Replay(Scheduler):
 
     def begin(self, view: View) -> None:
         """Nothing has started yet."""
-        self._waiting: list[tuple[float, int, Job, Placement]] = []
+        self._waiting: list[tuple[float, int, int, Job, Placement]] = []
         self._woken_for = math.inf
         self._warned = False
 
@@ -64,7 +64,10 @@ class Replay(Scheduler):
             if entry is None or not math.isfinite(entry.start_time):
                 yield Reject(job, f"{'not' if entry is None else 'never started'} in {self.path}")
             else:
-                heappush(self._waiting, (entry.start_time, job.index, job, self._placement(job, entry, view)))
+                cores = self._cores(job, entry, view)
+                # Of jobs that start together, first the one that has the lower cores of a node.
+                due = (entry.start_time, int(cores[0]), job.index, job, _placement(cores, view.platform))
+                heappush(self._waiting, due)
         yield from self._start_due(view)
         if self._waiting and view.now < self._waiting[0][0] != self._woken_for:
             self._woken_for = self._waiting[0][0]
@@ -74,7 +77,7 @@ class Replay(Scheduler):
         held_up = []
         while self._waiting and self._waiting[0][0] <= view.now:
             due = heappop(self._waiting)
-            start_time, _, job, placement = due
+            start_time, _, _, job, placement = due
             if not view.is_pending(job):
                 continue
             if all(view.free_cores[node] >= cores for node, cores in placement.cores_by_node().items()):
@@ -85,14 +88,12 @@ class Replay(Scheduler):
         for due in held_up:
             heappush(self._waiting, due)
 
-    def _placement(self, job: Job, entry: Entry, view: View) -> Placement:
+    def _cores(self, job: Job, entry: Entry, view: View) -> np.ndarray:
         where = f"{self.path}, job {job.job_id}"
         cores = self._cores_of(entry.cores, view.platform, where)
         if len(cores) != job.requested_cores:
             raise FormatError(where, f"{job.requested_cores} cores, as the workload says", len(cores))
-        bounds = view.platform.first_core[view.platform.first_processor]
-        nodes, counts = np.unique(np.searchsorted(bounds, cores, side="right") - 1, return_counts=True)
-        return Placement.on(dict(zip(nodes.tolist(), counts.tolist(), strict=True)))
+        return cores
 
     def _warn_if_late(self, job: Job, recorded: float, now: float) -> None:
         due = max(recorded, job.submit_time)
@@ -100,6 +101,12 @@ class Replay(Scheduler):
             self._warned = True
             text = f"job {job.job_id} starts at {now:g} s, not at the recorded {due:g} s: its cores were not free"
             warnings.warn(f"{self.path}: {text}", ModelWarning, stacklevel=2)
+
+
+def _placement(cores: np.ndarray, platform: Platform) -> Placement:
+    bounds = platform.first_core[platform.first_processor]
+    nodes, counts = np.unique(np.searchsorted(bounds, cores, side="right") - 1, return_counts=True)
+    return Placement.on(dict(zip(nodes.tolist(), counts.tolist(), strict=True)))
 
 
 CoresOf = Callable[[str, "Platform", str], np.ndarray]

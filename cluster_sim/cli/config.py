@@ -35,6 +35,7 @@ class Settings:
     until: float | None = None
     contention_model: str | None = None
     power_model: str | None = None
+    network_model: str = "none"
     time_unit: str | None = None
     report: bool = False
     file_format: Literal["csv", "parquet"] = "csv"

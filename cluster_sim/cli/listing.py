@@ -18,6 +18,7 @@ REGISTRIES = {
     "power-policies": ("schedulers", "power_policies"),
     "contention-models": ("cluster_sim.contention", "contention_models"),
     "power-models": ("cluster_sim.power", "power_models"),
+    "network-models": ("cluster_sim.network", "network_models"),
     "platforms": ("cluster_sim.formats.platform_specs", "platforms"),
 }
 
@@ -27,7 +28,8 @@ REGISTRIES = {
 def list_names(kind: str) -> None:
     """Print the names of a KIND, one a line, each with what it means.
 
-    KIND is schedulers, job-orders, node-orders, power-policies, contention-models, power-models or platforms.
+    KIND is schedulers, job-orders, node-orders, power-policies, contention-models, power-models,
+    network-models or platforms.
     Job orders and node orders are the two halves of the scheduler list:JOB/NODE; platforms are the specs that
     --platform takes beside files.
     """

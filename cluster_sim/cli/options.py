@@ -57,6 +57,7 @@ _MODEL = (
     click.option("--power-policy", metavar="Q", help="When nodes sleep. [default: always-on]"),
     click.option("--contention-model", metavar="SPEC", help="In place of the platform's, such as piecewise:k=1."),
     click.option("--power-model", metavar="SPEC", help="In place of the platform's, such as baseline."),
+    click.option("--network-model", metavar="SPEC", help="What communication between nodes costs. [default: none]"),
     click.option("--enforce-walltime", is_flag=True, default=None, help="Kill jobs at their requested time."),
     click.option("--quirk", "quirks", multiple=True, metavar="NAME",
                  help="Imitate a published program in one respect; may be given several times."),

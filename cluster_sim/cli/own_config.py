@@ -28,6 +28,7 @@ class _Config(BaseModel):
     until: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     contention_model: str | None = None
     power_model: str | None = None
+    network_model: str | None = None
     time_unit: Literal["ms", "s", "min", "h", "d", "milliseconds", "seconds", "minutes", "hours", "days"] | None = None
     report: bool | None = None
     format: Literal["csv", "parquet"] | None = None

@@ -89,6 +89,7 @@ def build(settings: Settings, scheduler: str, platform: Platform, workload: Work
         enforce_walltime=settings.enforce_walltime,
         quirks=settings.quirks,
         until=settings.until,
+        network=settings.network_model,
     )
 
 
@@ -110,6 +111,7 @@ def simulate(
         "power_policy": settings.power_policy,
         "contention_model": simulation.platform.contention_model,
         "power_model": simulation.platform.power_model,
+        "network_model": settings.network_model,
         "command": invocation.command,
         "inputs": checksums([settings.platform, settings.workload, settings.config]),
     }

@@ -41,6 +41,7 @@ _NUMBERS = {
     "ipc": "ipc",
     "mem": "memory",
     "mem_vol": "mem_vol",
+    "comm_vol": "comm_vol",
     "req_energy": "req_energy",
     "max_energy": "max_energy",
     "deadline": "deadline",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+import numpy as np
 import pytest
 
 from cluster_sim import Platform, ProcessorType, Result, Simulation
@@ -204,7 +203,6 @@ def test_failing_in_the_middle_of_a_transition(at: At, order: str, delay: float)
     """The transition is over; a repair boots the node, and it works again."""
     simulation = Simulation(machine(nodes=int(order == "switch_off"), off=int(order == "switch_on")), jobs((20, 1, 2)))
     node: Node = simulation.node(0)
-    simulation.scheduler = None
     at(simulation, 5.0, getattr(node, order))
     at(simulation, 5.0 + delay, node.fail)
     at(simulation, 10.0, node.repair)
@@ -214,7 +212,7 @@ def test_failing_in_the_middle_of_a_transition(at: At, order: str, delay: float)
             assert placement is not None
             simulation.decide((job, placement))
     result = simulation.result()
-    transition = [] if not delay else [({"switch_off": "SWITCHING_OFF"}.get(order, "SWITCHING_ON"), 5.0, 6.0)]
+    transition = [("SWITCHING_OFF" if order == "switch_off" else "SWITCHING_ON", 5.0, 6.0)] if delay else []
     assert states(result)[1:] == [
         *transition,
         ("FAILED", 5.0 + delay, 10.0),
@@ -269,8 +267,6 @@ def test_what_only_a_failed_node_can_do() -> None:
 
 def test_a_users_own_failure_injector() -> None:
     """Failures come and go at random beside the run: every job ends, completed or killed by a failure, and joules add up."""
-    import numpy as np
-
     platform = machine(nodes=6)
     simulation = Simulation(platform, jobs(*((float(i), 1 + i % 5, 4.0 + i % 7) for i in range(60))), Fcfs())
     rng = np.random.default_rng(3)
@@ -356,7 +352,7 @@ def test_a_clock_that_changes_in_the_instant_of_the_end(at: At) -> None:
 
 
 @pytest.mark.parametrize("ghz", [0.0, -1.0, float("nan")])
-def test_a_clock_that_no_processor_has(ghz: Any) -> None:
+def test_a_clock_that_no_processor_has(ghz: float) -> None:
     """Zero, negative and no number are refused in one line that names the processor."""
     simulation = Simulation(machine(), jobs((0, 1, 1)), Fcfs())
     with pytest.raises(ValueError, match=r"cluster0\.node0\.processor0, clock: expected a positive clock in GHz"):

@@ -270,6 +270,7 @@ def test_the_manual_page_is_up_to_date() -> None:
     """docs/job-schema.md is made from the table that the code uses."""
     page = Path(__file__).resolve().parents[2] / "docs" / "job-schema.md"
     assert page.read_text() == fields.job_schema_page(), "run: python -m cluster_sim.fields > docs/job-schema.md"
+    assert page.with_name("records.md").read_text() == fields.records_page()
 
 
 def test_one_table_of_fields() -> None:
