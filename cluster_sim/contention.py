@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Protocol
 
+from cluster_sim.errors import InputError
 from cluster_sim.hardware import PIECEWISE_CONTENTION
 from cluster_sim.platform import ProcessorType
 from cluster_sim.registry import Registry
@@ -84,6 +85,8 @@ class PiecewiseContention:
     """
 
     def __init__(self, k: float = 0.6):
+        if not 0.0 <= k < math.inf:
+            raise InputError("contention model 'piecewise', k", "a finite number >= 0", k)
         self.k = k
 
     def on(self, processor: ProcessorType) -> Contention:

@@ -1,4 +1,4 @@
-"""The contention models as curves over many measurements at once, with unknowns that a least-squares search can handle."""
+"""The contention models as curves over many measurements at once, in unknowns that least squares can handle."""
 
 from __future__ import annotations
 
@@ -55,6 +55,7 @@ class Piecewise(Curve):
     names = PIECEWISE_CONTENTION
 
     def start(self, rng: np.random.Generator) -> Floats:
+        """The threshold near the least total at which something was slowed, the rest anywhere sensible."""
         slowed = self.total[self.speedup < 0.98]
         threshold = float(slowed.min()) if len(slowed) else self.scale
         own = float(self.own.max()) or 1.0
@@ -65,6 +66,7 @@ class Piecewise(Curve):
         ])  # fmt: skip
 
     def speedups(self, x: Floats) -> Floats:
+        """The falling line, or the floor that a task's own bandwidth and the number of others set."""
         slope, threshold, onset, onset_fall, width, width_fall = x
         span = width - self.others * width_fall
         own = self.own / self.scale
@@ -77,6 +79,7 @@ class Piecewise(Curve):
         return np.asarray(np.where(line >= 1.0, 1.0, np.maximum(floor, line)))
 
     def parameters(self, x: Floats) -> Floats:
+        """da is the onset over its fall per task; the others only have their scale undone."""
         slope, threshold, onset, onset_fall, width, width_fall = x
         s = self.scale
         da = onset / onset_fall if onset_fall else 0.0
@@ -98,11 +101,13 @@ class Gompertz(Curve):
         self.units = (options["unit"] / self.scale) ** np.array(exponents, dtype=np.float64)
 
     def start(self, rng: np.random.Generator) -> Floats:
+        """A curve that falls from 1 somewhere in the middle, the same for every task."""
         x = dict.fromkeys(self.names, 0.0)
         x.update(abb=-rng.uniform(3.0, 15.0), bbb=1.0, ccb=rng.uniform(0.0, 0.9), dbb=rng.uniform(0.2, 0.8))
         return np.array(list(x.values()))
 
     def speedups(self, x: Floats) -> Floats:
+        """The formula of the model, kept within its bounds."""
         aaa, aab, aba, abb, baa, bab, bba, bbb, caa, cab, cba, cbb, cca, ccb, daa, dab, dba, dbb = x
         n, own, total = self.others, self.own / self.scale, self.total / self.scale
         a = abb + n * aba + (aab + n * aaa) * own
@@ -113,6 +118,7 @@ class Gompertz(Curve):
         return np.asarray(np.clip(b + self.options["factor"] * (c - b) * curve, SLOWEST, 1.0))
 
     def parameters(self, x: Floats) -> Floats:
+        """The unit of bandwidth changed from the largest total to the option's."""
         return np.asarray(x * self.units)
 
 
@@ -122,13 +128,16 @@ class Roofline(Curve):
     names = ("bandwidth",)
 
     def start(self, rng: np.random.Generator) -> Floats:
+        """Any capacity below the largest total."""
         return np.array([rng.uniform(0.05, 1.0)])
 
     def speedups(self, x: Floats) -> Floats:
+        """An equal share of the capacity over an equal share of the total."""
         capacity = max(float(x[0]), 1e-9) * self.scale
         return np.asarray(np.minimum(1.0, capacity / np.maximum(self.total, 1e-300)))
 
     def parameters(self, x: Floats) -> Floats:
+        """The scale undone."""
         return np.asarray(x * self.scale)
 
 

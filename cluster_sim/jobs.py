@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+    import pandas as pd
 
 
 class JobState(StrEnum):
@@ -119,3 +120,13 @@ REQUEST_COLUMNS = (
 def request_columns(columns: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[np.generic]]:
     """The part of a workload's columns that schedulers may see."""
     return {name: columns[name] for name in REQUEST_COLUMNS if name in columns}
+
+
+def requests(table: pd.DataFrame) -> list[Job]:
+    """The jobs of a workload's table as schedulers see them, in its order."""
+    columns = request_columns({str(name): table[name].to_numpy() for name in table.columns})
+    rows = zip(*(columns[name].tolist() for name in REQUEST_COLUMNS[:4]), strict=True)
+    return [
+        Job(columns, index, job_id, submit_time, cores, requested_time)
+        for index, (job_id, submit_time, cores, requested_time) in enumerate(rows)
+    ]

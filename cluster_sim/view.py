@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cluster_sim.decisions import Decision, Reject, Start
+from cluster_sim.jobs import requests
 from cluster_sim.placement import Placement, place
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from cluster_sim.machine import Machine
     from cluster_sim.node import Node
     from cluster_sim.platform import NodeType, Platform
+    from cluster_sim.workload import Workload
 
 
 class View:
@@ -39,24 +41,29 @@ class View:
         self.quirks: frozenset[str] = frozenset()  #: Quirks of published programs that the run reproduces.
 
     @classmethod
-    def by_hand(cls, platform: Platform, pending: Iterable[Job] = (), seed: int = 0) -> View:
+    def by_hand(cls, platform: Platform, pending: Workload | Iterable[Job] = (), seed: int = 0) -> View:
         """A view of an idle machine with these jobs pending, at time 0; decisions are applied with :meth:`apply`."""
         from cluster_sim.execution import Bench
+        from cluster_sim.workload import Workload
 
         bench = Bench(platform)
-        jobs = list(pending)
+        jobs = requests(pending.jobs) if isinstance(pending, Workload) else list(pending)
         view = cls(bench.machine, {job.index: job for job in jobs}, {})
         view.submitted = jobs
         view.rng = np.random.default_rng(seed)
         return view
 
     def apply(self, decision: Decision) -> None:
-        """Carry a decision out on a view made by hand (in a run the simulation does it)."""
+        """Carry a decision out on a view made by hand (in a run the simulation does it). Raises PlacementError."""
+        from cluster_sim.execution import Running
+
+        if isinstance(decision, Start):
+            job = decision.job
+            allocation = self._machine.hold(decision.placement, job.memory)
+            self._machine.load(allocation)
+            self._running[job.index] = Running(job, decision.placement, allocation, self.now)
         if isinstance(decision, (Start, Reject)):
             del self._pending[decision.job.index]
-        if isinstance(decision, Start):
-            allocation = self._machine.hold(decision.placement, decision.job.memory)
-            self._machine.load(allocation)
 
     # ------------------------------------------------------------------ time and jobs
 

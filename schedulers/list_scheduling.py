@@ -57,14 +57,15 @@ class ListScheduler(Scheduler):
 
     def schedule(self, view: View) -> Iterable[Decision]:
         """One pass over the queue."""
-        order = self._job_order
         if self.dynamic:
-            self._queue = sorted((order(job, view.now), job.index, job) for job in view.pending)
+            self._queue = sorted((self._key(view, job), job.index, job) for job in view.pending)
         else:
             for job in view.submitted:
-                key = view.rng.random() if order is Random else order(job, view.now)
-                heappush(self._queue, (key, job.index, job))
+                heappush(self._queue, (self._key(view, job), job.index, job))
         return self._blocking_pass(view) if self.blocking else self._skipping_pass(view)
+
+    def _key(self, view: View, job: Job) -> Any:
+        return view.rng.random() if self._job_order is Random else self._job_order(job, view.now)
 
     def _blocking_pass(self, view: View) -> Iterator[Decision]:
         queue = self._queue

@@ -10,11 +10,9 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from cluster_sim.decisions import Decision, Reject, Start, WakeAt
 from cluster_sim.errors import FormatError, InputError, ModelWarning
-from cluster_sim.formats.batsim_results import parse_resources, read_jobs
 from cluster_sim.formats.files import read_text
 from cluster_sim.placement import Placement
 from schedulers.base import Scheduler, schedulers
@@ -114,6 +112,9 @@ CoresOf = Callable[[str, "Platform", str], np.ndarray]
 
 
 def _read(path: str) -> tuple[dict[str, Entry], CoresOf]:
+    # Tables come with pandas, and schedulers are also imported where there are none.
+    from cluster_sim.formats.batsim_results import parse_resources
+
     if "allocated_resources" in read_text(path).partition("\n")[0]:
         return _batsim_record(path), parse_resources
     return _own_record(path), _own_cores
@@ -121,6 +122,8 @@ def _read(path: str) -> tuple[dict[str, Entry], CoresOf]:
 
 def _batsim_record(path: str) -> dict[str, Entry]:
     """By job id, and by ``workload!id``, which is how Batsim names jobs of several workloads."""
+    from cluster_sim.formats.batsim_results import read_jobs
+
     table = read_jobs(path)
     # Versions of Batsim that list rejected jobs leave their start empty, or write -1.
     starts = table["starting_time"].where(table["starting_time"] >= 0, math.inf)
@@ -137,6 +140,8 @@ def _batsim_record(path: str) -> dict[str, Entry]:
 
 
 def _own_record(path: str) -> dict[str, Entry]:
+    import pandas as pd
+
     try:
         table = pd.read_csv(io.StringIO(read_text(path)), dtype=str, keep_default_na=False, index_col=False)
     except ValueError as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -54,8 +55,14 @@ def write(workload: Workload, path: str) -> None:
     attributes += [("header", line) for line in workload.header]
     above = "".join(f"# {key}: {value}\n" for key, value in attributes)
     jobs = workload.jobs[[field.name for field in JOB_FIELDS if _has_content(workload.jobs, field)]]
-    table = jobs.to_csv(index=False, na_rep="", lineterminator="\n")
+    # Python's csv leaves a lone carriage return unquoted, and does not read it so.
+    quoting = csv.QUOTE_NONNUMERIC if any(_has_return(jobs[name]) for name in jobs) else csv.QUOTE_MINIMAL
+    table = jobs.to_csv(index=False, na_rep="", lineterminator="\n", quoting=quoting)
     write_bytes(path, (above + table).encode())
+
+
+def _has_return(column: pd.Series) -> bool:
+    return column.dtype == object and any("\r" in text for text in set(column))
 
 
 def _has_content(jobs: pd.DataFrame, field: Field) -> bool:
@@ -101,14 +108,17 @@ def _columns(table: str, path: str, start_line: int) -> dict[str, Any]:
             raise FormatError(f"{where}, column '{name}'", "each column once", f"it {header.count(name)} times")
     text_columns = {name for name in header if JOB_FIELD[name].kind in ("str", "bool")}
     try:
-        frame = pd.read_csv(
-            io.StringIO(table),
-            dtype={name: object if name in text_columns else np.float64 for name in header},
-            keep_default_na=False,
-            na_values=[""],
-            index_col=False,
-            on_bad_lines="error",
-        )
+        with warnings.catch_warnings():
+            # It warns of rows longer than the header, which are looked for below, to name the line.
+            warnings.simplefilter("ignore", pd.errors.ParserWarning)
+            frame = pd.read_csv(
+                io.StringIO(table),
+                dtype={name: object if name in text_columns else np.float64 for name in header},
+                keep_default_na=False,
+                na_values=[""],
+                index_col=False,
+                on_bad_lines="error",
+            )
     except (ValueError, OverflowError) as error:
         raise _first_error(table, path, start_line, header) or FormatError(path, "a table", str(error)) from None
     if frame.empty:

@@ -174,7 +174,7 @@ def test_run_times_that_batsims_own_tests_expect(shared: Path, name: str) -> Non
 
 @pytest.mark.parametrize("load", ["load0", "load100"])
 def test_two_hosts_that_sleep_between_two_jobs(shared: Path, load: str) -> None:
-    """The times that Batsim's file notes: switched off at 30 s for 6.1 s, booted at 100 s for 151.52 s, job until 261.52.
+    """The times that Batsim's file notes: off from 30 to 36 s, booted from 100 to 252 s, the second job until 262 s.
 
     Energy by hand from the file's watts: 95 idle, 190.738 busy (95 for a delay), 101 and 125 in transition, 9.75 off.
     """

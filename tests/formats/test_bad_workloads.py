@@ -30,7 +30,7 @@ JSON = '{"jobs": [{"id": "a", "subtime": 0, "res": 1, "profile": "p"}], "profile
         ("inf.swf", SWF + "3 7 -1 inf 2\n", "line 4, field 4: expected a finite number, found inf"),
         ("huge.swf", SWF + "3 1e400 -1 10 2\n", "line 4, field 2: expected a finite number, found 1e400"),
         ("late.swf", SWF + "3 7 -1 10 2 -1 -1 2 nan\n", "line 4, field 9: expected a finite number, found nan"),
-        ("wide.swf", SWF + f"3 7 -1 10 {10**30}\n", "line 4, job 3, used_cores: expected a whole number below"),
+        ("wide.swf", SWF + f"3 7 -1 10 {10**30}\n", "line 4, job 3, requested_cores: expected a whole number below"),
         ("half.swf", SWF + "3 7 -1 10 2.5 -1 -1 2.5\n", "line 4, job 3, requested_cores: expected a whole number"),
         ("early.swf", SWF + "3 -7 -1 10 2\n", "line 4, job 3, submit_time: expected a finite number >= 0, found -7.0"),
         ("twice.swf", SWF + "1 9 -1 10 2\n", "line 4, job 1, job_id: expected an id not yet used"),

@@ -142,7 +142,10 @@ def test_the_real_evalys_reads_the_jobs(tmp_path: Path) -> None:
     [
         ("", "expected some content"),
         ("job_id,x\n1,2\n", "expected a column 'submission_time', found columns job_id, x"),
-        (f"{','.join(JOB_COLUMNS)}\n{','.join(['soon'] * len(JOB_COLUMNS))}\n", "row 0, column submission_time: expected"),
+        (
+            f"{','.join(JOB_COLUMNS)}\n{','.join(['soon'] * len(JOB_COLUMNS))}\n",
+            "row 0, column submission_time: expected",
+        ),
         ('"', "expected a CSV table"),
     ],
 )

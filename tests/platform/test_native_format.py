@@ -234,7 +234,7 @@ WRONG_FILES: list[tuple[str, bytes, str]] = [
     ("p.json.gz", gzip.compress(b"{}")[:-6], "a complete gzip file"),
     ("p.json.gz", gzip.compress(b" " * 40_000_000), "at most 16777216 bytes"),
     ("p.json.gz", b"\x1f\x8b\x08junk", "a complete gzip file"),
-    ("p.xml", b"<platform/>", "not supported yet"),
+    ("p.xml", b"<platform/>", "at least one host that jobs can run on"),
 ]
 
 

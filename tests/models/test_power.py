@@ -1,0 +1,69 @@
+"""Power models: watts by hand, and a run's watts at every number of busy cores."""
+
+from __future__ import annotations
+
+import pytest
+
+from cluster_sim import Platform, ProcessorType, Simulation, Workload
+from cluster_sim.power import BaselinePower, LinearPower, watts
+from schedulers import Fcfs
+
+# Herrera et al. (2021), Table III, 3.4 GHz, in the form of P = pa·n + pb.
+TABLE_III = ProcessorType("i7", 4, 3.4, power={"static_w": 5.59316, "dynamic_w": 6.14211, "min_power": 0.0})
+
+
+def test_linear_power_worked_out_by_hand() -> None:
+    """static + dynamic · busy; idle: the fraction min_power of static."""
+    kind = ProcessorType("p", 8, 2.5, power={"static_w": 24.38, "dynamic_w": 2.3, "min_power": 0.05})
+    model = LinearPower()
+    assert [watts(model, kind, busy) for busy in (0, 1, 8)] == pytest.approx([1.219, 26.68, 42.78])
+    assert (model.shared_watts(kind, 3), model.core_watts(kind, 3)) == (24.38, 2.3)
+
+
+def test_baseline_power_is_the_cores_alone() -> None:
+    """15 quad-core nodes at full load: 15 · 4 · 6.14211 = 369 W, against 452 W with what their processors share."""
+    assert 15 * watts(BaselinePower(), TABLE_III, 4) == pytest.approx(368.5, abs=0.1)
+    assert 15 * watts(LinearPower(), TABLE_III, 4) == pytest.approx(452.4, abs=0.1)
+    assert watts(BaselinePower(), TABLE_III, 0) == 0.0
+
+
+def test_a_processor_that_tells_no_watts_draws_none() -> None:
+    """Nothing is invented."""
+    silent = ProcessorType("p", 8, 2.5)
+    assert {watts(model, silent, busy) for model in (LinearPower(), BaselinePower()) for busy in (0, 1, 8)} == {0.0}
+
+
+def test_the_watts_of_a_run_step_by_step() -> None:
+    """One more core of the first socket a second, then the second socket: 2 sockets of 2 cores, 10 W + 2 W a core."""
+    platform = Platform.homogeneous(1, 4, processors=2, power={"static_w": 10.0, "dynamic_w": 2.0, "min_power": 0.25})
+    workload = Workload(
+        {"submit_time": [1.0, 2.0, 3.0], "requested_cores": [1, 1, 2], "recorded_run_time": [9.0, 7.0, 5.0]}
+    )
+    result = Simulation(platform, workload, Fcfs()).run()
+    assert result.power.values.tolist() == [[0, 5], [1, 14.5], [2, 16.5], [3, 28], [8, 16.5], [9, 14.5], [10, 5]]
+    # Job 0 shares its socket from 2 to 9 s, job 1 all its time; job 2 has the second socket, idle else, to itself.
+    assert result.jobs["energy_j"].tolist() == [2 * 12 + 7 * 7, 7 * 7, 5 * 14]
+    summary = result.summary()
+    assert summary["energy_unused_j"] == (2 + 2) * 2.5
+    assert summary["energy_idle_j"] == 1 * 5
+    assert summary["energy_computing_j"] == 73 + 49 + 70 + 10
+
+
+def test_quirk_unused_processors_draw_nothing() -> None:
+    """Until a processor's first task it draws 0 W, afterwards its idle watts."""
+    platform = Platform.homogeneous(2, 2, power={"static_w": 10.0, "dynamic_w": 2.0, "min_power": 0.5})
+    workload = Workload({"submit_time": [1.0, 9.0], "requested_cores": [2, 1], "recorded_run_time": [4.0, 1.0]})
+    result = Simulation(platform, workload, Fcfs(), quirks=["unused-processors-draw-nothing"]).run()
+    assert result.power.values.tolist() == [[0, 0], [1, 14], [5, 5], [9, 12], [10, 5]]
+    assert result.summary()["energy_j"] == 4 * 14 + 4 * 5 + 12
+
+
+def test_models_of_a_run_replace_those_of_the_platform() -> None:
+    """``power_model`` and ``contention`` as specs or objects."""
+    platform = Platform.homogeneous(1, 2, power={"static_w": 10.0, "dynamic_w": 2.0, "min_power": 0.5})
+    workload = Workload({"submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [4.0]})
+    for model in ("baseline", BaselinePower()):
+        assert Simulation(platform, workload, Fcfs(), power_model=model).run().summary()["energy_j"] == 8.0
+    with_model = platform.with_models(power="baseline")
+    assert Simulation(with_model, workload, Fcfs()).run().summary()["energy_j"] == 8.0
+    assert Simulation(platform, workload, Fcfs()).run().summary()["energy_j"] == 48.0
