@@ -218,10 +218,9 @@ def _settle_pieces(
     energy = pieces.cores * (before[table.row_of_end] - before[table.row_of_start]).astype(np.float64)
     accounts.jobs += np.bincount(pieces.job, energy, len(accounts.jobs))
     count = len(kind)
-    return (
-        np.bincount(table.unit, watts * table.seconds, count),
-        np.bincount(table.unit, table.seconds * (cores > 0), count),
-    )
+    energy_j: Floats = np.bincount(table.unit, watts * table.seconds, count).astype(np.float64)
+    busy_s: Floats = np.bincount(table.unit, table.seconds * (cores > 0), count).astype(np.float64)
+    return energy_j, busy_s
 
 
 def _settle_transitions(history: History, ordinary: npt.NDArray[np.bool_], on_s: Floats, accounts: Accounts) -> None:

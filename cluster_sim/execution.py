@@ -83,7 +83,7 @@ def execute(simulation: Simulation, running: Running) -> Generator[Event, Any, N
         while True:
             try:
                 # Waiting for a group that has ended already costs nothing, so this joins them in any order.
-                for group in running._groups:
+                for group in running._groups:  # noqa: UP028 - these are events, not a generator to delegate to
                     yield group
                 if simulation.jobs_communicate:
                     transfer = transfer or simulation.communicate(running)

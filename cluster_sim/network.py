@@ -63,7 +63,9 @@ class _Ignored:
     def transfer(self, nodes: list[int], volume: float) -> Event | None:
         if not self._warned:
             self._warned = True
-            message = "jobs communicate between nodes, which takes no time without a network model (--network-model shared)"
+            message = (
+                "jobs communicate between nodes, which takes no time without a network model (--network-model shared)"
+            )
             warnings.warn(message, ModelWarning, stacklevel=2)
         return None
 
@@ -81,9 +83,7 @@ class SharedNetwork:
     graph with some is given. Latency is left out.
     """
 
-    def __init__(
-        self, node_link: float = 1250.0, cluster_link: float = float("inf"), graph: nx.Graph | None = None
-    ):
+    def __init__(self, node_link: float = 1250.0, cluster_link: float = float("inf"), graph: nx.Graph | None = None):
         for name, value in (("node_link", node_link), ("cluster_link", cluster_link)):
             if not value > 0.0:
                 raise InputError(f"network model 'shared', {name}", "MB/s above 0", value)
@@ -133,7 +133,7 @@ class _SharedLinks:
     def cancel(self, transfer: Event) -> None:
         """Take a transfer out."""
         if transfer in self._transfers:
-            self._transfers.remove(transfer)  # type: ignore[arg-type]
+            self._transfers.remove(transfer)
             self._share()
 
     def _links(self, nodes: list[int]) -> Counter[Link]:

@@ -38,7 +38,7 @@ def parse_phases(text: str) -> tuple[tuple[float, float], ...]:
     if not memory < math.inf:
         raise InputError("phases", "shares with a finite sum", text)
     # Without any memory share the volume is spread as the work is.
-    return tuple((w / work, m / memory if memory else w / work) for w, m in pairs)  # type: ignore[misc]
+    return tuple((w / work, m / memory if memory else w / work) for w, m in pairs)
 
 
 def phases_text(phases: Iterable[tuple[float, float]]) -> str:

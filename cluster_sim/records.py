@@ -89,7 +89,8 @@ class Result:
     def queue(self) -> pd.DataFrame:
         """Jobs that wait, and the cores they ask for, as a step function."""
         steps = queue_steps(self.jobs)
-        return steps[steps["time"] <= self.power["time"].iloc[-1]]  # no submissions after the end of the run
+        seen: pd.DataFrame = steps[steps["time"] <= self.power["time"].iloc[-1]]  # not what would come after the end
+        return seen
 
     def jobs_with_allocation(self) -> pd.DataFrame:
         """``jobs`` with the column ``allocation``: ``cluster0.node1.processor0:0-3;…``."""
@@ -122,6 +123,8 @@ class Result:
                     table.to_parquet(path, index=False, compression="zstd")
                 else:
                     table.to_csv(path, index=False)
+            # The folder may hold an older result in the other format, which would be read instead.
+            (directory / f"{name}.{'csv' if file_format == 'parquet' else 'parquet'}").unlink(missing_ok=True)
         self.platform.write(directory / PLATFORM_FILE)
         with atomic_path(directory / "summary.json") as path:
             path.write_text(json.dumps({**self._summary, **self.meta}, indent=2, default=_plain) + "\n")
@@ -329,7 +332,7 @@ class _SavedTables(_Tables):
                 missing = [column for column in expected if column not in table]
                 if missing:
                     raise FormatError(path, f"a column '{missing[0]}'", f"columns {', '.join(table.columns)}")
-                return table
+                return _with_numbers(table, name, path)
         raise FormatError(self._directory / f"{name}.csv", "a table of results", "no such file")
 
     @cached_property
@@ -345,7 +348,10 @@ class _SavedTables(_Tables):
         return parsed_allocations(self._jobs, self._directory / "jobs.csv", self._end_of_power())
 
     def _end_of_power(self) -> float:
-        return float(self.power()["time"].iloc[-1])
+        power = self.power()
+        if power.empty:
+            raise FormatError(self._directory / "power.csv", "at least one row", "none")
+        return float(power["time"].iloc[-1])
 
     def node_states(self) -> pd.DataFrame:
         return self._read("node_states")
@@ -355,6 +361,21 @@ class _SavedTables(_Tables):
 
     def summary(self, result: Result) -> dict[str, Any]:
         return self._metrics
+
+
+def _with_numbers(table: pd.DataFrame, name: str, path: Path) -> pd.DataFrame:
+    """The table, in which columns of numbers hold numbers; FormatError for the first cell that is none."""
+    for field in RESULT_TABLES[name]:
+        column = table[field.name]
+        if field.kind == "str" or column.dtype.kind in "iuf":
+            continue
+        numbers = pd.to_numeric(column, errors="coerce") if column.dtype.kind != "b" else column.map({})
+        wrong = (numbers.isna() & column.notna()).to_numpy()
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise FormatError(f"{path}, line {row + 2}, {field.name}", "a number", column.iloc[row])
+        table = table.assign(**{field.name: numbers.astype(float if field.kind == "float" else int)})
+    return table
 
 
 def _gaps(

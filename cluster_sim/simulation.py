@@ -75,8 +75,8 @@ class Simulation:
     Parameters: ``scheduler`` and ``power`` (a power policy; None leaves nodes as the platform says) as objects;
     ``seed`` for everything random; ``enforce_walltime`` kills jobs that outlive their requested time; ``until`` (s)
     stops the run there, jobs not done are unfinished; ``quirks`` by name, see :data:`QUIRKS`; ``contention`` and
-    ``power_model`` as objects or specs replace the platform's own models; ``network`` is by default none. Raises InputError for an unknown quirk
-    and for names of models that do not exist.
+    ``power_model`` as objects or specs replace the platform's own models; ``network`` is by default none.
+    Raises InputError for an unknown quirk and for names of models that do not exist.
 
     It can be driven: ``env`` is the SimPy environment, ``on(name)`` an event for processes of your own,
     ``run(until=t)`` goes on to t, ``step_to_decision()`` and ``decide()`` take the scheduler's place.

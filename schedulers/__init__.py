@@ -8,7 +8,7 @@ from schedulers.base import (
     power_policies,
     schedulers,
 )
-from schedulers.list_scheduling import Fcfs, Ljf, ListScheduler, Sjf
+from schedulers.list_scheduling import Fcfs, ListScheduler, Ljf, Sjf
 from schedulers.orders import job_orders, node_orders
 from schedulers.pcbe import Pcbe
 from schedulers.power import AlwaysOn

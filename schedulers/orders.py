@@ -166,7 +166,7 @@ def high_mem_bw(view: View, job: Job) -> npt.NDArray[np.float64]:
 
 @_node_order("free_mem_bw")
 def free_mem_bw(view: View, job: Job) -> npt.NDArray[np.float64]:
-    """Most memory bandwidth left: the contention threshold of the node's processors less what is asked for (Herrera et al. 2021)."""
+    """Most memory bandwidth left before tasks slow each other (Herrera et al. 2021)."""
     return view.demand - view.node_bandwidth
 
 

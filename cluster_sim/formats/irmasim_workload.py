@@ -178,11 +178,11 @@ def _with_totals(job: dict[str, Any], where: str) -> dict[str, Any]:
         raise FormatError(f"{where}.phases", "a list of phases, each with req_ops and mem_vol", _kind(phases))
     pairs = []
     for number, phase in enumerate(phases):
-        values = (phase.get("req_ops"), phase.get("mem_vol", 0)) if isinstance(phase, dict) else (None, None)
+        values: list[Any] = [phase.get("req_ops"), phase.get("mem_vol", 0)] if isinstance(phase, dict) else [None]
         if any(type(value) not in (int, float) or not 0 <= value < 1e300 for value in values):
             raise FormatError(f"{where}.phases[{number}]", "an object with req_ops and mem_vol, numbers >= 0", phase)
-        pairs.append(values)
-    work, memory = (float(sum(column)) for column in zip(*pairs, strict=True))
+        pairs.append((float(values[0]), float(values[1])))
+    work, memory = (sum(column) for column in zip(*pairs, strict=True))
     return {**job, "req_ops": work, "mem_vol": memory, "phases": phases_text(pairs)}
 
 
@@ -219,9 +219,14 @@ def _numbers(jobs: list[dict[str, Any]], key: str, source: str, default: float |
         return np.array(values, dtype=np.float64)
     except OverflowError:
         # Integers beyond the largest float: infinite, for the check of the table to refuse.
-        return np.array(
-            [value if abs(value) < 2**1023 else (math.inf if value > 0 else -math.inf) for value in values], float
-        )  # type: ignore[arg-type]
+        return np.array([_finite_or_infinite(value) for value in values], float)
+
+
+def _finite_or_infinite(value: Any) -> float:
+    """A number as a float; an integer beyond the largest one is infinite."""
+    if abs(value) < 2**1023:
+        return float(value)
+    return math.inf if value > 0 else -math.inf
 
 
 def _id(value: object, source: str, row: int) -> str:

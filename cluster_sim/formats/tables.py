@@ -11,7 +11,7 @@ import csv
 import io
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -56,7 +56,9 @@ def write(workload: Workload, path: str) -> None:
     above = "".join(f"# {key}: {value}\n" for key, value in attributes)
     jobs = workload.jobs[[field.name for field in JOB_FIELDS if _has_content(workload.jobs, field)]]
     # Python's csv leaves a lone carriage return unquoted, and does not read it so.
-    quoting = csv.QUOTE_NONNUMERIC if any(_has_return(jobs[name]) for name in jobs) else csv.QUOTE_MINIMAL
+    quoting: Literal[0, 2] = (
+        csv.QUOTE_NONNUMERIC if any(_has_return(jobs[name]) for name in jobs) else csv.QUOTE_MINIMAL
+    )
     table = jobs.to_csv(index=False, na_rep="", lineterminator="\n", quoting=quoting)
     write_bytes(path, (above + table).encode())
 

@@ -85,7 +85,8 @@ def _suffix_by_content(path: str) -> str:
         return ".swf"
     if b"submit_time" in start or b"subtime" in line:
         return ".csv"
-    raise FormatError(path, f"a workload file ({_suffixes(WORKLOAD_READERS)})", line.decode(errors="backslashreplace") or "nothing")
+    found = line.decode(errors="backslashreplace") or "nothing"
+    raise FormatError(path, f"a workload file ({_suffixes(WORKLOAD_READERS)})", found)
 
 
 def _suffixes(table: dict[str, Callable[..., Any]]) -> str:

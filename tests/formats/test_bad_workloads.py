@@ -46,7 +46,11 @@ JSON = '{"jobs": [{"id": "a", "subtime": 0, "res": 1, "profile": "p"}], "profile
         ("deep.json", "[" * 100_000, "expected JSON nested less deeply"),
         ("truncated.swf.gz", gzip.compress(SWF.encode())[:-9], "expected a complete gzip file"),
         ("damaged.swf.gz", gzip.compress(SWF.encode())[:20] + b"\x00" * 50, "expected a complete gzip file"),
-        ("unknown.xyz", "hello world", r"expected a workload file \(.swf\[.gz\], .json\[.gz\], .csv\[.gz\]\), found hello"),
+        (
+            "unknown.xyz",
+            "hello world",
+            r"expected a workload file \(.swf\[.gz\], .json\[.gz\], .csv\[.gz\]\), found hello",
+        ),
     ],
 )
 def test_bad_files(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
@@ -82,7 +86,9 @@ def test_format_is_told_by_content(tmp_path: Path, name: str, content: str) -> N
     assert len(Workload.read(tmp_path / name)) >= 1
 
 
-pieces = st.sampled_from([b"-1", b"0", b"1e400", b"nan", b"{", b"}", b"[]", b'"', b",", b"\n", b";", b"\x00", b"\xff", b" "])
+pieces = st.sampled_from(
+    [b"-1", b"0", b"1e400", b"nan", b"{", b"}", b"[]", b'"', b",", b"\n", b";", b"\x00", b"\xff", b" "]
+)
 
 
 @pytest.mark.parametrize(("name", "content"), [("x.swf", SWF), ("x.json", JSON), ("x.csv", CSV)])

@@ -16,7 +16,15 @@ from hypothesis import strategies as st
 from cluster_sim.errors import FormatError, ModelWarning
 from cluster_sim.workload import Workload
 
-PROFILE = {"type": "parallel_homogeneous", "com": 50, "req_time": 5.5, "req_ops": 10, "ipc": 4, "mem": 100, "mem_vol": 7}
+PROFILE = {
+    "type": "parallel_homogeneous",
+    "com": 50,
+    "req_time": 5.5,
+    "req_ops": 10,
+    "ipc": 4,
+    "mem": 100,
+    "mem_vol": 7,
+}
 
 
 def read(folder: Path, document: Any, **options: Any) -> Workload:
@@ -63,7 +71,9 @@ def test_width_by_irmasims_rules(
 
 def test_origin_time_unit_and_order(tmp_path: Path) -> None:
     """The first submission is subtracted, in seconds, and jobs are sorted by it."""
-    jobs = [{"id": i, "subtime": t, "res": 1, "req_ops": 1, "req_time": 2, "deadline": 30} for i, t in ((1, 20), (2, 10))]
+    jobs = [
+        {"id": i, "subtime": t, "res": 1, "req_ops": 1, "req_time": 2, "deadline": 30} for i, t in ((1, 20), (2, 10))
+    ]
     workload = read(tmp_path, {"jobs": jobs}, time_unit="minutes")
     assert workload.jobs["job_id"].tolist() == ["2", "1"]
     assert workload.jobs["submit_time"].tolist() == [0.0, 600.0]
@@ -125,7 +135,9 @@ def test_bad_jobs(tmp_path: Path, job: Any, message: str) -> None:
     assert str(tmp_path / "workload.json") in str(caught.value)
 
 
-@pytest.mark.parametrize("document", [[], {}, {"jobs": {}}, {"jobs": []}, {"jobs": [], "profiles": []}, "jobs", 5, None])
+@pytest.mark.parametrize(
+    "document", [[], {}, {"jobs": {}}, {"jobs": []}, {"jobs": [], "profiles": []}, "jobs", 5, None]
+)
 def test_other_json(tmp_path: Path, document: Any) -> None:
     """JSON of another shape is refused."""
     with pytest.raises(FormatError, match=r"workload.json"):
@@ -185,7 +197,11 @@ def test_every_case_is_read(shared: Path) -> None:
             assert row["submit_time"] == job["subtime"] - first
             assert row["requested_cores"] == full.get("res", full.get("ntasks"))
             assert row["operations"] == math.ceil(full["req_ops"] / full["ipc"])
-            assert (row["requested_time"], row["mem_vol"], row["memory"]) == (full["req_time"], full["mem_vol"], full["mem"])
+            assert (row["requested_time"], row["mem_vol"], row["memory"]) == (
+                full["req_time"],
+                full["mem_vol"],
+                full["mem"],
+            )
             np.testing.assert_equal(row["req_energy"], full.get("req_energy", math.nan))
 
 

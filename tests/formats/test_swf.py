@@ -17,7 +17,9 @@ from cluster_sim.errors import FormatError, ModelWarning, SpecError
 from cluster_sim.workload import Workload
 
 FULL_LINE = "7 100 20 300 4 250.5 1024 8 600 2048 1 12 3 5 2 1 6 45"
-HEADER = "; Version: 2.2\n; MaxNodes: 64\n; MaxProcs: 128\n; UnixStartTime: 843480031\n; TimeZoneString: Europe/Stockholm\n"
+HEADER = (
+    "; Version: 2.2\n; MaxNodes: 64\n; MaxProcs: 128\n; UnixStartTime: 843480031\n; TimeZoneString: Europe/Stockholm\n"
+)
 
 
 def read(folder: Path, text: str | bytes, name: str = "log.swf", **options: object) -> Workload:
@@ -140,7 +142,9 @@ def test_run_time_above_request_is_normal(tmp_path: Path) -> None:
 
 def test_jobs_that_cannot_be_simulated_are_dropped_and_counted(tmp_path: Path) -> None:
     """One warning says how many jobs were dropped, why, and where the first of each kind is."""
-    text = "; header\n" + line(1) + line(2, run=-1) + line(3, used=-1, requested=-1) + line(4, status=2) + line(5, run=-1)
+    text = (
+        "; header\n" + line(1) + line(2, run=-1) + line(3, used=-1, requested=-1) + line(4, status=2) + line(5, run=-1)
+    )
     with pytest.warns(ModelWarning) as caught:
         workload = read(tmp_path, text)
     assert [str(w.message) for w in caught] == [
@@ -164,7 +168,9 @@ def test_jobs_that_cannot_be_simulated_are_dropped_and_counted(tmp_path: Path) -
 )
 def test_options_for_cancelled_failed_and_zero_length_jobs(tmp_path: Path, options: dict[str, str], kept: str) -> None:
     """By default only jobs cancelled before they ran are left out; each kind has its option."""
-    text = line(1, status=1) + line(2, status=0) + line(3, status=5) + line(4, status=5, run=0) + line(5, run=0, status=1)
+    text = (
+        line(1, status=1) + line(2, status=0) + line(3, status=5) + line(4, status=5, run=0) + line(5, run=0, status=1)
+    )
     assert read(tmp_path, text, **options).jobs["job_id"].tolist() == kept.split()
 
 
@@ -207,7 +213,9 @@ def test_round_trip(tmp_path: Path, rows: list[tuple[float, ...]]) -> None:
     lines = gzip.decompress((tmp_path / "again.swf.gz").read_bytes()).decode().splitlines()[5:]
     written = {fields[0]: list(map(float, fields[1:])) for fields in map(str.split, lines)}
     for i, row in enumerate(rows):
-        unknown = [-1.0 if value == -1 or (position in (6, 7) and value == 0) else None for position, value in enumerate(row)]
+        unknown = [
+            -1.0 if value == -1 or (position in (6, 7) and value == 0) else None for position, value in enumerate(row)
+        ]
         assert all(w == -1.0 for w, u in zip(written[str(i)], unknown, strict=True) if u is not None)
 
 

@@ -88,25 +88,55 @@ def test_round_trip(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("submit_tme,requested_cores,operations\n1,1,1\n", r"line 1, column 'submit_tme': expected submit_time \(the nea"),
+        (
+            "submit_tme,requested_cores,operations\n1,1,1\n",
+            r"line 1, column 'submit_tme': expected submit_time \(the nea",
+        ),
         ("submit_time,submit_time,requested_cores,operations\n", r"column 'submit_time': expected each column once"),
         ("submit_time,operations\n1,1\n", r"expected a column requested_cores, found only submit_time, operations"),
         ("submit_time,requested_cores\n1,1\n", r"expected a column operations or recorded_run_time"),
         ("submit_time,requested_cores,operations\n", r"jobs.csv: expected at least one job"),
-        ("submit_time,requested_cores,operations\n1,1,1\n1,x,1\n", r"line 3, requested_cores: expected a number, found x"),
+        (
+            "submit_time,requested_cores,operations\n1,1,1\n1,x,1\n",
+            r"line 3, requested_cores: expected a number, found x",
+        ),
         ("submit_time,requested_cores,operations\n1,1,nan\n", r"line 2, operations: expected a number, found nan"),
-        ("submit_time,requested_cores,operations\n1,1,1\n1,1\n", r"line 3: expected 3 cells, as in the header, found 2"),
+        (
+            "submit_time,requested_cores,operations\n1,1,1\n1,1\n",
+            r"line 3: expected 3 cells, as in the header, found 2",
+        ),
         ("submit_time,requested_cores,operations\n1,1,1,1\n", r"line 2: expected 3 cells, as in the header, found 4"),
-        ("submit_time,requested_cores,operations\n1,1,1\n1,0,1\n", r"line 3, job 1, requested_cores: .* >= 1, found 0.0"),
-        ("submit_time,requested_cores,operations\n1,1.5,1\n", r"line 2, job 0, requested_cores: expected a whole number"),
-        ("submit_time,requested_cores,operations\n,1,1\n", r"line 2, job 0, submit_time: expected a finite number >= 0"),
+        (
+            "submit_time,requested_cores,operations\n1,1,1\n1,0,1\n",
+            r"line 3, job 1, requested_cores: .* >= 1, found 0.0",
+        ),
+        (
+            "submit_time,requested_cores,operations\n1,1.5,1\n",
+            r"line 2, job 0, requested_cores: expected a whole number",
+        ),
+        (
+            "submit_time,requested_cores,operations\n,1,1\n",
+            r"line 2, job 0, submit_time: expected a finite number >= 0",
+        ),
         ("submit_time,requested_cores,operations\ninf,1,1\n", r"submit_time: expected a finite number >= 0, found inf"),
-        ("submit_time,requested_cores,operations\n1,1,1e400\n", r"operations: expected a finite number >= 0, found inf"),
+        (
+            "submit_time,requested_cores,operations\n1,1,1e400\n",
+            r"operations: expected a finite number >= 0, found inf",
+        ),
         ("submit_time,requested_cores,operations\n1,1e30,1\n", r"requested_cores: expected a whole number below"),
-        ("submit_time,requested_cores,operations\n1,1,\n", r"line 2, job 0, operations: expected operations or recorded"),
-        ('# name: x\nuser,submit_time,requested_cores,operations\n"a\nb",1,1,1\nc,-1,1,1\n', r"line 5, job 1, submit_time"),
+        (
+            "submit_time,requested_cores,operations\n1,1,\n",
+            r"line 2, job 0, operations: expected operations or recorded",
+        ),
+        (
+            '# name: x\nuser,submit_time,requested_cores,operations\n"a\nb",1,1,1\nc,-1,1,1\n',
+            r"line 5, job 1, submit_time",
+        ),
         ("# origin_s: soon\nsubmit_time,requested_cores,operations\n1,1,1\n", r"line 1, origin_s: expected a number"),
-        ("job_id,submit_time,requested_cores,operations\na,1,1,1\na,1,1,1\n", r"line 3, job a, job_id: .*\(.* line 2\)"),
+        (
+            "job_id,submit_time,requested_cores,operations\na,1,1,1\na,1,1,1\n",
+            r"line 3, job a, job_id: .*\(.* line 2\)",
+        ),
     ],
 )
 def test_bad_tables(tmp_path: Path, text: str, message: str) -> None:

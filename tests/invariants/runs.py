@@ -26,6 +26,7 @@ def _needs_arguments(name: str) -> bool:
     return any(p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
 
 
+POWER = ["linear", "linear", "baseline", "idle", "stall-aware:0.25"]
 OTHER_SPECS = [name for name in schedulers if name != "list" and not _needs_arguments(name)]
 
 
@@ -84,7 +85,7 @@ def platforms(draw: st.DrawFn, sleepy: bool = True) -> Platform:
         for i in range(draw(st.integers(1, 2)))
     ]
     contention = draw(st.sampled_from(["none", "piecewise", "piecewise:k=1"]))
-    return Platform(tuple(clusters), "random", contention, draw(st.sampled_from(["linear", "linear", "baseline"])))
+    return Platform(tuple(clusters), "random", contention, draw(st.sampled_from(POWER)))
 
 
 @st.composite

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster_sim import ModelWarning, Result, Simulation, Workload
+from cluster_sim import Result, Simulation, Workload
 from cluster_sim.accounting import Accounts, History, settle, sweep
 from cluster_sim.errors import NodeStateError
 from cluster_sim.node import NodeState

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction as F
+from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -23,13 +24,13 @@ def processor(parameters: Mapping[str, float], cores: int = 64) -> ProcessorType
     return ProcessorType("p", cores, 3.0, contention=parameters)
 
 
-def by_the_book(k: F, p: Mapping[str, F], own: F, total: F, others: int) -> F:
+def by_the_book(k: Fraction, p: Mapping[str, Fraction], own: Fraction, total: Fraction, others: int) -> Fraction:
     """The speedup as the formula is printed (falling smoothstep), in exact fractions."""
     q = (own - (p["da"] - others) * p["db"]) / (p["dc"] - others * p["dd"])
-    s = F(1) if q < 0 else F(0) if q > 1 else 1 - q**3 * (6 * q**2 - 15 * q + 10)
+    s = Fraction(1) if q < 0 else Fraction(0) if q > 1 else 1 - q**3 * (6 * q**2 - 15 * q + 10)
     d = s * (k * others) / (1 + k * others) + 1 / (1 + k * others)
     if total < p["c"]:
-        return F(1)
+        return Fraction(1)
     if total > (d + p["b"] * p["c"] - 1) / p["b"]:
         return d
     return 1 + p["b"] * (total - p["c"])
@@ -113,11 +114,11 @@ ks = st.sampled_from([0.0, 0.6, 1.0])
 def test_the_formula_as_it_is_printed(parameters: dict[str, float], groups: list[tuple[int, float]], k: float) -> None:
     """Each speedup is what the three-part formula gives in exact arithmetic, where it means something."""
     others = sum(tasks for tasks, _ in groups) - 1
-    total = sum((tasks * F(rate) for tasks, rate in groups), F(0))
-    exact = {name: F(value) for name, value in parameters.items()}
+    total = sum((tasks * Fraction(rate) for tasks, rate in groups), Fraction(0))
+    exact = {name: Fraction(value) for name, value in parameters.items()}
     found = PiecewiseContention(k).speedups(processor(parameters), groups)
     if parameters["dc"] - others * parameters["dd"] > 0:
-        expected = [float(by_the_book(F(k), exact, F(rate), total, others)) for _, rate in groups]
+        expected = [float(by_the_book(Fraction(k), exact, Fraction(rate), total, others)) for _, rate in groups]
         assert found == pytest.approx(expected, rel=1e-12)
 
 
@@ -158,7 +159,7 @@ def test_greedier_neighbours_never_help(groups: list[tuple[int, float]], more: i
 def test_a_higher_k_slows_more(groups: list[tuple[int, float]]) -> None:
     """k is how much each other task can cost."""
     speedups = [PiecewiseContention(k).speedups(processor(PUBLISHED), groups) for k in (0.0, 0.6, 1.0)]
-    for low, high in zip(speedups, speedups[1:], strict=False):
+    for low, high in pairwise(speedups):
         assert all(b <= a for a, b in zip(low, high, strict=True))
 
 
@@ -173,5 +174,5 @@ def test_without_contention_cores_are_independent(groups: list[tuple[int, float]
 def test_specs_of_models() -> None:
     """``piecewise:k=1`` is the paper as printed; an unknown name lists those there are."""
     assert contention_models.make("piecewise:k=1").k == 1.0  # type: ignore[attr-defined]
-    with pytest.raises(InputError, match="expected one of .*none, piecewise"):
+    with pytest.raises(InputError, match=r"expected one of .*none, piecewise"):
         contention_models.make("no-such-model")

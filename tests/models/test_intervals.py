@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,5 +28,5 @@ def test_adding_and_removing_runs(changes: list[tuple[bool, tuple[int, int]]], p
         assert bool(found) == bool(plain)
         intervals = list(found)
         assert [number for first, stop in intervals for number in range(first, stop)] == sorted(plain)
-        assert all(stop < first for (_, stop), (first, _) in zip(intervals, intervals[1:], strict=False))
+        assert all(stop < first for (_, stop), (first, _) in pairwise(intervals))
         assert found.covers(*probe) == set(range(*probe)).issubset(plain)

@@ -277,4 +277,4 @@ def test_damaged_files_never_end_in_another_error(data: st.DataObject) -> None:
         try:
             Platform.read(path)
         except FormatError as error:
-            assert str(error).startswith(str(path))  # noqa: PT017
+            assert str(error).startswith(str(path))

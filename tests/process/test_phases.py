@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from cluster_sim.contention import PiecewiseContention
 from cluster_sim.errors import InputError
 from cluster_sim.phases import parse_phases
 from cluster_sim.platform import Platform

@@ -30,7 +30,9 @@ def test_examples_run(example: Path, tmp_path: Path) -> None:
     assert finished.stdout.strip()
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if PYTHON.search(page.read_text())], ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if PYTHON.search(page.read_text())], ids=lambda page: page.stem
+)
 def test_python_blocks_run(page: Path, tmp_path: Path) -> None:
     """The Python blocks of a page run, one after the other, as one script."""
     script = tmp_path / "page.py"

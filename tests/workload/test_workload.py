@@ -99,7 +99,9 @@ def test_scale_load_divides_gaps() -> None:
 
 def test_fit_to_clamps() -> None:
     """Jobs too wide for the platform, or for the nodes they name, get fewer cores."""
-    wide = workload([0] * 5, requested_cores=[20, 21, 9, 30, 8], nodes=[0, 0, 1, 2, 1], ntasks_per_node=[0, 0, 0, 15, 8])
+    wide = workload(
+        [0] * 5, requested_cores=[20, 21, 9, 30, 8], nodes=[0, 0, 1, 2, 1], ntasks_per_node=[0, 0, 0, 15, 8]
+    )
     jobs = wide.fit_to(PLATFORM).jobs
     assert jobs["requested_cores"].tolist() == [20, 20, 8, 16, 8]
     assert jobs["nodes"].tolist() == [0, 0, 1, 2, 1]
@@ -116,7 +118,9 @@ def test_profile_mix() -> None:
     """Jobs draw profiles by share; the traffic of a task is its bandwidth x run time."""
     n = 4000
     run = np.arange(n, dtype=float)
-    mixed = workload(list(range(n)), recorded_run_time=run).with_profiles({"memory": (1, 8000), "compute": (3, 50)}, seed=1)
+    mixed = workload(list(range(n)), recorded_run_time=run).with_profiles(
+        {"memory": (1, 8000), "compute": (3, 50)}, seed=1
+    )
     is_memory = (mixed.jobs["profile"] == "memory").to_numpy()
     assert 0.22 < is_memory.mean() < 0.28
     np.testing.assert_array_equal(mixed.jobs["mem_vol"], np.where(is_memory, 8000, 50) * run)

@@ -1,0 +1,191 @@
+"""Saved results: what comes back, and what is said of files that are not whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+import pytest
+
+from cluster_sim import FormatError, InputError, Platform, Result, Simulation, Workload
+from cluster_sim.fields import RESULT_TABLES, SUMMARY_METRICS, names
+from schedulers import Fcfs
+
+FORMATS: tuple[Literal["csv"], Literal["parquet"]] = ("csv", "parquet")
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_what_was_saved_comes_back(
+    something_of_everything: Result, tmp_path: Path, file_format: Literal["csv", "parquet"]
+) -> None:
+    """Every table to the last digit, ids and users as text, the summary, the platform, and what was run."""
+    result = something_of_everything
+    assert set(result.jobs["state"]) == {"completed", "killed", "rejected", "unfinished"}
+    result.save(tmp_path, file_format)
+    loaded = Result.load(tmp_path)
+    for table in RESULT_TABLES:
+        pd.testing.assert_frame_equal(getattr(loaded, table), getattr(result, table), check_exact=True)
+    pd.testing.assert_series_equal(loaded.summary(), result.summary())
+    assert loaded.platform == result.platform
+    assert loaded.meta == result.meta
+    assert loaded.meta["seed"] == 5
+    assert loaded.jobs_with_allocation().equals(result.jobs_with_allocation())
+
+
+def test_saving_a_loaded_result_writes_the_same_bytes(something_of_everything: Result, tmp_path: Path) -> None:
+    """Nothing is lost on the way, in no direction."""
+    something_of_everything.save(tmp_path / "one")
+    Result.load(tmp_path / "one").save(tmp_path / "two")
+    for name in ("jobs.csv", "node_states.csv", "power.csv", "summary.json", "platform.json"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
+
+
+def test_the_files_that_other_programs_read(worked_by_hand: Result, tmp_path: Path) -> None:
+    """Columns of jobs.csv, cores as text, units in the keys of summary.json."""
+    worked_by_hand.save(tmp_path)
+    jobs = pd.read_csv(tmp_path / "jobs.csv", dtype={"job_id": str})
+    wanted = "job_id,submit_time,start_time,finish_time,state,requested_cores,requested_time,allocation".split(",")
+    assert set(wanted) <= set(jobs.columns)
+    assert jobs["allocation"].fillna("").tolist() == [
+        "cluster0.node0.processor0:0-1",
+        "cluster0.node0.processor0:0-0",
+        "cluster0.node0.processor0:1-1",
+        "",
+        "cluster0.node0.processor0:0-0",
+    ]
+    assert (tmp_path / "node_states.csv").read_text().splitlines()[0] == "node,state,start,end"
+    assert (tmp_path / "power.csv").read_text().splitlines()[0] == "time,watts"
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert set(names(SUMMARY_METRICS)) <= set(summary)
+    assert (summary["energy_j"], summary["version"], summary["scheduler"]) == (836.0, "0.1.0", "fcfs")
+
+
+def test_cores_of_several_processors_and_holes(tmp_path: Path) -> None:
+    """A job's cores as text: one part for each processor and run of neighbouring cores."""
+    workload = Workload(
+        {
+            "submit_time": [0.0, 0.0, 0.0, 2.0],
+            "requested_cores": [1, 1, 1, 9],
+            "recorded_run_time": [9.0, 1.0, 9.0, 1.0],
+        }
+    )
+    result = Simulation(Platform.homogeneous(2, 6, processors=2), workload, Fcfs()).run()
+    node = "cluster0.node{}.processor{}:{}".format
+    text = ";".join([node(0, 0, "1-1"), node(0, 1, "0-2"), node(1, 0, "0-2"), node(1, 1, "0-1")])
+    assert result.jobs_with_allocation()["allocation"].tolist()[3] == text
+    result.save(tmp_path)
+    assert Result.load(tmp_path).allocations.equals(result.allocations)
+
+
+def test_saving_again_in_another_format_replaces_the_first(
+    worked_by_hand: Result, something_of_everything: Result, tmp_path: Path
+) -> None:
+    """A folder holds one result: tables of the older one do not shine through."""
+    for first, second in (FORMATS, FORMATS[::-1]):
+        worked_by_hand.save(tmp_path / first, first)
+        something_of_everything.save(tmp_path / first, second)
+        loaded = Result.load(tmp_path / first)
+        assert loaded.jobs.equals(something_of_everything.jobs)
+        assert loaded.power.equals(something_of_everything.power)
+
+
+def test_nothing_half_written_stays_behind(worked_by_hand: Result, tmp_path: Path) -> None:
+    """Only whole files, under their own names."""
+    worked_by_hand.save(tmp_path)
+    files = {path.name for path in tmp_path.iterdir()}
+    assert files == {"jobs.csv", "node_states.csv", "power.csv", "platform.json", "summary.json"}
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_a_run_without_jobs_is_saved_and_loaded(tmp_path: Path, file_format: Literal["csv", "parquet"]) -> None:
+    """Tables without rows come back with their columns and kinds."""
+    nothing = Workload({"submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [1.0]}).first(0)
+    result = Simulation(Platform.homogeneous(1, 1), nothing, Fcfs()).run()
+    result.save(tmp_path, file_format)
+    loaded = Result.load(tmp_path)
+    for table in RESULT_TABLES:
+        assert getattr(loaded, table).columns.tolist() == getattr(result, table).columns.tolist()
+        assert len(getattr(loaded, table)) == len(getattr(result, table))
+    assert loaded.jobs["wait_time"].sum() == 0.0
+
+
+def remove(name: str) -> Callable[[Path], object]:
+    """Delete a file."""
+    return lambda folder: (folder / name).unlink()
+
+
+def write(name: str, content: bytes) -> Callable[[Path], object]:
+    """Overwrite a file."""
+    return lambda folder: (folder / name).write_bytes(content)
+
+
+def change(name: str, old: str, new: str) -> Callable[[Path], object]:
+    """Replace text in a file."""
+
+    def apply(folder: Path) -> None:
+        text = (folder / name).read_text()
+        assert old in text
+        (folder / name).write_text(text.replace(old, new))
+
+    return apply
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (remove("summary.json"), "summary.json: expected the results of a run, found no such file"),
+        (write("summary.json", b"{"), "summary.json: expected JSON"),
+        (write("summary.json", b""), "summary.json: expected JSON"),
+        (write("summary.json", b"\xff\xfe\x00"), "summary.json: expected JSON"),
+        (write("summary.json", b"[]"), "summary.json: expected an object, found list"),
+        (remove("platform.json"), "platform.json: expected"),
+        (write("platform.json", b"\x00\x01"), "platform.json"),
+        (remove("jobs.csv"), "jobs.csv: expected a table of results, found no such file"),
+        (write("jobs.csv", b""), "jobs.csv: expected a table of results"),
+        (write("jobs.csv", b"\x00\xff\xfe" * 99), "jobs.csv: expected"),
+        (change("jobs.csv", "start_time", "begin"), "jobs.csv: expected a column 'start_time'"),
+        (change("jobs.csv", ",allocation\n", ",place\n"), "jobs.csv: expected a column 'allocation'"),
+        (change("jobs.csv", "processor0:0-1", "processor0"), "job 0, allocation: expected node.processor:first-last"),
+        (
+            change("jobs.csv", "processor0:0-1", "processor0:a-b"),
+            "job 0, allocation: expected node.processor:first-last",
+        ),
+        (change("power.csv", "time", "t"), "power.csv: expected a column 'time'"),
+        (remove("power.csv"), "power.csv: expected a table of results, found no such file"),
+        (write("power.csv", b"time,watts\n"), "power.csv: expected at least one row, found none"),
+        (write("power.csv", b"time,watts\n0,5\nsoon,many\n"), "power.csv, line 3, time: expected a number, found soon"),
+        (write("power.csv", b"time,watts\n0,True\n"), "power.csv, line 2, watts: expected a number, found True"),
+        (
+            change("jobs.csv", "0,10.0,10.0", "0,early,10.0"),
+            "jobs.csv, line 2, submit_time: expected a number, found early",
+        ),
+        (remove("node_states.csv"), "node_states.csv: expected a table of results, found no such file"),
+    ],
+)
+def test_files_that_are_not_whole(
+    worked_by_hand: Result, tmp_path: Path, spoil: Callable[[Path], object], words: str
+) -> None:
+    """Loading, or the table that needs the file, says in one line which file it is and what was expected."""
+    worked_by_hand.save(tmp_path)
+    spoil(tmp_path)
+
+    def read_everything() -> None:
+        result = Result.load(tmp_path)
+        for table in RESULT_TABLES:
+            getattr(result, table)
+
+    with pytest.raises(FormatError) as error:
+        read_everything()
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_where_the_folder_should_be(worked_by_hand: Result, tmp_path: Path) -> None:
+    """Saving over a file is refused, in one line; the file is left alone."""
+    (tmp_path / "out").write_text("mine")
+    with pytest.raises(InputError, match="expected a directory for the results, found a file"):
+        worked_by_hand.save(tmp_path / "out")
+    assert (tmp_path / "out").read_text() == "mine"
