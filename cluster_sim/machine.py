@@ -90,11 +90,14 @@ class Machine:
         self.first_core: list[int] = platform.first_core.tolist()
         types = platform.processor_types
         self._tables = {kind: self._table(kind) for kind in types}
-        self.type_of: list[ProcessorType] = [types[i] for i in platform.type_of_processor.tolist()]
-        self.table_of: list[list[float]] = [self._tables[kind] for kind in self.type_of]
+        # By number, not by looking types up: hashing one for each of 100,000 processors takes longer than all the rest.
+        numbers = platform.type_of_processor.tolist()
+        tables = [self._tables[kind] for kind in types]
+        masks = [(1 << kind.cores) - 1 for kind in types]
+        self.type_of: list[ProcessorType] = [types[i] for i in numbers]
+        self.table_of: list[list[float]] = [tables[i] for i in numbers]
         self._cores_of: list[int] = np.diff(platform.first_core).tolist()
-        full = {kind: (1 << kind.cores) - 1 for kind in types}
-        self._full_mask: list[int] = [full[kind] for kind in self.type_of]
+        self._full_mask: list[int] = [masks[i] for i in numbers]
 
         self.free = platform.node_cores.astype(np.int32)  #: Free cores of each node, shape (nodes,).
         self.free_total = platform.core_count  #: Free cores of nodes that can be used, booting them first if need be.
@@ -237,7 +240,9 @@ class Machine:
         loads += [(group.tasks, 0.0, 1.0) for group in channel.ended_groups]
         owners = [group.owner for group in (*channel.groups, *channel.ended_groups)]
         shared, own = self.power.loaded_watts(kind, loads) if loads else (self.power.idle_watts(kind), [])  # type: ignore[attr-defined]
-        before = self._rate_watts.get(processor, self.power.idle_watts(kind))
+        before = self._rate_watts.get(processor, 0.0 if self._unused(processor) else self.power.idle_watts(kind))
+        if self._never_used is not None:
+            self._never_used[processor] = 0
         self._rate_watts[processor] = shared + sum(own)
         self.rate_log.append((self.env.now, processor, shared, dict(zip(owners, own, strict=True))))
         self._add_watts(self._rate_watts[processor] - before)
@@ -264,9 +269,9 @@ class Machine:
 
     # ------------------------------------------------------------------ holding and releasing cores
 
-    def room(self, memory: float) -> npt.NDArray[np.int64]:
-        """Tasks of ``memory`` MB each for which every node has memory left, shape (nodes,)."""
-        left = np.maximum(self.memory_mb - self.memory_used, 0.0) / memory
+    def room(self, memory: float, if_empty: bool = False) -> npt.NDArray[np.int64]:
+        """Tasks of ``memory`` MB each for which every node has memory left (or has, if it were empty), shape (nodes,)."""
+        left = (self.memory_mb if if_empty else np.maximum(self.memory_mb - self.memory_used, 0.0)) / memory
         return np.minimum(left + 1e-9, self.platform.core_count).astype(np.int64)
 
     def hold(self, placement: Placement, memory: float = 0.0) -> Allocation:
@@ -274,9 +279,11 @@ class Machine:
         self._check(placement)
         allocation = Allocation(memory)
         for first, stop, cores in placement.spans:
-            if stop - first == 1:
+            if self.all_on and cores == self._cores_of_every_node:
+                self._hold_whole(first, stop, allocation)
+            elif stop - first == 1:
                 self._hold_on(first, cores, allocation)
-            elif self._is_whole(first, stop, cores):
+            elif self.is_on[first:stop].all() and (self._node_cores[first:stop] == cores).all():
                 self._hold_whole(first, stop, allocation)
             else:
                 for node in range(first, stop):
@@ -308,12 +315,6 @@ class Machine:
         free = self.free
         if (free.item(first) if stop == first + 1 else free[first:stop].min()) < cores:
             raise PlacementError(f"{placement}: fewer cores are free")
-
-    def _is_whole(self, first: int, stop: int, cores: int) -> bool:
-        """Whether ``cores`` on each of these nodes are all that they have, all on."""
-        if self.all_on and cores == self._cores_of_every_node:
-            return True
-        return bool(self.is_on[first:stop].all() and (self._node_cores[first:stop] == cores).all())
 
     def _hold_whole(self, first: int, stop: int, allocation: Allocation) -> None:
         begin, end = self.first_processor[first], self.first_processor[stop]
@@ -459,6 +460,9 @@ class Machine:
             self._open(node, node + 1)
         self.free_total += int(self.free[node]) * (int(self.is_on[node] or self.is_off[node]) - int(usable))
         self.node(node).set_state(state, draws_w)
+        for processor in self.processors_of(node) if self._rate_watts else ():
+            # Nothing runs there; what it draws when it is on again depends on its clock then.
+            self._rate_watts.pop(processor, None)
         self.transitions.append((self.env.now, node, state, draws_w))
         self._add_watts(self.node(node).watts - before)
 
@@ -496,6 +500,7 @@ def _lowest_bits(mask: int, count: int) -> int:
     """The ``count`` lowest set bits of ``mask`` (all of them if there are fewer)."""
     if mask.bit_count() <= count:
         return mask
+    count = int(count)  # numpy's integers, of which users make placements, would overflow in the shifts
     taken = 0
     while count:
         low = (mask & -mask).bit_length() - 1

@@ -87,6 +87,8 @@ class SharedNetwork:
         for name, value in (("node_link", node_link), ("cluster_link", cluster_link)):
             if not value > 0.0:
                 raise InputError(f"network model 'shared', {name}", "MB/s above 0", value)
+        if isinstance(graph, str):
+            raise InputError("network model 'shared', graph", "a networkx graph, which only a script can give", graph)
         self.node_link, self.cluster_link, self.graph = node_link, cluster_link, graph
 
     def on(self, env: Environment, platform: Platform) -> Network:

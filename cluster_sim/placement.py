@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import index
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,9 +14,6 @@ if TYPE_CHECKING:
     from cluster_sim.intervals import IntervalSet
     from cluster_sim.jobs import Job
     from cluster_sim.machine import Machine
-
-FEW_NODES = 4096
-"""Up to so many nodes, comparing all of them at once is quicker than looking for those that have free cores."""
 
 Span = tuple[int, int, int]
 """Nodes ``first`` … ``stop - 1`` by platform index, and the cores taken on each of them."""
@@ -38,7 +36,7 @@ class Placement:
     @classmethod
     def on(cls, cores: dict[int, int]) -> Placement:
         """From a mapping of node index to cores on that node."""
-        return cls((node, node + 1, taken) for node, taken in cores.items())
+        return cls((node, node + 1, index(taken)) for node, taken in cores.items())
 
     @property
     def nodes(self) -> list[int]:
@@ -121,22 +119,23 @@ def _place_on_one(
 def _first_with(machine: Machine, nodes: IntervalSet, cores: int) -> int | None:
     """First of ``nodes`` (a set of usable nodes with free cores) that has that many free cores."""
     free = machine.free
-    for first, stop in nodes:
-        if free.item(first) >= cores:
-            return first
-        if len(free) <= FEW_NODES and nodes is machine.available and machine.all_on:
-            fits = free >= cores
-            best = int(fits.argmax())
-            return best if fits[best] else None
-        # Looked at in growing pieces: the answer is usually near, and comparing a whole large machine is not free.
-        step = 64
+    if not nodes:
+        return None
+    start = nodes.first()
+    if free.item(start) >= cores:
+        return start
+    # While all nodes are on, those between the runs have no free core, and can be compared along with the others.
+    runs = ((start, len(free)),) if machine.all_on else nodes
+    for first, stop in runs:
+        # Looked at in growing windows: the answer is usually near, and comparing a whole large machine is not free.
+        window = 256
         while first < stop:
-            fits = free[first : min(first + step, stop)] >= cores
+            fits = free[first : min(first + window, stop)] >= cores
             best = int(fits.argmax())
             if fits[best]:
                 return first + best
-            first += step
-            step *= 4
+            first += window
+            window *= 4
     return None
 
 
@@ -165,7 +164,7 @@ def _place_wide(machine: Machine, cores: int) -> Placement | None:
 
 def _take(free: npt.NDArray[np.int32], nodes: range, cores: int, spans: list[Span]) -> int:
     """Take free cores from neighbouring nodes until there are enough; what is still missing."""
-    counts = free[nodes.start : nodes.stop]
+    counts = free[nodes.start : min(nodes.stop, nodes.start + cores)]  # each has a core at least
     reached = np.cumsum(counts)
     whole = int(np.searchsorted(reached, cores, side="right"))  # nodes that are taken entirely
     changes = (np.flatnonzero(np.diff(counts[:whole])) + 1).tolist()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import warnings
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,6 +16,7 @@ from cluster_sim.accounting import Accounts, History, node_bounds, off_intervals
 from cluster_sim.errors import FormatError, InputError
 from cluster_sim.fields import RESULT_TABLES, SUMMARY_METRICS, names
 from cluster_sim.formats.atomic import atomic_path
+from cluster_sim.formats.tables import quoting_for
 from cluster_sim.metrics import queue_steps, summarise
 from cluster_sim.node import NodeState
 from cluster_sim.occupancy import Holds, busy_intervals, spread
@@ -122,7 +125,7 @@ class Result:
                 if file_format == "parquet":
                     table.to_parquet(path, index=False, compression="zstd")
                 else:
-                    table.to_csv(path, index=False)
+                    table.to_csv(path, index=False, lineterminator="\n", quoting=quoting_for(table))
             # The folder may hold an older result in the other format, which would be read instead.
             (directory / f"{name}.{'csv' if file_format == 'parquet' else 'parquet'}").unlink(missing_ok=True)
         self.platform.write(directory / PLATFORM_FILE)
@@ -136,8 +139,9 @@ class Result:
         path = directory / "summary.json"
         try:
             content = json.loads(path.read_text())
-        except FileNotFoundError:
-            raise FormatError(path, "the results of a run", "no such file") from None
+        except OSError as error:
+            found = "no such file" if isinstance(error, FileNotFoundError) else error.strerror
+            raise FormatError(path, "the results of a run", found) from None
         except (ValueError, UnicodeDecodeError) as error:
             raise FormatError(path, "JSON", str(error)) from None
         if not isinstance(content, dict):
@@ -317,21 +321,25 @@ class _SavedTables(_Tables):
             if path.exists():
                 try:
                     text = {f.name: str for f in RESULT_TABLES[name] if f.kind == "str"} | {"allocation": str}
-                    table = (
-                        pd.read_parquet(path)
-                        if suffix == "parquet"
-                        else pd.read_csv(
-                            path,
-                            dtype=text,
-                            keep_default_na=False,
-                            na_values={c: [""] for c in expected if c not in text},
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("error", pd.errors.ParserWarning)  # of rows longer than the header
+                        table = (
+                            pd.read_parquet(path)
+                            if suffix == "parquet"
+                            else pd.read_csv(
+                                path,
+                                dtype=text,
+                                keep_default_na=False,
+                                na_values={c: [""] for c in expected if c not in text},
+                                index_col=False,
+                            )
                         )
-                    )
                 except Exception as error:  # pandas and pyarrow have errors of many kinds for a broken file
                     raise FormatError(path, "a table of results", str(error)) from None
                 missing = [column for column in expected if column not in table]
                 if missing:
                     raise FormatError(path, f"a column '{missing[0]}'", f"columns {', '.join(table.columns)}")
+                _check_whole(table, path)
                 return _with_numbers(table, name, path)
         raise FormatError(self._directory / f"{name}.csv", "a table of results", "no such file")
 
@@ -345,22 +353,38 @@ class _SavedTables(_Tables):
     def allocations(self) -> pd.DataFrame:
         if "allocation" not in self._jobs:
             raise FormatError(self._directory / "jobs.csv", "a column 'allocation'")
-        return parsed_allocations(self._jobs, self._directory / "jobs.csv", self._end_of_power())
-
-    def _end_of_power(self) -> float:
-        power = self.power()
-        if power.empty:
-            raise FormatError(self._directory / "power.csv", "at least one row", "none")
-        return float(power["time"].iloc[-1])
+        return parsed_allocations(self._jobs, self._directory / "jobs.csv", float(self.power()["time"].iloc[-1]))
 
     def node_states(self) -> pd.DataFrame:
         return self._read("node_states")
 
     def power(self) -> pd.DataFrame:
-        return self._read("power")
+        power = self._read("power")
+        if power.empty:
+            raise FormatError(self._directory / "power.csv", "at least one row", "none")
+        return power
 
     def summary(self, result: Result) -> dict[str, Any]:
         return self._metrics
+
+
+_MAY_BE_EMPTY = set(
+    "allocation_time start_time finish_time wait_time run_time turnaround_time slowdown bounded_slowdown stretch".split()
+)
+"""Columns of results that have no value where nothing started or ended."""
+
+
+def _check_whole(table: pd.DataFrame, path: Path) -> None:
+    """Raise FormatError for a file that was cut off: by the end of its last line, and by cells that are missing."""
+    if path.suffix == ".csv":
+        with path.open("rb") as file:
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                raise FormatError(path, "a line end after the last row", "a file that was cut off")
+    for column in table:
+        empty = table[column].isna().to_numpy()
+        if column not in _MAY_BE_EMPTY and empty.any():
+            raise FormatError(f"{path}, line {int(empty.argmax()) + 2}, {column}", "a value", "nothing")
 
 
 def _with_numbers(table: pd.DataFrame, name: str, path: Path) -> pd.DataFrame:
@@ -419,7 +443,7 @@ def parsed_allocations(jobs: pd.DataFrame, path: Path, horizon: float) -> pd.Dat
             where, colon, cores = part.rpartition(":")
             node, dot, processor = where.rpartition(".")
             first, _, last = cores.partition("-")
-            if not (colon and dot and first.isdigit() and (last or first).isdigit()):
+            if not (colon and dot and first.isdecimal() and (last or first).isdecimal()):
                 raise FormatError(f"{path}, job {job}, allocation", "node.processor:first-last;…", part)
             rows.append((job, node, processor, int(first), int(last or first), start, end))
     return pd.DataFrame(rows, columns=names(RESULT_TABLES["allocations"]))

@@ -42,10 +42,11 @@ class Spec:
             key, equals, value = part.partition("=")
             if not equals:
                 positional.append(part)
-            elif key in options:
+                continue
+            key = key.strip().replace("-", "_")
+            if key in options:
                 raise SpecError(f"spec '{text}'", f"option '{key}' once", "it twice")
-            else:
-                options[key.strip().replace("-", "_")] = value.strip()
+            options[key] = value.strip()
         return cls(name.strip(), tuple(positional), options)
 
 

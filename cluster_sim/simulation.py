@@ -103,7 +103,7 @@ class Simulation:
         self.power_policy = power
         self.seed = seed
         self.enforce_walltime = enforce_walltime
-        self.until = until
+        self.until = None if until is None else _time_to_stop(until)
         self.quirks = _known_quirks(quirks)
         self.env = Environment()
         contention = platform.contention_model if contention is None else contention
@@ -124,6 +124,9 @@ class Simulation:
         self.jobs_communicate = bool((columns["comm_vol"] > 0).any())
         on_channels = self.machine.follows_rates or self._tasks_can_contend(columns)
         self._executor = Executor(self.machine, work, on_channels)
+        self._core_count = platform.core_count
+        by_memory = scheduler is not None and scheduler.memory and self._uses_memory
+        self._has_wishes = self.machine.shapes or by_memory  #: Whether a job can ask for more than cores.
         self.recorder = Recorder(len(workload))
         self._pending: dict[int, Job] = {}
         self._running: dict[int, Running] = {}
@@ -139,7 +142,8 @@ class Simulation:
         if scheduler is not None:
             self.env.process(scheduler.attend(self))
         if power is not None:
-            power.begin(self.view)
+            # When the run begins, as a scheduler's, and not now: one object may serve several simulations in turn.
+            self.env.at(self.env.now, URGENT).callbacks.append(lambda event: power.begin(self.view))
             self._plan_phase(RESERVE, power.reserve)
 
     def _make_view(self) -> View:
@@ -161,12 +165,15 @@ class Simulation:
     def run(self, until: float | None = None, progress: bool = False) -> Result:
         """Run to the end of the last job, or to ``until`` (s), and return the result so far.
 
-        Warns (ModelWarning) when jobs are left that nothing will ever start. ``progress`` shows a bar on stderr.
+        No run goes beyond the simulation's own ``until``. Warns (ModelWarning) when jobs are left that nothing will ever
+        start. ``progress`` shows a bar on stderr. Raises InputError for a time that is negative or not finite.
         """
         if progress:
             show_progress(self)
+        if until is not None:
+            until = _time_to_stop(until) if self.until is None else min(_time_to_stop(until), self.until)
         if until is not None and until > self.env.now:
-            self.env.run(until=until)
+            self.env.run(until=self.env.at(until, URGENT))
         elif until is None and not self._over:
             try:
                 self.env.run(until=self._end)
@@ -280,9 +287,10 @@ class Simulation:
             raise SimulationError(f"a power policy decides SwitchOn, SwitchOff or WakeAt, not {decision!r}")
 
     def _wake_at(self, time: float) -> None:
-        if time <= self.env.now:
+        if not time > self.env.now:
             raise SimulationError(f"WakeAt({time:g}) lies not after now ({self.env.now:g} s)")
-        self.env.at(time).callbacks.append(lambda event: self._changed())
+        if time < float("inf"):  # the expected end of a job that requested no time is never
+            self.env.at(time).callbacks.append(lambda event: self._changed())
 
     # ------------------------------------------------------------------ the life of a job
 
@@ -304,10 +312,11 @@ class Simulation:
         self._check_end()
 
     def _submit(self, job: Job) -> None:
-        reason = self._impossible(job)
-        if reason:
-            self._reject(job, reason)
-            return
+        if job.requested_cores > self._core_count or self._has_wishes:
+            reason = self._impossible(job)
+            if reason:
+                self._reject(job, reason)
+                return
         self._pending[job.index] = job
         self.view.submitted.append(job)
         self._notices.note("job_submitted", job)
@@ -326,9 +335,7 @@ class Simulation:
             return f"{cores} tasks cannot be spread over {job.nodes} nodes with {job.ntasks_per_node or 1} on each"
         capacity = platform.node_cores
         if by_memory:
-            capacity = np.minimum(
-                capacity, (self.machine.memory_mb / job.memory).clip(max=platform.core_count).astype(int)
-            )
+            capacity = np.minimum(capacity, self.machine.room(job.memory, if_empty=True))
         if per_node is None:
             per_node = [cores] if cores <= self.machine.widest else None
         if per_node is None:
@@ -401,13 +408,15 @@ class Simulation:
         self.recorder.ended(self.env.now, job, JobState.KILLED if reason else JobState.COMPLETED, reason)
         self._notices.note("job_killed" if reason else "job_completed", job)
         self._changed()
-        self._check_end()
+        if self._arrivals_over:
+            self._check_end()
 
     def kill(self, job: Job | str, reason: str = "killed") -> None:
         """Kill a job, running or pending, in this instant; one that is over is left alone.
 
         Raises InputError for a job id that the workload does not have.
         """
+        reason = reason or "killed"  # a job that ends without a reason has completed
         if isinstance(job, str):
             found = np.flatnonzero(self._columns["job_id"] == job)
             if not len(found):
@@ -469,6 +478,12 @@ class Simulation:
         """Called by the machine before a clock changes."""
         if not self._executor.on_channels:
             self._executor.move_to_channels(self._running)
+
+
+def _time_to_stop(until: float) -> float:
+    if not 0.0 <= until < float("inf"):
+        raise InputError("simulation, until", "a finite time in s, 0 or later", until)
+    return until
 
 
 def _known_quirks(quirks: Iterable[str]) -> frozenset[str]:

@@ -55,16 +55,19 @@ def write(workload: Workload, path: str) -> None:
     attributes += [("header", line) for line in workload.header]
     above = "".join(f"# {key}: {value}\n" for key, value in attributes)
     jobs = workload.jobs[[field.name for field in JOB_FIELDS if _has_content(workload.jobs, field)]]
-    # Python's csv leaves a lone carriage return unquoted, and does not read it so.
-    quoting: Literal[0, 2] = (
-        csv.QUOTE_NONNUMERIC if any(_has_return(jobs[name]) for name in jobs) else csv.QUOTE_MINIMAL
-    )
-    table = jobs.to_csv(index=False, na_rep="", lineterminator="\n", quoting=quoting)
+    table = jobs.to_csv(index=False, na_rep="", lineterminator="\n", quoting=quoting_for(jobs))
     write_bytes(path, (above + table).encode())
 
 
+def quoting_for(table: pd.DataFrame) -> Literal[0, 2]:
+    """How to quote a table as CSV: Python's csv leaves a lone carriage return unquoted, and does not read it so."""
+    return csv.QUOTE_NONNUMERIC if any(_has_return(table[name]) for name in table) else csv.QUOTE_MINIMAL
+
+
 def _has_return(column: pd.Series) -> bool:
-    return column.dtype == object and any("\r" in text for text in set(column))
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return False
+    return any(isinstance(text, str) and "\r" in text for text in set(column))
 
 
 def _has_content(jobs: pd.DataFrame, field: Field) -> bool:

@@ -332,7 +332,7 @@ def test_an_interrupt_leaves_valid_files(here) -> None:
     """Ctrl-C in the second run of a comparison: status 130, one line, the first run whole, nothing half written."""
     rows = "".join(f"{i} {i} -1 {1000 + i % 7} 1 -1 -1 1 2000 -1 1 1 1 1 1 1 -1 -1\n" for i in range(1, 30_001))
     Path("long.swf").write_text(rows)
-    slow = "list:first/random,blocking=no"  # looks at every pending job at every instant
+    slow = "pcbe"  # sorts all pending jobs in every pass
     words = ("-w", "long.swf", "-p", "homogeneous:nodes=8,cores=1", "-s", "fcfs", "-s", slow)
     process = spawn("compare", *words, "--out", "out")
     deadline = time.monotonic() + 60

@@ -273,10 +273,12 @@ def second_opinion(result: Result, unused_draw_nothing: bool = False) -> tuple[f
     total, by_job = 0.0, dict.fromkeys(result.jobs["job_id"], 0.0)
     for node, number in zip(platform.node_names(), platform.type_of_node.tolist(), strict=True):
         node_type = platform.node_types[number]
+        idlers = []
         for i, kind in enumerate(node_type.processors):
             mine = tenants[node, f"processor{i}"]
             drawing_from = min((row.start for row in mine), default=np.inf) if unused_draw_nothing else 0.0
             static, dynamic, idle = _linear(kind, platform)
+            idlers.append((drawing_from, idle))
             times = {time for row in (*states[node], *mine) for time in (row.start, row.end)}
             for begin, stop in pairwise(sorted(times)):
                 if not any(row.start <= begin < row.end and row.state in ON for row in states[node]):
@@ -290,8 +292,7 @@ def second_opinion(result: Result, unused_draw_nothing: bool = False) -> tuple[f
                 for row in there:
                     count = row.last_core - row.first_core + 1
                     by_job[row.job_id] += (dynamic * count + static * count / busy) * (stop - begin)
-        idle_w = 0.0 if unused_draw_nothing else sum(_linear(kind, platform)[2] for kind in node_type.processors)
-        total += _while_not_on(states[node], node_type.transitions, idle_w)
+        total += _while_not_on(states[node], node_type.transitions, idlers)
     return total, by_job
 
 
@@ -301,11 +302,15 @@ def _linear(kind: ProcessorType, platform: Platform) -> tuple[float, float, floa
     return (0.0, dynamic, 0.0) if platform.power_model == "baseline" else (static, dynamic, static * fraction)
 
 
-def _while_not_on(states: list[Any], costs: PowerTransitions, idle_w: float) -> float:
-    watts = {
-        "OFF": costs.off_w,
-        "SWITCHING_ON": idle_w if costs.switch_on_w is None else costs.switch_on_w,
-        "SWITCHING_OFF": idle_w if costs.switch_off_w is None else costs.switch_off_w,
-        "FAILED": 0.0,
-    }
-    return sum(watts.get(row.state, 0.0) * (row.end - row.start) for row in states)
+def _while_not_on(states: list[Any], costs: PowerTransitions, idlers: list[tuple[float, float]]) -> float:
+    """Energy in the other states; ``idlers`` are the processors' (time from which they draw, idle watts)."""
+    total = 0.0
+    for row in states:
+        idle = sum(watts for since, watts in idlers if since <= row.start)
+        watts = {
+            "OFF": costs.off_w,
+            "SWITCHING_ON": idle if costs.switch_on_w is None else costs.switch_on_w,
+            "SWITCHING_OFF": idle if costs.switch_off_w is None else costs.switch_off_w,
+        }
+        total += watts.get(row.state, 0.0) * (row.end - row.start)
+    return total

@@ -158,7 +158,7 @@ def test_parameters_of_the_built_in_models_are_checked() -> None:
         platform(contention={key: value for key, value in CONTENTION.items() if key != "dd"})
     with pytest.raises(InputError, match="finite"):
         platform(contention={**CONTENTION, "c": float("inf")})
-    assert platform("gompertz", contention={"a": 1.0}).contention_model == "gompertz"
+    assert platform("someones-own", contention={"a": 1.0}).contention_model == "someones-own"
 
 
 def test_contention_that_means_nothing_names_the_first_n() -> None:
