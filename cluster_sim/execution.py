@@ -119,6 +119,7 @@ class Work:
         self._recorded = columns["recorded_run_time"]
         self._fixed = columns["fixed_run_time"] & np.isnan(self._operations)
         self._mem_vol = columns["mem_vol"]
+        self._only_recorded = bool(np.isnan(self._operations).all()) and not self._fixed.any()
         self._reference = reference_ops_per_s
 
     def seconds(self, index: int, ops_per_s: float) -> float:
@@ -127,6 +128,8 @@ class Work:
         Where operations are not given, the recorded time is scaled by the ratio of the rates, which is exactly 1 on the
         reference core; going through operations and back would round. A fixed run time is not scaled.
         """
+        if self._only_recorded:
+            return float(self._recorded.item(index) * (self._reference / ops_per_s))
         operations = self._operations.item(index)
         if operations == operations:
             return float(operations / ops_per_s)

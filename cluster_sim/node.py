@@ -112,7 +112,8 @@ class Node:
     def switch_off(self) -> Event:
         """Start to switch the node off; the event happens when it is OFF.
 
-        Raises NodeStateError unless the node is idle with all its cores free.
+        It never happens if the node fails on the way. Raises NodeStateError unless the node is idle with all its cores
+        free.
         """
         if self.state is not NodeState.IDLE or self.free_cores < self.cores:
             raise NodeStateError(f"{self.name}: only an idle node can be switched off, it is {self._described()}")

@@ -93,8 +93,11 @@ class Processor:
         Watts not given follow the square of the clock, as in the processor table of Cruz (2023).
         Raises InputError for a clock that is not positive.
         """
-        if not ghz > 0.0:
+        if not (isinstance(ghz, (int, float)) and 0.0 < ghz < float("inf")):
             raise InputError(f"{self.name}, clock", "a positive clock in GHz", ghz)
+        for watts in (static_w, dynamic_w):
+            if watts is not None and not 0.0 <= watts < float("inf"):
+                raise InputError(f"{self.name}, watts at {ghz:g} GHz", "watts, 0 or more", watts)
         square = (ghz / self._nominal.clock_ghz) ** 2
         power = dict(self._nominal.power)
         for key, value in (("static_w", static_w), ("dynamic_w", dynamic_w)):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 NAN = float("nan")
 STATES = (JobState.UNFINISHED, JobState.COMPLETED, JobState.KILLED, JobState.REJECTED)
-_CODES = {state: code for code, state in enumerate(STATES)}
+_COMPLETED, _KILLED, _REJECTED = (STATES.index(s) for s in (JobState.COMPLETED, JobState.KILLED, JobState.REJECTED))
 
 
 class Recorder:
@@ -46,18 +46,18 @@ class Recorder:
         """A job's tasks began."""
         self.start_time[job.index] = now
 
-    def ended(self, now: float, job: Job, state: JobState, reason: str) -> None:
-        """A job completed or was killed."""
+    def ended(self, now: float, job: Job, reason: str) -> None:
+        """A job completed, or was killed for a reason."""
         index = job.index
         self.finish_time[index] = now
-        self.state[index] = _CODES[state]
+        self.state[index] = _KILLED if reason else _COMPLETED
         self.over += 1
         if reason:
             self.reason[index] = reason
 
     def rejected(self, now: float, job: Job, reason: str, waited: bool) -> None:
         """A job was refused: when it was submitted, or, having waited until now, by the scheduler."""
-        self.state[job.index] = _CODES[JobState.REJECTED]
+        self.state[job.index] = _REJECTED
         self.reason[job.index] = reason
         self.over += 1
         if waited:

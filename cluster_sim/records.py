@@ -114,6 +114,8 @@ class Result:
 
         Every file is written aside and renamed, so that one is either whole or not there.
         """
+        if file_format not in ("csv", "parquet"):
+            raise InputError("Result.save, file_format", "csv or parquet", file_format)
         directory = Path(directory)
         try:
             directory.mkdir(parents=True, exist_ok=True)

@@ -16,7 +16,7 @@ from cluster_sim.engine import END, REACT, RESERVE, SCHEDULE, WALLTIME, Environm
 from cluster_sim.errors import InputError, ModelWarning, PlacementError, SimulationError
 from cluster_sim.execution import Executor, Kill, Running, Work, execute
 from cluster_sim.instant import Notices
-from cluster_sim.jobs import Job, JobState, request_columns
+from cluster_sim.jobs import Job, request_columns
 from cluster_sim.machine import Machine
 from cluster_sim.network import NetworkModel, network_models
 from cluster_sim.node import Node, NodeState
@@ -40,6 +40,7 @@ QUIRKS = (
 """Behaviour of published programs that their numbers need; off unless asked for."""
 
 ARRIVALS_AT_A_TIME = 4096
+MOST_PASSES_AT_ONE_TIME = 10_000
 
 
 class Scheduler(Protocol):
@@ -97,6 +98,8 @@ class Simulation:
         power_model: PowerModel | str | None = None,
         network: NetworkModel | str = "none",
     ):
+        _check_kind("scheduler", scheduler, "attend", "Fcfs() or make_scheduler('fcfs')")
+        _check_kind("power", power, "react", "AlwaysOn() or make_power_policy('always-on')")
         self.platform = platform
         self.workload = workload
         self.scheduler = scheduler
@@ -133,6 +136,7 @@ class Simulation:
         self._arrivals_over = False
         self._notices = Notices(self.env)
         self._planned_phases: set[int] = set()
+        self._passes_now = (-1.0, 0)  # time of the last passes, and how many there were
         self._pass: Event = self.env.event()
         self._end: Event = self.env.event() if until is None else self.env.at(until, URGENT)
         self._over = False
@@ -245,8 +249,17 @@ class Simulation:
         if not due.triggered:
             self.env.trigger(due, SCHEDULE)
             if self.power_policy is not None:
+                self._guard_against_circles()
                 self._plan_phase(RESERVE, self.power_policy.reserve)
                 self._plan_phase(REACT, self.power_policy.react)
+
+    def _guard_against_circles(self) -> None:
+        """A power policy that switches nodes off and on again in no time would hold the clock for ever."""
+        now, count = self._passes_now
+        self._passes_now = (self.env.now, count + 1 if now == self.env.now else 1)
+        if count > MOST_PASSES_AT_ONE_TIME:
+            policy = type(self.power_policy).__name__
+            raise SimulationError(f"{policy} switches nodes in circles: {count} passes at {now:g} s")
 
     def _plan_phase(self, priority: EventPriority, decide: Callable[[View], Iterable[PowerDecision]]) -> None:
         """Have the power policy decide in a later phase of this instant, once."""
@@ -405,14 +418,14 @@ class Simulation:
                 self.network.cancel(running._transfer)
             self.machine.unload(running._allocation)
         self.machine.release(running._allocation)
-        self.recorder.ended(self.env.now, job, JobState.KILLED if reason else JobState.COMPLETED, reason)
+        self.recorder.ended(self.env.now, job, reason)
         self._notices.note("job_killed" if reason else "job_completed", job)
         self._changed()
         if self._arrivals_over:
             self._check_end()
 
     def kill(self, job: Job | str, reason: str = "killed") -> None:
-        """Kill a job, running or pending, in this instant; one that is over is left alone.
+        """Kill a job, running or pending, in this instant; one that is over, or not yet submitted, is left alone.
 
         Raises InputError for a job id that the workload does not have.
         """
@@ -432,7 +445,7 @@ class Simulation:
         if running is not None:
             self._interrupt(running, reason)
         elif pending is not None:
-            self.recorder.ended(self.env.now, pending, JobState.KILLED, reason)
+            self.recorder.ended(self.env.now, pending, reason)
             self._notices.note("job_killed", pending)
             self._changed()
             self._check_end()
@@ -486,8 +499,14 @@ def _time_to_stop(until: float) -> float:
     return until
 
 
+def _check_kind(parameter: str, value: object, method: str, example: str) -> None:
+    """Name the usual slips: a spec, or a class that was not called."""
+    if value is not None and (isinstance(value, type) or not hasattr(value, method)):
+        raise InputError(f"Simulation, {parameter}", f"an object such as {example}", value)
+
+
 def _known_quirks(quirks: Iterable[str]) -> frozenset[str]:
-    names = frozenset(quirks)
+    names = frozenset((quirks,) if isinstance(quirks, str) else quirks)
     for name in sorted(names - set(QUIRKS)):
         raise InputError("quirk", f"one of {', '.join(QUIRKS)}", name)
     return names

@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING, Any
 
 from cluster_sim.decisions import Decision, PowerDecision
+from cluster_sim.errors import SimulationError
 from cluster_sim.registry import Registry
 
 if TYPE_CHECKING:
@@ -42,7 +43,12 @@ class Scheduler:
         self.begin(view)
         while True:
             yield simulation.pass_due()
-            for decision in self.schedule(view):
+            decisions = self.schedule(view)
+            if decisions is None:
+                raise SimulationError(
+                    f"{type(self).__name__}.schedule returned None: yield decisions, or return a list"
+                )
+            for decision in decisions:
                 simulation.apply(decision)
             view.submitted.clear()
 

@@ -62,10 +62,19 @@ class ListScheduler(Scheduler):
         else:
             for job in view.submitted:
                 heappush(self._queue, (self._key(view, job), job.index, job))
-        return self._blocking_pass(view) if self.blocking else self._skipping_pass(view)
+        if not self.blocking:
+            return self._skipping_pass(view)
+        return () if self._head_is_blocked(view) else self._blocking_pass(view)
 
     def _key(self, view: View, job: Job) -> Any:
         return view.rng.random() if self._job_order is Random else self._job_order(job, view.now)
+
+    def _head_is_blocked(self, view: View) -> bool:
+        """Whether there is nothing to do because the head job asks for more cores than are free anywhere."""
+        if not self._queue:
+            return True
+        job = self._queue[0][2]
+        return job.requested_cores > view.free_total and view.is_pending(job)
 
     def _blocking_pass(self, view: View) -> Iterator[Decision]:
         queue = self._queue

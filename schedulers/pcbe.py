@@ -68,6 +68,7 @@ class Pcbe(Scheduler):
         """The aged jobs in the order of their keys, then all of them."""
         for job in view.submitted:
             self._keys[job.index] = self._key(job)
+        self._keys = {job.index: self._keys[job.index] for job in view.pending}  # some may have been killed
         pending = sorted(view.pending, key=lambda job: self._keys[job.index])
         tenants = np.zeros(view.platform.node_count)
         for running in view.running:
@@ -80,7 +81,6 @@ class Pcbe(Scheduler):
             if placement is not None and self._affordable(job, placement.nodes, tenants):
                 yield Start(job, placement)
                 tenants[placement.nodes] += 1
-                del self._keys[job.index]
 
     def _key(self, job: Job) -> tuple[float, int]:
         energy = job.req_energy
