@@ -25,7 +25,7 @@ machines: Registry[Platform] = Registry("machine", "cluster_sim.machines")
 
 @platforms.register("machine")
 def machine(name: str, nodes: int = 0) -> Platform:
-    """A machine of the library: NAME[,nodes=N]; ``cluster-sim list machines`` names them."""
+    """A machine of the library: NAME[,nodes=N]; ``cluster-sim list platforms`` names them."""
     return machines.factory(name)(nodes)
 
 

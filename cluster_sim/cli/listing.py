@@ -19,6 +19,7 @@ REGISTRIES = {
     "contention-models": ("cluster_sim.contention", "contention_models"),
     "power-models": ("cluster_sim.power", "power_models"),
     "network-models": ("cluster_sim.network", "network_models"),
+    "workload-generators": ("cluster_sim.generators", "WORKLOAD_GENERATORS"),
     "platforms": ("cluster_sim.formats.platform_specs", "platforms"),
 }
 
@@ -29,13 +30,18 @@ def list_names(kind: str) -> None:
     """Print the names of a KIND, one a line, each with what it means.
 
     KIND is schedulers, job-orders, node-orders, power-policies, contention-models, power-models,
-    network-models or platforms.
-    Job orders and node orders are the two halves of the scheduler list:JOB/NODE; platforms are the specs that
-    --platform takes beside files.
+    network-models, workload-generators or platforms.
+    Job orders and node orders are the two halves of the scheduler list:JOB/NODE; platforms and workload generators
+    are the specs that --platform and --workload take beside files.
     """
-    module, attribute = REGISTRIES[kind]
+    rows = _rows(*REGISTRIES[kind])
+    if kind == "platforms":
+        rows += [(f"machine:{name}", meaning) for name, meaning in _rows("cluster_sim.machines", "machines")]
+    width = max(len(name) for name, _ in rows)
+    for name, meaning in rows:
+        click.echo(f"{name:<{width}}  {meaning}".rstrip())
+
+
+def _rows(module: str, attribute: str) -> list[tuple[str, str]]:
     registry: Registry[object] = getattr(import_module(module), attribute)
-    names = list(registry)
-    width = max(map(len, names))
-    for name in names:
-        click.echo(f"{name:<{width}}  {registry.help(name).replace('``', '')}".rstrip())
+    return [(name, registry.help(name).replace("``", "")) for name in registry]

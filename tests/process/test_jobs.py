@@ -106,6 +106,21 @@ def test_walltime_counts_from_the_start_of_the_tasks() -> None:
     assert result["finish_time"].tolist() == [10.0, 20.0]
 
 
+def test_walltime_and_a_completion_that_was_planned_anew() -> None:
+    """Two tasks share their memory until 2 s; the first then ends at 3 s, just as its time is over: it completes."""
+    curve = {"b": -1.0, "c": 1.0, "da": 0.0, "db": 0.0, "dc": 1.0, "dd": 0.0}
+    platform = Platform.homogeneous(1, 2, contention=curve).with_models("piecewise:k=1")
+    workload = jobs((0, 1, 2), (0, 1, 1), requested_time=[3.0, 1.5], mem_vol=[2000.0, 1000.0])
+    result = Simulation(platform, workload, Fcfs(), enforce_walltime=True).run().jobs
+    # Job 1, at half speed, is killed at 1.5 s; of the first 1.25 s are left then.
+    assert result["state"].tolist() == ["completed", "killed"]
+    assert result["finish_time"].tolist() == [2.75, 1.5]
+    workload = jobs((0, 1, 2), (0, 1, 1), requested_time=[3.0, 2.0], mem_vol=[2000.0, 1000.0])
+    result = Simulation(platform, workload, Fcfs(), enforce_walltime=True).run().jobs
+    assert result["state"].tolist() == ["completed", "completed"]
+    assert result["finish_time"].tolist() == [3.0, 2.0]
+
+
 def test_walltime_is_only_a_request_unless_enforced() -> None:
     """Without enforcement a job runs as long as it runs."""
     result = Simulation(machine(), jobs((0, 2, 10), requested_time=[6.0]), Fcfs()).run().jobs
