@@ -139,7 +139,8 @@ def _spread(jacobian: Floats, residuals: Floats, change: Floats) -> Floats:
     """Standard errors of parameters: nan where the measurements do not determine them."""
     freedom = max(1, len(residuals) - jacobian.shape[1])
     _, singular, rows = np.linalg.svd(jacobian, full_matrices=False)
-    determined = singular > 1e-10 * max(singular.max(), 1e-300)
+    # The derivatives are differences of floats, good to some eight digits: what is smaller is nothing.
+    determined = singular > 1e-7 * max(singular.max(), 1e-300)
     inverse = np.where(determined, 1.0 / np.where(determined, singular, 1.0), np.inf)
     with np.errstate(invalid="ignore"):
         loads = np.abs(change @ rows.T)

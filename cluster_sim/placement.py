@@ -76,6 +76,31 @@ def shape(job: Job) -> list[int] | None:
     return [per_node] * full + ([left] if left else [])
 
 
+def why_impossible(machine: Machine, job: Job, memory: bool = False) -> str:
+    """Why the job could not be placed even on the empty machine; empty when it could."""
+    platform, cores = machine.platform, job.requested_cores
+    if cores > platform.core_count:
+        return f"it asks for {cores} cores, the platform has {platform.core_count}"
+    by_memory = memory and job.memory > 0.0
+    wanted = shape(job)
+    if wanted is None and not by_memory:
+        return ""
+    if wanted is not None and job.nodes and len(wanted) != job.nodes:
+        return f"{cores} tasks cannot be spread over {job.nodes} nodes with {job.ntasks_per_node or 1} on each"
+    capacity = platform.node_cores
+    if by_memory:
+        capacity = np.minimum(capacity, machine.room(job.memory, if_empty=True))
+    if wanted is None and cores > machine.widest:
+        return "" if capacity.sum() >= cores else f"no set of nodes has memory for {cores} tasks of {job.memory:g} MB"
+    wishes = wanted or [cores]
+    # Widest wish against widest node, and so on: if that fails, no other matching works.
+    widest = np.sort(capacity)[::-1][: len(wishes)]
+    if len(widest) < len(wishes) or (widest < wishes).any():
+        what = f"with {job.memory:g} MB for each task" if by_memory else "that wide"
+        return f"it asks for {len(wishes)} nodes of {wishes[0]} cores, the platform has too few {what}"
+    return ""
+
+
 def place(
     machine: Machine, job: Job, order: npt.NDArray[np.float64] | None = None, memory: bool = False
 ) -> Placement | None:

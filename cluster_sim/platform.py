@@ -103,11 +103,14 @@ class Platform:
         power: Mapping[str, float] | None = None,
         contention: Mapping[str, float] | None = None,
         transitions: PowerTransitions | None = None,
+        contention_model: str = "piecewise",
+        power_model: str = "linear",
     ) -> Platform:
         """``nodes`` equal nodes of ``cores`` cores in ``processors`` sockets of equal size, in one cluster.
 
-        ``power`` defaults to the power law of :func:`cluster_sim.processors.power_at`; without ``contention``
-        tasks do not slow each other. Raises InputError when the cores do not divide among the processors.
+        ``power`` and ``contention`` are the parameters of the models; ``power`` defaults to the law of
+        :func:`cluster_sim.processors.power_at`, without ``contention`` tasks do not slow each other. Raises InputError
+        when the cores do not divide among the processors.
         """
         check_count("homogeneous platform, nodes", nodes, MAX_NODES)
         check_count("homogeneous platform, cores", cores, MAX_CORES)
@@ -123,7 +126,8 @@ class Platform:
             contention=contention or {},
         )
         node = NodeType("node", (processor,) * processors, memory_gb, transitions or PowerTransitions())
-        return cls((Cluster("cluster0", (NodeGroup(node, nodes),)),), id="homogeneous")
+        clusters = (Cluster("cluster0", (NodeGroup(node, nodes),)),)
+        return cls(clusters, "homogeneous", contention_model, power_model)
 
     @classmethod
     def read(cls, source: str | Path, name: str | None = None, **options: Any) -> Platform:

@@ -20,7 +20,7 @@ from cluster_sim.jobs import Job, request_columns
 from cluster_sim.machine import Machine
 from cluster_sim.network import NetworkModel, network_models
 from cluster_sim.node import Node, NodeState
-from cluster_sim.placement import Placement, shape
+from cluster_sim.placement import Placement, why_impossible
 from cluster_sim.power import PowerModel, power_models
 from cluster_sim.progress import show_progress
 from cluster_sim.recorder import Recorder
@@ -326,7 +326,8 @@ class Simulation:
 
     def _submit(self, job: Job) -> None:
         if job.requested_cores > self._core_count or self._has_wishes:
-            reason = self._impossible(job)
+            by_memory = self.scheduler is not None and self.scheduler.memory
+            reason = why_impossible(self.machine, job, by_memory)
             if reason:
                 self._reject(job, reason)
                 return
@@ -334,33 +335,6 @@ class Simulation:
         self.view.submitted.append(job)
         self._notices.note("job_submitted", job)
         self._changed()
-
-    def _impossible(self, job: Job) -> str:
-        """Why the job could not run even on the empty machine; empty when it could."""
-        platform, cores = self.platform, job.requested_cores
-        if cores > platform.core_count:
-            return f"it asks for {cores} cores, the platform has {platform.core_count}"
-        by_memory = self.scheduler is not None and self.scheduler.memory and job.memory > 0.0
-        if not self.machine.shapes and not by_memory:
-            return ""
-        per_node = shape(job) if self.machine.shapes else None
-        if job.nodes and per_node is not None and len(per_node) != job.nodes:
-            return f"{cores} tasks cannot be spread over {job.nodes} nodes with {job.ntasks_per_node or 1} on each"
-        capacity = platform.node_cores
-        if by_memory:
-            capacity = np.minimum(capacity, self.machine.room(job.memory, if_empty=True))
-        if per_node is None:
-            per_node = [cores] if cores <= self.machine.widest else None
-        if per_node is None:
-            return (
-                "" if capacity.sum() >= cores else f"no set of nodes has memory for {cores} tasks of {job.memory:g} MB"
-            )
-        # Widest wish against widest node, and so on: if that fails, no other matching works.
-        widest = np.sort(capacity)[::-1][: len(per_node)]
-        if len(widest) < len(per_node) or (widest < per_node).any():
-            what = f"with {job.memory:g} MB for each task" if by_memory else "that wide"
-            return f"it asks for {len(per_node)} nodes of {per_node[0]} cores, the platform has too few {what}"
-        return ""
 
     def _reject(self, job: Job, reason: str) -> None:
         waited = self._pending.pop(job.index, None) is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Sequence
 from typing import Any
 
@@ -109,6 +110,12 @@ def test_groups_planned_for_one_time_end_in_one_instant(env: Environment) -> Non
     assert len(set(ended.values())) == 1
     assert list(ended) == [0, 1, 2]
     assert ended[0] == pytest.approx(0.1 + 3 * 0.7)
+
+
+def test_groups_that_end_an_ulp_apart_end_in_two_instants(env: Environment) -> None:
+    """Same instant means equal floats; nothing is rounded together."""
+    later = math.nextafter(0.7, 1.0)
+    assert play(env, MemoryChannel(env, Shared()), [(0.0, 1, later, 0.0), (0.0, 1, 0.7, 0.0)]) == {1: 0.7, 0: later}
 
 
 def test_a_group_taken_out_never_ends_and_leaves_room(env: Environment) -> None:

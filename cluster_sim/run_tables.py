@@ -1,0 +1,169 @@
+"""The tables of a run that has just been simulated, made from the columns that its recorder and machine kept."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from cluster_sim.accounting import Accounts, History, node_bounds, off_intervals, settle
+from cluster_sim.fields import RESULT_TABLES, names
+from cluster_sim.metrics import summarise
+from cluster_sim.node import NodeState
+from cluster_sim.occupancy import Holds, busy_intervals, spread
+from cluster_sim.recorder import STATES
+
+if TYPE_CHECKING:
+    from cluster_sim.records import Result
+    from cluster_sim.simulation import Simulation
+
+
+class RunTables:
+    """Tables made from the columns that the recorder and the machine kept, as they were at that moment."""
+
+    def __init__(self, simulation: Simulation):
+        recorder, machine = simulation.recorder, simulation.machine
+        self._platform = simulation.platform
+        self._horizon = simulation.env.now
+        self._workload = simulation.workload.jobs
+        self._allocated = np.array(recorder.allocation_time)
+        self._started = np.array(recorder.start_time)
+        self._finished = np.array(recorder.finish_time)
+        self._codes = np.frombuffer(bytes(recorder.state), np.uint8)
+        self._reasons = dict(recorder.reason)
+        self._ranges = tuple(np.array(c) for c in (recorder.range_job, recorder.range_first, recorder.range_last))
+        self._power = (np.array(machine.power_times), np.array(machine.power_watts))
+        self._history = History(
+            simulation.platform,
+            simulation.power_model,
+            len(self._workload),
+            self._holds(),
+            list(machine.transitions),
+            list(machine.clock_changes),
+            self._horizon,
+            "unused-processors-draw-nothing" in simulation.quirks,
+            list(machine.rate_log),
+        )
+
+    def _holds(self) -> Holds:
+        """The cores in use, from the start of the tasks to the release, or to the horizon if they still run."""
+        job, first, last = self._ranges
+        start, end = self._started[job], self._finished[job]
+        holds = Holds(job, first, last, start, np.where(np.isnan(end), self._horizon, end))
+        return holds.where(~np.isnan(start))
+
+    @cached_property
+    def accounts(self) -> Accounts:
+        """Where the energy went."""
+        return settle(self._history)
+
+    def jobs(self) -> pd.DataFrame:
+        """One row per job: times, state, metrics, energy."""
+        table = self._workload
+        submit = table["submit_time"].to_numpy()
+        requested = table["requested_time"].to_numpy()
+        start, finish = self._started, self._finished
+        run = np.where(np.isnan(start), np.nan, finish - start)
+        wait, turnaround = start - submit, np.where(np.isnan(start), np.nan, finish - submit)
+        reason = np.full(len(table), "", object)
+        reason[list(self._reasons)] = list(self._reasons.values())
+        with np.errstate(divide="ignore", invalid="ignore"):
+            columns = {
+                "job_id": table["job_id"].to_numpy(),
+                "submit_time": submit,
+                "allocation_time": self._allocated,
+                "start_time": start,
+                "finish_time": finish,
+                "state": np.array([str(state) for state in STATES], object)[self._codes],
+                "reason": reason,
+                "requested_cores": table["requested_cores"].to_numpy(),
+                "requested_time": requested,
+                "wait_time": wait,
+                "run_time": run,
+                "turnaround_time": turnaround,
+                "slowdown": np.where(run > 0.0, turnaround / run, np.nan),
+                "bounded_slowdown": np.maximum(1.0, turnaround / np.maximum(run, 10.0)),
+                "stretch": np.where(requested > 0.0, wait / requested, np.nan),
+                "energy_j": self.accounts.jobs,
+                "profile": table["profile"].to_numpy(),
+                "user": table["user"].to_numpy(),
+            }
+        return pd.DataFrame(columns, columns=names(RESULT_TABLES["jobs"]), copy=False)
+
+    def allocations(self) -> pd.DataFrame:
+        """One row per job, processor and run of neighbouring cores."""
+        holds, platform = self._history.holds, self._platform
+        bounds = platform.first_core
+        first_unit = np.searchsorted(bounds, holds.first, side="right") - 1
+        count = np.searchsorted(bounds, holds.last, side="right") - first_unit
+        unit = spread(first_unit, count)
+        node = np.searchsorted(platform.first_processor, unit, side="right") - 1
+        job = np.repeat(holds.job, count)
+        within = unit - platform.first_processor[node]
+        processors = np.array([f"processor{i}" for i in range(int(within.max(initial=0)) + 1)], object)
+        columns = {
+            "job_id": self._workload["job_id"].to_numpy()[job],
+            "node": np.array(platform.node_names(), object)[node],
+            "processor": processors[within],
+            "first_core": np.maximum(np.repeat(holds.first, count), bounds[unit]) - bounds[unit],
+            "last_core": np.minimum(np.repeat(holds.last, count), bounds[unit + 1] - 1) - bounds[unit],
+            "start": np.repeat(holds.start, count),
+            "end": np.repeat(holds.end, count),
+        }
+        return pd.DataFrame(columns, columns=names(RESULT_TABLES["allocations"]))
+
+    def node_states(self) -> pd.DataFrame:
+        """One row per node and interval: what it computes and what it is not on, and IDLE in between."""
+        platform, horizon = self._platform, self._horizon
+        node, start, end = busy_intervals(self._history.holds, node_bounds(platform))
+        state = np.full(len(node), str(NodeState.COMPUTING), object)
+        off = [(number, *row) for number, rows in off_intervals(self._history).items() for row in rows]
+        if off:
+            node = np.concatenate([node, [row[0] for row in off]])
+            state = np.concatenate([state, np.array([str(row[1]) for row in off], object)])
+            start = np.concatenate([start, [row[2] for row in off]])
+            end = np.concatenate([end, [row[3] for row in off]])
+            order = np.lexsort((start, node))
+            node, state, start, end = node[order], state[order], start[order], end[order]
+        gaps = _gaps(node, start, end, platform.node_count, horizon)
+        node = np.concatenate([node, gaps[0]])
+        state = np.concatenate([state, np.full(len(gaps[0]), str(NodeState.IDLE), object)])
+        start, end = np.concatenate([start, gaps[1]]), np.concatenate([end, gaps[2]])
+        order = np.lexsort((start, node))
+        columns = {
+            "node": np.array(platform.node_names(), object)[node[order]],
+            "state": state[order],
+            "start": start[order],
+            "end": end[order],
+        }
+        return pd.DataFrame(columns, columns=names(RESULT_TABLES["node_states"]))
+
+    def power(self) -> pd.DataFrame:
+        """The power curve, closed at the horizon."""
+        times, watts = self._power
+        if times[-1] < self._horizon:
+            times, watts = np.append(times, self._horizon), np.append(watts, watts[-1])
+        return pd.DataFrame({"time": times, "watts": watts})
+
+    def summary(self, result: Result) -> dict[str, Any]:
+        """All metrics of the run."""
+        return summarise(result, self.accounts, self._history.transitions, self._horizon)
+
+
+def _gaps(
+    node: np.ndarray, start: np.ndarray, end: np.ndarray, nodes: int, horizon: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What intervals sorted by node and start leave free of [0, horizon] on each of ``nodes`` nodes."""
+    everyone = np.arange(nodes)
+    # Each gap begins at 0 or where an interval ends, and ends where the node's next interval begins, or at the horizon.
+    owner = np.concatenate([everyone, node])
+    begin = np.concatenate([np.zeros(nodes), end])
+    order = np.lexsort((begin, owner))
+    owner, begin = owner[order], begin[order]
+    stop_owner = np.concatenate([node, everyone])
+    stop = np.concatenate([start, np.full(nodes, horizon)])
+    stop = stop[np.lexsort((stop, stop_owner))]
+    wide = stop > begin
+    return owner[wide], begin[wide], stop[wide]

@@ -1,0 +1,148 @@
+"""The tables of a saved run, read from its files and checked; and allocations as text."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from cluster_sim.errors import FormatError
+from cluster_sim.fields import RESULT_TABLES, names
+
+if TYPE_CHECKING:
+    from cluster_sim.records import Result
+
+
+class SavedTables:
+    """Tables read from the files of a saved result."""
+
+    def __init__(self, directory: Path, summary: dict[str, Any]):
+        self._directory = directory
+        self._metrics = summary
+
+    def _read(self, name: str) -> pd.DataFrame:
+        expected = names(RESULT_TABLES[name])
+        for suffix in ("csv", "parquet"):
+            path = self._directory / f"{name}.{suffix}"
+            if path.exists():
+                try:
+                    text = {f.name: str for f in RESULT_TABLES[name] if f.kind == "str"} | {"allocation": str}
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("error", pd.errors.ParserWarning)  # of rows longer than the header
+                        table = (
+                            pd.read_parquet(path)
+                            if suffix == "parquet"
+                            else pd.read_csv(
+                                path,
+                                dtype=text,
+                                keep_default_na=False,
+                                na_values={c: [""] for c in expected if c not in text},
+                                index_col=False,
+                            )
+                        )
+                except Exception as error:  # pandas and pyarrow have errors of many kinds for a broken file
+                    raise FormatError(path, "a table of results", str(error)) from None
+                missing = [column for column in expected if column not in table]
+                if missing:
+                    raise FormatError(path, f"a column '{missing[0]}'", f"columns {', '.join(table.columns)}")
+                _check_whole(table, path)
+                return _with_numbers(table, name, path)
+        raise FormatError(self._directory / f"{name}.csv", "a table of results", "no such file")
+
+    @cached_property
+    def _jobs(self) -> pd.DataFrame:
+        return self._read("jobs")
+
+    def jobs(self) -> pd.DataFrame:
+        """The rows of jobs.csv, without the allocations."""
+        return self._jobs[names(RESULT_TABLES["jobs"])]
+
+    def allocations(self) -> pd.DataFrame:
+        """What the allocation texts of jobs.csv say."""
+        if "allocation" not in self._jobs:
+            raise FormatError(self._directory / "jobs.csv", "a column 'allocation'")
+        return parsed_allocations(self._jobs, self._directory / "jobs.csv", float(self.power()["time"].iloc[-1]))
+
+    def node_states(self) -> pd.DataFrame:
+        """The rows of node_states.csv."""
+        return self._read("node_states")
+
+    def power(self) -> pd.DataFrame:
+        """The rows of power.csv."""
+        power = self._read("power")
+        if power.empty:
+            raise FormatError(self._directory / "power.csv", "at least one row", "none")
+        return power
+
+    def summary(self, result: Result) -> dict[str, Any]:
+        """The metrics of summary.json."""
+        return self._metrics
+
+
+_MAY_BE_EMPTY = set(
+    "allocation_time start_time finish_time wait_time run_time turnaround_time slowdown bounded_slowdown stretch".split()
+)
+"""Columns of results that have no value where nothing started or ended."""
+
+
+def _check_whole(table: pd.DataFrame, path: Path) -> None:
+    """Raise FormatError for a file that was cut off: by the end of its last line, and by cells that are missing."""
+    if path.suffix == ".csv":
+        with path.open("rb") as file:
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                raise FormatError(path, "a line end after the last row", "a file that was cut off")
+    for column in table:
+        empty = table[column].isna().to_numpy()
+        if column not in _MAY_BE_EMPTY and empty.any():
+            raise FormatError(f"{path}, line {int(empty.argmax()) + 2}, {column}", "a value", "nothing")
+
+
+def _with_numbers(table: pd.DataFrame, name: str, path: Path) -> pd.DataFrame:
+    """The table, in which columns of numbers hold numbers; FormatError for the first cell that is none."""
+    for field in RESULT_TABLES[name]:
+        column = table[field.name]
+        if field.kind == "str" or column.dtype.kind in "iuf":
+            continue
+        numbers = pd.to_numeric(column, errors="coerce") if column.dtype.kind != "b" else column.map({})
+        wrong = (numbers.isna() & column.notna()).to_numpy()
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise FormatError(f"{path}, line {row + 2}, {field.name}", "a number", column.iloc[row])
+        table = table.assign(**{field.name: numbers.astype(float if field.kind == "float" else int)})
+    return table
+
+
+def allocation_texts(jobs: pd.DataFrame, allocations: pd.DataFrame) -> np.ndarray:
+    """For each job, its cores as text: ``cluster0.node1.processor0:0-3;…``; empty if it never started."""
+    first = allocations["first_core"].to_numpy().astype(str).astype(object)
+    last = allocations["last_core"].to_numpy().astype(str).astype(object)
+    parts = allocations["node"].to_numpy() + "." + allocations["processor"].to_numpy() + ":" + first + "-" + last
+    texts: dict[str, str] = {}
+    ids = allocations["job_id"].to_numpy()
+    # The rows of a job stand together.
+    breaks = np.flatnonzero(ids[1:] != ids[:-1]) + 1 if len(ids) else np.array([], int)
+    for begin, stop in zip([0, *breaks.tolist()], [*breaks.tolist(), len(ids)], strict=True):
+        if stop > begin:
+            texts[ids[begin]] = ";".join(parts[begin:stop])
+    return np.array([texts.get(job, "") for job in jobs["job_id"]], object)
+
+
+def parsed_allocations(jobs: pd.DataFrame, path: Path, horizon: float) -> pd.DataFrame:
+    """The table of allocations from jobs and their ``allocation`` texts. Raises FormatError."""
+    rows: list[tuple[object, ...]] = []
+    ends = np.where(jobs["finish_time"].isna(), horizon, jobs["finish_time"])
+    for job, text, start, end in zip(jobs["job_id"], jobs["allocation"], jobs["start_time"], ends, strict=True):
+        for part in filter(None, str(text).split(";")):
+            where, colon, cores = part.rpartition(":")
+            node, dot, processor = where.rpartition(".")
+            first, _, last = cores.partition("-")
+            if not (colon and dot and first.isdecimal() and (last or first).isdecimal()):
+                raise FormatError(f"{path}, job {job}, allocation", "node.processor:first-last;…", part)
+            rows.append((job, node, processor, int(first), int(last or first), start, end))
+    return pd.DataFrame(rows, columns=names(RESULT_TABLES["allocations"]))

@@ -1,0 +1,98 @@
+"""Bursts of sequential submissions, and workloads drawn from a mix of profiles."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cluster_sim import Workload
+from cluster_sim.errors import InputError
+from cluster_sim.generators import from_profiles, lublin, sequential_share, with_bursts
+
+
+def hourly(gap_s: float = 3600.0, jobs: int = 101) -> Workload:
+    """One job an hour."""
+    times = np.arange(jobs) * gap_s
+    return Workload({"submit_time": times, "requested_cores": np.ones(jobs, int), "recorded_run_time": np.ones(jobs)})
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 0.584, 1.0])
+def test_the_share_is_exact(share: float) -> None:
+    """Where no gap is short by itself, as many are made so as were asked for, each below five minutes."""
+    bursts = with_bursts(hourly(), share, seed=1)
+    assert sequential_share(bursts) == pytest.approx(share, abs=0.01)
+    assert len(bursts) == 101
+    assert bursts.jobs["job_id"].tolist() == hourly().jobs["job_id"].tolist()
+
+
+def test_later_jobs_keep_their_time() -> None:
+    """A gap that stays long takes over what the short ones before it lost: jobs after it are submitted as before."""
+    before = hourly().jobs["submit_time"].to_numpy()
+    after = with_bursts(hourly(), 0.5, seed=2).jobs["submit_time"].to_numpy()
+    assert (after <= before).all()
+    starts = np.flatnonzero(np.diff(after) >= 300.0) + 1  # first jobs of a burst, or jobs on their own
+    assert len(starts) == 50
+    assert after[starts] == pytest.approx(before[starts])
+    assert (after == np.floor(after)).all()
+
+
+def test_a_generated_workload_with_bursts() -> None:
+    """As an option of the generator; a share that the workload has anyway changes nothing."""
+    plain, bursty = (Workload.read(f"lublin:jobs=2000,seed=3,kind=batch,sequential={s}") for s in (0.1, 0.8))
+    assert plain.jobs.equals(lublin(jobs=2000, seed=3, kind="batch").jobs)
+    assert sequential_share(bursty) == pytest.approx(0.8, abs=0.001)
+    assert bursty.origin_s == plain.origin_s
+    assert bursty.jobs["recorded_run_time"].equals(plain.jobs["recorded_run_time"])
+
+
+def test_bursts_are_seeded_and_checked() -> None:
+    """The same seed, the same bursts; shares from 0 to 1; empty and lone workloads have none."""
+    assert with_bursts(hourly(), 0.5, seed=4).jobs.equals(with_bursts(hourly(), 0.5, seed=4).jobs)
+    assert not with_bursts(hourly(), 0.5, seed=4).jobs.equals(with_bursts(hourly(), 0.5, seed=5).jobs)
+    with pytest.raises(InputError, match="from 0 to 1"):
+        with_bursts(hourly(), 1.5)
+    lone = hourly(jobs=1)
+    assert sequential_share(lone) == 0.0
+    assert with_bursts(lone, 1.0).jobs.equals(lone.jobs)
+
+
+# López (2023), Table 4.16: instructions and memory volume of six profiles.
+OPERATIONS = {"A1": 2.75e10, "B1": 6.25e10, "C1": 12.5e10, "A2": 5.5e10, "B2": 8.25e10, "C2": 12.5e10}
+VOLUME = {"A1": 1e5, "B1": 1e6, "C1": 1e8, "A2": 1.0, "B2": 1.0, "C2": 1.0}
+PROFILES = {name: {"req_ops": OPERATIONS[name], "mem_vol": VOLUME[name]} for name in OPERATIONS}
+
+
+def test_a_mix_of_profiles() -> None:
+    """Experiment 4's training workload: 400 jobs of 8 tasks, a second apart, shares kept exactly, order drawn."""
+    mix = from_profiles(PROFILES, dict.fromkeys(PROFILES, 1.0), jobs=400, tasks=8, gap_s=1.0, seed=4321)
+    assert mix.jobs["submit_time"].tolist() == list(range(400))
+    assert (mix.jobs["requested_cores"] == 8).all()
+    counts = mix.jobs["profile"].value_counts()
+    assert sorted(counts) == [66, 66, 67, 67, 67, 67]
+    for name, operations in OPERATIONS.items():
+        assert (mix.jobs.loc[mix.jobs["profile"] == name, "operations"] == operations).all()
+    again = from_profiles(PROFILES, dict.fromkeys(PROFILES, 1.0), jobs=400, tasks=8, gap_s=1.0, seed=4321)
+    assert again.jobs.equals(mix.jobs)
+
+
+def test_a_mix_with_poisson_arrivals_and_widths() -> None:
+    """Exponential gaps of the mean asked for, and tasks by profile."""
+    mix = from_profiles(
+        PROFILES, {"A1": 3, "C2": 1}, jobs=4000, tasks={"A1": 2, "C2": 16}, gap_s=10.0, seed=1, poisson=True
+    )
+    gaps = np.diff(mix.jobs["submit_time"])
+    assert gaps.mean() == pytest.approx(10.0, abs=3.3 * 10 / np.sqrt(4000))
+    assert gaps.std() == pytest.approx(10.0, rel=0.1)
+    assert mix.jobs.groupby("profile")["requested_cores"].agg(["min", "max", "size"]).to_numpy().tolist() == [
+        [2, 2, 3000], [16, 16, 1000],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("shares", "jobs", "gap", "match"),
+    [({"Z": 1}, 1, 0, "of A1"), ({}, 1, 0, "shares"), ({"A1": -1}, 1, 0, "shares"), ({"A1": 1}, 0, 0, "1 to")],
+)
+def test_impossible_mixes(shares: dict[str, float], jobs: int, gap: float, match: str) -> None:
+    """Unknown profiles, no shares, no jobs."""
+    with pytest.raises(InputError, match=match):
+        from_profiles(PROFILES, shares, jobs, gap_s=gap)
