@@ -163,7 +163,7 @@ _PAGE = """\
 # Machines
 
 Published machines as platforms: `Platform.read("machine:taurus")` in Python, `--platform machine:taurus` on the command
-line, `machine:taurus,nodes=4` for another number of nodes. `cluster-sim list machines` names them.
+line, `machine:taurus,nodes=4` for another number of nodes. `cluster-sim list platforms` names them.
 
 What they are, and are not: the CPU side of a machine, its nodes equal as bought, power between idle and full load
 interpolated by busy cores (the `linear` model). GPUs, networks and cooling are not in it. Write one to a file
