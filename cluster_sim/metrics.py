@@ -20,11 +20,12 @@ def summarise(
     accounts: Accounts,
     transitions: list[tuple[float, int, NodeState, float]],
     horizon: float,
+    now: float,
 ) -> dict[str, Any]:
     """All metrics of ``SUMMARY_METRICS``, in their order. What has no value (a mean over no jobs) is None."""
     jobs = result.jobs
     values: dict[str, Any] = {
-        **_counts(jobs, horizon),
+        **_counts(jobs, now),
         **_times(jobs, horizon, result.platform.core_count),
         **_queue(result.queue, horizon),
         **_energies(result, accounts, transitions, horizon),
@@ -33,10 +34,10 @@ def summarise(
     return {name: _plain(values[name]) for name in names(SUMMARY_METRICS)}
 
 
-def _counts(jobs: pd.DataFrame, horizon: float) -> dict[str, Any]:
+def _counts(jobs: pd.DataFrame, now: float) -> dict[str, Any]:
     states = jobs["state"].value_counts()
     return {
-        "jobs_submitted": int((jobs["submit_time"] <= horizon).sum()),
+        "jobs_submitted": int((jobs["submit_time"] <= now).sum()),
         **{f"jobs_{state}": int(states.get(state, 0)) for state in ("completed", "killed", "rejected", "unfinished")},
     }
 

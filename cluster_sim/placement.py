@@ -64,12 +64,13 @@ class Placement:
 def shape(job: Job) -> list[int] | None:
     """Cores per node that the job insists on, widest first; None when the width rule decides.
 
-    ``nodes`` alone spreads the tasks as evenly as it goes; ``ntasks_per_node`` alone fills nodes to that many tasks.
+    ``nodes`` spreads the tasks as evenly as it goes, ``ntasks_per_node`` being the most that a node may get;
+    ``ntasks_per_node`` alone fills nodes to that many tasks.
     """
     nodes, per_node, cores = job.nodes, job.ntasks_per_node, job.requested_cores
     if not nodes and not per_node:
         return None
-    if not per_node:
+    if nodes:
         each, left = divmod(cores, nodes)
         return [each + 1] * left + ([each] * (nodes - left) if each else [])
     full, left = divmod(cores, per_node)
@@ -85,8 +86,9 @@ def why_impossible(machine: Machine, job: Job, memory: bool = False) -> str:
     wanted = shape(job)
     if wanted is None and not by_memory:
         return ""
-    if wanted is not None and job.nodes and len(wanted) != job.nodes:
-        return f"{cores} tasks cannot be spread over {job.nodes} nodes with {job.ntasks_per_node or 1} on each"
+    if wanted is not None and job.nodes and (len(wanted) < job.nodes or wanted[0] > (job.ntasks_per_node or wanted[0])):
+        most = f", at most {job.ntasks_per_node} on each" if job.ntasks_per_node else ""
+        return f"{cores} tasks cannot be spread over {job.nodes} nodes{most}"
     capacity = platform.node_cores
     if by_memory:
         capacity = np.minimum(capacity, machine.room(job.memory, if_empty=True))

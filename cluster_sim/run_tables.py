@@ -26,26 +26,39 @@ class RunTables:
     def __init__(self, simulation: Simulation):
         recorder, machine = simulation.recorder, simulation.machine
         self._platform = simulation.platform
-        self._horizon = simulation.env.now
+        self._now = simulation.env.now
         self._workload = simulation.workload.jobs
         self._allocated = np.array(recorder.allocation_time)
         self._started = np.array(recorder.start_time)
         self._finished = np.array(recorder.finish_time)
+        self._horizon = self._end_of_window(simulation)
         self._codes = np.frombuffer(bytes(recorder.state), np.uint8)
         self._reasons = dict(recorder.reason)
         self._ranges = tuple(np.array(c) for c in (recorder.range_job, recorder.range_first, recorder.range_last))
-        self._power = (np.array(machine.power_times), np.array(machine.power_watts))
+        times = np.array(machine.power_times)
+        within = times <= self._horizon
+        self._power = (times[within], np.array(machine.power_watts)[within])
         self._history = History(
             simulation.platform,
             simulation.power_model,
             len(self._workload),
             self._holds(),
-            list(machine.transitions),
-            list(machine.clock_changes),
+            [row for row in machine.transitions if row[0] <= self._horizon],
+            [row for row in machine.clock_changes if row[0] <= self._horizon],
             self._horizon,
             "unused-processors-draw-nothing" in simulation.quirks,
-            list(machine.rate_log),
+            [row for row in machine.rate_log if row[0] <= self._horizon],
         )
+
+    def _end_of_window(self, simulation: Simulation) -> float:
+        """The end of what is recorded: the last completion of a run that is over, else now.
+
+        A run may go on a little longer, until its last job is refused or cancelled.
+        """
+        if simulation.stopped_at is not None or not simulation.is_over:
+            return self._now
+        ended = self._finished[~np.isnan(self._started) & ~np.isnan(self._finished)]
+        return float(ended.max()) if len(ended) else self._now
 
     def _holds(self) -> Holds:
         """The cores in use, from the start of the tasks to the release, or to the horizon if they still run."""
@@ -149,7 +162,7 @@ class RunTables:
 
     def summary(self, result: Result) -> dict[str, Any]:
         """All metrics of the run."""
-        return summarise(result, self.accounts, self._history.transitions, self._horizon)
+        return summarise(result, self.accounts, self._history.transitions, self._horizon, self._now)
 
 
 def _gaps(

@@ -125,7 +125,8 @@ class Simulation:
         self.machine.shapes = bool((columns["nodes"] > 0).any() or (columns["ntasks_per_node"] > 0).any())
         self._uses_memory = bool((columns["memory"] > 0).any())
         self.jobs_communicate = bool((columns["comm_vol"] > 0).any())
-        on_channels = self.machine.follows_rates or self._tasks_can_contend(columns)
+        # Even where nothing contends, node orders look at the bandwidth that running tasks ask for.
+        on_channels = self.machine.follows_rates or bool((columns["mem_vol"] > 0).any())
         self._executor = Executor(self.machine, work, on_channels)
         self._core_count = platform.core_count
         by_memory = scheduler is not None and scheduler.memory and self._uses_memory
@@ -139,7 +140,8 @@ class Simulation:
         self._passes_now = (-1.0, 0)  # time of the last passes, and how many there were
         self._pass: Event = self.env.event()
         self._end: Event = self.env.event() if until is None else self.env.at(until, URGENT)
-        self._over = False
+        self.stopped_at = until  #: Up to when the caller wants the records; None: to the last completion.
+        self.is_over = False  #: Whether the last job is over, or nothing is left that could start another.
         self._end.callbacks.append(self._finish)
         self.view = self._make_view()
         self.env.process(self._arrivals())
@@ -160,10 +162,6 @@ class Simulation:
         view.quirks = self.quirks
         return view
 
-    def _tasks_can_contend(self, columns: dict[str, Any]) -> bool:
-        thresholds = [self.contention.on(kind).threshold for kind in self.platform.processor_types]
-        return min(thresholds) < float("inf") and bool((columns["mem_vol"] > 0).any())
-
     # ------------------------------------------------------------------ running
 
     def run(self, until: float | None = None, progress: bool = False) -> Result:
@@ -176,9 +174,10 @@ class Simulation:
             show_progress(self)
         if until is not None:
             until = _time_to_stop(until) if self.until is None else min(_time_to_stop(until), self.until)
+        self.stopped_at = self.until if until is None else until
         if until is not None and until > self.env.now:
             self.env.run(until=self.env.at(until, URGENT))
-        elif until is None and not self._over:
+        elif until is None and not self.is_over:
             try:
                 self.env.run(until=self._end)
             except RuntimeError as error:
@@ -188,6 +187,7 @@ class Simulation:
         return self.result()
 
     def _warn_of_stall(self) -> None:
+        self.is_over = True
         left = len(self._pending) + len(self._running)
         message = f"{left} jobs are unfinished and nothing is left to happen: the scheduler starts none of them"
         warnings.warn(message, ModelWarning, stacklevel=3)
@@ -209,12 +209,12 @@ class Simulation:
         self.view.submitted.clear()
         due = self.pass_due()
         try:
-            while not (self._over or due.processed):
+            while not (self.is_over or due.processed):
                 self.env.step()
         except EmptySchedule:
             self._warn_of_stall()
             return None
-        return None if self._over else self.view
+        return None if self.is_over else self.view
 
     def decide(self, *placements: tuple[Job, Placement]) -> View:
         """Start jobs on the given cores now; the view that comes back shows them running."""
@@ -223,7 +223,7 @@ class Simulation:
         return self.view
 
     def _finish(self, event: Event) -> None:
-        self._over = True
+        self.is_over = True
 
     # ------------------------------------------------------------------ instants
 

@@ -37,7 +37,10 @@ def read(path: str, *, time_unit: str = "seconds") -> Workload:
 
     text = read_text(path)
     attributes, start = _attributes(text, path)
-    columns = _columns(text[start:], path, start_line=text.count("\n", 0, start))
+    try:
+        columns = _columns(text[start:], path, start_line=text.count("\n", 0, start))
+    except csv.Error as error:
+        raise FormatError(path, "a CSV table", str(error)) from None
     to_seconds(columns, time_unit)
     name = path.replace("\\", "/").rpartition("/")[2].removesuffix(".gz").removesuffix(".csv")
     return Workload(

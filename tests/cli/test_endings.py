@@ -30,6 +30,11 @@ def spawn(*words: str, **more: object) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-m", "cluster_sim", *words], **pipes)  # type: ignore[call-overload]
 
 
+def listen_to_interrupts() -> None:
+    """In the child, before Python starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 # ---------------------------------------------------------------------- options
 
 
@@ -334,7 +339,8 @@ def test_an_interrupt_leaves_valid_files(here) -> None:
     Path("long.swf").write_text(rows)
     slow = "pcbe"  # sorts all pending jobs in every pass
     words = ("-w", "long.swf", "-p", "homogeneous:nodes=8,cores=1", "-s", "fcfs", "-s", slow)
-    process = spawn("compare", *words, "--out", "out")
+    # A runner in the background may have told its children to ignore interrupts.
+    process = spawn("compare", *words, "--out", "out", preexec_fn=listen_to_interrupts)
     deadline = time.monotonic() + 60
     while not Path("out/fcfs/summary.json").exists() and time.monotonic() < deadline:
         time.sleep(0.05)

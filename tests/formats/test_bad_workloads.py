@@ -44,8 +44,8 @@ JSON = '{"jobs": [{"id": "a", "subtime": 0, "res": 1, "profile": "p"}], "profile
         ("huge.json", JSON.replace("5", "1e400"), r"jobs\[0\], job a, operations: expected a finite number >= 0"),
         ("long.json", JSON.replace("5", "9" * 5000), "expected numbers of a sensible length"),
         ("deep.json", "[" * 100_000, "expected JSON nested less deeply"),
-        ("truncated.swf.gz", gzip.compress(SWF.encode())[:-9], "expected a complete gzip file"),
-        ("damaged.swf.gz", gzip.compress(SWF.encode())[:20] + b"\x00" * 50, "expected a complete gzip file"),
+        ("truncated.swf.gz", gzip.compress(SWF.encode(), mtime=0)[:-9], "expected a complete gzip file"),
+        ("damaged.swf.gz", gzip.compress(SWF.encode(), mtime=0)[:20] + b"\x00" * 50, "expected a complete gzip file"),
         (
             "unknown.xyz",
             "hello world",

@@ -90,12 +90,12 @@ def check_rejections(result: Result, workload: Workload, by_memory: bool) -> Non
 
 def could_run(cores: int, nodes: int, per_node: int, room: list[int], widest: int) -> bool:
     """Whether a job fits on nodes with room for that many tasks each."""
-    if per_node:
-        wishes = [per_node] * (cores // per_node) + [cores % per_node] * (cores % per_node > 0)
-        if nodes and len(wishes) != nodes:
-            return False
-    elif nodes:
+    if nodes:
         wishes = [cores // nodes + (i < cores % nodes) for i in range(nodes)]
+        if per_node and wishes[0] > per_node:
+            return False
+    elif per_node:
+        wishes = [per_node] * (cores // per_node) + [cores % per_node] * (cores % per_node > 0)
     elif cores <= widest:
         wishes = [cores]
     else:
@@ -174,10 +174,10 @@ def check_shapes(result: Result, workload: Workload) -> None:
             continue
         if row.ntasks_per_node:
             assert counts[0] <= row.ntasks_per_node
-            assert all(count == row.ntasks_per_node for count in counts[:-1])
+            assert row.nodes or all(count == row.ntasks_per_node for count in counts[:-1])
         if row.nodes:
             assert len(counts) == row.nodes
-            assert row.ntasks_per_node or counts[0] - counts[-1] <= 1
+            assert counts[0] - counts[-1] <= 1
         if row.nodes or row.ntasks_per_node:
             continue
         if row.requested_cores <= platform.widest_node:

@@ -231,8 +231,8 @@ WRONG_FILES: list[tuple[str, bytes, str]] = [
     ("p.yaml", b"a: 2020-99-99\n", "YAML"),
     ("p.yaml", b"- x\n" * 400_000, "at most 1048576 bytes of YAML"),
     ("p.yaml", b"--- 1\n--- 2\n", "YAML"),
-    ("p.json.gz", gzip.compress(b"{}")[:-6], "a complete gzip file"),
-    ("p.json.gz", gzip.compress(b" " * 40_000_000), "at most 16777216 bytes"),
+    ("p.json.gz", gzip.compress(b"{}", mtime=0)[:-6], "a complete gzip file"),
+    ("p.json.gz", gzip.compress(b" " * 40_000_000, mtime=0), "at most 16777216 bytes"),
     ("p.json.gz", b"\x1f\x8b\x08junk", "a complete gzip file"),
     ("p.xml", b"<platform/>", "at least one host that jobs can run on"),
 ]

@@ -14,7 +14,7 @@ from cluster_sim.errors import ModelWarning, SimulationError, SpecError
 from cluster_sim.network import network_models
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, ProcessorType
 from cluster_sim.registry import Spec
-from schedulers import AlwaysOn, Fcfs, Scheduler
+from schedulers import AlwaysOn, Fcfs, Scheduler, make_scheduler
 
 from .conftest import SWITCHING, WATTS, At, jobs, machine
 
@@ -188,3 +188,31 @@ def test_job_ids_of_any_characters_come_back(tmp_path: Path) -> None:
     for column in ("job_id", "user", "state", "start_time"):
         assert loaded.jobs[column].fillna(-1.0).tolist() == result.jobs[column].fillna(-1.0).tolist()
     assert loaded.allocations.values.tolist() == result.allocations.values.tolist()
+
+
+def test_energy_ends_with_the_last_completion() -> None:
+    """A job refused long after the last completion does not stretch the window of the energy."""
+    processor = ProcessorType("p", 1, 1.0, power={"static_w": 10.0, "dynamic_w": 0.0, "min_power": 1.0})
+    platform = Platform((Cluster("c", (NodeGroup(NodeType("n", (processor,)), 1),)),))
+    workload = Workload({"submit_time": [0.0, 100.0], "requested_cores": [1, 9], "recorded_run_time": [10.0, 1.0]})
+    result = Simulation(platform, workload, Fcfs()).run()
+    summary = result.summary()
+    assert (summary["energy_j"], summary["makespan_s"], summary["jobs_rejected"]) == (100.0, 10.0, 1)
+    assert summary["jobs_submitted"] == 2
+    assert result.power["time"].tolist() == [0.0, 10.0]
+    assert result.node_states["end"].max() == 10.0
+
+
+def test_demand_is_known_without_contention() -> None:
+    """Where nothing contends, node orders still see the bandwidth that running tasks ask for."""
+    workload = Workload(
+        {
+            "submit_time": [0.0, 1.0, 2.0],
+            "requested_cores": [1, 1, 1],
+            "recorded_run_time": [100.0, 100.0, 100.0],
+            "mem_vol": [1e5, 1e3, 0.0],
+        }
+    )
+    scheduler = make_scheduler("list:first/high_mem_bw")
+    result = Simulation(Platform.homogeneous(2, 4), workload, scheduler, contention="none").run()
+    assert result.allocations["node"].tolist() == ["cluster0.node0", "cluster0.node1", "cluster0.node1"]

@@ -95,12 +95,13 @@ def test_a_wider_job_takes_free_cores_node_by_node(queue: Queue) -> None:
         (5, 0, 2, {0: 2, 1: 2, 2: 1}),
         (6, 3, 2, {0: 2, 1: 2, 2: 2}),
         (4, 1, 0, {0: 4}),
+        (4, 2, 4, {0: 2, 1: 2}),
     ],
 )
 def test_jobs_that_ask_for_a_shape(
     queue: Queue, cores: int, nodes: int, per_node: int, expected: dict[int, int]
 ) -> None:
-    """``nodes`` spreads evenly, ``ntasks_per_node`` fills nodes to that many; both override the width rule."""
+    """``nodes`` spreads evenly, ``ntasks_per_node`` alone fills nodes to that many; both override the width rule."""
     workload = queue([cores], nodes=[nodes], ntasks_per_node=[per_node])
     result = Simulation(Platform.homogeneous(4, 4), workload, Fcfs()).run()
     found = result.allocations.assign(cores=result.allocations["last_core"] - result.allocations["first_core"] + 1)
