@@ -48,7 +48,7 @@ class Notices:
 
     def __init__(self, env: Environment):
         self._env = env
-        self._wanted = False
+        self.wanted = False  #: Whether anybody has ever asked; looked at before every note.
         self._events: dict[str, Event] = {}
         self._collected: dict[str, list[Any]] = {}
 
@@ -56,12 +56,12 @@ class Notices:
         """The event of the next delivery of that kind."""
         if name not in NOTICES:
             raise InputError("simulation.on", f"one of {', '.join(NOTICES)}", name)
-        self._wanted = True
+        self.wanted = True
         return self._events.setdefault(name, self._env.event())
 
     def note(self, name: str, what: object) -> None:
         """Something of that kind happened now."""
-        if self._wanted:
+        if self.wanted:
             if not self._collected:
                 self._env.at(self._env.now, OBSERVE).callbacks.append(self._deliver)
             self._collected.setdefault(name, []).append(what)

@@ -27,7 +27,11 @@ class IntervalSet:
     def remove(self, first: int, stop: int) -> None:
         """Take out first … stop - 1; those not in it are passed over."""
         bounds = self._bounds
-        left, right = bisect_right(bounds, first), bisect_left(bounds, stop)
+        left = bisect_right(bounds, first)
+        if left & 1 and bounds[left - 1] == first and stop < bounds[left]:
+            bounds[left - 1] = stop  # the beginning of an interval, as first-fit takes it
+            return
+        right = bisect_left(bounds, stop)
         if left & 1 and bounds[left - 1] == first:
             left -= 1
             head: list[int] = []

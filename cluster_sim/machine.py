@@ -111,6 +111,9 @@ class Machine:
         self.is_off = np.zeros(platform.node_count, bool)  #: OFF: can be booted for a job.
         self._not_on = 0  #: Nodes that are neither IDLE nor COMPUTING,
         self.all_on = True  #: and whether there are none: then much need not be looked at.
+        self.version: object = (
+            object()
+        )  #: Another one after every change of what is free: what was found free still is.
         self._node_count = platform.node_count
         self._node_cores = platform.node_cores
         self._cores_of_every_node = platform.widest_node if len(platform.node_types) == 1 else 0
@@ -276,7 +279,9 @@ class Machine:
 
     def hold(self, placement: Placement, memory: float = 0.0) -> Allocation:
         """Take the cores of a placement. Raises PlacementError, with nothing changed, if one cannot be had."""
-        self._check(placement)
+        if placement.found_at is not self.version:
+            self._check(placement)
+        self.version = object()
         allocation = Allocation(memory)
         for first, stop, cores in placement.spans:
             if self.all_on and cores == self._cores_of_every_node:
@@ -341,6 +346,7 @@ class Machine:
 
     def release(self, allocation: Allocation) -> None:
         """Give the cores of an allocation back."""
+        self.version = object()
         free = self.free
         for node, processor, mask, count in allocation.pieces:
             before = free.item(node)
@@ -448,6 +454,7 @@ class Machine:
         self.observer.node_changed(node, state)
 
     def _book(self, node: int, state: NodeState, draws_w: float) -> None:
+        self.version = object()
         before = self.node(node).watts
         usable = bool(self.is_on[node] or self.is_off[node])
         self._not_on += int(self.is_on[node]) - int(state is NodeState.IDLE)

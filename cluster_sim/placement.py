@@ -25,10 +25,11 @@ class Placement:
     ``Placement.on({3: 8})`` is eight cores on node 3.
     """
 
-    __slots__ = ("cores", "spans")
+    __slots__ = ("cores", "found_at", "spans")
 
     def __init__(self, spans: Iterable[Span]):
         self.spans: tuple[Span, ...] = tuple(spans)
+        self.found_at: object = None  #: The state of the machine in which it was found free, see ``Machine.version``.
         self.cores = 0  #: Cores on all nodes together.
         for first, stop, taken in self.spans:
             self.cores += (stop - first) * taken

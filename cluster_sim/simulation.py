@@ -333,7 +333,8 @@ class Simulation:
                 return
         self._pending[job.index] = job
         self.view.submitted.append(job)
-        self._notices.note("job_submitted", job)
+        if self._notices.wanted:
+            self._notices.note("job_submitted", job)
         self._changed()
 
     def _reject(self, job: Job, reason: str) -> None:
@@ -366,7 +367,8 @@ class Simulation:
         self.machine.load(running._allocation)
         self._executor.start_tasks(running)
         self.recorder.started(self.env.now, running.job)
-        self._notices.note("job_started", running.job)
+        if self._notices.wanted:
+            self._notices.note("job_started", running.job)
         if self.enforce_walltime and running.job.requested_time < float("inf"):
             limit = self.env.at(running.expected_end, WALLTIME)
             limit.callbacks.append(lambda event: self._interrupt(running, "walltime"))
@@ -393,7 +395,8 @@ class Simulation:
             self.machine.unload(running._allocation)
         self.machine.release(running._allocation)
         self.recorder.ended(self.env.now, job, reason)
-        self._notices.note("job_killed" if reason else "job_completed", job)
+        if self._notices.wanted:
+            self._notices.note("job_killed" if reason else "job_completed", job)
         self._changed()
         if self._arrivals_over:
             self._check_end()

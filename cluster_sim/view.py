@@ -191,7 +191,10 @@ class View:
         ``order`` ranks the nodes, shape (nodes,), least first; ties, and None, go by platform order. With ``memory``
         the nodes must have room for the job's memory too.
         """
-        return place(self._machine, job, order, memory)
+        placement = place(self._machine, job, order, memory)
+        if placement is not None:
+            placement.found_at = self._machine.version
+        return placement
 
 
 class ClairvoyantView(View):
