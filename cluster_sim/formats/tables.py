@@ -37,17 +37,17 @@ def read(path: str, *, time_unit: str = "seconds") -> Workload:
 
     text = read_text(path)
     attributes, start = _attributes(text, path)
+    name = path.replace("\\", "/").rpartition("/")[2].removesuffix(".gz").removesuffix(".csv")
     try:
         columns = _columns(text[start:], path, start_line=text.count("\n", 0, start))
-    except csv.Error as error:
+        to_seconds(columns, time_unit)
+        return Workload(
+            columns,
+            **{"name": name, **attributes},
+            locate=lambda row: f"{path} line {_line_of(text, start, row)}",
+        )
+    except csv.Error as error:  # also when a line is looked up only to be named in an error
         raise FormatError(path, "a CSV table", str(error)) from None
-    to_seconds(columns, time_unit)
-    name = path.replace("\\", "/").rpartition("/")[2].removesuffix(".gz").removesuffix(".csv")
-    return Workload(
-        columns,
-        **{"name": name, **attributes},
-        locate=lambda row: f"{path} line {_line_of(text, start, row)}",
-    )
 
 
 def write(workload: Workload, path: str) -> None:
