@@ -79,16 +79,15 @@ def execute(simulation: Simulation, running: Running) -> Generator[Event, Any, N
         if running.start_time == float("inf"):
             yield from _boot_nodes(simulation.machine, running)
             simulation.begin(running)
-        transfer: Event | None = None
         while True:
             try:
                 # Waiting for a group that has ended already costs nothing, so this joins them in any order.
                 for group in running._groups:  # noqa: UP028 - these are events, not a generator to delegate to
                     yield group
                 if simulation.jobs_communicate:
-                    transfer = transfer or simulation.communicate(running)
-                    if transfer is not None:
-                        yield transfer
+                    simulation.communicate(running)
+                    if running._transfer is not None:
+                        yield running._transfer
                 break
             except simpy.Interrupt as interrupt:
                 if interrupt.cause is not REPLANNED:
@@ -179,7 +178,7 @@ class Executor:
         index = running.job.index
         if self._only_rate is not None:
             return self.work.seconds(index, self._only_rate)
-        rates = {self._machine.type_of[p].ops_per_s for p, _ in self.tasks_by_processor(running._allocation)}
+        rates = {self._machine.type_of[p].ops_per_s for p, _ in self._machine.cores_by_processor(running._allocation)}
         return max(self.work.seconds(index, rate) for rate in rates)
 
     def _on_channels(self, running: Running, since: float | None = None) -> list[Event]:
@@ -187,7 +186,7 @@ class Executor:
         index = running.job.index
         fixed = self.work.is_fixed(index)
         groups: list[Event] = []
-        for processor, tasks in self.tasks_by_processor(running._allocation):
+        for processor, tasks in self._machine.cores_by_processor(running._allocation):
             phases = self.work.phases(index, self._machine.type_of[processor].ops_per_s)
             begun = since
             if begun is not None:
@@ -198,14 +197,6 @@ class Executor:
                     continue
             groups.append(self._machine.channel(processor).run(tasks, phases, begun, fixed, index))
         return groups
-
-    def tasks_by_processor(self, allocation: Allocation) -> list[tuple[int, int]]:
-        """(processor, tasks on it) of an allocation."""
-        pairs = [(processor, count) for _, processor, _, count in allocation.pieces]
-        machine = self._machine
-        for _, _, begin, end in allocation.spans:
-            pairs += [(p, machine.type_of[p].cores) for p in range(begin, end)]
-        return pairs
 
     def move_to_channels(self, running: dict[int, Running]) -> None:
         """From now on tasks can change their speed: put the work in progress on the channels."""

@@ -111,9 +111,8 @@ class Machine:
         self.is_off = np.zeros(platform.node_count, bool)  #: OFF: can be booted for a job.
         self._not_on = 0  #: Nodes that are neither IDLE nor COMPUTING,
         self.all_on = True  #: and whether there are none: then much need not be looked at.
-        self.version: object = (
-            object()
-        )  #: Another one after every change of what is free: what was found free still is.
+        #: Another object after every change of what is free; while it is the same, what was found free still is.
+        self.version: object = object()
         self._node_count = platform.node_count
         self._node_cores = platform.node_cores
         self._cores_of_every_node = platform.widest_node if len(platform.node_types) == 1 else 0
@@ -423,9 +422,7 @@ class Machine:
 
     def _count_busy(self, allocation: Allocation, sign: int) -> None:
         """Busy cores where the channels say what they draw."""
-        pairs = [(processor, count) for _, processor, _, count in allocation.pieces]
-        pairs += [(p, self._cores_of[p]) for _, _, begin, end in allocation.spans for p in range(begin, end)]
-        for processor, count in pairs:
+        for processor, count in self.cores_by_processor(allocation):
             self.busy[processor] += sign * count
             if sign < 0:
                 self._update_rate_watts(processor)
@@ -488,6 +485,13 @@ class Machine:
             self._add_watts(self.table_of[processor][busy] - before[busy])
         if processor in self.channels:
             self.channels[processor].change_rate(ratio)
+
+    def cores_by_processor(self, allocation: Allocation) -> list[tuple[int, int]]:
+        """(processor, cores of it) of an allocation."""
+        pairs = [(processor, count) for _, processor, _, count in allocation.pieces]
+        for _, _, begin, end in allocation.spans:
+            pairs += zip(range(begin, end), self._cores_of[begin:end], strict=True)
+        return pairs
 
     def core_ranges(self, allocation: Allocation) -> list[tuple[int, int]]:
         """Global indices (first, last) of the cores of an allocation, as maximal runs within nodes or spans."""

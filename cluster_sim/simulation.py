@@ -129,8 +129,8 @@ class Simulation:
         on_channels = self.machine.follows_rates or bool((columns["mem_vol"] > 0).any())
         self._executor = Executor(self.machine, work, on_channels)
         self._core_count = platform.core_count
-        by_memory = scheduler is not None and scheduler.memory and self._uses_memory
-        self._has_wishes = self.machine.shapes or by_memory  #: Whether a job can ask for more than cores.
+        self._by_memory = scheduler is not None and scheduler.memory and self._uses_memory
+        self._has_wishes = self.machine.shapes or self._by_memory  #: Whether a job can ask for more than cores.
         self.recorder = Recorder(len(workload))
         self._pending: dict[int, Job] = {}
         self._running: dict[int, Running] = {}
@@ -281,8 +281,7 @@ class Simulation:
         if type(decision) is Start:
             self._start(decision.job, decision.placement)
         elif isinstance(decision, Reject):
-            if self._pending.get(decision.job.index) is not decision.job:
-                raise PlacementError(f"job {decision.job.job_id} is not pending")
+            self._require_pending(decision.job)
             self._reject(decision.job, decision.reason)
         elif isinstance(decision, WakeAt):
             self._wake_at(decision.time)
@@ -305,6 +304,10 @@ class Simulation:
         if time < float("inf"):  # the expected end of a job that requested no time is never
             self.env.at(time).callbacks.append(lambda event: self._changed())
 
+    def _require_pending(self, job: Job) -> None:
+        if self._pending.get(job.index) is not job:
+            raise PlacementError(f"job {job.job_id} is not pending")
+
     # ------------------------------------------------------------------ the life of a job
 
     def _arrivals(self) -> Generator[Event, Any, None]:
@@ -326,8 +329,7 @@ class Simulation:
 
     def _submit(self, job: Job) -> None:
         if job.requested_cores > self._core_count or self._has_wishes:
-            by_memory = self.scheduler is not None and self.scheduler.memory
-            reason = why_impossible(self.machine, job, by_memory)
+            reason = why_impossible(self.machine, job, self._by_memory)
             if reason:
                 self._reject(job, reason)
                 return
@@ -344,8 +346,7 @@ class Simulation:
         self._check_end()
 
     def _start(self, job: Job, placement: Placement) -> None:
-        if self._pending.get(job.index) is not job:
-            raise PlacementError(f"job {job.job_id} is not pending")
+        self._require_pending(job)
         if placement.cores != job.requested_cores:
             message = f"job {job.job_id} asks for {job.requested_cores} cores, {placement!r} has {placement.cores}"
             raise PlacementError(message)
@@ -373,14 +374,12 @@ class Simulation:
             limit = self.env.at(running.expected_end, WALLTIME)
             limit.callbacks.append(lambda event: self._interrupt(running, "walltime"))
 
-    def communicate(self, running: Running) -> Event | None:
-        """The tasks of a job have ended; the event of the end of what they exchange. Called by the job's process."""
-        tasks = running.job.requested_cores
-        volume = self._executor.work.comm_vol(running.job.index) * tasks
+    def communicate(self, running: Running) -> None:
+        """The tasks of a job have ended: start what they exchange, if they have not yet. Called by the job's process."""
+        volume = self._executor.work.comm_vol(running.job.index) * running.job.requested_cores
         nodes = running.placement.nodes
-        if volume > 0.0 and len(nodes) > 1:
+        if running._transfer is None and volume > 0.0 and len(nodes) > 1:
             running._transfer = self.network.transfer(nodes, volume / len(nodes))
-        return running._transfer
 
     def end(self, running: Running, reason: str) -> None:
         """The job is over, for a ``reason`` if it was killed. Called by the job's process."""

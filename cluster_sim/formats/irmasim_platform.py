@@ -133,11 +133,6 @@ def is_irmasim(document: object) -> bool:
     return described_by_id or bare
 
 
-def read_irmasim(path: str | Path, name: str | None = None) -> Platform:
-    """Read an IRMaSim platform; ``name`` picks one of several. Raises FormatError naming file and key."""
-    return platform_from(read_document(path), path, name)
-
-
 def platform_from(data: object, path: str | Path, name: str | None = None) -> Platform:
     """The platform that a parsed IRMaSim document describes; library files are looked for beside ``path``."""
     if not isinstance(data, dict):

@@ -21,7 +21,7 @@ from pydantic_core import PydanticCustomError
 from cluster_sim.contention import contention_models
 from cluster_sim.errors import FormatError, InputError
 from cluster_sim.formats.atomic import write_bytes
-from cluster_sim.formats.documents import MAX_JSON_BYTES, MAX_YAML_BYTES, is_plain, is_yaml_name, read_document
+from cluster_sim.formats.documents import MAX_JSON_BYTES, MAX_YAML_BYTES, is_plain, is_yaml_name
 from cluster_sim.hardware import (
     CONTENTION_PARAMETERS,
     LINEAR_POWER,
@@ -118,11 +118,6 @@ class _Document(_Entry):
     processor_types: dict[str, _Processor] = Field(min_length=1)
     node_types: dict[str, _Node] = Field(min_length=1)
     clusters: list[_Cluster] = Field(min_length=1)
-
-
-def read_native(path: str | Path) -> Platform:
-    """Read a platform in the own format. Raises FormatError naming file and key."""
-    return platform_from(read_document(path), path)
 
 
 def platform_from(data: object, path: str | Path) -> Platform:
