@@ -1,0 +1,213 @@
+"""What a scheduler expects of the jobs that run: the work they have left on every processor, by what was requested."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from cluster_sim.prediction import Forecast, Group, ProcessorModel, Share, predict
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from cluster_sim.jobs import Job
+    from cluster_sim.platform import ProcessorType
+    from cluster_sim.view import View
+
+SecondsOf = Callable[["Job", float], float]
+"""How long a task of a job takes, uncontended, on a core of that rate (operations/s)."""
+
+_SAME_S = 1e-9
+
+
+class _Tasks:
+    """The tasks of a running job on a node: cores by processor."""
+
+    __slots__ = ("cores", "ends", "job")
+
+    def __init__(self, job: Job):
+        self.job = job
+        self.cores: dict[int, list[tuple[int, int]]] = {}  #: (processor, cores) by node.
+        self.ends: dict[int, float] = {}  #: When the tasks on each node are expected to end, s on the run's clock.
+
+
+class Expectations:
+    """The scheduler's own account of the work in progress.
+
+    A node's account is a forecast that was made when its jobs last changed. What its tasks have left now is read off it,
+    so nothing is done for a node on which nothing happens. Reality corrects the account: a job that ends early is
+    struck off, one that outlives its expected end is given ``overrun`` times its whole requested work more, again and
+    again; one whose nodes boot is taken to begin now, until it does. Changed clocks count from when they change.
+    """
+
+    def __init__(self, view: View, seconds_of: SecondsOf, overrun: float):
+        self._view = view
+        self._seconds_of = seconds_of
+        self._overrun = overrun
+        platform = view.platform
+        models = [ProcessorModel(kind, view.contention, view.power_model) for kind in platform.processor_types]
+        self.models = [
+            models[number] for number in platform.type_of_processor.tolist()
+        ]  #: Of each processor, as it is now.
+        self._made: dict[ProcessorType, ProcessorModel] = {}
+        self._clocks_seen = 0
+        self._reclocked: set[int] = set()  # nodes that are no longer as their type says
+        self._accounts: dict[int, tuple[float, Forecast]] = {}  # of nodes with jobs: when it was made, and the forecast
+        self._running: dict[int, _Tasks] = {}
+        self._booting: set[int] = set()
+        self._now = 0.0
+        self._outlooks: dict[int, tuple[tuple[Share, ...], Forecast]] = {}
+
+    # ------------------------------------------------------------------ keeping the account
+
+    def update(self) -> None:
+        """Bring the account up to the present: jobs that ended, began, or run for longer than expected."""
+        view = self._view
+        self._now = view.now
+        self._outlooks.clear()
+        self._follow_clocks()
+        present = {running.job.index: running for running in view.running}
+        for index in [index for index in self._running if index not in present]:
+            self._strike(index)
+        for index in sorted(self._booting):
+            self._strike(index)  # and enter it anew, from now
+        for index, running in present.items():
+            if index not in self._running:
+                self.enter(running.job)
+            elif max(self._running[index].ends.values()) < self._now - _SAME_S * max(1.0, self._now):
+                self._extend(index)
+
+    def enter(self, job: Job) -> None:
+        """A job has been given cores."""
+        tasks = _Tasks(job)
+        for processor, cores in self._view.held_cores(job):
+            tasks.cores.setdefault(self._view.node_of(processor), []).append((processor, cores))
+        self._running[job.index] = tasks
+        if self._view.running_job(job).start_time > self._now:
+            self._booting.add(job.index)
+        for node, pairs in tasks.cores.items():
+            shares = self._shares_now(node)
+            first = self._view.processors_of(node).start
+            for processor, cores in pairs:
+                share = shares[processor - first]
+                shares[processor - first] = share._replace(groups=(*share.groups, self.group(job, cores, share.model)))
+            self._replan(node, shares)
+
+    def group(self, job: Job, tasks: int, model: ProcessorModel) -> Group:
+        """Tasks of a job that begin on a processor."""
+        seconds = self._seconds_of(job, model.kind.ops_per_s)
+        return Group(job.index, tasks, seconds, job.mem_vol / seconds if seconds > 0.0 else 0.0)
+
+    def _strike(self, index: int) -> None:
+        self._booting.discard(index)
+        for node in self._running.pop(index).cores:
+            shares = [
+                share._replace(groups=tuple(group for group in share.groups if group.job != index))
+                for share in self._shares_now(node)
+            ]
+            self._replan(node, shares)
+
+    def _extend(self, index: int) -> None:
+        tasks = self._running[index]
+        for node in tasks.cores:
+            shares = []
+            for share in self._shares_now(node):
+                more = self._overrun * self._seconds_of(tasks.job, share.model.kind.ops_per_s)
+                groups = [g._replace(seconds=more) if g.job == index else g for g in share.groups]
+                shares.append(share._replace(groups=tuple(groups)))
+            self._replan(node, shares)
+
+    def _follow_clocks(self) -> None:
+        changes = self._view.clock_changes
+        for changed, processor, kind in changes[self._clocks_seen :]:
+            node = self._view.node_of(processor)
+            self._reclocked.add(node)
+            before = self.models[processor]
+            if kind not in self._made:
+                self._made[kind] = ProcessorModel(kind, self._view.contention, self._view.power_model)
+            self.models[processor] = self._made[kind]
+            if node in self._accounts:
+                ratio = kind.ops_per_s / before.kind.ops_per_s
+                time = max(changed, self._accounts[node][0])
+                shares = self._shares_at(node, time)
+                position = processor - self._view.processors_of(node).start
+                groups = [
+                    group._replace(seconds=group.seconds / ratio, bandwidth=group.bandwidth * ratio)
+                    for group in shares[position].groups
+                ]
+                shares[position] = Share(self._made[kind], tuple(groups))
+                self._replan(node, shares, time)
+        self._clocks_seen = len(changes)
+
+    def _shares_now(self, node: int) -> list[Share]:
+        return self._shares_at(node, self._now)
+
+    def _shares_at(self, node: int, time: float) -> list[Share]:
+        account = self._accounts.get(node)
+        if account is None:
+            return [Share(self.models[processor]) for processor in self._view.processors_of(node)]
+        since, forecast = account
+        return forecast.after(time - since)
+
+    def _replan(self, node: int, shares: list[Share], time: float | None = None) -> None:
+        time = self._now if time is None else time
+        self._outlooks.pop(node, None)
+        if not any(share.groups for share in shares):
+            self._accounts.pop(node, None)
+            return
+        forecast = predict(shares)
+        self._accounts[node] = time, forecast
+        for job, end in forecast.ends.items():
+            tasks = self._running[job]
+            tasks.ends[node] = time + end
+            if len(tasks.cores) > 1:  # its other nodes hold their cores for as long as the last of its tasks runs
+                for other in tasks.cores:
+                    self._outlooks.pop(other, None)
+
+    # ------------------------------------------------------------------ asking it
+
+    def outlook(self, node: int) -> Forecast:
+        """What happens on the node if no job joins."""
+        return self._outlook(node)[1]
+
+    def joined(self, node: int, job: Job, tasks: int) -> Forecast:
+        """What happens on the node if that many tasks of the job begin on it now, on idle cores in processor order."""
+        shares, outlook = self._outlook(node)
+        changed: dict[int, Share] = {}
+        for i, share in enumerate(shares):
+            taken = min(tasks, share.free)
+            if taken:
+                changed[i] = share._replace(groups=(*share.groups, self.group(job, taken, share.model)))
+                tasks -= taken
+        return self._with_elsewhere(node, outlook.instead(changed))
+
+    def state(self, node: int) -> Hashable:
+        """Equal for nodes on which the same would happen to the same job; made to be compared within one pass."""
+        if node in self._reclocked:
+            return -1, node
+        kind = int(self._view.platform.type_of_node[node])
+        if node not in self._accounts:
+            return kind
+        shares, forecast = self._outlook(node)
+        groups = [share.groups for share in shares]
+        # Jobs with tasks on several processors would have to be told apart too.
+        if sum(map(len, groups)) > len(forecast.ends) or any(
+            len(self._running[job].cores) > 1 for job in forecast.ends
+        ):
+            return -1, node
+        return kind, *(tuple(group[1:] for group in there) for there in groups)
+
+    def _outlook(self, node: int) -> tuple[tuple[Share, ...], Forecast]:
+        found = self._outlooks.get(node)
+        if found is None:
+            shares = tuple(self._shares_now(node))
+            found = self._outlooks[node] = shares, self._with_elsewhere(node, predict(shares))
+        return found
+
+    def _with_elsewhere(self, node: int, forecast: Forecast) -> Forecast:
+        later: dict[int, float] = {}
+        for job in forecast.ends:
+            tasks = self._running.get(job)
+            if tasks is not None and len(tasks.cores) > 1:
+                later[job] = max(end for other, end in tasks.ends.items() if other != node) - self._now
+        return forecast.held_until(later) if later else forecast
