@@ -1,7 +1,10 @@
 """Orders of jobs and of nodes: the two halves of list scheduling.
 
 A job order is any function ``order(job, now) -> key``, least key first; the names and meanings of the published policies
-(Herrera et al. 2021, Table II; López 2023, Table 4.1) are registered here. Ties go to the job submitted first.
+(Herrera et al. 2021, Table II; López 2023, Table 4.1) are registered here, and the queue orders of batch systems. Ties go
+to the job submitted first. An order whose keys change while a job waits says so in an attribute, ``order.dynamic = True``,
+and is asked anew in every pass; one that is written with numpy, so that it also takes all jobs at once
+(:class:`~cluster_sim.jobs.JobColumns`), says ``order.by_column = True`` and is asked once for the whole queue.
 
 A node order is any function ``order(view, job) -> array`` with one key per node, least first; None stands for platform
 order. Ties go to the node that comes first in the platform.
@@ -9,6 +12,7 @@ order. Ties go to the node that comes first in the platform.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +33,7 @@ job_orders: Registry[Any] = Registry("job order", "cluster_sim.job_orders")
 node_orders: Registry[Any] = Registry("node order", "cluster_sim.node_orders")
 
 
-def _job_order(name: str) -> Callable[[JobOrder], JobOrder]:
+def _job_order(*names: str, dynamic: bool = False) -> Callable[[JobOrder], JobOrder]:
     """Register a plain key function; ``Registry`` stores factories."""
 
     def decorate(order: JobOrder) -> JobOrder:
@@ -37,7 +41,9 @@ def _job_order(name: str) -> Callable[[JobOrder], JobOrder]:
             return order
 
         factory.__doc__ = order.__doc__
-        job_orders.register(name)(factory)
+        for name in names:
+            job_orders.register(name)(factory)
+        order.dynamic = order.by_column = dynamic  # type: ignore[attr-defined]
         return order
 
     return decorate
@@ -55,22 +61,37 @@ def _node_order(name: str) -> Callable[[NodeOrder], NodeOrder]:
     return decorate
 
 
+def name_of(order: str | JobOrder | NodeOrder) -> str:
+    """The name of an order as it stands in a scheduler's spec."""
+    return order if isinstance(order, str) else getattr(order, "__name__", type(order).__name__)
+
+
 # ---------------------------------------------------------------------- jobs
 
 
-@_job_order("first")
+class Random:
+    """Marks the random job order: a key drawn at submission, from the run's seed."""
+
+
+@job_orders.register("random")
+def random_jobs() -> type[Random]:
+    """Any job, drawn with the run's seed."""
+    return Random
+
+
+@_job_order("first", "fcfs")
 def first(job: Job, now: float) -> float:
     """Earliest submission first."""
     return job.submit_time
 
 
-@_job_order("shortest")
+@_job_order("shortest", "sjf")
 def shortest(job: Job, now: float) -> float:
     """Least requested time first."""
     return job.requested_time
 
 
-@_job_order("longest")
+@_job_order("longest", "ljf")
 def longest(job: Job, now: float) -> float:
     """Most requested time first."""
     return -job.requested_time
@@ -98,6 +119,60 @@ def low_mem_ops(job: Job, now: float) -> float:
 def low_mem_bw(job: Job, now: float) -> float:
     """Least requested memory bandwidth first: memory volume over requested time (Herrera et al. 2021)."""
     return job.mem_vol / job.requested_time if job.requested_time > 0.0 else float("inf")
+
+
+@_job_order("saf")
+def saf(job: Job, now: float) -> float:
+    """Smallest area first: least requested time times requested cores (Carastan-Santos et al. 2019)."""
+    return job.requested_time * job.requested_cores
+
+
+@_job_order("f1")
+def f1(job: Job, now: float) -> float:
+    """F1 of Carastan-Santos and de Camargo (2017): least log10(r)·n + 870·log10(s).
+
+    n are the requested cores, r the requested time and s the time of submission, both in s and at least 1.
+    """
+    return math.log10(max(job.requested_time, 1.0)) * job.requested_cores + 870.0 * math.log10(
+        max(job.submit_time, 1.0)
+    )
+
+
+@_job_order("edf")
+def edf(job: Job, now: float) -> float:
+    """Earliest deadline first (Jackson 1955); jobs without a deadline last."""
+    return job.deadline
+
+
+@_job_order("priority")
+def priority(job: Job, now: float) -> float:
+    """Highest priority first."""
+    return -job.priority
+
+
+@_job_order("wfp", dynamic=True)
+def wfp(job: Job, now: float) -> float:
+    """WFP3 of Tang et al. (2009): most n·(wait / r)³, which favours wide jobs and jobs that wait long for their length.
+
+    n are the requested cores, r the requested time, at least 1 s.
+    """
+    return -(((now - job.submit_time) / np.maximum(job.requested_time, 1.0)) ** 3) * job.requested_cores
+
+
+@_job_order("unicef", dynamic=True)
+def unicef(job: Job, now: float) -> float:
+    """UNICEF of Tang et al. (2009): most wait / (r·log2 n), which favours small jobs.
+
+    n are the requested cores, at least 2, for the logarithm of 1 is 0; r the requested time, at least 1 s.
+    """
+    width = np.log2(np.maximum(job.requested_cores, 2))
+    return -(now - job.submit_time) / (width * np.maximum(job.requested_time, 1.0))  # type: ignore[no-any-return]
+
+
+@_job_order("expansion-factor", dynamic=True)
+def expansion_factor(job: Job, now: float) -> float:
+    """Largest expansion factor first, (wait + r) / r, r being the requested time, at least 1 s (Feitelson et al. 1997)."""
+    return -(now - job.submit_time) / np.maximum(job.requested_time, 1.0)  # type: ignore[no-any-return]
 
 
 # ---------------------------------------------------------------------- nodes

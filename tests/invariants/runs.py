@@ -27,7 +27,15 @@ def _needs_arguments(name: str) -> bool:
 
 
 POWER = ["linear", "linear", "baseline", "idle", "stall-aware:0.25"]
-OTHER_SPECS = [name for name in schedulers if name != "list" and not _needs_arguments(name)]
+OTHER_SPECS = [
+    *(name for name in schedulers if name != "list" and not _needs_arguments(name)),
+    "easy:depth=0",
+    "easy:depth=3,memory=yes",
+    "easy:order=wfp,nodes=high_gflops,backfill=saf",
+    "easy:reservation=pinned",
+    "conservative:order=sjf,reservation=pinned",
+    "conservative:nodes=low_cores,memory=yes",
+]
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from schedulers import Fcfs, ListScheduler, power_policies, schedulers
     [
         ("", "expected name[:positional][,key=value…]"),
         (":first", "expected name"),
-        ("fifo", "scheduler: expected one of fcfs, "),
-        ("list:newest/first", "job order: expected one of first, "),
+        ("fifo", "scheduler: expected one of adaptive-pcbe, "),
+        ("list:newest/first", "job order: expected one of edf, "),
         ("list:first/newest", "node order: expected one of current_gflops, "),
         ("list:first/first/first", "node order: expected one of "),
         ("list:first/first,blocking=maybe", "blocking: expected yes or no, found maybe"),

@@ -1,0 +1,83 @@
+"""What the machine should have free later: now, and after some of the running jobs have ended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from cluster_sim.placement import Placement, place
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.execution import Running
+    from cluster_sim.jobs import Job
+    from cluster_sim.machine import Machine
+
+
+class Outlook:
+    """A copy of what placements look at, on which jobs can be released and held without anything happening.
+
+    Nodes that are on, or off and bootable, count as usable; a node in transition does once a job that holds it ends.
+    It stands in for the machine in :func:`~cluster_sim.placement.place`.
+    """
+
+    def __init__(self, machine: Machine, empty: bool = False):
+        self.platform = machine.platform
+        self.widest = machine.widest
+        self.shapes = machine.shapes
+        self.eligibility = machine.eligibility
+        self.eligibility = machine.eligibility
+        self.memory_mb = machine.memory_mb
+        self.memory_used = np.zeros_like(machine.memory_used) if empty else machine.memory_used.copy()
+        usable = machine.is_on | machine.is_off
+        self.is_on = np.ones_like(usable) if empty else usable
+        self.is_off = np.zeros_like(usable)
+        #: Free cores of each node, shape (nodes,).
+        self.free = self.platform.node_cores.astype(np.int64) if empty else np.where(usable, machine.free, 0)
+        self.free_total = int(self.free.sum())
+
+    def release(self, running: Running) -> None:
+        """As if the job had ended."""
+        for first, stop, _ in running.placement.spans:
+            self.is_on[first:stop] = True
+        self.give_back(running.job, running.placement, running._allocation.memory_mb)
+
+    def hold(self, job: Job, placement: Placement, memory: float = 0.0) -> None:
+        """As if the job, of that memory per task (MB), had started there. What is free may fall below 0."""
+        self._add(job, placement, memory, -1)
+
+    def give_back(self, job: Job, placement: Placement, memory: float = 0.0) -> None:
+        """Undo :meth:`hold`."""
+        self._add(job, placement, memory, 1)
+
+    def _add(self, job: Job, placement: Placement, memory: float, sign: int) -> None:
+        for first, stop, cores in placement.spans:
+            if memory:
+                self.memory_used[first:stop] -= sign * memory * cores
+            held = self.cores_held(job, first, stop, cores)
+            self.free[first:stop] += sign * held
+            self.free_total += sign * int(np.sum(held)) * (1 if held is not cores else stop - first)
+
+    def cores_held(self, job: Job, first: int, stop: int, cores: int) -> int | npt.NDArray[np.int32]:
+        """Cores of each of some nodes that nobody else gets while the job has ``cores`` on them."""
+        if self.eligibility is not None and job.exclusive:
+            return self.platform.node_cores[first:stop]
+        return cores
+
+    def room(self, memory: float) -> npt.NDArray[np.int64]:
+        """Tasks of ``memory`` MB each for which every node has memory left, shape (nodes,)."""
+        left = np.maximum(self.memory_mb - self.memory_used, 0.0) / memory
+        return np.minimum(left + 1e-9, self.platform.core_count).astype(np.int64)
+
+    def place(
+        self,
+        job: Job,
+        order: npt.NDArray[np.float64] | None = None,
+        memory: bool = False,
+        time: float = 0.0,
+        within: npt.NDArray[np.integer] | None = None,
+    ) -> Placement | None:
+        """A placement of the job on cores that should be free at ``time`` (s), or None; see ``View.place``."""
+        return place(cast("Machine", self), job, order, memory, self.free if within is None else within, time)

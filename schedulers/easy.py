@@ -1,0 +1,177 @@
+"""EASY backfilling, and what lies between first fit and conservative backfilling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from cluster_sim.decisions import Decision, Hold, Start
+from cluster_sim.errors import SpecError
+from schedulers.backfilling import DELAYS, Backfilling, spec_of
+from schedulers.base import schedulers
+from schedulers.conservative import ConservativeBackfilling
+from schedulers.orders import JobOrder, NodeOrder, first, job_orders, name_of, platform_order
+from schedulers.plans import CountedPlan, NodePlan, Plan
+from schedulers.profile_plan import ProfilePlan
+from schedulers.queue import rank
+
+if TYPE_CHECKING:
+    from cluster_sim.jobs import Job
+    from cluster_sim.view import View
+
+FEW = 16
+"""So many jobs are faster looked at one by one than compared with numpy."""
+BACKFILLED = "backfilled: it delays no job that was promised a start"
+
+
+class EasyBackfilling(Backfilling):
+    """EASY: the first ``depth`` jobs that cannot start are promised a start; any other may start that delays none of them.
+
+    Depth 1 is EASY (Lifka 1995), 0 starts whatever fits, and more is between EASY and conservative. Promises are made
+    anew in every pass, from what is known then. ``backfill`` is the order in which the jobs behind the promised ones are
+    tried, by default the queue's own; ``order=saf`` instead sorts the whole queue.
+    """
+
+    def __init__(
+        self,
+        order: str | JobOrder = first,
+        nodes: str | NodeOrder = platform_order,
+        depth: int = 1,
+        backfill: str | JobOrder | None = None,
+        reservation: str = "counted",
+        memory: bool = False,
+    ):
+        super().__init__(order, nodes, reservation, memory)
+        if depth < 0:
+            raise SpecError("scheduler 'easy', option depth", "a number of jobs, 0 or more, or all", depth)
+        self._depth = depth
+        self._backfill_order = job_orders.make(backfill) if isinstance(backfill, str) else backfill
+        options = {
+            "order": name_of(order),
+            "nodes": name_of(nodes),
+            "depth": str(depth),
+            "backfill": "" if backfill is None else name_of(backfill),
+            "reservation": reservation,
+            "memory": "yes" if memory else "no",
+        }
+        self.spec = spec_of("easy", options)
+
+    def begin(self, view: View) -> None:
+        """Start with an empty queue and no promise."""
+        super().begin(view)
+        self._plan: Plan | None = None
+        self._behind = 0  # the place in the queue behind the promised jobs
+        self._version: object = None
+        self._promised = 0  # how many jobs are promised a start
+        self._has_windows = bool(view.turning_times)  # of advance reservations, which open and close as time passes
+
+    def schedule(self, view: View) -> Iterable[Decision]:
+        """One pass; of the whole queue only if something else has happened than that jobs came."""
+        queue, submitted = self._queue, view.submitted
+        first_new = queue.join(submitted, view)
+        if (
+            self._releases.follow(view)
+            or view.version is not self._version
+            or first_new < self._behind
+            or self._promised < self._depth
+            or self._plan is None
+            or queue.is_dynamic
+            or len(queue) != view.pending_count  # one was cancelled: perhaps one that had a promise
+        ):
+            return self._whole_queue(view)
+        # Whoever was refused before would be again: no more is free than then, and the promised start is nearer.
+        free = view.free_total
+        return self._backfill(view, first_new) if any(job.requested_cores <= free for job in submitted) else ()
+
+    def _whole_queue(self, view: View) -> Iterator[Decision]:
+        queue, free = self._queue, view.free_total
+        queue.refresh(view)
+        plan = self._plan = self._new_plan(view)
+        self._promised = 0
+        for place, job in queue.after(queue.first):
+            self._behind = place
+            if not view.is_pending(job):
+                queue.leave(place)
+                continue
+            placement = plan.place(job) if job.requested_cores <= free else None
+            if placement is not None:
+                yield Start(job, placement)
+                plan.take(self._started(view, place, job))
+                free = view.free_total
+                continue
+            if self._promised == self._depth:
+                break
+            promise = plan.promise(job)
+            if view.explains:
+                yield from self._reasons(view, job, promise)
+            self._behind = place + 1
+            self._promised += promise is not None  # else nobody knows when: nobody waits for it
+            if self._promised == self._depth:
+                break
+        else:
+            self._behind = queue.stop
+        self._version = view.version
+        if free and self._behind < queue.stop:
+            yield from self._backfill(view, self._behind)
+
+    def _new_plan(self, view: View) -> Plan:
+        if self._depth > 1 or self.memory or self._has_windows:
+            return ProfilePlan(self._where, self._releases, self._counted)
+        if self._counted:
+            return CountedPlan(self._where, self._releases)
+        return NodePlan(self._where, self._releases, self._pinned)
+
+    def _backfill(self, view: View, first: int) -> Iterator[Decision]:
+        """Start what can be started of the jobs from place ``first`` on."""
+        queue, plan, free = self._queue, self._plan, view.free_total
+        assert plan is not None
+        for place, job in self._worth_trying(view, first):
+            if job.requested_cores > free:
+                continue
+            if not view.is_pending(job):
+                queue.leave(place)
+                continue
+            placement = plan.place(job)
+            if placement is not None:
+                yield Start(job, placement, BACKFILLED if self._promised else "")
+                plan.take(self._started(view, place, job))
+                free = view.free_total
+            elif view.explains and not view.shortage(job, self.memory):
+                yield Hold(job, DELAYS)
+        self._version = view.version
+
+    def _worth_trying(self, view: View, first: int) -> Iterable[tuple[int, Job]]:
+        """Places and jobs that a comparison of numbers does not rule out, in the order in which they are tried."""
+        queue, plan = self._queue, self._plan
+        assert plan is not None
+        # In few jobs there is nothing to gain; and who explains wants to know whom only a promise keeps back.
+        if queue.stop - first <= FEW or view.explains:
+            tried = list(queue.after(first))
+        else:
+            tried = queue.where(first, plan.may_start(queue.cores(first), queue.times(first)))
+        if self._backfill_order is not None and len(tried) > 1:
+            tried = [tried[i] for i in rank([job for _, job in tried], self._backfill_order, view.now)]
+        return tried
+
+
+@schedulers.register("easy")
+def easy(
+    order: str = "first",
+    nodes: str = "first",
+    depth: str = "1",
+    backfill: str = "",
+    reservation: str = "counted",
+    memory: bool = False,
+) -> Backfilling:
+    """EASY backfilling: order=saf sorts the queue, backfill=saf only what is backfilled; depth=0,1,2,… or all."""
+    if depth == "all":
+        return ConservativeBackfilling(order, nodes, reservation, memory)
+    if not depth.isdecimal():
+        raise SpecError("scheduler 'easy', option depth", "a number of jobs, 0 or more, or all", depth)
+    return EasyBackfilling(order, nodes, int(depth), backfill or None, reservation, memory)
+
+
+@schedulers.register("saf-easy")
+def saf_easy(nodes: str = "first", reservation: str = "counted", memory: bool = False) -> EasyBackfilling:
+    """EASY whose queue keeps its order, but backfills the smallest area first (Casagrande et al. 2022)."""
+    return EasyBackfilling(nodes=nodes, backfill="saf", reservation=reservation, memory=memory)

@@ -1,0 +1,241 @@
+"""Plans: what is free now and how much of it was promised to jobs that wait.
+
+A backfilling pass asks its plan where a job can start now without breaking a promise (``place``), tells it what it started
+(``take``), and makes promises (``promise``). There are three of them, for what a pass needs to know:
+
+- :class:`CountedPlan`: any free cores are as good as any others, and one promise at most: two numbers are all there is;
+- :class:`NodePlan`: nodes differ, and one promise at most: the same with a number for each node;
+- :class:`~schedulers.profile_plan.ProfilePlan`: any number of promises, on an availability profile.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.execution import Running
+    from cluster_sim.jobs import Job
+    from cluster_sim.outlook import Outlook
+    from cluster_sim.placement import Placement
+    from cluster_sim.view import View
+    from schedulers.orders import NodeOrder
+    from schedulers.releases import Releases
+
+
+Promise = tuple[float, "Placement | None"]
+"""When a job is to start, s, and on which cores if that is part of it."""
+
+
+class Plan(Protocol):
+    """What a backfilling pass asks and tells."""
+
+    def may_start(self, cores: npt.NDArray[np.int64], times: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+        """Which of these requests (cores, s) are worth asking ``place`` about, all at once; shape (jobs,)."""
+        ...
+
+    def place(self, job: Job) -> Placement | None:
+        """Where the job can start now without delaying a job that was promised a start."""
+        ...
+
+    def take(self, running: Running) -> None:
+        """The job that was placed has been started."""
+        ...
+
+    def promise(self, job: Job) -> Promise | None:
+        """Promise the earliest start that can be had; None if the machine has not enough, nodes being down.
+
+        It is inf when jobs that requested no time have to end first.
+        """
+        ...
+
+
+class Where:
+    """The scheduler's choice of nodes, and whether memory counts: how a plan turns a job into a placement."""
+
+    def __init__(self, view: View, order: NodeOrder, memory: bool):
+        self.view = view
+        self._order = order
+        self.counts_memory = memory
+
+    def now(self, job: Job, within: npt.NDArray[np.integer] | None = None) -> Placement | None:
+        """On what is free now."""
+        if job.requested_cores > self.view.free_total:
+            return None  # before the node order is worked out
+        return self.view.place(job, self._order(self.view, job), self.counts_memory, within)
+
+    def later(
+        self, job: Job, outlook: Outlook, time: float, within: npt.NDArray[np.integer] | None = None
+    ) -> Placement | None:
+        """On what should be free at ``time``."""
+        if job.requested_cores > outlook.free_total:
+            return None
+        return outlook.place(job, self._order(self.view, job), self.counts_memory, time, within)
+
+    def memory_of(self, job: Job) -> float:
+        """MB of one task, if memory counts."""
+        return job.memory if self.counts_memory else 0.0
+
+
+class CountedPlan:
+    """Cores are alike: a job may start if enough are free, and if it ends before the promised start or leaves enough for it.
+
+    *Shadow time* and *extra* cores are those of Mu'alem and Feitelson (2001): the head job's promised start, and the cores
+    that it will leave free then.
+    """
+
+    def __init__(self, where: Where, releases: Releases):
+        self._where = where
+        self._view = where.view
+        self._releases = releases
+        self._shadow = math.inf
+        self._extra: float = math.inf
+
+    def may_start(self, cores: npt.NDArray[np.int64], times: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+        """Whether as many cores are free, and the promise can be kept."""
+        free = self._view.free_total
+        fits = cores <= free
+        if self._extra < free:
+            # The longest that ends in time, and a little more for rounding: `place` has the last word.
+            longest = self._shadow - self._view.now + 1e-9 * abs(self._shadow)
+            fits &= (times <= longest) | (cores <= self._extra) if self._extra > 0 else times <= longest
+        return fits
+
+    def place(self, job: Job) -> Placement | None:
+        """The node order's choice of the free cores."""
+        cores = job.requested_cores
+        if cores > self._extra and self._view.now + job.requested_time > self._shadow:
+            return None
+        placement = self._where.now(job)
+        if placement is not None and cores > self._extra and self._late_by_booting(job, placement):
+            return None
+        return placement
+
+    def _late_by_booting(self, job: Job, placement: Placement) -> bool:
+        return self._view.now + self._view.boot_time(placement) + job.requested_time > self._shadow
+
+    def take(self, running: Running) -> None:
+        """A job that will not have ended by the promised start leaves less beside it."""
+        if running.expected_end > self._shadow:
+            self._extra -= running.placement.cores
+
+    def promise(self, job: Job) -> Promise | None:
+        """When enough of the running jobs should have ended."""
+        free, missing = self._view.free_total, True
+        self._shadow, self._extra = math.inf, 0
+        for end, _, running in self._releases:
+            if not missing and end > self._shadow:
+                break  # all that end at the shadow time count
+            free += running.placement.cores
+            if missing and free >= job.requested_cores:
+                self._shadow, missing = end, False
+        if missing:
+            self._extra = math.inf
+            return None
+        self._extra = free - job.requested_cores
+        if self._shadow == math.inf:
+            # Jobs that requested no time have to end first; of no job can it be said that it ends before them.
+            self._shadow = -math.inf
+            return math.inf, None
+        return self._shadow, None
+
+
+class NodePlan:
+    """Nodes differ: a job may start where it ends before the promised start, or leaves the promised job a place.
+
+    *Counted*: any place will do; a placement is tried as the node order likes it, and if that leaves the promised job
+    none, on what its own place leaves free. *Pinned*: the promise is of certain cores of certain nodes, and these are
+    not touched.
+    """
+
+    def __init__(self, where: Where, releases: Releases, pinned: bool):
+        self._where = where
+        self._view = where.view
+        self._releases = releases
+        self._pinned = pinned
+        self._shadow = math.inf
+        self._later: Outlook | None = None  # at the shadow time, the promised job not yet on it
+        self._head: Job | None = None
+        self._spare: npt.NDArray[np.int64] | None = None  # cores of each node beside the promised job
+
+    def may_start(self, cores: npt.NDArray[np.int64], times: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+        """Whether as many cores are free, and on one node where it has to be one."""
+        return worth_trying(self._view, cores)
+
+    def place(self, job: Job) -> Placement | None:
+        """By the node order, where no promise is broken."""
+        if self._spare is None or self._view.now + job.requested_time > self._shadow:
+            return self._place_for_long(job)
+        placement = self._where.now(job)
+        if placement is not None and self._end(job, placement) > self._shadow:  # its nodes have to boot
+            return self._place_for_long(job)
+        return placement
+
+    def _end(self, job: Job, placement: Placement) -> float:
+        return self._view.now + self._view.boot_time(placement) + job.requested_time
+
+    def _place_for_long(self, job: Job) -> Placement | None:
+        if self._spare is None:
+            return self._where.now(job)
+        if not self._pinned:
+            placement = self._where.now(job)
+            if placement is None or self._leaves_a_place(placement, job):
+                return placement
+        return self._where.now(job, self._spare)
+
+    def _leaves_a_place(self, placement: Placement, job: Job) -> bool:
+        assert self._later is not None
+        assert self._head is not None
+        self._later.hold(job, placement)
+        left = self._where.later(self._head, self._later, self._shadow)
+        self._later.give_back(job, placement)
+        return left is not None
+
+    def take(self, running: Running) -> None:
+        """A job that will not have ended by the promised start leaves less beside it."""
+        if self._later is None or running.expected_end <= self._shadow:
+            return
+        self._later.hold(running.job, running.placement)
+        if self._pinned:
+            self._occupy(running.job, running.placement)
+        else:
+            self._find_place()
+
+    def promise(self, job: Job) -> Promise | None:
+        """When enough of the running jobs should have ended, on the right nodes."""
+        later, releases = self._view.outlook(), list(self._releases)
+        for position, (end, _, running) in enumerate(releases):
+            later.release(running)
+            is_last_of_instant = position + 1 == len(releases) or releases[position + 1][0] > end
+            if is_last_of_instant and self._where.later(job, later, end) is not None:
+                self._later, self._head = later, job
+                self._shadow = end if end < math.inf else -math.inf  # of no job can it be said that it ends before
+                placement = self._find_place()
+                return end, placement if self._pinned else None
+        return None
+
+    def _find_place(self) -> Placement | None:
+        """A place for the promised job at the shadow time, and what is left beside it."""
+        assert self._later is not None
+        assert self._head is not None
+        placement = self._where.later(self._head, self._later, self._shadow)
+        self._spare = self._later.free.copy()
+        if placement is not None:
+            self._occupy(self._head, placement)
+        return placement
+
+    def _occupy(self, job: Job, placement: Placement) -> None:
+        assert self._later is not None
+        assert self._spare is not None
+        for first, stop, cores in placement.spans:
+            self._spare[first:stop] -= self._later.cores_held(job, first, stop, cores)
+
+
+def worth_trying(view: View, cores: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Which requests could fit at all: as many cores are free, and on one node where the width rule wants one node."""
+    on_one_node = (cores <= view.free_cores.max()) | (cores > view.platform.widest_node)
+    return on_one_node & (cores <= view.free_total)  # type: ignore[no-any-return]

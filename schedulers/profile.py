@@ -1,0 +1,141 @@
+"""The availability profile: what will be free, from now on, as a step function of time."""
+
+from __future__ import annotations
+
+import math
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Amount = int | npt.NDArray[np.int64]
+
+
+class AvailabilityProfile:
+    """What is free from each time to the next: ``free[i]`` in ``[times[i], times[i + 1])``, the last one for ever.
+
+    An amount is a number of cores, shape (), or one number for each node, shape (nodes,); the profile's own shape is
+    given by what is free at first. Where a start and a length are asked for, the end ``start + length`` is computed as
+    the simulation computes it, so that what ends and what begins at one instant are at one step.
+
+    Taking may leave less than nothing free (a job that outlives its request while another was promised its cores):
+    then whoever owns the profile has to plan anew.
+    """
+
+    def __init__(self, now: float, free: Amount):
+        first = np.asarray(free, np.int64)
+        self._times = np.full(16, math.inf)
+        self._free = np.zeros((16, *first.shape), np.int64)
+        self._times[0], self._free[0] = now, first
+        self._steps = 1
+
+    @property
+    def times(self) -> npt.NDArray[np.float64]:
+        """When each step begins, s, ascending; shape (steps,)."""
+        return self._times[: self._steps]
+
+    @property
+    def free(self) -> npt.NDArray[np.int64]:
+        """What is free in each step; shape (steps,) or (steps, nodes)."""
+        return self._free[: self._steps]
+
+    def __len__(self) -> int:
+        """How many steps there are."""
+        return self._steps
+
+    # ------------------------------------------------------------------ changing it
+
+    def advance(self, now: float) -> None:
+        """Forget what lies before ``now``."""
+        passed = int(self.times.searchsorted(now, "right")) - 1
+        if passed > 0:
+            left = self._steps - passed
+            self._times[:left] = self._times[passed : self._steps]
+            self._free[:left] = self._free[passed : self._steps]
+            self._steps = left
+        self._times[0] = max(now, self._times[0])
+
+    def take(self, start: float, end: float, amount: Amount) -> None:
+        """Use an amount from ``start`` (not before the profile begins) to ``end``, which may be inf."""
+        first, stop = self._step_at(start), self._step_at(end)
+        self._free[first:stop] -= amount
+
+    def give(self, start: float, end: float, amount: Amount) -> None:
+        """Give an amount back."""
+        first, stop = self._step_at(start), self._step_at(end)
+        self._free[first:stop] += amount
+
+    def cut(self, time: float) -> None:
+        """Have a step begin at ``time``: something else than what is free changes then."""
+        self._step_at(time)
+
+    def release(self, time: float, amount: Amount) -> None:
+        """An amount becomes free at ``time`` and stays so."""
+        self.give(time, math.inf, amount)
+
+    def join_equal_steps(self) -> None:
+        """Make one step of neighbours with the same free: what was taken and given back leaves such."""
+        changes = np.diff(self.free, axis=0) != 0
+        kept = np.flatnonzero(np.append(True, changes if changes.ndim == 1 else changes.any(axis=1)))
+        self._times[: len(kept)], self._free[: len(kept)] = self._times[kept], self._free[kept]
+        self._steps = len(kept)
+
+    def _step_at(self, time: float) -> int:
+        """The step that begins at ``time``; a step is cut in two if there is none."""
+        if time == math.inf:
+            return self._steps
+        step = int(self.times.searchsorted(time))
+        if step == self._steps or self._times[step] != time:
+            if step == 0:
+                return 0  # before the profile begins
+            if self._steps == len(self._times):
+                self._times = np.concatenate([self._times, np.full(self._steps, math.inf)])
+                self._free = np.concatenate([self._free, np.zeros_like(self._free)])
+            stop = self._steps
+            self._times[step + 1 : stop + 1] = self._times[step:stop]
+            self._free[step + 1 : stop + 1] = self._free[step:stop]
+            self._times[step], self._free[step] = time, self._free[step - 1]
+            self._steps += 1
+        return step
+
+    # ------------------------------------------------------------------ asking it
+
+    def least(self, start: float, end: float) -> npt.NDArray[np.int64]:
+        """What is free all the time from ``start`` to ``end``; shape () or (nodes,)."""
+        first = max(int(self.times.searchsorted(start, "right")) - 1, 0)
+        stop = max(int(self.times.searchsorted(end)), first + 1)
+        return self.free[first:stop].min(axis=0)  # type: ignore[no-any-return]
+
+    def least_until(self, ends: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+        """What is free all the time from now to each of the ends; shape (ends,). For a profile of one number."""
+        so_far = np.minimum.accumulate(self.free)
+        return so_far[np.maximum(self.times.searchsorted(ends) - 1, 0)]
+
+    def most_before(self, times: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+        """The most that is free at any moment before each of the times; shape (times,). For a profile of one number."""
+        so_far = np.maximum.accumulate(self.free)
+        return so_far[np.maximum(self.times.searchsorted(times) - 1, 0)]
+
+    def earliest(self, amount: int, length: float, before: float = math.inf) -> float:
+        """The first time from which an amount is free for ``length`` s; inf if never. For a profile of one number.
+
+        With ``before``, the first such time before that one, to be free until then only: what whoever holds the amount
+        from then on has to know to begin earlier.
+        """
+        stop = self._steps if before == math.inf else int(self.times.searchsorted(before))
+        enough = self._free[:stop] >= amount
+        turns = ((enough[1:] != enough[:-1]).nonzero()[0] + 1).tolist()
+        if stop and enough[0]:
+            turns.insert(0, 0)
+        for begin, end in zip_longest(turns[::2], turns[1::2]):  # from where to where there is enough
+            start = self._times.item(begin)
+            if end is None or start + length <= self._times.item(end):
+                return start
+        return math.inf
+
+    def __repr__(self) -> str:
+        steps = ", ".join(f"{time:g}: {free}" for time, free in zip(self.times, self.free.tolist(), strict=True))
+        return f"AvailabilityProfile({steps})"

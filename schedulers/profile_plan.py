@@ -1,0 +1,154 @@
+"""A plan with any number of promises, kept on an availability profile."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from schedulers.plans import worth_trying
+from schedulers.profile import AvailabilityProfile
+from schedulers.releases import Releases, planned_time
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.execution import Running
+    from cluster_sim.jobs import Job
+    from cluster_sim.placement import Placement
+    from schedulers.plans import Promise, Where
+
+MOST_MB = 1e15
+"""Stands for the memory of a node of which it is not known."""
+
+
+class ProfilePlan:
+    """Promises on a profile of cores, where they are ``counted``, else of the cores (and memory) of each node.
+
+    A promise on nodes is of certain cores of certain nodes.
+    """
+
+    def __init__(self, where: Where, releases: Releases, counted: bool):
+        self._where = where
+        self._view = where.view
+        self._counted = counted
+        self._nodes = self._view.platform.node_count
+        self._machine = None if counted else self._view.outlook(empty=True)
+        self.profile = AvailabilityProfile(self._view.now, self._view.free_total if counted else self._free_now())
+        self._cut_at_windows()
+        for end, _, running in releases:
+            self.profile.release(end, self._amount(running.job, running.placement))
+
+    # ------------------------------------------------------------------ amounts of cores, or of each node
+
+    def _free_now(self) -> npt.NDArray[np.int64]:
+        now = self._view.outlook()
+        return self._with_memory(now.free, np.minimum(now.memory_mb - now.memory_used, MOST_MB))
+
+    def _amount(self, job: Job, placement: Placement | None) -> int | npt.NDArray[np.int64]:
+        if self._counted or placement is None:
+            return job.requested_cores
+        assert self._machine is not None
+        cores = np.zeros(self._nodes, np.int64)
+        for first, stop, taken in placement.spans:
+            cores[first:stop] += self._machine.cores_held(job, first, stop, taken)
+        return self._with_memory(cores, np.ceil(cores * job.memory))
+
+    def _with_memory(self, cores: npt.NDArray[np.integer], memory: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+        parts = (cores, np.floor(memory)) if self._where.counts_memory else (cores,)
+        return np.concatenate(parts).astype(np.int64)
+
+    def _room_for(self, job: Job, free: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Tasks of the job for which each node has free cores, and memory if that counts; shape (nodes,)."""
+        memory = self._where.memory_of(job)
+        if not memory:
+            return free[: self._nodes]
+        return np.minimum(free[: self._nodes], free[self._nodes :] // math.ceil(memory))
+
+    def _cut_at_windows(self) -> None:
+        """A job can be promised a start when an advance reservation begins or ends, though nothing is released then."""
+        for time in self._view.turning_times:
+            self.profile.cut(time)
+
+    def tidy(self) -> None:
+        """Make one step of neighbours with the same free."""
+        self.profile.join_equal_steps()
+        self._cut_at_windows()
+
+    # ------------------------------------------------------------------ the plan
+
+    def may_start(self, cores: npt.NDArray[np.int64], times: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+        """Whether enough cores are free for as long, as far as their number can tell."""
+        if self._counted:
+            return cores <= self.profile.least_until(self._view.now + times)
+        return worth_trying(self._view, cores)
+
+    def place(self, job: Job) -> Placement | None:
+        """On what is free all the time that it requests."""
+        now = self._view.now
+        placement = self._place_until(job, now + planned_time(job))
+        if placement is None or not (delay := self._view.boot_time(placement)):
+            return placement
+        return self._place_until(job, now + delay + planned_time(job))
+
+    def _place_until(self, job: Job, end: float) -> Placement | None:
+        least = self.profile.least(self._view.now, end)
+        if self._counted:
+            return self._where.now(job) if job.requested_cores <= least else None
+        return self._where.now(job, self._room_for(job, least))
+
+    def take(self, running: Running) -> None:
+        """Until its expected end."""
+        self.profile.take(self._view.now, running.expected_end, self._amount(running.job, running.placement))
+
+    def promise(self, job: Job) -> Promise | None:
+        """The earliest window in which what the job needs is free all the time; it is taken.
+
+        None also if jobs that requested no time have to end first: there is nothing to plan with.
+        """
+        promise = self._earliest(job) if self._counted else self._earliest_on_nodes(job)
+        if promise is not None:
+            start, placement = promise
+            self.profile.take(start, start + planned_time(job), self._amount(job, placement))
+        return promise
+
+    def _earliest(self, job: Job) -> Promise | None:
+        start = self.profile.earliest(job.requested_cores, planned_time(job))
+        return (start, None) if start < math.inf else None
+
+    def _earliest_on_nodes(self, job: Job) -> Promise | None:
+        assert self._machine is not None
+        profile = self.profile
+        enough = profile.free[:, : self._nodes].sum(axis=1) >= job.requested_cores
+        for start in profile.times[enough].tolist():
+            room = self._room_for(job, profile.least(start, start + planned_time(job)))
+            placement = self._where.later(job, self._machine, start, room)
+            if placement is not None:
+                return start, placement
+        return None
+
+    def withdraw(self, job: Job, start: float, placement: Placement | None) -> None:
+        """Take a promise back, or what is left of it."""
+        self.profile.give(max(start, self._view.now), start + planned_time(job), self._amount(job, placement))
+
+    def give_back(self, running: Running, until: float) -> None:
+        """A job has ended before it was expected to."""
+        if until > self._view.now:
+            self.profile.give(self._view.now, until, self._amount(running.job, running.placement))
+
+    def extend(self, running: Running, planned: float) -> None:
+        """A job will run on from its planned to its expected end."""
+        self.profile.take(planned, running.expected_end, self._amount(running.job, running.placement))
+
+    def could_be_earlier(self, cores: npt.NDArray[np.int64], starts: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+        """Which promises (cores, s) are worth trying to improve: at some time before, as many cores are free."""
+        if self._counted:
+            return self.profile.most_before(starts) >= cores
+        return starts > self._view.now
+
+    def can_be_earlier(self, job: Job, start: float) -> bool:
+        """Whether the job, which was promised ``start``, would find an earlier one; on nodes, only a new search tells."""
+        if not self._counted:
+            return True
+        return self.profile.earliest(job.requested_cores, planned_time(job), start) < math.inf

@@ -1,0 +1,87 @@
+"""When the jobs that run now should give their cores back: running jobs in order of their expected end."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+from itertools import chain, repeat
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cluster_sim.execution import Running
+    from cluster_sim.jobs import Job
+    from cluster_sim.view import View
+
+EXTENSIONS_S = (60, 300, 900, 1800, 3600, 7200, 18000, 36000, 72000, 180000, 360000)
+"""Steps by which the expected end of a job that outlives its request is put off: 1, 5, 15, 30 min, 1, 2, 5, … 100 h."""
+
+
+def planned_time(job: Job) -> float:
+    """How long a job is planned to hold its cores, s: as long as it requested; one that requested 0 s, the first extension."""
+    return job.requested_time or EXTENSIONS_S[0]
+
+
+class Releases:
+    """Running jobs by expected end, kept up to date from pass to pass.
+
+    A job that outlives its request is put off by growing steps, as Tsafrir, Etsion and Feitelson (2007, §4) do, until
+    it ends; a run that enforces walltimes has none.
+    """
+
+    def __init__(self) -> None:
+        self._entries: list[tuple[float, int, Running]] = []
+        self._ends: dict[int, float] = {}  # under which end each job is entered
+
+    def __iter__(self) -> Iterator[tuple[float, int, Running]]:
+        """(expected end, job index, running job), soonest first."""
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def add(self, running: Running) -> None:
+        """A job has been started."""
+        if running.job.requested_time == 0.0:
+            running.extended_by = EXTENSIONS_S[0]  # it is there, and has to be counted
+        end = running.expected_end
+        self._ends[running.job.index] = end
+        insort(self._entries, (end, running.job.index, running))
+
+    def drop(self, running: Running) -> float:
+        """A job has ended; the end that it was expected to have, s."""
+        index = running.job.index
+        end = self._ends.pop(index)
+        del self._entries[bisect_left(self._entries, (end, index))]
+        return end
+
+    def follow(self, view: View) -> bool:
+        """Take out what has ended since the last pass, put off what should have; whether anything was put off."""
+        for running in view.ended:
+            if running.job.index in self._ends:
+                self.drop(running)
+        return self.put_off_overdue(view.now)
+
+    def put_off_overdue(self, now: float) -> bool:
+        """Give every job that should have ended by ``now`` more time; whether there was one."""
+        if not self._entries or self._entries[0][0] > now:
+            return False
+        overdue = [running for end, _, running in self._entries[: bisect_left(self._entries, (now, math.inf))]]
+        for running in overdue:
+            self.drop(running)
+            # A job whose nodes took longer to boot than expected has a later end already.
+            if running.expected_end <= now:
+                running.extended_by = _extension(running, now)
+            self.add(running)
+        return True
+
+
+def _extension(running: Running, now: float) -> float:
+    """The least extension that puts the expected end after ``now``, s."""
+    asked = running.expected_start + running.job.requested_time
+    total = 0.0
+    for step in chain(EXTENSIONS_S, repeat(EXTENSIONS_S[-1])):
+        total += step
+        if asked + total > now:
+            break
+    return total
