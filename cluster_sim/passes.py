@@ -1,0 +1,102 @@
+"""Who decides, and when: scheduling passes, one in an instant, and the power policy's turns before and after them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from simpy.events import URGENT, Event, EventPriority
+
+from cluster_sim.decisions import PowerDecision
+from cluster_sim.engine import REACT, RESERVE, SCHEDULE, Environment
+from cluster_sim.errors import SimulationError
+
+if TYPE_CHECKING:
+    from cluster_sim.simulation import Simulation
+    from cluster_sim.view import View
+
+MOST_PASSES_AT_ONE_TIME = 10_000
+
+
+class Scheduler(Protocol):
+    """What a simulation asks of a scheduler; ``schedulers.Scheduler`` is the base class to derive from."""
+
+    memory: bool
+    clairvoyant: bool
+
+    def attend(self, simulation: Simulation) -> Generator[Event, Any, None]:
+        """The scheduler's process: waits for ``simulation.pass_due()`` and applies its decisions."""
+        ...
+
+
+class PowerPolicy(Protocol):
+    """What a simulation asks of a power policy; ``schedulers.PowerPolicy`` is the base class to derive from."""
+
+    def begin(self, view: View) -> None:
+        """A run begins."""
+        ...
+
+    def reserve(self, view: View) -> Iterable[PowerDecision]:
+        """Before the scheduler's pass."""
+        ...
+
+    def react(self, view: View) -> Iterable[PowerDecision]:
+        """After the scheduler's pass."""
+        ...
+
+
+class Passes:
+    """Plans the passes of an instant: whatever happens asks for one, and there is one of each kind.
+
+    ``apply`` carries a decision of the power policy out.
+    """
+
+    def __init__(self, env: Environment, view: View, power: PowerPolicy | None, apply: Callable[[PowerDecision], None]):
+        self._env = env
+        self._view = view
+        self._power = power
+        self._apply = apply
+        self._planned: set[int] = set()
+        self._passes_now = (-1.0, 0)  # time of the last passes, and how many there were
+        self._pass: Event = env.event()
+        if power is not None:
+            # When the run begins, as a scheduler's, and not now: one object may serve several simulations in turn.
+            env.at(env.now, URGENT).callbacks.append(lambda event: power.begin(view))
+            self._plan(RESERVE, power.reserve)
+
+    def due(self) -> Event:
+        """The event of the next scheduling pass."""
+        if self._pass.callbacks is None:  # it has been
+            self._pass = Event(self._env)
+        return self._pass
+
+    def request(self) -> None:
+        """Something happened that policies may answer to: one pass of each, after all else of this instant."""
+        due = self._pass if self._pass.callbacks is not None else self.due()
+        if not due.triggered:
+            self._env.trigger(due, SCHEDULE)
+            if self._power is not None:
+                self._guard_against_circles()
+                self._plan(RESERVE, self._power.reserve)
+                self._plan(REACT, self._power.react)
+
+    def _guard_against_circles(self) -> None:
+        """A power policy that switches nodes off and on again in no time would hold the clock for ever."""
+        now, count = self._passes_now
+        self._passes_now = (self._env.now, count + 1 if now == self._env.now else 1)
+        if count > MOST_PASSES_AT_ONE_TIME:
+            policy = type(self._power).__name__
+            raise SimulationError(f"{policy} switches nodes in circles: {count} passes at {now:g} s")
+
+    def _plan(self, priority: EventPriority, decide: Callable[[View], Iterable[PowerDecision]]) -> None:
+        """Have the power policy decide in a later phase of this instant, once."""
+        if priority in self._planned:
+            return
+        self._planned.add(priority)
+
+        def act(event: Event) -> None:
+            self._planned.discard(priority)
+            for decision in decide(self._view):
+                self._apply(decision)
+
+        self._env.at(self._env.now, priority).callbacks.append(act)
