@@ -1,0 +1,321 @@
+"""Which cores of the machine are free, and the jobs' hold on them.
+
+Kept in columns over nodes and processors, in platform order. A job on a run of whole neighbouring nodes is booked in one
+slice, so that its cost does not grow with their number.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cluster_sim.errors import PlacementError
+from cluster_sim.intervals import IntervalSet
+from cluster_sim.placement import Placement
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.eligibility import Eligibility
+    from cluster_sim.engine import Environment
+    from cluster_sim.jobs import Job
+    from cluster_sim.platform import Platform
+
+MB_PER_GB = 1024.0
+
+
+class Allocation:
+    """The cores that a job holds: single nodes by processor and core mask, runs of whole nodes as spans."""
+
+    __slots__ = ("idle", "memory_mb", "pieces", "spans")
+
+    def __init__(self, memory_mb: float) -> None:
+        self.pieces: list[tuple[int, int, int, int]] = []  #: (node, processor, mask of its cores, how many)
+        self.spans: list[tuple[int, int, int, int]] = []  #: (first node, stop node, first processor, stop processor)
+        self.memory_mb = memory_mb  #: Memory of one task.
+        self.idle: Sequence[tuple[int, int]] = ()  #: (node, cores) held beside, so that nobody else gets them.
+
+
+class Bookings:
+    """Columns of free cores, and the few operations that change them.
+
+    A job that has its nodes for itself (``exclusive``) also holds their other cores, which stay idle: they are not free,
+    and not busy.
+    """
+
+    def __init__(self, env: Environment, platform: Platform):
+        self.env = env
+        self.platform = platform
+        self.widest = platform.widest_node
+        self.shapes = True  #: Whether any job of the workload fixes nodes or tasks per node.
+        self.eligibility: Eligibility | None = (
+            None  #: None while jobs ask for no particular nodes and none are reserved.
+        )
+        self.first_processor: list[int] = platform.first_processor.tolist()
+        self.first_core: list[int] = platform.first_core.tolist()
+        masks = [(1 << kind.cores) - 1 for kind in platform.processor_types]
+        self._cores_of: list[int] = np.diff(platform.first_core).tolist()
+        self._full_mask: list[int] = [masks[i] for i in platform.type_of_processor.tolist()]
+
+        self.free = platform.node_cores.astype(np.int32)  #: Free cores of each node, shape (nodes,).
+        self.free_total = platform.core_count  #: Free cores of nodes that can be used, booting them first if need be.
+        self.free_mask = list(self._full_mask)  #: Free cores of each processor, one bit each.
+        self.memory_used = np.zeros(platform.node_count)  #: MB that the tasks on each node occupy.
+        capacity = [t.memory_gb * MB_PER_GB if t.memory_gb is not None else np.inf for t in platform.node_types]
+        self.memory_mb = np.array(capacity)[platform.type_of_node]  #: Memory of each node, inf when not given.
+        self.powered_on = np.ones(platform.node_count, bool)  #: IDLE or COMPUTING.
+        self.powered_off = np.zeros(platform.node_count, bool)  #: OFF.
+        self.withheld = np.zeros(platform.node_count, bool)  #: Taken out of the scheduler's reach by a power policy.
+        self.withheld_count = 0  #: How many are.
+        self.is_on = self.powered_on.copy()  #: IDLE or COMPUTING, and not withheld.
+        self.is_off = self.powered_off.copy()  #: OFF and not withheld: can be booted for a job.
+        self._not_on = 0  #: Nodes that are not `is_on`,
+        self.all_on = True  #: and whether there are none: then much need not be looked at.
+        #: When nodes in transition should be on, or OFF, s on the run's clock, by node.
+        self.transition_ends: dict[int, float] = {}
+        #: Another object after every change of what is free; while it is the same, what was found free still is.
+        self.version: object = object()
+        self.capacity_changes = 0  #: How often a node has become usable, or has ceased to be.
+        self._node_count = platform.node_count
+        self._node_cores = platform.node_cores
+        self._cores_of_every_node = platform.widest_node if len(platform.node_types) == 1 else 0
+        self.available = IntervalSet(0, platform.node_count)  #: Nodes that are on and have a free core.
+        self.asleep = IntervalSet()  #: Nodes that are OFF and have a free core.
+
+    def processors_of(self, node: int) -> range:
+        """Indices of a node's processors."""
+        return range(self.first_processor[node], self.first_processor[node + 1])
+
+    def node_of(self, processor: int) -> int:
+        """The node that a processor is in."""
+        return bisect_right(self.first_processor, processor) - 1
+
+    def room(self, memory: float, if_empty: bool = False) -> npt.NDArray[np.int64]:
+        """Tasks of ``memory`` MB each for which every node has memory left (or has, if it were empty), shape (nodes,)."""
+        left = (self.memory_mb if if_empty else np.maximum(self.memory_mb - self.memory_used, 0.0)) / memory
+        return np.minimum(left + 1e-9, self.platform.core_count).astype(np.int64)
+
+    def hold(self, placement: Placement, memory: float = 0.0, job: Job | None = None) -> Allocation:
+        """Take the cores of a placement. Raises PlacementError, with nothing changed, if one cannot be had.
+
+        With ``job``, its nodes must be eligible for it now, and it has them for itself if it asks for that.
+        """
+        if placement.found_at is not self.version:
+            self._check(placement)
+        if job is not None and self.eligibility is not None:
+            self._check_eligible(self.eligibility, placement, job)
+        self.version = object()
+        allocation = Allocation(memory)
+        for first, stop, cores in placement.spans:
+            if self.all_on and cores == self._cores_of_every_node:
+                self._hold_whole(first, stop, allocation)
+            elif stop - first == 1:
+                self._hold_on(first, cores, allocation)
+            elif self.is_on[first:stop].all() and (self._node_cores[first:stop] == cores).all():
+                self._hold_whole(first, stop, allocation)
+            else:
+                for node in range(first, stop):
+                    self._hold_on(node, cores, allocation)
+        self.free_total -= placement.cores
+        if memory:
+            for node, cores in placement.cores_by_node().items():
+                self.memory_used[node] += memory * cores
+        if job is not None and self.eligibility is not None and job.exclusive:
+            self._close(placement, allocation)
+        return allocation
+
+    def _check(self, placement: Placement) -> None:
+        if not placement.spans:
+            raise PlacementError("the placement has no cores")
+        reached, ascending = 0, True
+        for first, stop, cores in placement.spans:
+            if not 0 <= first < stop <= self._node_count or cores < 1:
+                raise PlacementError(f"{placement}: no such nodes on {self.platform!r}")
+            ascending = ascending and first >= reached
+            reached = stop
+            # Nodes in `available` are on and have a free core; most placements need no more than that.
+            if not (cores == 1 and self.available.covers(first, stop)):
+                self._check_nodes(placement, first, stop, cores)
+        if not ascending and any(a[1] > b[0] for a, b in pairwise(sorted(placement.spans))):
+            raise PlacementError(f"{placement}: a node appears twice")
+
+    def _check_nodes(self, placement: Placement, first: int, stop: int, cores: int) -> None:
+        if not self.all_on and not (self.is_on[first:stop] | self.is_off[first:stop]).all():
+            raise PlacementError(f"{placement}: a node is failed, in transition or withheld")
+        free = self.free
+        if (free.item(first) if stop == first + 1 else free[first:stop].min()) < cores:
+            raise PlacementError(f"{placement}: fewer cores are free")
+
+    def _check_eligible(self, eligibility: Eligibility, placement: Placement, job: Job) -> None:
+        allowed = eligibility.open_at(job, self.env.now)
+        for node in placement.nodes:
+            name = self.platform.node_name(node)
+            if allowed is not None and not allowed[node]:
+                reason = eligibility.why_closed(job, node, self.env.now)
+                raise PlacementError(f"job {job.job_id} may not start on {name} now: {reason}")
+            if job.exclusive and self.free[node] < self._node_cores[node]:
+                raise PlacementError(f"job {job.job_id} may not start on {name} now: another job is there")
+
+    def _close(self, placement: Placement, allocation: Allocation) -> None:
+        """Hold what is left free of the nodes of an allocation, too."""
+        allocation.idle = [(node, left) for node in placement.nodes if (left := self.free.item(node))]
+        for node, left in allocation.idle:
+            self.free[node] = 0
+            self.free_total -= left
+            (self.available if self.is_on[node] else self.asleep).remove(node, node + 1)
+
+    def _hold_whole(self, first: int, stop: int, allocation: Allocation) -> None:
+        begin, end = self.first_processor[first], self.first_processor[stop]
+        self.free_mask[begin:end] = [0] * (end - begin)
+        self.free[first:stop] = 0
+        self.available.remove(first, stop)
+        allocation.spans.append((first, stop, begin, end))
+
+    def _hold_on(self, node: int, cores: int, allocation: Allocation) -> None:
+        left = self.free.item(node) - cores
+        self.free[node] = left
+        if not left:
+            (self.available if self.is_on[node] else self.asleep).remove(node, node + 1)
+        for processor in range(self.first_processor[node], self.first_processor[node + 1]):
+            mask = self.free_mask[processor]
+            if mask:
+                taken = _lowest_bits(mask, cores)
+                self.free_mask[processor] = mask ^ taken
+                count = taken.bit_count()
+                allocation.pieces.append((node, processor, taken, count))
+                cores -= count
+                if not cores:
+                    return
+
+    def release(self, allocation: Allocation) -> None:
+        """Give the cores of an allocation back."""
+        self.version = object()
+        free = self.free
+        for node, left in allocation.idle:
+            free[node] = left
+            self._open(node, node + 1)
+            if self.is_on[node] or self.is_off[node]:
+                self.free_total += left
+        for node, processor, mask, count in allocation.pieces:
+            before = free.item(node)
+            free[node] = before + count
+            if not before:
+                self._open(node, node + 1)
+            self.free_mask[processor] |= mask
+            if self.all_on or self.is_on[node] or self.is_off[node]:
+                self.free_total += count
+        for first, stop, begin, end in allocation.spans:
+            self.free_mask[begin:end] = self._full_mask[begin:end]
+            free[first:stop] = self._node_cores[first:stop]
+            if not self.all_on:
+                self._open(first, stop)
+                usable = self.is_on[first:stop] | self.is_off[first:stop]
+                self.free_total += int(free[first:stop][usable].sum())
+            else:
+                self.available.add(first, stop)
+                self.free_total += self.first_core[end] - self.first_core[begin]
+        if allocation.memory_mb:
+            self._release_memory(allocation)
+
+    def _release_memory(self, allocation: Allocation) -> None:
+        memory = allocation.memory_mb
+        for node, _, _, count in allocation.pieces:
+            self.memory_used[node] -= memory * count
+        for first, stop, _, _ in allocation.spans:
+            self.memory_used[first:stop] -= memory * self._node_cores[first:stop]
+        if self.free_total == self.platform.core_count:
+            self.memory_used[:] = 0.0  # nothing runs: no rounding error may outlive it
+
+    def _open(self, first: int, stop: int) -> None:
+        """Enter nodes that get free cores into the set in which placements look for them."""
+        if self.all_on:
+            self.available.add(first, stop)
+            return
+        for node in range(first, stop):
+            if self.is_on[node]:
+                self.available.add(node, node + 1)
+            elif self.is_off[node]:
+                self.asleep.add(node, node + 1)
+
+    def enter_state(self, node: int, on: bool, off: bool) -> None:
+        """A node is now on, or OFF, or neither (in transition or failed)."""
+        self.powered_on[node] = on
+        self.powered_off[node] = off
+        self.transition_ends.pop(node, None)
+        offered = not self.withheld[node]
+        self._make_usable(node, on and offered, off and offered)
+
+    def withhold(self, node: int, withheld: bool) -> None:
+        """Take a node out of the scheduler's reach, or give it back; what runs on it goes on."""
+        if self.withheld[node] == withheld:
+            return
+        self.withheld[node] = withheld
+        self.withheld_count += 1 if withheld else -1
+        on, off = bool(self.powered_on[node]), bool(self.powered_off[node])
+        self._make_usable(node, on and not withheld, off and not withheld)
+
+    def _make_usable(self, node: int, on: bool, off: bool) -> None:
+        """The scheduler can use a node as it is, or boot it for a job, or neither."""
+        self.version = object()
+        usable = bool(self.is_on[node] or self.is_off[node])
+        self._not_on += int(self.is_on[node]) - int(on)
+        self.all_on = not self._not_on
+        self.available.remove(node, node + 1)
+        self.asleep.remove(node, node + 1)
+        self.is_on[node] = on
+        self.is_off[node] = off
+        if self.free[node]:
+            self._open(node, node + 1)
+        self.free_total += int(self.free[node]) * (int(on or off) - int(usable))
+        self.capacity_changes += usable != (on or off)
+
+    def has_ready_nodes(self, placement: Placement) -> bool:
+        """Whether all nodes of a placement are on."""
+        return all(self.is_on[first:stop].all() for first, stop, _ in placement.spans)
+
+    def boot_time(self, placement: Placement) -> float:
+        """How long it should take until all nodes of a placement are on, s: the slowest boot of those that are OFF."""
+        types, kinds = self.platform.node_types, self.platform.type_of_node
+        asleep = [node for node in placement.nodes if self.is_off[node]]
+        return max((types[kinds[node]].transitions.switch_on_s for node in asleep), default=0.0)
+
+    def cores_by_processor(self, allocation: Allocation) -> list[tuple[int, int]]:
+        """(processor, cores of it) of an allocation."""
+        pairs = [(processor, count) for _, processor, _, count in allocation.pieces]
+        for _, _, begin, end in allocation.spans:
+            pairs += zip(range(begin, end), self._cores_of[begin:end], strict=True)
+        return pairs
+
+    def core_ranges(self, allocation: Allocation) -> list[tuple[int, int]]:
+        """Global indices (first, last) of the cores of an allocation, as maximal runs within nodes or spans."""
+        ranges = [(self.first_core[begin], self.first_core[end] - 1) for _, _, begin, end in allocation.spans]
+        for _, processor, mask, _ in allocation.pieces:
+            base = self.first_core[processor]
+            while mask:
+                low = (mask & -mask).bit_length() - 1
+                run = ~(mask >> low)
+                length = (run & -run).bit_length() - 1
+                ranges.append((base + low, base + low + length - 1))
+                mask &= ~(((1 << length) - 1) << low)
+        return ranges
+
+
+def _lowest_bits(mask: int, count: int) -> int:
+    """The ``count`` lowest set bits of ``mask`` (all of them if there are fewer)."""
+    if mask.bit_count() <= count:
+        return mask
+    count = int(count)  # numpy's integers, of which users make placements, would overflow in the shifts
+    taken = 0
+    while count:
+        low = (mask & -mask).bit_length() - 1
+        run = ~(mask >> low)
+        length = min((run & -run).bit_length() - 1, count)
+        bits = ((1 << length) - 1) << low
+        taken |= bits
+        mask ^= bits
+        count -= length
+    return taken

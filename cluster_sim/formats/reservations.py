@@ -1,0 +1,56 @@
+"""Files of advance reservations, YAML or JSON; docs/requests.md describes them.
+
+::
+
+    reservations:
+      - {name: maintenance, start: 86400, end: 100800, nodes: all}
+      - {name: course, start: 3600, end: 7200, nodes: [0-3, cluster0.node8]}
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from cluster_sim.advance_reservations import AdvanceReservation
+from cluster_sim.errors import FormatError, InputError
+from cluster_sim.fields import nearest
+from cluster_sim.formats.documents import read_document
+from cluster_sim.formats.native_platform import validated
+
+
+class _Entry(BaseModel):
+    """A mapping of the document: only its own keys."""
+
+    model_config = ConfigDict(strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, data: Any) -> Any:
+        for key in data if isinstance(data, dict) else ():
+            if key not in cls.model_fields:
+                expected = nearest(str(key), cls.model_fields)
+                raise PydanticCustomError("unknown_key", "{expected}", {"expected": expected, "key": str(key)})
+        return data
+
+
+class _Reservation(_Entry):
+    name: str
+    start: float
+    end: float
+    nodes: int | str | Annotated[list[int | str], Field(min_length=1)]
+
+
+class _Document(_Entry):
+    reservations: list[_Reservation]
+
+
+def read_reservations(path: str) -> tuple[AdvanceReservation, ...]:
+    """The advance reservations of a file. Raises FormatError naming file and key."""
+    entries = validated(_Document, read_document(path), path).reservations
+    try:
+        return tuple(AdvanceReservation(entry.name, entry.start, entry.end, entry.nodes) for entry in entries)
+    except InputError as error:
+        raise FormatError(f"{path}: {error.where}", error.expected, error.found) from None
