@@ -161,7 +161,7 @@ def _job_traces(result: Result, scene: _Scene, strategy: ColourStrategy, how: st
     if how == "raster":
         return [job_raster(scene.jobs, scene.scale, scene.canvas)]
     classes = strategy(result.jobs)
-    hover = job_hover(result.jobs, scene.allocations)
+    hover = job_hover(result.jobs, scene.allocations, getattr(result, "decisions", None))
     traces: list[Any] = (
         list(job_bars(scene.jobs, classes, hover, scene.canvas))
         if how == "bars"

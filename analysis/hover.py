@@ -11,6 +11,7 @@ import pandas as pd
 from analysis.wording import NOTHING, numbers, plotly_text, shortened
 
 SHOWN_PIECES = 3
+REASON_LENGTH = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +35,11 @@ _LINES: tuple[tuple[tuple[str, str, str, int], ...], ...] = (
 )
 
 
-def job_hover(jobs: pd.DataFrame, allocations: pd.DataFrame) -> Hover:
-    """Hover texts for every row of ``jobs``: id, state, user, profile, times, cores, energy and where it ran."""
+def job_hover(jobs: pd.DataFrame, allocations: pd.DataFrame, decisions: pd.DataFrame | None = None) -> Hover:
+    """Hover texts for every row of ``jobs``: id, state, user, profile, times, cores, energy and where it ran.
+
+    With ``decisions``, the log of a run that was to explain, also why: what its scheduler said last of each job.
+    """
     columns: list[Sequence[str]] = [plotly_text(jobs["job_id"])]
     lines: list[str] = [f"<b>job {_place(0)}</b>"]
 
@@ -48,6 +52,8 @@ def job_hover(jobs: pd.DataFrame, allocations: pd.DataFrame) -> Hover:
     lines.append(" · ".join(part(name, _texts(jobs[name])) for name in ("user", "profile") if _filled(jobs, name)))
     lines += [" · ".join(part(*_quantity(jobs, *spec)) for spec in line if spec[1] in jobs) for line in _LINES]
     lines.append(part("on", plotly_text(allocation_texts(allocations, jobs["job_id"]))))
+    if decisions is not None and len(decisions):
+        lines.append(part("why", plotly_text(reasons(decisions, jobs["job_id"]))))
     data = np.empty((len(jobs), len(columns)), dtype=object)
     for position, column in enumerate(columns):
         data[:, position] = column
@@ -66,6 +72,16 @@ def allocation_texts(allocations: pd.DataFrame, job_ids: pd.Series, pieces: int 
     beyond = beyond[beyond > 0]
     joined.loc[beyond.index] += "; and " + beyond.astype(str) + " more"
     return joined.reindex(job_ids).fillna("nothing").tolist()
+
+
+def reasons(decisions: pd.DataFrame, job_ids: pd.Series) -> list[str]:
+    """Why each job started when it did: what was said of its start, else the last reason for which it waited."""
+    said = decisions[decisions["decision"].isin(["start", "hold"]) & (decisions["because"] != "")]
+    last = said.groupby("job_id", sort=False).last()
+    behind = last["behind"].where(last["behind"] == "", " (job " + last["behind"] + ")")
+    text = last["because"].map(lambda because: shortened(because, REASON_LENGTH)) + behind
+    held = (last["decision"] == "hold") & last.index.isin(decisions["job_id"][decisions["decision"] == "start"])
+    return text.where(~held, "waited: it " + text).reindex(job_ids).fillna(NOTHING).tolist()
 
 
 def _place(position: int) -> str:

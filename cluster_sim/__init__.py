@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from analysis import comparison_table, gantt, write_report
+    from cluster_sim.advance_reservations import AdvanceReservation
     from cluster_sim.decisions import Reject, Start, WakeAt
     from cluster_sim.errors import ClusterSimError, FormatError, InputError, ModelWarning, SimulationError, SpecError
     from cluster_sim.jobs import Job
@@ -30,6 +31,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "analysis": ("comparison_table", "gantt", "write_report"),
+    "cluster_sim.advance_reservations": ("AdvanceReservation",),
     "cluster_sim.decisions": ("Reject", "Start", "WakeAt"),
     "cluster_sim.errors": (
         "ClusterSimError",
@@ -51,6 +53,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, exported in _HOMES.items() for name in exported}
 
 __all__ = [
+    "AdvanceReservation",
     "ClusterSimError",
     "Cluster",
     "FormatError",

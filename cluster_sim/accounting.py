@@ -37,6 +37,7 @@ class Accounts:
 
     jobs: Floats
     unused: Floats  #: Idle processors of computing nodes; part of COMPUTING in :attr:`nodes`.
+    core_s: Floats  #: Busy core-seconds of each processor, shape (processors,).
     nodes: dict[NodeState, Floats] = field(default_factory=dict)
 
     @property
@@ -88,6 +89,7 @@ def settle(history: History) -> Accounts:
     accounts = Accounts(
         np.zeros(history.jobs),
         np.zeros(platform.node_count),
+        np.zeros(platform.processor_count),
         {state: np.zeros(platform.node_count) for state in NodeState},
     )
     special = _special_nodes(history)
@@ -149,7 +151,7 @@ def _settle_in_bulk(history: History, holds: Holds, special: set[int], accounts:
 
     runs, pieces = cut(holds, platform.first_core)
     full = np.array([power.shared_watts(k, k.cores) + k.cores * power.core_watts(k, k.cores) for k in kinds])[kind]
-    busy_j, busy_s = _settle_runs(runs, full, accounts)
+    busy_j, busy_s = _settle_runs(runs, full, np.diff(platform.first_core), accounts)
     shared_j, shared_s = _settle_pieces(pieces, kind, kinds, power, accounts)
     busy_j += shared_j
     busy_s += shared_s
@@ -183,12 +185,13 @@ def _settle_in_bulk(history: History, holds: Holds, special: set[int], accounts:
     accounts.nodes[NodeState.IDLE] += np.add.reduceat(idle_j, starts) - computing_idle_j
 
 
-def _settle_runs(runs: Runs, full_watts: Floats, accounts: Accounts) -> tuple[Floats, Floats]:
+def _settle_runs(runs: Runs, full_watts: Floats, cores: Ints, accounts: Accounts) -> tuple[Floats, Floats]:
     """Charge jobs for processors they hold alone; energy and busy seconds of each processor."""
     summed = np.concatenate([[0.0], np.cumsum(full_watts)])
     energy = (summed[runs.stop] - summed[runs.first]) * (runs.end - runs.start)
     accounts.jobs += np.bincount(runs.job, energy, len(accounts.jobs))
     seconds = seconds_in_runs(runs, len(full_watts))
+    accounts.core_s += seconds * cores
     return seconds * full_watts, seconds
 
 
@@ -218,6 +221,7 @@ def _settle_pieces(
     energy = pieces.cores * (before[table.row_of_end] - before[table.row_of_start]).astype(np.float64)
     accounts.jobs += np.bincount(pieces.job, energy, len(accounts.jobs))
     count = len(kind)
+    accounts.core_s += np.bincount(table.unit, cores * table.seconds, count)
     energy_j: Floats = np.bincount(table.unit, watts * table.seconds, count).astype(np.float64)
     busy_s: Floats = np.bincount(table.unit, table.seconds * (cores > 0), count).astype(np.float64)
     return energy_j, busy_s
@@ -307,6 +311,7 @@ def sweep(history: History, node: int, rows: list[tuple[int, int, int, float, fl
     for time, _, event in sorted(events, key=lambda entry: entry[:2]):
         if time > now:
             _charge(accounts, power, node, kinds, held, used, rated, state, draws_w, time - now)
+            accounts.core_s[first : first + len(kinds)] += [sum(cores.values()) * (time - now) for cores in held]
             now = time
         match event:
             case ("end", int(p), int(job), int(cores)):

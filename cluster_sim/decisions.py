@@ -1,4 +1,23 @@
-"""What a scheduler can decide. A pass of a scheduler yields these, one after the other; each takes effect at once."""
+"""What a scheduler can decide. A pass of a scheduler yields these, one after the other; each takes effect at once.
+
+``Start``, ``Reject`` and ``WakeAt`` act on the run. ``Reserve`` and ``Hold`` change nothing: they tell the decision log
+why a job waits and what it was promised, and are worth yielding only on a run that keeps one::
+
+    if view.explains:
+        yield Hold(job, view.shortage(job))  # asks for 8 cores, no node has more than 5 free
+        yield Reserve(job, time=3600.0)
+
+A scheduler may say the same in every pass; the log keeps what changed. It need not speak for every job that waits:
+a job of which nothing was said is explained by the queue's head. That is the job that was last promised a start, of
+those that still wait; where the scheduler makes no promises, the one that was last held ``behind`` nobody.
+
+*Wording.* ``because`` is a clause about the job, in plain words, without its id, a capital, or a full stop: it is read
+after "it waited:" or "it was started:". Of a job that waits, what it asks for and what there is of it: ``asks for 8
+cores, no node has more than 5 free``; if the reason is another job, name none in the text (``would delay a job that was
+promised a start``) but give it as ``behind`` where it is a single one. Of a job that starts out of turn, how it came to
+overtake: ``backfilled: it delays no job that was promised a start``. A job that starts because it is first and fits
+needs no words. Leave out of a clause what changes from pass to pass without meaning anything: a new text is a new row.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +29,35 @@ from cluster_sim.placement import Placement
 
 @dataclass(slots=True)
 class Start:
-    """Start a pending job on these cores now (when its nodes have booted, if some are off)."""
+    """Start a pending job on these cores now (when its nodes have booted, if some are off).
+
+    ``because`` says what is not obvious about it, for the decision log: why it overtakes, or why just there.
+    """
 
     job: Job
     placement: Placement
+    because: str = ""
+
+
+@dataclass(slots=True)
+class Reserve:
+    """Promise that a pending job starts at ``time`` (s) or before; nothing changes on the machine.
+
+    ``placement`` says on which cores, if that is part of the promise. A later promise replaces it.
+    """
+
+    job: Job
+    time: float
+    placement: Placement | None = None
+
+
+@dataclass(slots=True)
+class Hold:
+    """Leave a job in the queue in this pass: why, and ``behind`` which job, if that is the reason. Nothing changes."""
+
+    job: Job
+    because: str
+    behind: Job | None = None
 
 
 @dataclass(slots=True)
@@ -31,7 +75,7 @@ class WakeAt:
     time: float
 
 
-Decision = Start | Reject | WakeAt
+Decision = Start | Reserve | Hold | Reject | WakeAt
 
 
 @dataclass(slots=True)
@@ -48,4 +92,22 @@ class SwitchOff:
     node: int
 
 
-PowerDecision = SwitchOn | SwitchOff | WakeAt
+@dataclass(slots=True)
+class Withhold:
+    """A power policy takes a node out of the scheduler's reach, whatever its state; what runs on it ends first.
+
+    The power policy alone brings it back: one that withholds a node should also say, by ``WakeAt``, when it will think
+    again.
+    """
+
+    node: int
+
+
+@dataclass(slots=True)
+class Offer:
+    """A power policy gives a withheld node back to the scheduler: it can be used again, and booted if it is OFF."""
+
+    node: int
+
+
+PowerDecision = SwitchOn | SwitchOff | Withhold | Offer | WakeAt

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import simpy
 
-from cluster_sim.contention import NoContention
+from cluster_sim.bookings import Allocation
+from cluster_sim.contention import contention_models
 from cluster_sim.engine import Environment
-from cluster_sim.machine import Allocation, Machine
+from cluster_sim.machine import Machine
 from cluster_sim.phases import parse_phases
-from cluster_sim.power import LinearPower
+from cluster_sim.power import power_models
 
 if TYPE_CHECKING:
     from simpy.events import Event
@@ -35,6 +36,8 @@ class Running:
         "_process",
         "_transfer",
         "allocation_time",
+        "expected_start",
+        "extended_by",
         "job",
         "placement",
         "start_time",
@@ -45,6 +48,8 @@ class Running:
         self.placement = placement
         self.allocation_time = now  #: When it got its cores, s.
         self.start_time = now  #: When its tasks began, s; inf while its nodes boot.
+        self.expected_start = now  #: When its tasks can be expected to begin, s: now, or when its nodes should be on.
+        self.extended_by = 0.0  #: How much a scheduler that saw it outlive its request has added to it, s.
         self._allocation = allocation
         self._groups: list[Event] = []
         self._process: simpy.Process | None = None
@@ -53,8 +58,8 @@ class Running:
 
     @property
     def expected_end(self) -> float:
-        """Start + requested time, s; inf when no time was requested or its nodes still boot."""
-        return self.start_time + self.job.requested_time
+        """Start (while its nodes boot, the expected one) + requested time + extensions, s; inf when no time was requested."""
+        return self.expected_start + self.job.requested_time + self.extended_by
 
     def __repr__(self) -> str:
         return f"<Running {self.job.job_id} on {self.placement!r} since {self.start_time:g} s>"
@@ -219,7 +224,8 @@ class Bench:
     """A machine without a simulation: nothing happens on it, but cores can be held (for views made by hand)."""
 
     def __init__(self, platform: Platform):
-        self.machine = Machine(Environment(), platform, NoContention(), LinearPower(), self)
+        contention = contention_models.make(platform.contention_model)
+        self.machine = Machine(Environment(), platform, contention, power_models.make(platform.power_model), self)
 
     def node_changed(self, node: int, state: NodeState) -> None:
         """Nobody is told."""

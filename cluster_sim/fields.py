@@ -82,7 +82,10 @@ JOB_FIELDS: tuple[Field, ...] = (
     Field("profile", "str", "", "name of the application profile", ""),
     Field("user", "str", "", "who submitted it", ""),
     Field("group", "str", "", "the user's group", ""),
-    Field("tags", "str", "", "node tags the job asks for, separated by spaces", ""),
+    Field("tags", "str", "", "words that describe the job, separated by spaces; for schedulers that look at them", ""),
+    Field("requires", "str", "", "tags that every node of the job must have, separated by spaces", ""),
+    Field("exclusive", "bool", "", "the job has its nodes for itself: nobody else runs on them meanwhile", False),
+    Field("reservation", "str", "", "advance reservation that the job runs in; empty: in none", ""),
     Field("priority", "float", "", "higher is more urgent, for schedulers that look at it", 0.0),
     Field("requested_cores_assumed", "bool", "", "the log had no request: requested_cores is what was used", False),
     Field("requested_time_assumed", "bool", "", "the log had no request: requested_time is the run time", False),
@@ -97,11 +100,13 @@ JOB_FIELDS: tuple[Field, ...] = (
     Field("partition", "int", "", "number of the partition (SWF field 16); -1: unknown", UNKNOWN),
     Field("preceding_job", "int", "", "number of the job waited for (SWF field 17); -1: none", UNKNOWN),
     Field("think_time", "float", "s", "time since the preceding job ended (SWF field 18); -1: unknown", -1.0),
+    Field("after", "str", "", "ids of jobs that must complete first, `7 any:8`; any: whatever becomes of it", ""),
 )
 
 _JOB_RECORDS: tuple[Field, ...] = (
     Field("job_id", "str", "", "id of the job"),
-    Field("submit_time", "float", "s", "submission"),
+    Field("submit_time", "float", "s", "submission; NaN: not yet, it follows a job that is not over"),
+    Field("eligible_time", "float", "s", "from when on schedulers see it: submission, or the end of what it waits for"),
     Field("allocation_time", "float", "s", "cores assigned, nodes perhaps still booting; NaN: never"),
     Field("start_time", "float", "s", "tasks begin; NaN: never"),
     Field("finish_time", "float", "s", "last task ends or the job is killed; NaN: never"),
@@ -115,6 +120,7 @@ _JOB_RECORDS: tuple[Field, ...] = (
     Field("slowdown", "float", "", "turnaround / run time"),
     Field("bounded_slowdown", "float", "", "max(1, turnaround / max(run time, 10 s))"),
     Field("stretch", "float", "", "wait / requested time"),
+    Field("tardiness", "float", "s", "max(0, finish - deadline); NaN without a deadline, or where it never ran"),
     Field("energy_j", "float", "J", "dynamic energy of its cores + its share of their processors' static energy"),
     Field("profile", "str", "", "name of the application profile"),
     Field("user", "str", "", "who submitted it"),
@@ -138,14 +144,50 @@ RESULT_TABLES: dict[str, tuple[Field, ...]] = {
         Field("start", "float", "s", "the state begins"),
         Field("end", "float", "s", "the state ends"),
     ),
+    "nodes": (
+        Field("node", "str", "", "name of the node, cluster0.node1"),
+        Field("off_s", "float", "s", "time OFF"),
+        Field("switching_on_s", "float", "s", "time SWITCHING_ON"),
+        Field("idle_s", "float", "s", "time IDLE: on, and no core busy"),
+        Field("computing_s", "float", "s", "time COMPUTING: at least one core busy"),
+        Field("switching_off_s", "float", "s", "time SWITCHING_OFF"),
+        Field("failed_s", "float", "s", "time FAILED"),
+        Field("off_j", "float", "J", "energy while OFF"),
+        Field("switching_on_j", "float", "J", "energy while SWITCHING_ON"),
+        Field("idle_j", "float", "J", "energy while IDLE"),
+        Field("computing_j", "float", "J", "energy while COMPUTING, idle cores and processors included"),
+        Field("switching_off_j", "float", "J", "energy while SWITCHING_OFF"),
+        Field("failed_j", "float", "J", "energy while FAILED"),
+        Field("energy_j", "float", "J", "the sum of these"),
+        Field("energy_waste_j", "float", "J", "idle + switching on + switching off (P4 Eq. 4)"),
+        Field("energy_waste_by_core_j", "float", "J", "the same + idle watts of the idle cores while COMPUTING"),
+        Field("busy_core_s", "float", "s", "busy core-seconds"),
+        Field("switches_on", "int", "", "times it began to switch on"),
+        Field("switches_off", "int", "", "times it began to switch off"),
+        Field("on_off_cycles", "int", "", "pairs of them: (switches_on + switches_off) // 2"),
+    ),
     "power": (
         Field("time", "float", "s", "the step begins; the last row closes the curve"),
         Field("watts", "float", "W", "power of the whole platform until the next row"),
     ),
     "queue": (
         Field("time", "float", "s", "the step begins"),
-        Field("pending", "int", "", "jobs submitted and not started"),
+        Field("pending", "int", "", "jobs eligible and not started"),
         Field("pending_cores", "int", "", "cores they ask for"),
+    ),
+    "decisions": (
+        Field("time", "float", "s", "the scheduler's pass, or the job's submission"),
+        Field("job_id", "str", "", "id of the job"),
+        Field("decision", "str", "", "start, reserve (a start is promised), hold (it waits on) or reject"),
+        Field("because", "str", "", "why, as the scheduler says it"),
+        Field("behind", "str", "", "id of the job that is the reason to hold it; empty: none"),
+        Field("promised_time", "float", "s", "reserve: when the job starts at the latest; NaN: no promise"),
+        Field(
+            "nodes",
+            "str",
+            "",
+            "start, reserve: which nodes, and cores on each: `c.node3:8;c.node4..c.node7:2`",
+        ),
     ),
 }
 
@@ -168,7 +210,18 @@ SUMMARY_METRICS: tuple[Field, ...] = (
     Field("mean_turnaround_s", "float", "s", "mean turnaround time"),
     Field("mean_slowdown", "float", "", "mean slowdown"),
     Field("mean_bounded_slowdown", "float", "", "mean bounded slowdown, bound 10 s"),
+    Field("max_slowdown", "float", "", "largest slowdown"),
+    Field("max_bounded_slowdown", "float", "", "largest bounded slowdown"),
     Field("mean_stretch", "float", "", "mean wait / requested time"),
+    Field("max_stretch", "float", "", "largest wait / requested time"),
+    Field("jobs_delayed", "int", "", "jobs with wait >= 0.5 x requested time"),
+    Field("share_delayed", "float", "", "of the jobs that ran, those delayed"),
+    Field(
+        "total_delay_s", "float", "s", "sum over delayed jobs of wait - 0.5 x requested time (P4 Eq. 10, theta = 0.5)"
+    ),
+    Field("jobs_late", "int", "", "jobs that finished after their deadline; none where no job that ran has one"),
+    Field("mean_tardiness_s", "float", "s", "mean tardiness, over jobs with deadlines"),
+    Field("max_tardiness_s", "float", "s", "largest tardiness"),
     Field("mean_queue_length", "float", "", "pending jobs, mean over time"),
     Field("max_queue_length", "int", "", "most jobs pending at once"),
     Field("energy_j", "float", "J", "integral of the platform's power over the run: to the last finish, or to `until`"),
@@ -177,11 +230,17 @@ SUMMARY_METRICS: tuple[Field, ...] = (
     Field("energy_unused_j", "float", "J", "energy of idle processors of COMPUTING nodes, which no job pays for"),
     Field("energy_idle_j", "float", "J", "energy of nodes while IDLE"),
     Field("energy_computing_j", "float", "J", "energy of nodes while COMPUTING"),
-    Field("energy_off_j", "float", "J", "energy of nodes while OFF or FAILED"),
+    Field("energy_off_j", "float", "J", "energy of nodes while OFF"),
+    Field("energy_failed_j", "float", "J", "energy of nodes while FAILED"),
     Field("energy_switching_on_j", "float", "J", "energy of nodes while SWITCHING_ON"),
     Field("energy_switching_off_j", "float", "J", "energy of nodes while SWITCHING_OFF"),
-    Field("energy_waste_j", "float", "J", "idle + switching on + switching off"),
+    Field("energy_waste_j", "float", "J", "by node: idle + switching on + switching off (P4 Eq. 4)"),
+    Field("energy_waste_by_core_j", "float", "J", "by core: the same + idle cores of COMPUTING nodes"),
+    Field("energy_wmin", "float", "W min", "energy_j in P4's unit, energy_j / 60"),
+    Field("energy_waste_wmin", "float", "W min", "energy_waste_j / 60"),
+    Field("energy_waste_by_core_wmin", "float", "W min", "energy_waste_by_core_j / 60"),
     Field("node_switches", "int", "", "transitions begun, on and off counted each"),
+    Field("on_off_cycles", "int", "", "sum over nodes of pairs of transitions"),
     Field("mean_watts", "float", "W", "energy / length of the window it covers"),
     Field("max_watts", "float", "W", "highest power of the platform"),
 )
@@ -264,14 +323,27 @@ _TABLE_NOTES = {
     "jobs": "One row per job of the workload, in order of submission; `jobs.csv` adds `allocation`, the job's cores as text.",
     "allocations": "One row per job, processor and run of neighbouring cores; made on request.",
     "node_states": "One row per node and interval, without gaps.",
+    "nodes": (
+        "One row per node, in platform order; seconds sum to the run's length, joules to its energy. P4 is Casagrande et "
+        "al. 2022: [what these figures are there](deepshutdown.md)."
+    ),
     "power": "A step function: `watts` holds from `time` to the next row.",
     "queue": "A step function; made on request.",
+    "decisions": (
+        "What the scheduler decided and why, in order, a row when something changed for a job; empty unless the run "
+        "was to `explain`. [What to do with it](explain.md)."
+    ),
 }
 
 _SUMMARY_NOTE = """\
 Also the keys of `summary.json`, which says besides how the run was made. What has no value, a mean over no jobs, is None.
-energy_jobs_j + energy_unused_j + energy_idle_j + energy_switching_on_j + energy_switching_off_j + energy_off_j = energy_j, and
-energy_computing_j = energy_jobs_j + energy_unused_j.
+The states sum to the total: energy_off_j + energy_switching_on_j + energy_idle_j + energy_computing_j + energy_switching_off_j +
+energy_failed_j = energy_j, and energy_computing_j = energy_jobs_j + energy_unused_j.
+
+P4 is Casagrande et al. 2022. Its waste (Eq. 4) counts *by node*: idle cores of a node that computes are no waste. Its program
+counts *by core*: they are, each with its part of its processor's idle watts. Its "joules" are watt-minutes. Its stretch is
+wait / requested time; `cluster_sim.metrics.delays(result.jobs, theta)` has Eq. 10 for other thresholds. A job still waiting
+when the run stops is in none of the job metrics: look at `jobs_unfinished` beside them. [More](deepshutdown.md).
 """
 
 

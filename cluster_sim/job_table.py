@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cluster_sim.dependencies import check_after
 from cluster_sim.errors import FormatError, InputError, SpecError
 from cluster_sim.fields import JOB_FIELDS, REQUIRED, UNKNOWN, Field, nearest
 from cluster_sim.phases import parse_phases
@@ -20,6 +21,8 @@ Columns = dict[str, Any]
 Locate = Callable[[int], str]
 
 JOB_FIELD = {field.name: field for field in JOB_FIELDS}
+TRUTH = {"True": True, "true": True, "1": True, "False": False, "false": False, "0": False}
+"""How tables write what is true and what is not."""
 TIME_UNITS = {"milliseconds": 1e-3, "seconds": 1.0, "minutes": 60.0, "hours": 3600.0, "days": 86400.0}
 
 _LARGEST_INTEGER = 2**53  # beyond it a float column would silently hold another number
@@ -57,6 +60,7 @@ def job_table(columns: Mapping[str, Any], source: str = "jobs", locate: Locate |
     if workless.any():
         raise FormatError(place(int(workless.argmax()), "operations"), "operations or recorded_run_time", "neither")
     _check_phases(table["phases"], place)
+    check_after(table, place)
     submit = table["submit_time"]
     if (submit[1:] < submit[:-1]).any():
         table = take(table, np.argsort(submit, kind="stable"))

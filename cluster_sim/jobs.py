@@ -103,16 +103,44 @@ class Job:
 
     @property
     def tags(self) -> frozenset[str]:
-        """Tags that the job carries."""
+        """Words that describe the job, for schedulers that look at them."""
         return frozenset(self._text("tags").split())
+
+    @property
+    def requires(self) -> frozenset[str]:
+        """Tags that every node of the job must have."""
+        return frozenset(self._text("requires").split())
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether the job has its nodes for itself."""
+        return bool(self._columns["exclusive"].item(self.index))
+
+    @property
+    def reservation(self) -> str:
+        """Name of the advance reservation that the job runs in; empty when in none."""
+        return self._text("reservation")
 
     def __repr__(self) -> str:
         return f"<Job {self.job_id}: {self.requested_cores} cores for {self.requested_time:g} s>"
 
 
+class JobColumns:
+    """Many jobs at once, for functions written with numpy: the attributes of :class:`Job`, with one entry per job."""
+
+    def __init__(self, one_of_them: Job, indices: npt.NDArray[np.int64]):
+        self._columns = one_of_them._columns
+        self._indices = indices
+
+    def __getattr__(self, name: str) -> npt.NDArray[Any]:
+        if name.startswith("_") or name not in self._columns:
+            raise AttributeError(f"jobs have no column {name!r}")
+        return self._columns[name][self._indices]
+
+
 REQUEST_COLUMNS = (
     "job_id submit_time requested_cores requested_time nodes ntasks_per_node mem_vol memory req_energy max_energy "
-    "deadline priority profile user group tags queue partition"
+    "deadline priority profile user group tags requires exclusive reservation queue partition"
 ).split()
 """The workload's columns that a scheduler may see. How much work a job really is stays with the simulation."""
 

@@ -1,36 +1,28 @@
 """The running machine: which cores are free, what every processor draws, which nodes are on.
 
 State is kept in columns over nodes and processors, in platform order, because a run may have 100,000 of them and a job
-thousands; :class:`Node` and :class:`Processor` are handles on one row, made when somebody asks for them. A job on a run of
-whole neighbouring nodes is booked in one slice, so that its cost does not grow with their number.
+thousands; :class:`Node` and :class:`Processor` are handles on one row, made when somebody asks for them. The free cores
+are booked in :mod:`cluster_sim.bookings`; power, channels, states and clocks are added here.
 """
 
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
-from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from cluster_sim.bookings import Allocation, Bookings
 from cluster_sim.channel import MemoryChannel
 from cluster_sim.contention import ContentionModel
-from cluster_sim.errors import PlacementError
-from cluster_sim.intervals import IntervalSet
 from cluster_sim.node import Node, NodeState
-from cluster_sim.placement import Placement
 from cluster_sim.power import Load, PowerModel, watts
 from cluster_sim.processor import Processor
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from cluster_sim.engine import Environment
     from cluster_sim.jobs import Job
     from cluster_sim.platform import Platform, ProcessorType
-
-MB_PER_GB = 1024.0
 
 
 class Observer(Protocol):
@@ -53,18 +45,7 @@ class Observer(Protocol):
         ...
 
 
-class Allocation:
-    """The cores that a job holds: single nodes by processor and core mask, runs of whole nodes as spans."""
-
-    __slots__ = ("memory_mb", "pieces", "spans")
-
-    def __init__(self, memory_mb: float) -> None:
-        self.pieces: list[tuple[int, int, int, int]] = []  #: (node, processor, mask of its cores, how many)
-        self.spans: list[tuple[int, int, int, int]] = []  #: (first node, stop node, first processor, stop processor)
-        self.memory_mb = memory_mb  #: Memory of one task.
-
-
-class Machine:
+class Machine(Bookings):
     """Columns of the machine's state, and the few operations that change them.
 
     A job *holds* cores from its allocation to its release and *loads* them (they draw power) while its tasks run.
@@ -79,45 +60,19 @@ class Machine:
         observer: Observer,
         quirks: frozenset[str] = frozenset(),
     ):
-        self.env = env
+        super().__init__(env, platform)
         self.observer = observer
-        self.platform = platform
         self.contention = contention
         self.power = power
-        self.widest = platform.widest_node
-        self.shapes = True  #: Whether any job of the workload fixes nodes or tasks per node.
-        self.first_processor: list[int] = platform.first_processor.tolist()
-        self.first_core: list[int] = platform.first_core.tolist()
         types = platform.processor_types
         self._tables = {kind: self._table(kind) for kind in types}
         # By number, not by looking types up: hashing one for each of 100,000 processors takes longer than all the rest.
         numbers = platform.type_of_processor.tolist()
         tables = [self._tables[kind] for kind in types]
-        masks = [(1 << kind.cores) - 1 for kind in types]
         self.type_of: list[ProcessorType] = [types[i] for i in numbers]
         self.table_of: list[list[float]] = [tables[i] for i in numbers]
-        self._cores_of: list[int] = np.diff(platform.first_core).tolist()
-        self._full_mask: list[int] = [masks[i] for i in numbers]
-
-        self.free = platform.node_cores.astype(np.int32)  #: Free cores of each node, shape (nodes,).
-        self.free_total = platform.core_count  #: Free cores of nodes that can be used, booting them first if need be.
-        self.free_mask = list(self._full_mask)  #: Free cores of each processor, one bit each.
         self.busy = [0] * platform.processor_count  #: Busy cores of each processor.
-        self.memory_used = np.zeros(platform.node_count)  #: MB that the tasks on each node occupy.
         self.demand = np.zeros(platform.node_count)  #: MB/s that the tasks on each node ask for.
-        capacity = [t.memory_gb * MB_PER_GB if t.memory_gb is not None else np.inf for t in platform.node_types]
-        self.memory_mb = np.array(capacity)[platform.type_of_node]  #: Memory of each node, inf when not given.
-        self.is_on = np.ones(platform.node_count, bool)  #: IDLE or COMPUTING.
-        self.is_off = np.zeros(platform.node_count, bool)  #: OFF: can be booted for a job.
-        self._not_on = 0  #: Nodes that are neither IDLE nor COMPUTING,
-        self.all_on = True  #: and whether there are none: then much need not be looked at.
-        #: Another object after every change of what is free; while it is the same, what was found free still is.
-        self.version: object = object()
-        self._node_count = platform.node_count
-        self._node_cores = platform.node_cores
-        self._cores_of_every_node = platform.widest_node if len(platform.node_types) == 1 else 0
-        self.available = IntervalSet(0, platform.node_count)  #: Nodes that are on and have a free core.
-        self.asleep = IntervalSet()  #: Nodes that are OFF and have a free core.
         self.transitions: list[
             tuple[float, int, NodeState, float]
         ] = []  #: (time, node, new state, W drawn when not on)
@@ -177,14 +132,6 @@ class Machine:
             processor = self._processors[index] = Processor(self, index)
         return processor
 
-    def processors_of(self, node: int) -> range:
-        """Indices of a node's processors."""
-        return range(self.first_processor[node], self.first_processor[node + 1])
-
-    def node_of(self, processor: int) -> int:
-        """The node that a processor is in."""
-        return bisect_right(self.first_processor, processor) - 1
-
     def channel(self, processor: int) -> MemoryChannel:
         """The memory channel of a processor."""
         channel = self.channels.get(processor)
@@ -235,7 +182,7 @@ class Machine:
 
     def _update_rate_watts(self, processor: int) -> None:
         """What a processor draws, by how fast its tasks run now."""
-        if not self.is_on[self.node_of(processor)]:
+        if not self.powered_on[self.node_of(processor)]:
             return
         kind, channel = self.type_of[processor], self.channels[processor]
         loads: list[Load] = [(group.tasks, group.bandwidth, group.speed) for group in channel.groups]
@@ -268,129 +215,6 @@ class Machine:
 
     def _unused(self, processor: int) -> bool:
         return self._never_used is not None and bool(self._never_used[processor])
-
-    # ------------------------------------------------------------------ holding and releasing cores
-
-    def room(self, memory: float, if_empty: bool = False) -> npt.NDArray[np.int64]:
-        """Tasks of ``memory`` MB each for which every node has memory left (or has, if it were empty), shape (nodes,)."""
-        left = (self.memory_mb if if_empty else np.maximum(self.memory_mb - self.memory_used, 0.0)) / memory
-        return np.minimum(left + 1e-9, self.platform.core_count).astype(np.int64)
-
-    def hold(self, placement: Placement, memory: float = 0.0) -> Allocation:
-        """Take the cores of a placement. Raises PlacementError, with nothing changed, if one cannot be had."""
-        if placement.found_at is not self.version:
-            self._check(placement)
-        self.version = object()
-        allocation = Allocation(memory)
-        for first, stop, cores in placement.spans:
-            if self.all_on and cores == self._cores_of_every_node:
-                self._hold_whole(first, stop, allocation)
-            elif stop - first == 1:
-                self._hold_on(first, cores, allocation)
-            elif self.is_on[first:stop].all() and (self._node_cores[first:stop] == cores).all():
-                self._hold_whole(first, stop, allocation)
-            else:
-                for node in range(first, stop):
-                    self._hold_on(node, cores, allocation)
-        self.free_total -= placement.cores
-        if memory:
-            for node, cores in placement.cores_by_node().items():
-                self.memory_used[node] += memory * cores
-        return allocation
-
-    def _check(self, placement: Placement) -> None:
-        if not placement.spans:
-            raise PlacementError("the placement has no cores")
-        reached, ascending = 0, True
-        for first, stop, cores in placement.spans:
-            if not 0 <= first < stop <= self._node_count or cores < 1:
-                raise PlacementError(f"{placement}: no such nodes on {self.platform!r}")
-            ascending = ascending and first >= reached
-            reached = stop
-            # Nodes in `available` are on and have a free core; most placements need no more than that.
-            if not (cores == 1 and self.available.covers(first, stop)):
-                self._check_nodes(placement, first, stop, cores)
-        if not ascending and any(a[1] > b[0] for a, b in pairwise(sorted(placement.spans))):
-            raise PlacementError(f"{placement}: a node appears twice")
-
-    def _check_nodes(self, placement: Placement, first: int, stop: int, cores: int) -> None:
-        if not self.all_on and not (self.is_on[first:stop] | self.is_off[first:stop]).all():
-            raise PlacementError(f"{placement}: a node is failed or in transition")
-        free = self.free
-        if (free.item(first) if stop == first + 1 else free[first:stop].min()) < cores:
-            raise PlacementError(f"{placement}: fewer cores are free")
-
-    def _hold_whole(self, first: int, stop: int, allocation: Allocation) -> None:
-        begin, end = self.first_processor[first], self.first_processor[stop]
-        self.free_mask[begin:end] = [0] * (end - begin)
-        self.free[first:stop] = 0
-        self.available.remove(first, stop)
-        allocation.spans.append((first, stop, begin, end))
-
-    def _hold_on(self, node: int, cores: int, allocation: Allocation) -> None:
-        left = self.free.item(node) - cores
-        self.free[node] = left
-        if not left:
-            (self.available if self.is_on[node] else self.asleep).remove(node, node + 1)
-        for processor in range(self.first_processor[node], self.first_processor[node + 1]):
-            mask = self.free_mask[processor]
-            if mask:
-                taken = _lowest_bits(mask, cores)
-                self.free_mask[processor] = mask ^ taken
-                count = taken.bit_count()
-                allocation.pieces.append((node, processor, taken, count))
-                cores -= count
-                if not cores:
-                    return
-
-    def release(self, allocation: Allocation) -> None:
-        """Give the cores of an allocation back."""
-        self.version = object()
-        free = self.free
-        for node, processor, mask, count in allocation.pieces:
-            before = free.item(node)
-            free[node] = before + count
-            if not before:
-                self._open(node, node + 1)
-            self.free_mask[processor] |= mask
-            if self.all_on or self.is_on[node] or self.is_off[node]:
-                self.free_total += count
-        for first, stop, begin, end in allocation.spans:
-            self.free_mask[begin:end] = self._full_mask[begin:end]
-            free[first:stop] = self._node_cores[first:stop]
-            if not self.all_on:
-                self._open(first, stop)
-                usable = self.is_on[first:stop] | self.is_off[first:stop]
-                self.free_total += int(free[first:stop][usable].sum())
-            else:
-                self.available.add(first, stop)
-                self.free_total += self.first_core[end] - self.first_core[begin]
-        if allocation.memory_mb:
-            self._release_memory(allocation)
-
-    def _release_memory(self, allocation: Allocation) -> None:
-        memory = allocation.memory_mb
-        for node, _, _, count in allocation.pieces:
-            self.memory_used[node] -= memory * count
-        for first, stop, _, _ in allocation.spans:
-            self.memory_used[first:stop] -= memory * self._node_cores[first:stop]
-        if self.free_total == self.platform.core_count:
-            self.memory_used[:] = 0.0  # nothing runs: no rounding error may outlive it
-
-    def _open(self, first: int, stop: int) -> None:
-        """Enter nodes that get free cores into the set in which placements look for them."""
-        if self.all_on:
-            self.available.add(first, stop)
-            return
-        for node in range(first, stop):
-            if self.is_on[node]:
-                self.available.add(node, node + 1)
-            elif self.is_off[node]:
-                self.asleep.add(node, node + 1)
-
-    def has_ready_nodes(self, placement: Placement) -> bool:
-        """Whether all nodes of a placement are on."""
-        return all(self.is_on[first:stop].all() for first, stop, _ in placement.spans)
 
     # ------------------------------------------------------------------ loading and unloading cores
 
@@ -451,18 +275,8 @@ class Machine:
         self.observer.node_changed(node, state)
 
     def _book(self, node: int, state: NodeState, draws_w: float) -> None:
-        self.version = object()
         before = self.node(node).watts
-        usable = bool(self.is_on[node] or self.is_off[node])
-        self._not_on += int(self.is_on[node]) - int(state is NodeState.IDLE)
-        self.all_on = not self._not_on
-        self.available.remove(node, node + 1)
-        self.asleep.remove(node, node + 1)
-        self.is_on[node] = state is NodeState.IDLE
-        self.is_off[node] = state is NodeState.OFF
-        if self.free[node]:
-            self._open(node, node + 1)
-        self.free_total += int(self.free[node]) * (int(self.is_on[node] or self.is_off[node]) - int(usable))
+        self.enter_state(node, on=state is NodeState.IDLE, off=state is NodeState.OFF)
         self.node(node).set_state(state, draws_w)
         for processor in self.processors_of(node) if self._rate_watts else ():
             # Nothing runs there; what it draws when it is on again depends on its clock then.
@@ -481,44 +295,7 @@ class Machine:
         self.type_of[processor], self.table_of[processor] = kind, self._tables[kind]
         self._loading_watts = None
         self.clock_changes.append((self.env.now, processor, kind))
-        if self.is_on[self.node_of(processor)] and not self._unused(processor) and processor not in self._rate_watts:
+        if self.powered_on[self.node_of(processor)] and not self._unused(processor) and processor not in self._rate_watts:
             self._add_watts(self.table_of[processor][busy] - before[busy])
         if processor in self.channels:
             self.channels[processor].change_rate(ratio)
-
-    def cores_by_processor(self, allocation: Allocation) -> list[tuple[int, int]]:
-        """(processor, cores of it) of an allocation."""
-        pairs = [(processor, count) for _, processor, _, count in allocation.pieces]
-        for _, _, begin, end in allocation.spans:
-            pairs += zip(range(begin, end), self._cores_of[begin:end], strict=True)
-        return pairs
-
-    def core_ranges(self, allocation: Allocation) -> list[tuple[int, int]]:
-        """Global indices (first, last) of the cores of an allocation, as maximal runs within nodes or spans."""
-        ranges = [(self.first_core[begin], self.first_core[end] - 1) for _, _, begin, end in allocation.spans]
-        for _, processor, mask, _ in allocation.pieces:
-            base = self.first_core[processor]
-            while mask:
-                low = (mask & -mask).bit_length() - 1
-                run = ~(mask >> low)
-                length = (run & -run).bit_length() - 1
-                ranges.append((base + low, base + low + length - 1))
-                mask &= ~(((1 << length) - 1) << low)
-        return ranges
-
-
-def _lowest_bits(mask: int, count: int) -> int:
-    """The ``count`` lowest set bits of ``mask`` (all of them if there are fewer)."""
-    if mask.bit_count() <= count:
-        return mask
-    count = int(count)  # numpy's integers, of which users make placements, would overflow in the shifts
-    taken = 0
-    while count:
-        low = (mask & -mask).bit_length() - 1
-        run = ~(mask >> low)
-        length = min((run & -run).bit_length() - 1, count)
-        bits = ((1 << length) - 1) << low
-        taken |= bits
-        mask ^= bits
-        count -= length
-    return taken

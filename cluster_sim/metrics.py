@@ -9,10 +9,15 @@ import pandas as pd
 
 from cluster_sim.fields import SUMMARY_METRICS, names
 from cluster_sim.node import NodeState
+from cluster_sim.node_table import WASTED
 
 if TYPE_CHECKING:
     from cluster_sim.accounting import Accounts
     from cluster_sim.records import Result
+
+
+THETA = 0.5
+"""Share of the requested time that a job may wait before it counts as delayed; Casagrande et al. (2022) do not state theirs."""
 
 
 def summarise(
@@ -51,7 +56,7 @@ def _times(jobs: pd.DataFrame, horizon: float, cores: int) -> dict[str, Any]:
     busy = ((started["finish_time"].fillna(horizon) - started["start_time"]) * started["requested_cores"]).sum()
     # Jobs still running at the end are busy beyond the last completion.
     window = (last if len(ran) == len(started) else horizon) - first
-    wait = ran["wait_time"]
+    wait, tardiness = ran["wait_time"], ran["tardiness"].dropna()
     return {
         "first_submission_s": first,
         "last_completion_s": last,
@@ -65,14 +70,42 @@ def _times(jobs: pd.DataFrame, horizon: float, cores: int) -> dict[str, Any]:
         "mean_turnaround_s": ran["turnaround_time"].mean(),
         "mean_slowdown": ran["slowdown"].mean(),
         "mean_bounded_slowdown": ran["bounded_slowdown"].mean(),
+        "max_slowdown": ran["slowdown"].max(),
+        "max_bounded_slowdown": ran["bounded_slowdown"].max(),
         "mean_stretch": ran["stretch"].mean(),
+        "max_stretch": ran["stretch"].max(),
+        **_delays(ran),
+        "jobs_late": int((tardiness > 0.0).sum()) if len(tardiness) else np.nan,
+        "mean_tardiness_s": tardiness.mean(),
+        "max_tardiness_s": tardiness.max(),
+    }
+
+
+def delays(jobs: pd.DataFrame, theta: float = THETA) -> pd.Series:
+    """How long each job waited beyond ``theta`` times its requested time, s; NaN for a job that was not too late.
+
+    Casagrande et al. (2022), Eq. 10: wait - theta x requested time where wait / requested time >= theta. ``jobs`` is a
+    result's table; a job that did not start, or that requested no time, is never delayed.
+    """
+    limit = theta * jobs["requested_time"]
+    with np.errstate(invalid="ignore"):
+        return (jobs["wait_time"] - limit).where((jobs["wait_time"] >= limit) & (jobs["requested_time"] > 0.0))
+
+
+def _delays(ran: pd.DataFrame) -> dict[str, Any]:
+    delay = delays(ran).dropna()
+    return {
+        "jobs_delayed": len(delay),
+        "share_delayed": len(delay) / len(ran) if len(ran) else np.nan,
+        "total_delay_s": float(delay.sum()),
     }
 
 
 def queue_steps(jobs: pd.DataFrame) -> pd.DataFrame:
-    """Pending jobs and their cores as a step function: from submission to allocation, or to whatever else ended the wait."""
+    """Pending jobs and their cores as a step function: from eligibility to allocation, or to what else ended the wait."""
     waited = jobs[jobs["allocation_time"].notna() | jobs["finish_time"].notna() | (jobs["state"] == "unfinished")]
-    joins = waited["submit_time"].to_numpy()
+    waited = waited[waited["eligible_time"].notna()]
+    joins = waited["eligible_time"].to_numpy()
     leaves = waited["allocation_time"].fillna(waited["finish_time"]).to_numpy()
     cores = waited["requested_cores"].to_numpy()
     left = ~np.isnan(leaves)
@@ -100,19 +133,20 @@ def _energies(
     result: Result, accounts: Accounts, transitions: list[tuple[float, int, NodeState, float]], horizon: float
 ) -> dict[str, Any]:
     by_state = {state: float(energy.sum()) for state, energy in accounts.nodes.items()}
-    idle, on, off = (by_state[s] for s in (NodeState.IDLE, NodeState.SWITCHING_ON, NodeState.SWITCHING_OFF))
+    waste, by_core = sum(by_state[s] for s in WASTED), float(result.nodes["energy_waste_by_core_j"].sum())
     switches = [time for time, _, s, _ in transitions if s in (NodeState.SWITCHING_ON, NodeState.SWITCHING_OFF)]
     return {
         "energy_j": accounts.total,
         "energy_jobs_j": float(accounts.jobs.sum()),
         "energy_unused_j": float(accounts.unused.sum()),
-        "energy_idle_j": idle,
-        "energy_computing_j": by_state[NodeState.COMPUTING],
-        "energy_off_j": by_state[NodeState.OFF] + by_state[NodeState.FAILED],
-        "energy_switching_on_j": on,
-        "energy_switching_off_j": off,
-        "energy_waste_j": idle + on + off,
+        **{f"energy_{state.lower()}_j": energy for state, energy in by_state.items()},
+        "energy_waste_j": waste,
+        "energy_waste_by_core_j": by_core,
+        "energy_wmin": accounts.total / 60.0,
+        "energy_waste_wmin": waste / 60.0,
+        "energy_waste_by_core_wmin": by_core / 60.0,
         "node_switches": len(switches),
+        "on_off_cycles": int(result.nodes["on_off_cycles"].sum()),
         "mean_watts": accounts.total / horizon if horizon else np.nan,
         "max_watts": float(result.power["watts"].max()),
     }

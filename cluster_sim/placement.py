@@ -85,51 +85,90 @@ def why_impossible(machine: Machine, job: Job, memory: bool = False) -> str:
         return f"it asks for {cores} cores, the platform has {platform.core_count}"
     by_memory = memory and job.memory > 0.0
     wanted = shape(job)
-    if wanted is None and not by_memory:
-        return ""
+    eligibility = machine.eligibility
+    never = eligibility.why_never(job, machine.env.now) if eligibility is not None else ""
+    allowed = eligibility.nodes(job) if eligibility is not None else None
+    if never or (wanted is None and not by_memory and allowed is None):
+        return never
     if wanted is not None and job.nodes and (len(wanted) < job.nodes or wanted[0] > (job.ntasks_per_node or wanted[0])):
         most = f", at most {job.ntasks_per_node} on each" if job.ntasks_per_node else ""
         return f"{cores} tasks cannot be spread over {job.nodes} nodes{most}"
-    capacity = platform.node_cores
+    capacity = platform.node_cores if allowed is None else np.where(allowed, platform.node_cores, 0)
+    where = eligibility.described(job) if eligibility is not None else ""
+    if capacity.sum() < cores:
+        return f"it asks for {cores} cores on nodes{where}, which have {capacity.sum()}"
     if by_memory:
         capacity = np.minimum(capacity, machine.room(job.memory, if_empty=True))
-    if wanted is None and cores > machine.widest:
-        return "" if capacity.sum() >= cores else f"no set of nodes has memory for {cores} tasks of {job.memory:g} MB"
+    if wanted is None and cores > (machine.widest if eligibility is None else eligibility.widest(job)):
+        enough = capacity.sum() >= cores
+        return "" if enough else f"no set of nodes{where} has memory for {cores} tasks of {job.memory:g} MB"
     wishes = wanted or [cores]
     # Widest wish against widest node, and so on: if that fails, no other matching works.
     widest = np.sort(capacity)[::-1][: len(wishes)]
     if len(widest) < len(wishes) or (widest < wishes).any():
         what = f"with {job.memory:g} MB for each task" if by_memory else "that wide"
-        return f"it asks for {len(wishes)} nodes of {wishes[0]} cores, the platform has too few {what}"
+        return f"it asks for {len(wishes)} nodes of {wishes[0]} cores{where}, the platform has too few {what}"
     return ""
 
 
 def place(
-    machine: Machine, job: Job, order: npt.NDArray[np.float64] | None = None, memory: bool = False
+    machine: Machine,
+    job: Job,
+    order: npt.NDArray[np.float64] | None = None,
+    memory: bool = False,
+    within: npt.NDArray[np.integer] | None = None,
+    time: float | None = None,
 ) -> Placement | None:
     """A placement of the job on cores that are free now, or None.
 
     A job that fits the widest node goes on one node; a wider one takes free cores node by node, partly free nodes
     included; ``nodes`` and ``ntasks_per_node`` override. ``order`` ranks the nodes (shape (nodes,), least first, ties
     and None in platform order). Nodes that are on come before nodes that would have to be booted.
-    With ``memory``, a node must also have room for its tasks' memory.
+    With ``memory``, a node must also have room for its tasks' memory. ``within``, shape (nodes,), are the most cores that
+    may be taken on each node: the plan of a scheduler that has promised the others. Only nodes that are eligible for the
+    job at ``time`` (s, by default now) are taken, and only empty ones if it wants them for itself.
     """
     cores = job.requested_cores
     if cores > machine.free_total:
         return None
-    rooms = machine.room(job.memory) if memory and job.memory > 0.0 else None
+    rooms: npt.NDArray[np.integer] | None = machine.room(job.memory) if memory and job.memory > 0.0 else None
+    if within is not None:
+        rooms = within if rooms is None else np.minimum(rooms, within)
+    widest = machine.widest
+    if machine.eligibility is not None:
+        widest = machine.eligibility.widest(job)
+        rooms = _eligible(machine, job, time, rooms, within)
     wanted = shape(job) if machine.shapes else None
     if wanted is not None:
         return _place_shaped(machine, wanted, order, rooms)
-    if cores <= machine.widest:
+    if cores <= widest:
         return _place_on_one(machine, cores, order, rooms)
     if order is None and rooms is None:
         return _place_wide(machine, cores)
     return _place_wide_in_order(machine, cores, order, rooms)
 
 
+def _eligible(
+    machine: Machine,
+    job: Job,
+    time: float | None,
+    rooms: npt.NDArray[np.integer] | None,
+    within: npt.NDArray[np.integer] | None,
+) -> npt.NDArray[np.integer] | None:
+    """``rooms``, the most cores to be taken on each node, with none on nodes that are not eligible now."""
+    assert machine.eligibility is not None
+    cores = machine.platform.node_cores
+    allowed = machine.eligibility.open_at(job, machine.env.now if time is None else time)
+    if job.exclusive:
+        empty = (machine.free if within is None else np.minimum(machine.free, within)) == cores
+        allowed = empty if allowed is None else allowed & empty
+    if allowed is None:
+        return rooms
+    return np.where(allowed, cores if rooms is None else rooms, 0)
+
+
 def _place_on_one(
-    machine: Machine, cores: int, order: npt.NDArray[np.float64] | None, rooms: npt.NDArray[np.int64] | None
+    machine: Machine, cores: int, order: npt.NDArray[np.float64] | None, rooms: npt.NDArray[np.integer] | None
 ) -> Placement | None:
     if order is None and rooms is None:
         for nodes in (machine.available, machine.asleep):
@@ -167,7 +206,7 @@ def _first_with(machine: Machine, nodes: IntervalSet, cores: int) -> int | None:
     return None
 
 
-def _candidates(machine: Machine, rooms: npt.NDArray[np.int64] | None, cores: int) -> Iterable[npt.NDArray[np.int64]]:
+def _candidates(machine: Machine, rooms: npt.NDArray[np.integer] | None, cores: int) -> Iterable[npt.NDArray[np.int64]]:
     """Nodes with that many free cores (and room): those that are on, then those that would have to be booted."""
     capacity = machine.free if rooms is None else np.minimum(machine.free, rooms)
     for usable in (machine.is_on, machine.is_off):
@@ -208,7 +247,7 @@ def _take(free: npt.NDArray[np.int32], nodes: range, cores: int, spans: list[Spa
 
 
 def _place_wide_in_order(
-    machine: Machine, cores: int, order: npt.NDArray[np.float64] | None, rooms: npt.NDArray[np.int64] | None
+    machine: Machine, cores: int, order: npt.NDArray[np.float64] | None, rooms: npt.NDArray[np.integer] | None
 ) -> Placement | None:
     spans: list[Span] = []
     for candidates in _candidates(machine, rooms, 1):
@@ -227,7 +266,7 @@ def _place_shaped(
     machine: Machine,
     wanted: list[int],
     order: npt.NDArray[np.float64] | None,
-    rooms: npt.NDArray[np.int64] | None,
+    rooms: npt.NDArray[np.integer] | None,
 ) -> Placement | None:
     ordered = [
         candidates if order is None else candidates[np.argsort(order[candidates], kind="stable")]

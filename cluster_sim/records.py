@@ -42,7 +42,15 @@ class Tables(Protocol):
         """See the property of that name of Result."""
         ...
 
+    def nodes(self) -> pd.DataFrame:
+        """See the property of that name of Result."""
+        ...
+
     def power(self) -> pd.DataFrame:
+        """See the property of that name of Result."""
+        ...
+
+    def decisions(self) -> pd.DataFrame:
         """See the property of that name of Result."""
         ...
 
@@ -55,7 +63,8 @@ class Result:
     """What a run left: tables as pandas DataFrames, with the columns of ``cluster_sim.fields``; times in s.
 
     ``jobs`` has one row per job of the workload, in order of submission; ``allocations`` one per job, processor and run
-    of neighbouring cores; ``node_states`` one per node and interval; ``power`` and ``queue`` are step functions.
+    of neighbouring cores; ``node_states`` one per node and interval; ``nodes`` one per node; ``power`` and ``queue`` are
+    step functions.
     ``meta`` says what was run: scheduler, models, seed, version and so on.
     """
 
@@ -104,6 +113,11 @@ class Result:
         return self._tables.node_states()
 
     @cached_property
+    def nodes(self) -> pd.DataFrame:
+        """One row per node: seconds and joules in each state, energy waste, switches and on-off cycles."""
+        return self._tables.nodes()
+
+    @cached_property
     def power(self) -> pd.DataFrame:
         """Power of the whole platform as a step function; the last row closes it."""
         return self._tables.power()
@@ -114,6 +128,21 @@ class Result:
         steps = queue_steps(self.jobs)
         seen: pd.DataFrame = steps[steps["time"] <= self.power["time"].iloc[-1]]  # not what would come after the end
         return seen
+
+    @cached_property
+    def decisions(self) -> pd.DataFrame:
+        """What the scheduler decided and why; empty unless the simulation was made with ``explain=True``."""
+        return self._tables.decisions()
+
+    def explain(self, job_id: str) -> str:
+        """Why a job waited and for how long, what started it, where it ran and how it ended, in a few plain sentences.
+
+        The reasons are the scheduler's own if the run kept a log of decisions, else read off the records: what was
+        free, and who went first. Raises InputError for a job that the run does not have.
+        """
+        from cluster_sim.explanation import explain
+
+        return explain(self, job_id)
 
     def jobs_with_allocation(self) -> pd.DataFrame:
         """``jobs`` with the column ``allocation``: ``cluster0.node1.processor0:0-3;…``."""
@@ -130,8 +159,9 @@ class Result:
     # ------------------------------------------------------------------ files
 
     def save(self, directory: str | Path, file_format: FileFormat = "csv") -> None:
-        """Write summary.json, the platform, and jobs, node_states and power as CSV (or parquet) into ``directory``.
+        """Write summary.json, the platform, and jobs, nodes, node_states and power as CSV (or parquet) into ``directory``.
 
+        So are the decisions, if the run kept a log of them.
         Every file is written aside and renamed, so that one is either whole or not there.
         """
         if file_format not in ("csv", "parquet"):
@@ -141,7 +171,13 @@ class Result:
             directory.mkdir(parents=True, exist_ok=True)
         except FileExistsError:
             raise InputError(directory, "a directory for the results", "a file") from None
-        tables = {"jobs": self.jobs_with_allocation(), "node_states": self.node_states, "power": self.power}
+        tables = {"jobs": self.jobs_with_allocation(), "nodes": self.nodes}
+        tables |= {"node_states": self.node_states, "power": self.power}
+        if len(self.decisions):
+            tables["decisions"] = self.decisions
+        else:
+            for suffix in ("csv", "parquet"):  # those of another run
+                (directory / f"decisions.{suffix}").unlink(missing_ok=True)
         for name, table in tables.items():
             with atomic_path(directory / f"{name}.{file_format}") as path:
                 if file_format == "parquet":

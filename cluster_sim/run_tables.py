@@ -9,13 +9,18 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim.accounting import Accounts, History, node_bounds, off_intervals, settle
+from cluster_sim.decision_log import no_decisions
 from cluster_sim.fields import RESULT_TABLES, names
 from cluster_sim.metrics import summarise
 from cluster_sim.node import NodeState
+from cluster_sim.node_table import node_table
 from cluster_sim.occupancy import Holds, busy_intervals, spread
 from cluster_sim.recorder import STATES
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.occupancy import Floats, Ints
     from cluster_sim.records import Result
     from cluster_sim.simulation import Simulation
 
@@ -31,9 +36,12 @@ class RunTables:
         self._allocated = np.array(recorder.allocation_time)
         self._started = np.array(recorder.start_time)
         self._finished = np.array(recorder.finish_time)
+        self._submitted, self._eligible = simulation.admission.times()
         self._horizon = self._end_of_window(simulation)
         self._codes = np.frombuffer(bytes(recorder.state), np.uint8)
         self._reasons = dict(recorder.reason)
+        self._decision_log = simulation.decision_log
+        self._decisions = len(simulation.decision_log or ())
         self._ranges = tuple(np.array(c) for c in (recorder.range_job, recorder.range_first, recorder.range_last))
         times = np.array(machine.power_times)
         within = times <= self._horizon
@@ -75,17 +83,20 @@ class RunTables:
     def jobs(self) -> pd.DataFrame:
         """One row per job: times, state, metrics, energy."""
         table = self._workload
-        submit = table["submit_time"].to_numpy()
+        submit = self._submitted
         requested = table["requested_time"].to_numpy()
         start, finish = self._started, self._finished
         run = np.where(np.isnan(start), np.nan, finish - start)
         wait, turnaround = start - submit, np.where(np.isnan(start), np.nan, finish - submit)
+        deadline = table["deadline"].to_numpy()
+        no_lateness = np.isnan(start) | (deadline == np.inf)
         reason = np.full(len(table), "", object)
         reason[list(self._reasons)] = list(self._reasons.values())
         with np.errstate(divide="ignore", invalid="ignore"):
             columns = {
                 "job_id": table["job_id"].to_numpy(),
                 "submit_time": submit,
+                "eligible_time": self._eligible,
                 "allocation_time": self._allocated,
                 "start_time": start,
                 "finish_time": finish,
@@ -99,6 +110,7 @@ class RunTables:
                 "slowdown": np.where(run > 0.0, turnaround / run, np.nan),
                 "bounded_slowdown": np.maximum(1.0, turnaround / np.maximum(run, 10.0)),
                 "stretch": np.where(requested > 0.0, wait / requested, np.nan),
+                "tardiness": np.where(no_lateness, np.nan, np.maximum(finish - deadline, 0.0)),
                 "energy_j": self.accounts.jobs,
                 "profile": table["profile"].to_numpy(),
                 "user": table["user"].to_numpy(),
@@ -129,6 +141,18 @@ class RunTables:
 
     def node_states(self) -> pd.DataFrame:
         """One row per node and interval: what it computes and what it is not on, and IDLE in between."""
+        node, state, start, end = self._intervals
+        columns = {
+            "node": np.array(self._platform.node_names(), object)[node],
+            "state": state,
+            "start": start,
+            "end": end,
+        }
+        return pd.DataFrame(columns, columns=names(RESULT_TABLES["node_states"]))
+
+    @cached_property
+    def _intervals(self) -> tuple[Ints, npt.NDArray[np.object_], Floats, Floats]:
+        """(node, state, start, end), sorted by node and start, without gaps."""
         platform, horizon = self._platform, self._horizon
         node, start, end = busy_intervals(self._history.holds, node_bounds(platform))
         state = np.full(len(node), str(NodeState.COMPUTING), object)
@@ -145,13 +169,11 @@ class RunTables:
         state = np.concatenate([state, np.full(len(gaps[0]), str(NodeState.IDLE), object)])
         start, end = np.concatenate([start, gaps[1]]), np.concatenate([end, gaps[2]])
         order = np.lexsort((start, node))
-        columns = {
-            "node": np.array(platform.node_names(), object)[node[order]],
-            "state": state[order],
-            "start": start[order],
-            "end": end[order],
-        }
-        return pd.DataFrame(columns, columns=names(RESULT_TABLES["node_states"]))
+        return node[order], state[order], start[order], end[order]
+
+    def nodes(self) -> pd.DataFrame:
+        """One row per node: seconds, joules, switches."""
+        return node_table(self._history, self.accounts, self._intervals)
 
     def power(self) -> pd.DataFrame:
         """The power curve, closed at the horizon."""
@@ -159,6 +181,12 @@ class RunTables:
         if times[-1] < self._horizon:
             times, watts = np.append(times, self._horizon), np.append(watts, watts[-1])
         return pd.DataFrame({"time": times, "watts": watts})
+
+    def decisions(self) -> pd.DataFrame:
+        """What the scheduler had decided by then; empty when it was not to explain."""
+        if self._decision_log is None:
+            return no_decisions()
+        return self._decision_log.table(self._decisions, self._workload["job_id"].to_numpy(), self._platform)
 
     def summary(self, result: Result) -> dict[str, Any]:
         """All metrics of the run."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from cluster_sim.decision_log import no_decisions
 from cluster_sim.errors import FormatError
 from cluster_sim.fields import RESULT_TABLES, names
 
@@ -72,6 +73,10 @@ class SavedTables:
         """The rows of node_states.csv."""
         return self._read("node_states")
 
+    def nodes(self) -> pd.DataFrame:
+        """The rows of nodes.csv."""
+        return self._read("nodes")
+
     def power(self) -> pd.DataFrame:
         """The rows of power.csv."""
         power = self._read("power")
@@ -79,13 +84,20 @@ class SavedTables:
             raise FormatError(self._directory / "power.csv", "at least one row", "none")
         return power
 
+    def decisions(self) -> pd.DataFrame:
+        """The rows of decisions.csv; none when the run was not to explain."""
+        if not any((self._directory / f"decisions.{suffix}").exists() for suffix in ("csv", "parquet")):
+            return no_decisions()
+        return self._read("decisions")[names(RESULT_TABLES["decisions"])]
+
     def summary(self, result: Result) -> dict[str, Any]:
         """The metrics of summary.json."""
         return self._metrics
 
 
 _MAY_BE_EMPTY = set(
-    "allocation_time start_time finish_time wait_time run_time turnaround_time slowdown bounded_slowdown stretch".split()
+    "submit_time eligible_time allocation_time start_time finish_time wait_time run_time turnaround_time slowdown "
+    "bounded_slowdown stretch tardiness promised_time".split()
 )
 """Columns of results that have no value where nothing started or ended."""
 

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Generator, Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from simpy.core import EmptySchedule
-from simpy.events import URGENT, Event, EventPriority, Process
+from simpy.events import URGENT, Event, Process
 
+from cluster_sim.admission import Admission
+from cluster_sim.advance_reservations import AdvanceReservation
 from cluster_sim.contention import ContentionModel, contention_models
-from cluster_sim.decisions import Decision, PowerDecision, Reject, Start, SwitchOff, SwitchOn, WakeAt
-from cluster_sim.engine import END, REACT, RESERVE, SCHEDULE, WALLTIME, Environment
+from cluster_sim.decision_log import DecisionLog
+from cluster_sim.decisions import (
+    Decision,
+    Hold,
+    PowerDecision,
+    Reject,
+    Reserve,
+    Start,
+    SwitchOff,
+    SwitchOn,
+    WakeAt,
+)
+from cluster_sim.eligibility import Eligibility
+from cluster_sim.engine import END, WALLTIME, Environment
 from cluster_sim.errors import InputError, ModelWarning, PlacementError, SimulationError
 from cluster_sim.execution import Executor, Kill, Running, Work, execute
 from cluster_sim.instant import Notices
@@ -20,7 +34,8 @@ from cluster_sim.jobs import Job, request_columns
 from cluster_sim.machine import Machine
 from cluster_sim.network import NetworkModel, network_models
 from cluster_sim.node import Node, NodeState
-from cluster_sim.placement import Placement, why_impossible
+from cluster_sim.passes import Passes, PowerPolicy, Scheduler
+from cluster_sim.placement import Placement
 from cluster_sim.power import PowerModel, power_models
 from cluster_sim.progress import show_progress
 from cluster_sim.recorder import Recorder
@@ -39,36 +54,6 @@ QUIRKS = (
 )
 """Behaviour of published programs that their numbers need; off unless asked for."""
 
-ARRIVALS_AT_A_TIME = 4096
-MOST_PASSES_AT_ONE_TIME = 10_000
-
-
-class Scheduler(Protocol):
-    """What a simulation asks of a scheduler; ``schedulers.Scheduler`` is the base class to derive from."""
-
-    memory: bool
-    clairvoyant: bool
-
-    def attend(self, simulation: Simulation) -> Generator[Event, Any, None]:
-        """The scheduler's process: waits for ``simulation.pass_due()`` and applies its decisions."""
-        ...
-
-
-class PowerPolicy(Protocol):
-    """What a simulation asks of a power policy; ``schedulers.PowerPolicy`` is the base class to derive from."""
-
-    def begin(self, view: View) -> None:
-        """A run begins."""
-        ...
-
-    def reserve(self, view: View) -> Iterable[PowerDecision]:
-        """Before the scheduler's pass."""
-        ...
-
-    def react(self, view: View) -> Iterable[PowerDecision]:
-        """After the scheduler's pass."""
-        ...
-
 
 class Simulation:
     """A run in the making: build it, ``run()`` it, look at the result. One object is one run.
@@ -77,6 +62,8 @@ class Simulation:
     ``seed`` for everything random; ``enforce_walltime`` kills jobs that outlive their requested time; ``until`` (s)
     stops the run there, jobs not done are unfinished; ``quirks`` by name, see :data:`QUIRKS`; ``contention`` and
     ``power_model`` as objects or specs replace the platform's own models; ``network`` is by default none.
+    ``explain`` keeps a log of the scheduler's decisions, for ``result.explain(job_id)``; ``reservations`` are nodes set
+    aside for a time, see :class:`~cluster_sim.advance_reservations.AdvanceReservation`.
     Raises InputError for an unknown quirk and for names of models that do not exist.
 
     It can be driven: ``env`` is the SimPy environment, ``on(name)`` an event for processes of your own,
@@ -97,6 +84,8 @@ class Simulation:
         contention: ContentionModel | str | None = None,
         power_model: PowerModel | str | None = None,
         network: NetworkModel | str = "none",
+        explain: bool = False,
+        reservations: Iterable[AdvanceReservation] = (),
     ):
         _check_kind("scheduler", scheduler, "attend", "Fcfs() or make_scheduler('fcfs')")
         _check_kind("power", power, "react", "AlwaysOn() or make_power_policy('always-on')")
@@ -123,34 +112,30 @@ class Simulation:
         work = Work(columns, platform.fastest_ops_per_s if reference is None else reference * 1e9)
         self.machine = Machine(self.env, platform, self.contention, self.power_model, self, self.quirks)
         self.machine.shapes = bool((columns["nodes"] > 0).any() or (columns["ntasks_per_node"] > 0).any())
+        self.machine.eligibility = Eligibility.of(platform, columns, reservations)
         self._uses_memory = bool((columns["memory"] > 0).any())
         self.jobs_communicate = bool((columns["comm_vol"] > 0).any())
         # Even where nothing contends, node orders look at the bandwidth that running tasks ask for.
         on_channels = self.machine.follows_rates or bool((columns["mem_vol"] > 0).any())
         self._executor = Executor(self.machine, work, on_channels)
-        self._core_count = platform.core_count
-        self._by_memory = scheduler is not None and scheduler.memory and self._uses_memory
-        self._has_wishes = self.machine.shapes or self._by_memory  #: Whether a job can ask for more than cores.
+        self._job_count = len(workload)
         self.recorder = Recorder(len(workload))
+        self.decision_log = DecisionLog() if explain else None
         self._pending: dict[int, Job] = {}
         self._running: dict[int, Running] = {}
-        self._arrivals_over = False
-        self._notices = Notices(self.env)
-        self._planned_phases: set[int] = set()
-        self._passes_now = (-1.0, 0)  # time of the last passes, and how many there were
-        self._pass: Event = self.env.event()
+        self.notices = Notices(self.env)
         self._end: Event = self.env.event() if until is None else self.env.at(until, URGENT)
         self.stopped_at = until  #: Up to when the caller wants the records; None: to the last completion.
         self.is_over = False  #: Whether the last job is over, or nothing is left that could start another.
         self._end.callbacks.append(self._finish)
         self.view = self._make_view()
-        self.env.process(self._arrivals())
+        self.admission = Admission(self, self._columns, self._pending)
+        self.admission.process.callbacks.append(lambda event: self._check_end())  # of a workload without jobs
         if scheduler is not None:
             self.env.process(scheduler.attend(self))
-        if power is not None:
-            # When the run begins, as a scheduler's, and not now: one object may serve several simulations in turn.
-            self.env.at(self.env.now, URGENT).callbacks.append(lambda event: power.begin(self.view))
-            self._plan_phase(RESERVE, power.reserve)
+        self._passes = Passes(self.env, self.view, power, self._apply_power)
+        #: Have the policies decide, once, when all else of this instant has happened.
+        self.request_pass = self._passes.request
 
     def _make_view(self) -> View:
         clairvoyant = self.scheduler is not None and self.scheduler.clairvoyant
@@ -160,6 +145,7 @@ class Simulation:
             view.work = self._executor.work
         view.rng = np.random.default_rng(np.random.SeedSequence(self.seed).spawn(1)[0])
         view.quirks = self.quirks
+        view.explains = self.decision_log is not None
         return view
 
     # ------------------------------------------------------------------ running
@@ -188,7 +174,7 @@ class Simulation:
 
     def _warn_of_stall(self) -> None:
         self.is_over = True
-        left = len(self._pending) + len(self._running)
+        left = len(self.workload) - self.recorder.over
         message = f"{left} jobs are unfinished and nothing is left to happen: the scheduler starts none of them"
         warnings.warn(message, ModelWarning, stacklevel=3)
 
@@ -206,7 +192,7 @@ class Simulation:
         """
         if self.scheduler is not None:
             raise SimulationError("a simulation that has a scheduler cannot be stepped: leave the scheduler out")
-        self.view.submitted.clear()
+        self.view.pass_is_over()
         due = self.pass_due()
         try:
             while not (self.is_over or due.processed):
@@ -235,44 +221,11 @@ class Simulation:
         node_state_changed, the whole :class:`~cluster_sim.instant.Batch` for instant.
         Raises InputError for another name.
         """
-        return self._notices.on(name)
+        return self.notices.on(name)
 
     def pass_due(self) -> Event:
         """The event of the next scheduling pass, for the process of a scheduler."""
-        if self._pass.callbacks is None:  # it has been
-            self._pass = Event(self.env)
-        return self._pass
-
-    def _changed(self) -> None:
-        """Something happened that policies may answer to: one pass of each, after all else of this instant."""
-        due = self._pass if self._pass.callbacks is not None else self.pass_due()
-        if not due.triggered:
-            self.env.trigger(due, SCHEDULE)
-            if self.power_policy is not None:
-                self._guard_against_circles()
-                self._plan_phase(RESERVE, self.power_policy.reserve)
-                self._plan_phase(REACT, self.power_policy.react)
-
-    def _guard_against_circles(self) -> None:
-        """A power policy that switches nodes off and on again in no time would hold the clock for ever."""
-        now, count = self._passes_now
-        self._passes_now = (self.env.now, count + 1 if now == self.env.now else 1)
-        if count > MOST_PASSES_AT_ONE_TIME:
-            policy = type(self.power_policy).__name__
-            raise SimulationError(f"{policy} switches nodes in circles: {count} passes at {now:g} s")
-
-    def _plan_phase(self, priority: EventPriority, decide: Callable[[View], Iterable[PowerDecision]]) -> None:
-        """Have the power policy decide in a later phase of this instant, once."""
-        if priority in self._planned_phases:
-            return
-        self._planned_phases.add(priority)
-
-        def act(event: Event) -> None:
-            self._planned_phases.discard(priority)
-            for decision in decide(self.view):
-                self._apply_power(decision)
-
-        self.env.at(self.env.now, priority).callbacks.append(act)
+        return self._passes.due()
 
     # ------------------------------------------------------------------ decisions
 
@@ -280,13 +233,19 @@ class Simulation:
         """Carry out a scheduler's decision. Raises PlacementError, with nothing changed, when it cannot be."""
         if type(decision) is Start:
             self._start(decision.job, decision.placement)
+            if self.decision_log is not None:
+                self.decision_log.started(self.env.now, decision)
         elif isinstance(decision, Reject):
             self._require_pending(decision.job)
-            self._reject(decision.job, decision.reason)
+            self.admission.reject(decision.job, decision.reason)
         elif isinstance(decision, WakeAt):
             self._wake_at(decision.time)
+        elif isinstance(decision, (Hold, Reserve)):
+            self._require_pending(decision.job)
+            if self.decision_log is not None:
+                self.decision_log.note(self.env.now, decision)
         else:
-            raise SimulationError(f"a scheduler decides Start, Reject or WakeAt, not {decision!r}")
+            raise SimulationError(f"a scheduler decides Start, Reserve, Hold, Reject or WakeAt, not {decision!r}")
 
     def _apply_power(self, decision: PowerDecision) -> None:
         if isinstance(decision, SwitchOn):
@@ -302,48 +261,13 @@ class Simulation:
         if not time > self.env.now:
             raise SimulationError(f"WakeAt({time:g}) lies not after now ({self.env.now:g} s)")
         if time < float("inf"):  # the expected end of a job that requested no time is never
-            self.env.at(time).callbacks.append(lambda event: self._changed())
+            self.env.at(time).callbacks.append(lambda event: self.request_pass())
 
     def _require_pending(self, job: Job) -> None:
         if self._pending.get(job.index) is not job:
             raise PlacementError(f"job {job.job_id} is not pending")
 
     # ------------------------------------------------------------------ the life of a job
-
-    def _arrivals(self) -> Generator[Event, Any, None]:
-        """The process that submits the workload's jobs, each at its time."""
-        env = self.env
-        columns = self._columns
-        yield env.at(env.now)  # the user's processes begin first, or they would miss what happens at time 0
-        for first in range(0, len(self.workload), ARRIVALS_AT_A_TIME):
-            # In batches: a list of a million Python objects would be alive all through the run.
-            chunk = slice(first, first + ARRIVALS_AT_A_TIME)
-            hot = ("job_id", "submit_time", "requested_cores", "requested_time")
-            rows = zip(*(columns[name][chunk].tolist() for name in hot), strict=True)
-            for index, (job_id, time, cores, requested_time) in enumerate(rows, first):
-                if time > env.now:
-                    yield env.at(time)
-                self._submit(Job(columns, index, job_id, time, cores, requested_time))
-        self._arrivals_over = True
-        self._check_end()
-
-    def _submit(self, job: Job) -> None:
-        if job.requested_cores > self._core_count or self._has_wishes:
-            reason = why_impossible(self.machine, job, self._by_memory)
-            if reason:
-                self._reject(job, reason)
-                return
-        self._pending[job.index] = job
-        self.view.submitted.append(job)
-        if self._notices.wanted:
-            self._notices.note("job_submitted", job)
-        self._changed()
-
-    def _reject(self, job: Job, reason: str) -> None:
-        waited = self._pending.pop(job.index, None) is not None
-        self.recorder.rejected(self.env.now, job, reason, waited)
-        self._notices.note("job_rejected", job)
-        self._check_end()
 
     def _start(self, job: Job, placement: Placement) -> None:
         self._require_pending(job)
@@ -352,7 +276,7 @@ class Simulation:
             raise PlacementError(message)
         machine = self.machine
         memory = job.memory if self._uses_memory else 0.0
-        allocation = machine.hold(placement, memory)
+        allocation = machine.hold(placement, memory, job)
         del self._pending[job.index]
         running = self._running[job.index] = Running(job, placement, allocation, self.env.now)
         self.recorder.allocated(self.env.now, job, machine.core_ranges(allocation))
@@ -360,18 +284,19 @@ class Simulation:
             self.begin(running)
         else:
             running.start_time = float("inf")
+            running.expected_start = self.env.now + machine.boot_time(placement)
         running._process = Process(self.env, execute(self, running))
 
     def begin(self, running: Running) -> None:
         """The tasks of a job begin: its nodes are ready. Called by the job's process."""
-        running.start_time = self.env.now
+        running.start_time = running.expected_start = self.env.now
         self.machine.load(running._allocation)
         self._executor.start_tasks(running)
         self.recorder.started(self.env.now, running.job)
-        if self._notices.wanted:
-            self._notices.note("job_started", running.job)
+        if self.notices.wanted:
+            self.notices.note("job_started", running.job)
         if self.enforce_walltime and running.job.requested_time < float("inf"):
-            limit = self.env.at(running.expected_end, WALLTIME)
+            limit = self.env.at(self.env.now + running.job.requested_time, WALLTIME)
             limit.callbacks.append(lambda event: self._interrupt(running, "walltime"))
 
     def communicate(self, running: Running) -> None:
@@ -386,6 +311,7 @@ class Simulation:
         job = running.job
         running._ended = True
         del self._running[job.index]
+        self.view.ended.append(running)
         if running.start_time < float("inf"):
             if self._executor.on_channels:
                 self._executor.stop_tasks(running)
@@ -394,14 +320,13 @@ class Simulation:
             self.machine.unload(running._allocation)
         self.machine.release(running._allocation)
         self.recorder.ended(self.env.now, job, reason)
-        if self._notices.wanted:
-            self._notices.note("job_killed" if reason else "job_completed", job)
-        self._changed()
-        if self._arrivals_over:
-            self._check_end()
+        if self.notices.wanted:
+            self.notices.note("job_killed" if reason else "job_completed", job)
+        self.request_pass()
+        self.over(job, "killed" if reason else "completed")
 
     def kill(self, job: Job | str, reason: str = "killed") -> None:
-        """Kill a job, running or pending, in this instant; one that is over, or not yet submitted, is left alone.
+        """Kill a job, running or waiting, in this instant; one that is over, or not yet submitted, is left alone.
 
         Raises InputError for a job id that the workload does not have.
         """
@@ -417,14 +342,14 @@ class Simulation:
         self.env.timeout(0).callbacks.append(lambda event: self._kill(index, reason))
 
     def _kill(self, index: int, reason: str) -> None:
-        running, pending = self._running.get(index), self._pending.pop(index, None)
+        running, waiting = self._running.get(index), self.admission.withdraw(index)
         if running is not None:
             self._interrupt(running, reason)
-        elif pending is not None:
-            self.recorder.ended(self.env.now, pending, reason)
-            self._notices.note("job_killed", pending)
-            self._changed()
-            self._check_end()
+        elif waiting is not None:
+            self.recorder.ended(self.env.now, waiting, reason)
+            self.notices.note("job_killed", waiting)
+            self.request_pass()
+            self.over(waiting, "killed")
 
     def _interrupt(self, running: Running, reason: str) -> None:
         if not running._ended:
@@ -432,8 +357,13 @@ class Simulation:
             assert running._process is not None
             running._process.interrupt(Kill(reason))
 
+    def over(self, job: Job, outcome: str) -> None:
+        """A job is completed, killed or rejected. Called when it has been recorded."""
+        self.admission.over(job, outcome)
+        self._check_end()
+
     def _check_end(self) -> None:
-        if self._arrivals_over and not self._pending and not self._running and not self._end.triggered:
+        if self.recorder.over == self._job_count and not self._end.triggered:
             self.env.trigger(self._end, END)
 
     # ------------------------------------------------------------------ the machine
@@ -444,9 +374,9 @@ class Simulation:
 
     def node_changed(self, node: int, state: NodeState) -> None:
         """Called by the machine: a node has entered a state."""
-        self._notices.note("node_state_changed", (self.machine.node(node), state))
+        self.notices.note("node_state_changed", (self.machine.node(node), state))
         if state in (NodeState.IDLE, NodeState.OFF, NodeState.FAILED):
-            self._changed()
+            self.request_pass()
 
     def kill_jobs_on(self, node: int, reason: str) -> int:
         """Kill the jobs that hold cores of a node; how many there are."""

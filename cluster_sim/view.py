@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cluster_sim.decisions import Decision, Reject, Start
+from cluster_sim.eligibility import Eligibility
 from cluster_sim.jobs import requests
+from cluster_sim.outlook import Outlook
 from cluster_sim.placement import Placement, place
+from cluster_sim.shortage import shortage
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from cluster_sim.advance_reservations import AdvanceReservation, Window
+    from cluster_sim.contention import ContentionModel
     from cluster_sim.execution import Running, Work
     from cluster_sim.jobs import Job
     from cluster_sim.machine import Machine
     from cluster_sim.node import Node
-    from cluster_sim.platform import NodeType, Platform
+    from cluster_sim.platform import NodeType, Platform, ProcessorType
+    from cluster_sim.power import PowerModel
     from cluster_sim.workload import Workload
 
 
@@ -32,22 +38,32 @@ class View:
     :meth:`by_hand` makes a view without a simulation, so that a policy can be tested on a state written down in a test.
     """
 
+    explains = False  #: Whether the run keeps a log of decisions, so that ``Hold`` and ``Reserve`` are worth yielding.
+
     def __init__(self, machine: Machine, pending: dict[int, Job], running: dict[int, Running]):
         self._machine = machine
         self._pending = pending
         self._running = running
-        self.submitted: list[Job] = []  #: Jobs submitted since the last scheduling pass.
+        self.submitted: list[Job] = []  #: Jobs that joined the queue since the last scheduling pass.
+        self.ended: list[Running] = []  #: Jobs that gave their cores back since the last scheduling pass.
         self.rng = np.random.default_rng(0)  #: The scheduler's own random numbers; seeded by the run's seed.
         self.quirks: frozenset[str] = frozenset()  #: Quirks of published programs that the run reproduces.
 
     @classmethod
-    def by_hand(cls, platform: Platform, pending: Workload | Iterable[Job] = (), seed: int = 0) -> View:
+    def by_hand(
+        cls,
+        platform: Platform,
+        pending: Workload | Iterable[Job] = (),
+        seed: int = 0,
+        reservations: Iterable[AdvanceReservation] = (),
+    ) -> View:
         """A view of an idle machine with these jobs pending, at time 0; decisions are applied with :meth:`apply`."""
         from cluster_sim.execution import Bench
         from cluster_sim.workload import Workload
 
         bench = Bench(platform)
         jobs = requests(pending.jobs) if isinstance(pending, Workload) else list(pending)
+        bench.machine.eligibility = Eligibility.of(platform, jobs[0]._columns if jobs else {}, reservations)
         view = cls(bench.machine, {job.index: job for job in jobs}, {})
         view.submitted = jobs
         view.rng = np.random.default_rng(seed)
@@ -59,11 +75,16 @@ class View:
 
         if isinstance(decision, Start):
             job = decision.job
-            allocation = self._machine.hold(decision.placement, job.memory)
+            allocation = self._machine.hold(decision.placement, job.memory, job)
             self._machine.load(allocation)
             self._running[job.index] = Running(job, decision.placement, allocation, self.now)
         if isinstance(decision, (Start, Reject)):
             del self._pending[decision.job.index]
+
+    def pass_is_over(self) -> None:
+        """The scheduler has seen what is new."""
+        self.submitted.clear()
+        self.ended.clear()
 
     # ------------------------------------------------------------------ time and jobs
 
@@ -74,7 +95,7 @@ class View:
 
     @property
     def pending(self) -> tuple[Job, ...]:
-        """Jobs that wait, in order of submission."""
+        """Jobs that wait for cores, in order of submission; one that waited for other jobs comes when they are over."""
         return tuple(self._pending.values())
 
     @property
@@ -91,7 +112,16 @@ class View:
         """Jobs that hold cores, in order of allocation."""
         return tuple(self._running.values())
 
+    def running_job(self, job: Job) -> Running:
+        """What there is to know about a job that holds cores. Raises KeyError for any other job."""
+        return self._running[job.index]
+
     # ------------------------------------------------------------------ the machine
+
+    @property
+    def version(self) -> object:
+        """Another object after every change of what is free; while it is the same, nothing started, ended or switched."""
+        return self._machine.version
 
     @property
     def platform(self) -> Platform:
@@ -105,6 +135,33 @@ class View:
     def nodes(self) -> Iterator[Node]:
         """All nodes; for a large platform use the arrays."""
         return (self._machine.node(i) for i in range(self.platform.node_count))
+
+    @property
+    def contention(self) -> ContentionModel:
+        """How tasks on one processor slow each other; it can be asked about processors that do not exist."""
+        return self._machine.contention
+
+    @property
+    def power_model(self) -> PowerModel:
+        """What processors draw; it can be asked about processors that do not exist."""
+        return self._machine.power
+
+    def processors_of(self, node: int) -> range:
+        """The processors of a node, by their positions in the platform."""
+        return self._machine.processors_of(node)
+
+    def node_of(self, processor: int) -> int:
+        """The node that a processor is in, both by their positions in the platform."""
+        return self._machine.node_of(processor)
+
+    def held_cores(self, job: Job) -> list[tuple[int, int]]:
+        """(processor, cores held on it) of a running job, processors by position. Raises KeyError for any other job."""
+        return self._machine.cores_by_processor(self._running[job.index]._allocation)
+
+    @property
+    def clock_changes(self) -> Sequence[tuple[float, int, ProcessorType]]:
+        """Every change of a processor's clock so far: time (s), processor by position, its type from then on."""
+        return self._machine.clock_changes
 
     @property
     def free_cores(self) -> npt.NDArray[np.int32]:
@@ -185,16 +242,80 @@ class View:
         """Energy since the start of the run, J."""
         return self._machine.energy_j
 
-    def place(self, job: Job, order: npt.NDArray[np.float64] | None = None, memory: bool = False) -> Placement | None:
+    def place(
+        self,
+        job: Job,
+        order: npt.NDArray[np.float64] | None = None,
+        memory: bool = False,
+        within: npt.NDArray[np.integer] | None = None,
+    ) -> Placement | None:
         """A placement of the job on cores that are free now, or None if it does not fit.
 
         ``order`` ranks the nodes, shape (nodes,), least first; ties, and None, go by platform order. With ``memory``
-        the nodes must have room for the job's memory too.
+        the nodes must have room for the job's memory too. ``within``, shape (nodes,), are the most cores that may be
+        taken on each node.
         """
-        placement = place(self._machine, job, order, memory)
+        placement = place(self._machine, job, order, memory, within)
         if placement is not None:
             placement.found_at = self._machine.version
         return placement
+
+    @property
+    def counts_only(self) -> bool:
+        """Whether any free cores serve any job: nodes have one core, and no job asks for nodes, tags or a reservation."""
+        machine = self._machine
+        return machine.widest == 1 and not machine.shapes and machine.eligibility is None
+
+    @property
+    def capacity_changes(self) -> int:
+        """How often a node has become usable, or has ceased to be, since the run began."""
+        return self._machine.capacity_changes
+
+    @property
+    def turning_times(self) -> list[float]:
+        """When advance reservations begin or end, s."""
+        eligibility = self._machine.eligibility
+        return [] if eligibility is None else eligibility.turning_times
+
+    def boot_time(self, placement: Placement) -> float:
+        """How long it should take until all nodes of a placement are on, s."""
+        return 0.0 if self._machine.all_on else self._machine.boot_time(placement)
+
+    def outlook(self, empty: bool = False) -> Outlook:
+        """A copy of what is free now (or, ``empty``, with no job running) to try out what comes later."""
+        return Outlook(self._machine, empty)
+
+    # ------------------------------------------------------------------ which nodes are eligible for a job
+
+    @property
+    def restricts(self) -> bool:
+        """Whether it can matter to a job which nodes it gets: tags, exclusive nodes, advance reservations."""
+        return self._machine.eligibility is not None
+
+    def eligible(self, job: Job) -> npt.NDArray[np.bool_] | None:
+        """Nodes that the job may ever use: they have the tags that it requires, and are in its reservation; None: all."""
+        eligibility = self._machine.eligibility
+        return None if eligibility is None else eligibility.nodes(job)
+
+    def open_at(self, job: Job, time: float) -> npt.NDArray[np.bool_] | None:
+        """Of those, the nodes that are not closed by an advance reservation from ``time`` (s) until it should end."""
+        eligibility = self._machine.eligibility
+        return None if eligibility is None else eligibility.open_at(job, time)
+
+    def widest_node(self, job: Job) -> int:
+        """Cores of the widest node that the job may use: one that asks for no more goes on one node."""
+        eligibility = self._machine.eligibility
+        return self._machine.widest if eligibility is None else eligibility.widest(job)
+
+    @property
+    def reservations(self) -> tuple[Window, ...]:
+        """The advance reservations that are not over, by start."""
+        eligibility = self._machine.eligibility
+        return () if eligibility is None else tuple(w for w in eligibility.windows if w.end > self.now)
+
+    def shortage(self, job: Job, memory: bool = False) -> str:
+        """Why a job does not fit on what is free now, as a clause for ``Hold``; empty if it fits."""
+        return shortage(self._machine, job, memory)
 
 
 class ClairvoyantView(View):

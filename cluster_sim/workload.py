@@ -6,15 +6,19 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
 
+from cluster_sim.dependencies import When, after_texts, check_after, check_think_times, without_absent
 from cluster_sim.errors import InputError, SpecError
 from cluster_sim.job_table import Columns, Locate, as_columns, as_frame, job_table, shift, take
 from cluster_sim.phases import parse_phases, phases_text
 from cluster_sim.registry import Registry
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 
 class Capacity(Protocol):
@@ -71,6 +75,7 @@ class Workload:
         self.header = tuple(header)
         self.reference_gflops = reference_gflops
         self.rebase = rebase
+        self.think_times = False  #: See :meth:`with_think_times`.
 
     def __len__(self) -> int:
         return len(self.jobs)
@@ -160,7 +165,10 @@ class Workload:
     # -- parts --------------------------------------------------------------------------------------------------------
 
     def first(self, count: int) -> Workload:
-        """The first ``count`` jobs (all, when there are fewer)."""
+        """The first ``count`` jobs (all, when there are fewer).
+
+        As in every part, a job no longer waits for one that was left out; it counts as completed.
+        """
         if count < 0:
             raise InputError("first", "a number of jobs >= 0", count)
         return self._part(0, min(count, len(self)))
@@ -182,18 +190,24 @@ class Workload:
         columns = {name: values[low:high] for name, values in as_columns(self.jobs).items()}
         start_s = float(columns["submit_time"][0]) if self.rebase and high > low else 0.0
         shift(columns, start_s)
-        return self._with(columns, origin_s=self.origin_s + start_s)
+        return self._with(without_absent(columns), origin_s=self.origin_s + start_s)
 
     # -- changed jobs -------------------------------------------------------------------------------------------------
 
     def scale_load(self, factor: float) -> Workload:
-        """``factor`` times the load: gaps between submissions are divided by it. Slack to deadlines is kept."""
+        """``factor`` times the load: gaps between submissions, and think times, are divided by it.
+
+        Slack to deadlines is kept.
+        """
         if not 0 < factor < np.inf:
             raise InputError("scale_load", "a factor above 0", factor)
         columns = as_columns(self.jobs)
         submit = columns["submit_time"]
         columns["submit_time"] = submit[:1] + (submit - submit[:1]) / factor
         columns["deadline"] = columns["deadline"] + (columns["submit_time"] - submit)
+        think = columns["think_time"]
+        if (think > 0).any():
+            columns["think_time"] = np.where(think > 0, think / factor, think)
         return self._with(columns)
 
     def fit_to(self, platform: Capacity, wider: Literal["clamp", "drop"] = "clamp") -> Workload:
@@ -209,7 +223,7 @@ class Workload:
         limit = np.where(nodes > 0, np.minimum(nodes * platform.widest_node, platform.core_count), platform.core_count)
         fits = (cores <= limit) & (per_node <= platform.widest_node)
         if wider == "drop":
-            return self._with(take(columns, np.flatnonzero(fits)))
+            return self._with(without_absent(take(columns, np.flatnonzero(fits))))
         fitted = np.minimum(cores, limit)
         columns["requested_cores"] = fitted
         columns["nodes"] = np.minimum(nodes, fitted)
@@ -268,6 +282,68 @@ class Workload:
         requested = columns["requested_time"]
         columns["req_energy"] = np.where(np.isfinite(requested), requested, np.nan) * watts
         return self._with(columns)
+
+    # -- dependencies -------------------------------------------------------------------------------------------------
+
+    def with_think_times(self) -> Workload:
+        """Users who wait for their jobs: a job that names a ``preceding_job`` is submitted ``think_time`` after its end.
+
+        Then its own ``submit_time`` counts for nothing, that in the records is the one of the run. It does not matter
+        what became of the preceding job. A think time that is not known is 0; a job whose preceding job is not in the
+        workload is submitted at its own time. Without this a log is replayed by its submission times, as is usual.
+
+        Raises InputError, naming them, for jobs that wait for each other in a circle.
+        """
+        check_think_times(as_columns(self.jobs), f"workload {self.name}".rstrip())
+        other = self._with(as_columns(self.jobs))
+        other.think_times = True
+        return other
+
+    def with_dependencies(self, after: Mapping[Any, Iterable[Any]], when: When = "completed") -> Workload:
+        """Jobs that wait for others: job id -> ids of those that must be over before it. Other jobs stay as they are.
+
+        ``when`` "completed" rejects a job if one that it waits for is killed or rejected; "over" takes any end.
+        Raises InputError for an id that the workload does not have, and for jobs that wait in a circle.
+        """
+        if when not in ("completed", "over"):
+            raise InputError("with_dependencies, when", "completed or over", when)
+        lists = {job: [befores] if isinstance(befores, str) else befores for job, befores in after.items()}
+        pairs = {job: [(before, when) for before in befores] for job, befores in lists.items()}
+        return self._with_after(pairs, "with_dependencies")
+
+    def with_dag(self, graph: nx.DiGraph) -> Workload:
+        """The same from a directed graph of job ids, in which an edge leads from a job to one that waits for it.
+
+        Replaces what the jobs of the graph waited for. An edge's attribute ``when`` is as in :meth:`with_dependencies`.
+        """
+        pairs = {
+            job: [
+                (before, edge.get("when", "completed"))
+                for before, _, edge in graph.in_edges(job, data=True)
+                if "when" in edge or "think_time" not in edge  # an edge of dependencies() that is in other columns
+            ]
+            for job in graph
+        }
+        return self._with_after(pairs, "with_dag")
+
+    def _with_after(self, pairs: Mapping[Any, Iterable[tuple[Any, When]]], source: str) -> Workload:
+        columns = as_columns(self.jobs)
+        columns["after"] = after_texts(columns, pairs, source)
+        check_after(columns, lambda row, column: f"{source}, job {columns['job_id'][row]}")
+        if self.think_times:
+            check_think_times(columns, source)
+        return self._with(columns)
+
+    def dependencies(self) -> nx.DiGraph:
+        """Which jobs wait for which, as a directed graph of job ids: an edge leads from a job to one that waits for it.
+
+        Edges have the attribute ``when`` ("completed" or "over") or, in a workload with think times, ``think_time`` (s).
+        """
+        from cluster_sim.critical_path import dependency_graph
+
+        return dependency_graph(self)
+
+    # -----------------------------------------------------------------------------------------------------------------
 
     def _run_times(self) -> np.ndarray:
         """Run times at the reference rate, in seconds."""

@@ -1,5 +1,7 @@
 """Who runs next and where; when nodes sleep."""
 
+from schedulers.adaptive_pcbe import AdaptivePcbe
+from schedulers.backfilling import Backfilling
 from schedulers.base import (
     PowerPolicy,
     Scheduler,
@@ -8,6 +10,9 @@ from schedulers.base import (
     power_policies,
     schedulers,
 )
+from schedulers.conservative import ConservativeBackfilling
+from schedulers.contention_aware import ContentionAware
+from schedulers.easy import EasyBackfilling
 from schedulers.list_scheduling import Fcfs, ListScheduler, Ljf, Sjf
 from schedulers.orders import job_orders, node_orders
 from schedulers.pcbe import Pcbe
@@ -15,7 +20,12 @@ from schedulers.power import AlwaysOn
 from schedulers.replay import Replay
 
 __all__ = [
+    "AdaptivePcbe",
     "AlwaysOn",
+    "Backfilling",
+    "ConservativeBackfilling",
+    "EasyBackfilling",
+    "ContentionAware",
     "Fcfs",
     "ListScheduler",
     "Pcbe",

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from cluster_sim.simulation import Simulation
     from cluster_sim.view import View
 
+SKIPPED = "does not fit on the cores that are free, and is skipped until it does"
+"""Why a job waits under a scheduler that skips it, for ``Hold``: the same words in every pass, for one row of the log."""
+
 
 class Scheduler:
     """Decides which pending job starts next, and where.
@@ -50,7 +53,7 @@ class Scheduler:
                 )
             for decision in decisions:
                 simulation.apply(decision)
-            view.submitted.clear()
+            view.pass_is_over()
 
 
 class PowerPolicy:

@@ -6,23 +6,15 @@ from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
-from cluster_sim.decisions import Decision, Start
-from schedulers.base import Scheduler, schedulers
-from schedulers.orders import JobOrder, NodeOrder, first, job_orders, node_orders, platform_order
+from cluster_sim.decisions import Decision, Hold, Start
+from schedulers.base import SKIPPED, Scheduler, schedulers
+from schedulers.orders import JobOrder, NodeOrder, Random, first, job_orders, name_of, node_orders, platform_order
 
 if TYPE_CHECKING:
     from cluster_sim.jobs import Job
     from cluster_sim.view import View
 
-
-class Random:
-    """Marks the random job order: a key drawn at submission, from the run's seed."""
-
-
-@job_orders.register("random")
-def random_jobs() -> type[Random]:
-    """Any job, drawn with the run's seed."""
-    return Random
+OVERTAKEN = "another job has come before it in the order of the queue"
 
 
 class ListScheduler(Scheduler):
@@ -46,14 +38,15 @@ class ListScheduler(Scheduler):
     ):
         self._job_order = job_orders.make(jobs) if isinstance(jobs, str) else jobs
         self._node_order = node_orders.make(nodes) if isinstance(nodes, str) else nodes
-        self.spec = f"list:{_name(jobs)}/{_name(nodes)}" + ("" if blocking else ",blocking=no")
+        self.spec = f"list:{name_of(jobs)}/{name_of(nodes)}" + ("" if blocking else ",blocking=no")
         self.blocking = blocking
         self.memory = memory
-        self.dynamic = dynamic
+        self.dynamic = dynamic or getattr(self._job_order, "dynamic", False)
 
     def begin(self, view: View) -> None:
         """Start with an empty queue."""
         self._queue: list[tuple[Any, int, Job]] = []
+        self._held: Job | None = None  #: The head that blocked last, for the decision log.
 
     def schedule(self, view: View) -> Iterable[Decision]:
         """One pass over the queue."""
@@ -64,7 +57,9 @@ class ListScheduler(Scheduler):
                 heappush(self._queue, (self._key(view, job), job.index, job))
         if not self.blocking:
             return self._skipping_pass(view)
-        return () if self._head_is_blocked(view) else self._blocking_pass(view)
+        if self._head_is_blocked(view):
+            return self._reasons(view) if view.explains and self._queue else ()
+        return self._blocking_pass(view)
 
     def _key(self, view: View, job: Job) -> Any:
         return view.rng.random() if self._job_order is Random else self._job_order(job, view.now)
@@ -81,13 +76,27 @@ class ListScheduler(Scheduler):
         while queue:
             job = queue[0][2]
             if view.is_pending(job):
-                if job.requested_cores > view.free_total:
-                    return  # before the node order is worked out
-                placement = view.place(job, self._node_order(view, job), self.memory)
+                # No node order is worked out for a job that cannot fit.
+                fits = job.requested_cores <= view.free_total
+                placement = view.place(job, self._node_order(view, job), self.memory) if fits else None
                 if placement is None:
+                    if view.explains:
+                        yield from self._reasons(view)
                     return
                 yield Start(job, placement)
             heappop(queue)
+
+    def _reasons(self, view: View) -> Iterable[Hold]:
+        """Why the head waits, for the decision log: it is the reason for the jobs behind it, of which nothing is said.
+
+        Of a job that was the head until another got in front of it, that is said, or its own old reason would stand.
+        """
+        head, last = self._queue[0][2], self._held
+        self._held = head
+        holds = [Hold(head, view.shortage(head, self.memory))]
+        if last is not None and last is not head and view.is_pending(last):
+            holds.append(Hold(last, OVERTAKEN, behind=head))
+        return holds
 
     def _skipping_pass(self, view: View) -> Iterator[Decision]:
         self._queue.sort()
@@ -104,10 +113,8 @@ class ListScheduler(Scheduler):
                 else:
                     yield Start(job, placement)
         self._queue = waiting  # sorted, and so a heap
-
-
-def _name(order: str | JobOrder | NodeOrder) -> str:
-    return order if isinstance(order, str) else getattr(order, "__name__", type(order).__name__)
+        if view.explains:
+            yield from (Hold(job, SKIPPED) for job in view.submitted if view.is_pending(job))
 
 
 @schedulers.register("list")

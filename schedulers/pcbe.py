@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cluster_sim.decisions import Decision, Start
+from cluster_sim.decisions import Decision, Hold, Start
 from cluster_sim.errors import SpecError
-from schedulers.base import Scheduler, schedulers
+from cluster_sim.placement import shape
+from schedulers.base import SKIPPED, Scheduler, schedulers
 from schedulers.orders import platform_order
 
 if TYPE_CHECKING:
@@ -19,9 +20,12 @@ if TYPE_CHECKING:
     from cluster_sim.jobs import Job
     from cluster_sim.view import View
 
-_METRICS = ("energy", "edp")
-_ENDS = ("low", "high")
+    _Entry = tuple[float, int, Job, int]  # key, position in the workload, the job, cores that it needs on one node
+
+METRICS = ("energy", "edp")
+ENDS = ("low", "high")
 _ENDLESS_S = 1e12
+TOO_EXPENSIVE = "fits only where it is estimated to need more than its max_energy of {:g} J, and is skipped"
 
 
 @schedulers.register("pcbe")
@@ -43,7 +47,7 @@ class Pcbe(Scheduler):
     """
 
     def __init__(self, metric: str = "energy", job: str = "high", node: str = "low", aging: float = 60.0):
-        for name, value, allowed in (("metric", metric, _METRICS), ("job", job, _ENDS), ("node", node, _ENDS)):
+        for name, value, allowed in (("metric", metric, METRICS), ("job", job, ENDS), ("node", node, ENDS)):
             if value not in allowed:
                 raise SpecError(f"scheduler 'pcbe', option {name}", f"one of {', '.join(allowed)}", value)
         if not aging >= 0.0:
@@ -57,59 +61,108 @@ class Pcbe(Scheduler):
         kind = view.platform.type_of_node
         lowest = min(p.clock_ghz for p in view.platform.processor_types)
         first = [node_type.processors[0] for node_type in types]
-        self._slowness = np.array([lowest / p.clock_ghz / p.flops_per_cycle for p in first])[kind]
-        self._dynamic = np.array([p.power.get("dynamic_w", 0.0) for p in first])[kind]
-        self._static = np.array([sum(p.power.get("static_w", 0.0) for p in t.processors) for t in types])[kind]
+        self.slowness = np.array([lowest / p.clock_ghz / p.flops_per_cycle for p in first])[kind]
+        self.dynamic = np.array([p.power.get("dynamic_w", 0.0) for p in first])[kind]
+        self.static = np.array([sum(p.power.get("static_w", 0.0) for p in t.processors) for t in types])[kind]
         cores = view.platform.node_cores
-        self._mean_dynamic = float((self._dynamic * cores).sum() / cores.sum())
-        self._keys: dict[int, tuple[float, int]] = {}
+        self._mean_dynamic = float((self.dynamic * cores).sum() / cores.sum())
+        self._queue: list[_Entry] = []
 
     def schedule(self, view: View) -> Iterable[Decision]:
         """The aged jobs in the order of their keys, then all of them."""
-        for job in view.submitted:
-            self._keys[job.index] = self._key(job)
-        self._keys = {job.index: self._keys[job.index] for job in view.pending}  # some may have been killed
-        pending = sorted(view.pending, key=lambda job: self._keys[job.index])
-        tenants = np.zeros(view.platform.node_count)
-        for running in view.running:
-            tenants[running.placement.nodes] += 1
-        aged = [job for job in pending if view.now - job.submit_time >= self.aging]
-        for job in (*aged, *pending):
-            if not view.is_pending(job) or job.requested_cores > view.free_total:
-                continue
-            placement = view.place(job, self.estimates(view, job, tenants))
-            if placement is not None and self._affordable(job, placement.nodes, tenants):
-                yield Start(job, placement)
-                tenants[placement.nodes] += 1
+        self._join(view)
+        if self._queue and (view.free_total or view.explains):
+            yield from self._pass(view)
 
-    def _key(self, job: Job) -> tuple[float, int]:
+    def _join(self, view: View) -> None:
+        """Put new jobs in the queue, which is kept in the order of the keys, and forget those that left it."""
+        if view.submitted:
+            self._queue += [self._entry(view, job) for job in view.submitted]
+            self._queue.sort()  # merges two sorted runs, for the most part
+        if len(self._queue) != view.pending_count:
+            self._queue = [entry for entry in self._queue if view.is_pending(entry[2])]
+
+    def _entry(self, view: View, job: Job) -> _Entry:
+        return self.key(job), job.index, job, most_on_one_node(view, job)
+
+    def _pass(self, view: View) -> Iterator[Decision]:
+        tenants = tenants_of(view)
+        most_free = int(view.free_cores.max())
+        for _, _, job, needed in self._in_turn(view.now):
+            # A quick look first: most of a long queue does not fit.
+            if needed > most_free and not view.explains:
+                continue
+            if not view.is_pending(job):
+                continue
+            fits = needed <= most_free and job.requested_cores <= view.free_total
+            placement = view.place(job, self.estimates(view, job, tenants)) if fits else None
+            if placement is not None and self.affordable(job, placement.nodes, tenants):
+                yield Start(job, placement, self._why_now(view, job) if view.explains else "")
+                tenants[placement.nodes] += 1
+                most_free = int(view.free_cores.max())
+            elif view.explains:
+                yield Hold(job, SKIPPED if placement is None else TOO_EXPENSIVE.format(job.max_energy))
+
+    def _in_turn(self, now: float) -> Iterator[_Entry]:
+        """The aged jobs, then all of them: what was started among the aged comes twice."""
+        aging = self.aging
+        yield from [entry for entry in self._queue if now - entry[2].submit_time >= aging]
+        yield from self._queue
+
+    def _why_now(self, view: View, job: Job) -> str:
+        aged = 0.0 < self.aging <= view.now - job.submit_time
+        return f"aged: it had waited {self.aging:g} s or more, and went before the others" if aged else ""
+
+    def key(self, job: Job) -> float:
+        """Least key goes first."""
         energy = job.req_energy
         if math.isnan(energy):
-            energy = _requested_time(job) * self._mean_dynamic
-        key = energy * job.requested_cores * (_requested_time(job) if self.metric == "edp" else 1.0)
-        return (-key if self.job == "high" else key), job.index
+            energy = requested_time_of(job) * self._mean_dynamic
+        key = energy * job.requested_cores * (requested_time_of(job) if self.metric == "edp" else 1.0)
+        return -key if self.job == "high" else key
 
-    def _estimated(self, job: Job, tenants: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], ...]:
+    def estimated(self, job: Job, tenants: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], ...]:
         """Time (s) and energy (J) of the job on each node."""
-        time = _requested_time(job) * self._slowness
-        return time, time * (self._dynamic * job.requested_cores + self._static / (tenants + 1.0))
+        time = requested_time_of(job) * self.slowness
+        return time, time * (self.dynamic * job.requested_cores + self.static / (tenants + 1.0))
+
+    def seconds(self, job: Job, nodes: list[int]) -> float:
+        """Estimated time of the job on these nodes, s: that of the slowest of them."""
+        return requested_time_of(job) * float(self.slowness[nodes].max())
 
     def estimates(self, view: View, job: Job, tenants: npt.NDArray[np.float64]) -> npt.NDArray[np.float64] | None:
         """Rank of each node for the job, least first; ``tenants`` are the jobs on each node."""
         if job.requested_cores > view.platform.widest_node:
             return platform_order(view, job)
-        time, energy = self._estimated(job, tenants)
+        time, energy = self.estimated(job, tenants)
         estimate = energy * time if self.metric == "edp" else energy
         ranks = -estimate if self.node == "high" else estimate
         return np.where(energy > job.max_energy, np.inf, ranks)
 
-    def _affordable(self, job: Job, nodes: list[int], tenants: npt.NDArray[np.float64]) -> bool:
+    def affordable(self, job: Job, nodes: list[int], tenants: npt.NDArray[np.float64]) -> bool:
+        """Whether the job's estimate is within its ``max_energy`` on all of these nodes."""
         if math.isinf(job.max_energy):
             return True
-        _, energy = self._estimated(job, tenants)
+        _, energy = self.estimated(job, tenants)
         return bool((energy[nodes] <= job.max_energy).all())
 
 
-def _requested_time(job: Job) -> float:
+def most_on_one_node(view: View, job: Job) -> int:
+    """Cores that some node must have free, or the job does not fit: those of its widest part."""
+    parts = shape(job)
+    if parts is not None:
+        return max(parts)
+    return job.requested_cores if job.requested_cores <= view.widest_node(job) else 1
+
+
+def requested_time_of(job: Job) -> float:
     """Requested time, s; of a job that names none, more than anybody asks for (∞ s at 0 W would be no number of joules)."""
     return min(job.requested_time, _ENDLESS_S)
+
+
+def tenants_of(view: View) -> npt.NDArray[np.float64]:
+    """Jobs on each node, shape (nodes,)."""
+    tenants = np.zeros(view.platform.node_count)
+    for running in view.running:
+        tenants[running.placement.nodes] += 1
+    return tenants

@@ -37,6 +37,9 @@ class Settings:
     power_model: str | None = None
     network_model: str = "none"
     time_unit: str | None = None
+    reservations: str | None = None
+    think_times: bool = False
+    explain: bool = False
     report: bool = False
     file_format: Literal["csv", "parquet"] = "csv"
     config: str | None = None

@@ -50,8 +50,11 @@ _INPUT = (
                  " left out with an SWF log, as many one-core nodes as it says its machine had."),
     click.option("--workload", "-w", metavar="W", help="SWF, JSON (IRMaSim) or CSV file, .gz too."),
     click.option("--first", type=click.IntRange(min=1), metavar="N", help="Take only the first N jobs."),
+    click.option("--reservations", metavar="FILE", help="Nodes set aside for a time: advance reservations, maintenance."),
     click.option("--time-unit", type=TimeUnit(), metavar="UNIT",
                  help=f"What times in the workload count: {', '.join(TIME_UNITS)}. [default: s]"),
+    click.option("--think-times", is_flag=True, default=None,
+                 help="Submit a job think_time after the end of its preceding_job, not at the log's time."),
 )  # fmt: skip
 _MODEL = (
     click.option("--power-policy", metavar="Q", help="When nodes sleep. [default: always-on]"),
@@ -66,6 +69,7 @@ _MODEL = (
 )  # fmt: skip
 _OUTPUT = (
     click.option("--out", required=True, type=click.Path(file_okay=False), metavar="DIR", help="Folder for results."),
+    click.option("--explain", is_flag=True, default=None, help="Keep a log of the scheduler's decisions and reasons."),
     click.option("--report", is_flag=True, default=None, help="Leave an interactive report.html, too."),
     click.option("--format", "file_format", type=click.Choice(["csv", "parquet"]), help="Of tables. [default: csv]"),
 )  # fmt: skip

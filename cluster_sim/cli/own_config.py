@@ -30,6 +30,9 @@ class _Config(BaseModel):
     power_model: str | None = None
     network_model: str | None = None
     time_unit: Literal["ms", "s", "min", "h", "d", "milliseconds", "seconds", "minutes", "hours", "days"] | None = None
+    think_times: bool | None = None
+    reservations: str | None = None
+    explain: bool | None = None
     report: bool | None = None
     format: Literal["csv", "parquet"] | None = None
 
@@ -49,7 +52,7 @@ def settings(document: object, path: str) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise FormatError(path, "a configuration: keys such as 'workload' and 'platform'", type(document).__name__)
     values = validated(_Config, document, path).model_dump(exclude_none=True)
-    for key in ("platform", "workload"):
+    for key in ("platform", "workload", "reservations"):
         if key in values:
             values[key] = beside(path, values[key])
     if "quirks" in values:

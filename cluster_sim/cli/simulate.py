@@ -50,6 +50,8 @@ def load(settings: Settings) -> tuple[Platform, Workload]:
 
     options = {} if settings.time_unit is None else {"time_unit": settings.time_unit}
     workload = Workload.read(settings.workload, **options)
+    if settings.think_times:
+        workload = workload.with_think_times()
     if settings.platform is None:
         platform = platform_of_log(workload, settings.workload)
     else:
@@ -77,6 +79,7 @@ def platform_of_log(workload: Workload, source: str) -> Platform:
 
 def build(settings: Settings, scheduler: str, platform: Platform, workload: Workload) -> Simulation:
     """The simulation that ``settings`` describe, under the given scheduler. Raises InputError for unknown names."""
+    from cluster_sim.formats.reservations import read_reservations
     from cluster_sim.simulation import Simulation
     from schedulers import make_power_policy, make_scheduler
 
@@ -90,6 +93,8 @@ def build(settings: Settings, scheduler: str, platform: Platform, workload: Work
         quirks=settings.quirks,
         until=settings.until,
         network=settings.network_model,
+        explain=settings.explain,
+        reservations=() if settings.reservations is None else read_reservations(settings.reservations),
     )
 
 
@@ -113,7 +118,7 @@ def simulate(
         "power_model": simulation.platform.power_model,
         "network_model": settings.network_model,
         "command": invocation.command,
-        "inputs": checksums([settings.platform, settings.workload, settings.config]),
+        "inputs": checksums([settings.platform, settings.workload, settings.reservations, settings.config]),
     }
     return result
 

@@ -16,7 +16,8 @@
 
 Communication (``com``) beside computation is left out, with a warning; a profile that only communicates, uses storage,
 replays a trace or talks to the scheduler is refused by name, once a job uses it. One resource is one core. Times are
-not shifted, walltime −1 means none. Keys that Batsim leaves to its users are ignored, except ``user`` or ``user_id``.
+not shifted, walltime −1 means none. Of the keys that Batsim leaves to its users, those that our job schema has are read:
+``user`` (or ``user_id``), ``priority``, ``deadline``, ``requires``, ``exclusive``, ``reservation``, ``tags``; others are ignored.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from cluster_sim.errors import FormatError, ModelWarning, SpecError
-from cluster_sim.job_table import Columns, to_seconds
+from cluster_sim.job_table import JOB_FIELD, Columns, to_seconds
 
 if TYPE_CHECKING:
     from cluster_sim.workload import Workload
@@ -58,6 +59,8 @@ _REASONS = {
     "it talks to the scheduler": ("send", "recv", "SchedulerSendProfile", "SchedulerReceiveProfile"),
 }  # fmt: skip
 _REASON_OF = {name: reason for reason, names in _REASONS.items() for name in names}
+_EXTRA_NUMBERS = ("priority", "deadline")
+_EXTRA_TEXTS = ("requires", "reservation", "tags")
 _EXPECTED = f"a profile that needs no network and no storage ({', '.join(_TYPES)})"
 
 
@@ -169,8 +172,29 @@ def _columns(jobs: list[dict[str, Any]], amounts: list[_Amount], where: Callable
         "profile": np.array([job["profile"] for job in jobs], dtype=object),
         "user": np.array([_text(job.get("user", job.get("user_id", ""))) for job in jobs], dtype=object),
     }
+    for key in _EXTRA_NUMBERS:
+        default = JOB_FIELD[key].default
+        values = [_number(job, key, where(row), float(str(default))) for row, job in enumerate(jobs)]
+        columns[key] = np.array(values)
+    for key in _EXTRA_TEXTS:
+        columns[key] = np.array([_words(job, key, where(row)) for row, job in enumerate(jobs)], dtype=object)
+    columns["exclusive"] = np.array([_truth(job, "exclusive", where(row)) for row, job in enumerate(jobs)])
     columns["job_id"] = np.array([_id(job, where(row)) for row, job in enumerate(jobs)], dtype=object)
     return columns
+
+
+def _words(job: dict[str, Any], key: str, where: str) -> str:
+    value = job.get(key, "")
+    if not isinstance(value, str):
+        raise FormatError(f"{where}.{key}", "text", _noun(value))
+    return value
+
+
+def _truth(job: dict[str, Any], key: str, where: str) -> bool:
+    value = job.get(key, False)
+    if not isinstance(value, bool):
+        raise FormatError(f"{where}.{key}", "true or false", _noun(value))
+    return value
 
 
 def _walltime(job: dict[str, Any], where: str) -> float:

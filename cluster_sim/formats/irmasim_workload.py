@@ -9,7 +9,8 @@ do stands in the job, or in the profile that it names (the job's own value wins)
 
 The work of a task is ``ceil(req_ops / ipc)``. The CSV variant has the same words as its header, with ``application``
 for the profile's name and ``runtime`` for what was measured. Keys that IRMaSim does not know but our job schema does
-(``deadline``, ``max_energy``, ``user``, ``group``, ``tags``, ``priority``) are read and written too.
+(``deadline``, ``max_energy``, ``user``, ``group``, ``tags``, ``priority``, ``requires``, ``exclusive``, ``reservation``) are
+read and written too.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from cluster_sim.errors import FormatError, ModelWarning
 from cluster_sim.fields import nearest
 from cluster_sim.formats.atomic import write_bytes
 from cluster_sim.formats.files import read_bytes, read_text
-from cluster_sim.job_table import JOB_FIELD, Columns, as_columns, first_submission, shift, to_seconds, unshifted
+from cluster_sim.job_table import JOB_FIELD, TRUTH, Columns, as_columns, first_submission, shift, to_seconds, unshifted
 from cluster_sim.phases import phases_text
 
 if TYPE_CHECKING:
@@ -47,10 +48,11 @@ _NUMBERS = {
     "deadline": "deadline",
     "priority": "priority",
 }
-_TEXTS = ("user", "group", "tags", "phases")
+_TEXTS = ("user", "group", "tags", "phases", "requires", "reservation")
+_TRUTHS = ("exclusive",)
 _WIDTHS = ("res", "nodes", "ntasks", "ntasks_per_node")
 _IGNORED = {"com", "type", "name"}
-_KNOWN = {"id", "subtime", "profile", "application", "req_ops", *_WIDTHS, *_NUMBERS, *_TEXTS, *_IGNORED}
+_KNOWN = {"id", "subtime", "profile", "application", "req_ops", *_WIDTHS, *_NUMBERS, *_TEXTS, *_TRUTHS, *_IGNORED}
 
 
 def is_csv(path: str) -> bool:
@@ -124,6 +126,8 @@ def write(workload: Workload, path: str) -> None:
             _add(records, theirs, jobs[ours], JOB_FIELD[ours].default if not always else None)
     for theirs, ours in (("application", "profile"), *((key, key) for key in _TEXTS)):
         _add(records, theirs, jobs[ours], "")
+    for key in _TRUTHS:
+        _add(records, key, jobs[key], False)
     lines = ",\n".join(f"  {json.dumps(record, ensure_ascii=False)}" for record in records)
     write_bytes(path, f'{{"jobs": [\n{lines}\n]}}\n'.encode())
 
@@ -135,6 +139,8 @@ def _cell(key: str | None, cell: Any) -> Any:
     """A CSV cell as JSON would have it: numbers as numbers (what cannot be one is left for the checks to refuse)."""
     if key in ("id", "application", "profile", *_TEXTS) or not isinstance(cell, str):
         return cell
+    if key in _TRUTHS:
+        return TRUTH.get(cell, cell)
     try:
         return cell if "_" in cell else float(cell)
     except ValueError:
@@ -206,6 +212,8 @@ def _columns(jobs: list[dict[str, Any]], source: str) -> Columns:
     columns["profile"] = _text(jobs, "profile", source, "application")
     for key in _TEXTS:
         columns[key] = _text(jobs, key, source)
+    for key in _TRUTHS:
+        columns[key] = _truths(jobs, key, source)
     return columns
 
 
@@ -241,6 +249,15 @@ def _text(jobs: list[dict[str, Any]], key: str, source: str, otherwise: str = ""
         if not isinstance(value, str):
             raise FormatError(f"{source}: jobs[{row}].{key}", "text", _kind(value))
     return np.array(values, dtype=object)
+
+
+def _truths(jobs: list[dict[str, Any]], key: str, source: str) -> np.ndarray:
+    """Values of ``key``, true or false (1 or 0, too); false where it is absent. Raises FormatError for others."""
+    values = [job.get(key, False) for job in jobs]
+    for row, value in enumerate(values):
+        if not isinstance(value, bool | int | float) or value not in (0, 1):
+            raise FormatError(f"{source}: jobs[{row}].{key}", "true or false", _kind(value))
+    return np.array(values, dtype=bool)
 
 
 def _work(jobs: list[dict[str, Any]], ipc: np.ndarray, run_time: np.ndarray, source: str) -> np.ndarray:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pandas as pd
 
+from cluster_sim.dependencies import has_after
 from cluster_sim.errors import FormatError, ModelWarning, SpecError
 from cluster_sim.fields import UNKNOWN
 from cluster_sim.formats.atomic import write_bytes
@@ -127,11 +128,15 @@ def write(workload: Workload, path: str) -> None:
     The header is the workload's own, or a minimal one. Times are in seconds, moved back by ``origin_s``. SWF knows only
     whole numbers as ids: where a column of names (jobs, users, groups) holds other text, it is numbered from 1 in order
     of appearance. Jobs given in operations get the run time at ``reference_gflops``; without that, at 1 Gflop/s, and a
-    ModelWarning says so. Columns that SWF has no field for (profile, mem_vol, energies, …) are lost.
+    ModelWarning says so. Columns that SWF has no field for (profile, mem_vol, energies, …) are lost; of ``after``, without
+    which other jobs would start, a ModelWarning tells.
     """
     jobs = as_columns(workload.jobs)
     table: Columns = {name: jobs[name] for name in _AS_LOGGED.values()}
     table["job_id"] = _numbers(jobs["job_id"])
+    table["preceding_job"] = _renumbered(jobs["preceding_job"], jobs["job_id"], table["job_id"])
+    if has_after(jobs):
+        warnings.warn(f"{path}: SWF has no field for what jobs wait for (after)", ModelWarning, stacklevel=4)
     table["submit_time"] = unshifted(jobs["submit_time"], workload.origin_s)
     table["run_time"] = _run_times(workload, path)
     table["cores"] = np.where(jobs["requested_cores_assumed"], UNKNOWN, jobs["requested_cores"])
@@ -335,6 +340,14 @@ def _numbers(names: np.ndarray) -> np.ndarray:
     for order, name in enumerate((name for name in distinct if name), start=1):
         distinct[name] = int(name) if is_number else order
     return np.array([distinct[name] for name in names.tolist()], dtype=object)
+
+
+def _renumbered(preceding: np.ndarray, ids: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Numbers of preceding jobs, where the ids of jobs have become other numbers."""
+    number_of = dict(zip(ids.tolist(), numbers.tolist(), strict=True))
+    if not (preceding >= 0).any() or all(job == str(number) for job, number in number_of.items()):
+        return preceding
+    return np.array([number_of.get(str(job), UNKNOWN) for job in preceding.tolist()])
 
 
 def _run_times(workload: Workload, path: str) -> np.ndarray:

@@ -20,12 +20,10 @@ from cluster_sim.errors import FormatError
 from cluster_sim.fields import JOB_FIELDS, REQUIRED, Field, nearest
 from cluster_sim.formats.atomic import write_bytes
 from cluster_sim.formats.files import read_text
-from cluster_sim.job_table import JOB_FIELD, as_columns, to_seconds
+from cluster_sim.job_table import JOB_FIELD, TRUTH, as_columns, to_seconds
 
 if TYPE_CHECKING:
     from cluster_sim.workload import Workload
-
-_TRUTH = {"True": 1.0, "true": 1.0, "1": 1.0, "False": 0.0, "false": 0.0, "0": 0.0}
 
 
 def read(path: str, *, time_unit: str = "seconds") -> Workload:
@@ -141,10 +139,10 @@ def _filled(values: np.ndarray, field: Field, path: str) -> np.ndarray:
     """Empty cells with the default; required columns keep them, for the check of the table to complain about."""
     empty = pd.isna(values)
     if field.kind == "bool":
-        unknown = [value for value in set(values[~empty].tolist()) if value not in _TRUTH]
+        unknown = [value for value in set(values[~empty].tolist()) if value not in TRUTH]
         if unknown:
             raise FormatError(f"{path}, column {field.name}", "True or False", unknown[0])
-        return np.array([_TRUTH.get(value, field.default) for value in values.tolist()], dtype=float)
+        return np.array([TRUTH.get(value, field.default) for value in values.tolist()], dtype=float)
     if field.default is REQUIRED or not empty.any():
         return values
     filled = values.copy()

@@ -26,6 +26,7 @@ def files(here: Path) -> Path:
     """The files that the examples name."""
     (here / "log.swf.gz").write_bytes(gzip.compress((here / "log.swf").read_bytes()))
     (here / "lab.yaml").write_text((here / "lab.json").read_text())
+    (here / "reservations.yaml").write_text("reservations:\n- {name: maintenance, start: 50, end: 60, nodes: [0]}\n")
     (here / "study.yaml").write_text(re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[0])
     clusters = [{"nodes": [{"type": "n", "number": 2}]}]
     (here / "platform.json").write_text(
@@ -42,7 +43,7 @@ def files(here: Path) -> Path:
     return here
 
 
-@pytest.mark.parametrize("line", [line for line in EXAMPLES if " demo" not in line and " gantt " not in line])
+@pytest.mark.parametrize("line", [line for line in EXAMPLES if not re.search(" (demo|gantt|explain)", line)])
 def test_examples_can_be_typed(files, done, line) -> None:
     """Every example runs as it stands."""
     program, *words = shlex.split(line)
@@ -54,7 +55,7 @@ def test_examples_of_gantt_can_be_typed(files, done) -> None:
     """Those that start from results run, too, after the first example that leaves some."""
     done(*shlex.split(EXAMPLES[2])[1:])
     for line in EXAMPLES:
-        if " gantt " in line:
+        if re.search(" (gantt|explain) ", line):
             done(*shlex.split(line)[1:])
     assert Path("chart.html").exists()
 

@@ -45,10 +45,11 @@ def test_all_18_fields_are_kept(tmp_path: Path) -> None:
         "requested_time": 600.0, "operations": pytest.approx(np.nan, nan_ok=True), "recorded_run_time": 300.0,
         "ipc": 1.0, "mem_vol": 0.0, "memory": 2.0, "req_energy": pytest.approx(np.nan, nan_ok=True),
         "max_energy": np.inf, "deadline": np.inf, "profile": "", "user": "12", "group": "3", "tags": "",
-        "priority": 0.0, "requested_cores_assumed": False, "requested_time_assumed": False,
+        "priority": 0.0, "requested_cores_assumed": False, "requested_time_assumed": False, "requires": "", "exclusive": False,
+        "reservation": "",
         "recorded_wait_time": 20.0, "used_cores": 4, "avg_cpu_time": 250.5, "used_memory": 1024.0,
         "requested_memory": 2048.0, "status": 1, "executable": 5, "queue": 2, "partition": 1, "preceding_job": 6,
-        "think_time": 45.0, "fixed_run_time": False, "phases": "", "comm_vol": 0.0,
+        "think_time": 45.0, "after": "", "fixed_run_time": False, "phases": "", "comm_vol": 0.0,
     }  # fmt: skip
 
 

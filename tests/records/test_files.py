@@ -96,7 +96,7 @@ def test_nothing_half_written_stays_behind(worked_by_hand: Result, tmp_path: Pat
     """Only whole files, under their own names."""
     worked_by_hand.save(tmp_path)
     files = {path.name for path in tmp_path.iterdir()}
-    assert files == {"jobs.csv", "node_states.csv", "power.csv", "platform.json", "summary.json"}
+    assert files == {"jobs.csv", "node_states.csv", "nodes.csv", "power.csv", "platform.json", "summary.json"}
 
 
 @pytest.mark.parametrize("file_format", FORMATS)

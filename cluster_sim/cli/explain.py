@@ -1,0 +1,19 @@
+"""``cluster-sim explain``: what became of one job of a finished run, and why."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command(short_help="Say why a job of a finished run waited, and what started it.")
+@click.argument("directory", metavar="DIR")
+@click.argument("job_id", metavar="JOB")
+def explain(directory: str, job_id: str) -> None:
+    """Say why a job waited, what started it, where it ran and how it ended.
+
+    DIR is a folder in which ``run`` left its results. If the run was to --explain, the reasons are those of its
+    scheduler; else they are read off the records.
+    """
+    from cluster_sim.records import Result
+
+    click.echo(Result.load(directory).explain(job_id), nl=False)

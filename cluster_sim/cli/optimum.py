@@ -1,0 +1,122 @@
+"""``cluster-sim optimum``: the best schedule of a small instance, and how far schedulers are from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cluster_sim.cli.group import Invocation
+from cluster_sim.cli.options import TIME_UNITS, Seconds, TimeUnit, given
+
+if TYPE_CHECKING:
+    from cluster_sim.platform import Platform
+    from cluster_sim.records import Result
+    from cluster_sim.workload import Workload
+    from schedulers.optimum import Optimum
+
+METRICS = {"energy": ("energy_j", "J"), "makespan": ("makespan_s", "s"), "edp": ("edp_js", "J s")}
+
+
+@click.command(short_help="Find the best schedule of a few jobs, and compare schedulers with it.")
+@click.option("--platform", "-p", metavar="P", help="As of run.")
+@click.option("--workload", "-w", metavar="W", help="As of run.")
+@click.option("--first", type=click.IntRange(min=1), metavar="N", help="Take only the first N jobs.")
+@click.option(
+    "--time-unit",
+    type=TimeUnit(),
+    metavar="UNIT",
+    help=f"What times in the workload count: {', '.join(TIME_UNITS)}. [default: s]",
+)
+@click.option(
+    "--objective", type=click.Choice(list(METRICS)), default="energy", show_default=True, help="What is to be least."
+)
+@click.option("--waiting", is_flag=True, help="Also schedules in which a job waits although it would fit.")
+@click.option("--against", "schedulers", multiple=True, metavar="S", help="A scheduler to compare; several times.")
+@click.option("--contention-model", metavar="SPEC", help="In place of the platform's, such as piecewise:k=1.")
+@click.option("--power-model", metavar="SPEC", help="In place of the platform's, such as baseline.")
+@click.option(
+    "--max-nodes",
+    type=click.IntRange(min=1),
+    default=1_000_000,
+    show_default=True,
+    metavar="N",
+    help="Give up after N positions.",
+)
+@click.option("--max-seconds", type=Seconds(), metavar="S", help="Give up after S seconds. [default: never]")
+@click.option("--out", type=click.Path(file_okay=False), metavar="DIR", help="Folder for the results of its run.")
+@click.pass_obj
+def optimum(
+    invocation: Invocation,
+    objective: str,
+    waiting: bool,
+    schedulers: tuple[str, ...],
+    max_nodes: int,
+    max_seconds: float | None,
+    out: str | None,
+    **options: Any,
+) -> None:
+    """Find the schedule of least energy, makespan or EDP, and print it with the distance of schedulers from it.
+
+    The search is exact, and grows exponentially with the jobs: take a few, or set a limit. The folder receives what run
+    leaves, of a run that follows the schedule.
+    """
+    import math
+
+    from cluster_sim.cli.config import settings_of
+    from cluster_sim.cli.simulate import check, load, prepare, simulate
+    from schedulers.optimum import optimum as search
+
+    settings = settings_of(None, given(options))
+    platform, workload = load(settings)
+    check(settings, schedulers, platform, workload)
+    if out is not None:
+        prepare(out)
+    platform = platform.with_models(settings.contention_model, settings.power_model)
+    found = search(platform, workload, objective, waiting, max_nodes, max_seconds or math.inf)
+    invocation.tell_warnings()
+    click.echo(_answer(found, platform))
+    runs = {name: simulate(settings, name, platform, workload, invocation) for name in dict.fromkeys(schedulers)}
+    if runs:
+        click.echo(_distances(found, runs))
+    if out is not None:
+        _save(found, platform, workload, out, invocation)
+        click.echo(f"\nThe results are in {out}")
+
+
+def _answer(found: Optimum, platform: Platform) -> str:
+    """What was found, whether it is proven, and the schedule, a line for each start."""
+    unit = METRICS[found.objective][1]
+    waiting = "with waiting" if found.waiting else "without waiting"
+    proof = f"proven, {found.nodes_explored} positions looked at"
+    if not found.proven:
+        least = f"the optimum is at least {found.lower_bound:.10g} {unit}, {100 * found.gap:.2f} % less"
+        proof = f"not proven after {found.nodes_explored} positions: {least}"
+    lines = [f"{'optimum' if found.proven else 'best found'} ({found.objective}, {waiting}): {found.value:.10g} {unit}"]
+    lines.append(proof)
+    for start in found.schedule:
+        cores = start.placement.cores_by_node().items()
+        where = ", ".join(f"{platform.node_name(node)}: {count}" for node, count in cores)
+        lines.append(f"  {start.start_time:12.6g} s  job {start.job_id}  {where}")
+    return "\n".join(lines)
+
+
+def _distances(found: Optimum, runs: dict[str, Result]) -> str:
+    """A line for each scheduler: its value, and how far above the schedule found it is."""
+    metric, unit = METRICS[found.objective]
+    width = max(map(len, runs))
+    lines = []
+    for name, result in runs.items():
+        value = float(result.summary()[metric])
+        above = f"{100 * (value / found.value - 1):+.2f} %" if found.value else ""
+        lines.append(f"{name:<{width}}  {value:14.10g} {unit}  {above}".rstrip())
+    return "\n" + "\n".join(lines)
+
+
+def _save(found: Optimum, platform: Platform, workload: Workload, out: str, invocation: Invocation) -> None:
+    """Leave the results of a run that follows the schedule."""
+    from cluster_sim.simulation import Simulation
+
+    result = Simulation(platform, workload, found.scheduler()).run()
+    result.meta["command"] = invocation.command
+    result.save(out)

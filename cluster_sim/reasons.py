@@ -1,0 +1,130 @@
+"""Why a job waited, read off the decision log: stretches of time with a reason each.
+
+The log has a row where a scheduler said something new about a job. What it said holds until it says something else, or
+until the job that it named as the reason waits no longer. Of a job that nothing was said about, the queue's head is the
+reason: the log tells who that was (see :mod:`cluster_sim.decisions`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import groupby
+
+import numpy as np
+import pandas as pd
+
+_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """From ``start`` to ``end`` (s) the job waited because of what it lacked itself, or ``behind`` the head of the queue."""
+
+    start: float
+    end: float
+    because: str
+    behind: str = ""  #: id of the job that was the reason
+    is_head: bool = False  #: Whether that one was the head of the queue, and ``because`` is what it lacked.
+
+
+def waiting_ends(jobs: pd.DataFrame) -> dict[str, float]:
+    """When each job ceased to wait, s: it got its cores, or was refused or cancelled; inf: it waits on."""
+    ends = jobs["allocation_time"].fillna(jobs["finish_time"]).fillna(np.inf)
+    return dict(zip(jobs["job_id"], ends, strict=True))
+
+
+def stretches(decisions: pd.DataFrame, jobs: pd.DataFrame, job_id: str, since: float, until: float) -> list[Stretch]:
+    """The reasons of a job that waited from ``since`` to ``until``, in order of time; where none is known, a gap."""
+    ends = waiting_ends(jobs)
+    decisions = decisions[decisions["time"] < until]
+    holds = decisions[decisions["decision"] == "hold"]
+    own = _own(holds[holds["job_id"] == job_id], ends, until)
+    found: list[Stretch] = list(own)
+    begin = since
+    for stretch in own:
+        if stretch.start > begin:
+            found += _behind_heads(decisions, holds, ends, job_id, begin, stretch.start)
+        begin = stretch.end
+    if begin < until:
+        found += _behind_heads(decisions, holds, ends, job_id, begin, until)
+    return _merged(sorted(found, key=lambda stretch: stretch.start))
+
+
+def _own(holds: pd.DataFrame, ends: dict[str, float], until: float) -> list[Stretch]:
+    times = [*holds["time"].tolist(), until]
+    rows = zip(times, times[1:], holds["because"], holds["behind"], strict=False)
+    spans = [
+        Stretch(start, min(stop, ends.get(behind, stop)), because, behind) for start, stop, because, behind in rows
+    ]
+    return [stretch for stretch in spans if stretch.end > stretch.start]
+
+
+def _behind_heads(
+    decisions: pd.DataFrame, holds: pd.DataFrame, ends: dict[str, float], job_id: str, since: float, until: float
+) -> list[Stretch]:
+    """Who was the head of the queue between ``since`` and ``until``, and what it lacked."""
+    found: list[Stretch] = []
+    rows_of = holds.groupby("job_id", sort=False).indices
+    for start, stop, head in _heads(_signals(decisions, holds), ends, job_id, since, until):
+        said = holds.iloc[rows_of.get(head, [])]
+        lacking = (stretch for stretch in _own(said, ends, stop) if stretch.end > start and not stretch.behind)
+        found += [Stretch(max(start, s.start), s.end, s.because, head, True) for s in lacking]
+    return found
+
+
+def _signals(decisions: pd.DataFrame, holds: pd.DataFrame) -> pd.DataFrame:
+    """The rows that say who is the head: promises, or, of a scheduler that makes none, jobs held behind nobody."""
+    reserves = decisions[decisions["decision"] == "reserve"]
+    if len(reserves):
+        return reserves.assign(valid_to=np.inf)
+    next_time = holds.groupby("job_id", sort=False)["time"].shift(-1).fillna(np.inf)
+    return holds.assign(valid_to=next_time)[holds["behind"] == ""]
+
+
+def _heads(
+    signals: pd.DataFrame, ends: dict[str, float], job_id: str, since: float, until: float
+) -> list[tuple[float, float, str]]:
+    """(start, stop, id): at any time the head is the job of the latest signal that still holds."""
+    heads: list[tuple[float, float, str]] = []
+    latest: list[tuple[int, float, str]] = []  # a heap, latest signal first; superseded ones leave it at the top
+    valid_to = np.minimum(signals["valid_to"], signals["job_id"].map(ends)).tolist()
+    rows = list(zip(signals["time"].tolist(), valid_to, signals["job_id"].tolist(), strict=True))
+    rows = [row for row in rows if row[2] != job_id and row[1] > since and row[0] < until]
+    times = [max(time, since) for time, _, _ in rows] + [until]
+    for number, ((_, stop, head), now, then) in enumerate(zip(rows, times, times[1:], strict=False)):
+        heappush(latest, (-number, stop, head))
+        while latest and now < then:
+            _, stop, head = latest[0]
+            if stop <= now:
+                heappop(latest)
+                continue
+            heads.append((now, min(stop, then), head))
+            now = min(stop, then)
+    joined = []
+    for head, group in groupby(heads, key=lambda row: row[2]):
+        of_head = list(group)
+        joined.append((of_head[0][0], of_head[-1][1], head))
+    return joined
+
+
+def _merged(found: list[Stretch]) -> list[Stretch]:
+    """Neighbours that differ in nothing but numbers as one: ``no node has more than 2 to 5 free``."""
+    merged = []
+    for _, group in groupby(found, key=lambda s: (_NUMBER.sub("#", s.because), s.behind, s.is_head)):
+        alike = list(group)
+        because = _with_ranges([stretch.because for stretch in alike])
+        merged.append(Stretch(alike[0].start, alike[-1].end, because, alike[0].behind, alike[0].is_head))
+    return merged
+
+
+def _with_ranges(texts: list[str]) -> str:
+    """Texts that differ only in their numbers, as one with ranges."""
+    columns = iter(list(zip(*(_NUMBER.findall(text) for text in dict.fromkeys(texts)), strict=True)))
+
+    def span(match: re.Match[str]) -> str:
+        numbers = sorted(next(columns), key=lambda number: float(number.replace(",", "")))
+        return numbers[0] if numbers[0] == numbers[-1] else f"{numbers[0]} to {numbers[-1]}"
+
+    return _NUMBER.sub(span, texts[0])

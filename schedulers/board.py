@@ -1,0 +1,315 @@
+"""A machine as a search needs it: no clock that runs, no events, only positions and the moves from one to the next.
+
+A :class:`~schedulers.position.Position` is the state of a run at an instant at which a scheduler may decide. A
+:class:`Board` knows the platform, the jobs and the models, and makes positions: ``place`` a job, or let time ``advance``
+to the next instant. Both do what the processes of ``cluster_sim`` do, in the same order of arithmetic, so that instants
+coincide here exactly where they coincide in a simulation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cluster_sim.contention import contention_models
+from cluster_sim.errors import InputError
+from cluster_sim.execution import Bench, Work
+from cluster_sim.fields import JOB_FIELDS
+from cluster_sim.jobs import Job, requests
+from cluster_sim.placement import shape, why_impossible
+from cluster_sim.power import power_models, watts
+from schedulers.position import Cores, Group, Move, Position, Started
+from schedulers.ways import Alike, shaped, wide
+
+if TYPE_CHECKING:
+    from cluster_sim.platform import Platform, ProcessorType
+    from cluster_sim.workload import Workload
+
+UNSUPPORTED = ("requires", "exclusive", "reservation", "after")
+"""Columns of the job schema whose wishes the board does not know; jobs that have one are refused."""
+
+
+class Board:
+    """The platform, the jobs and the models of a search.
+
+    ``jobs`` are those that the platform can hold; the others are left out, as a simulation rejects them. Raises
+    InputError for jobs with wishes that the board does not know, and for nodes that start OFF.
+    """
+
+    def __init__(self, platform: Platform, workload: Workload):
+        if any(kind.initially_off for kind in platform.node_types):
+            raise InputError(f"platform '{platform.id}'", "nodes that are on for an optimum", "nodes that start off")
+        if workload.think_times:
+            raise InputError(
+                "optimum, workload", "submit times that are fixed", "jobs that follow others by think times"
+            )
+        columns = {str(name): workload.jobs[name].to_numpy() for name in workload.jobs.columns}
+        _refuse_unknown_wishes(columns)
+        reference = workload.reference_gflops
+        self._work = Work(columns, platform.fastest_ops_per_s if reference is None else reference * 1e9)
+        self.platform = platform
+        bench = Bench(platform).machine
+        self.jobs: list[Job] = [job for job in requests(workload.jobs) if not why_impossible(bench, job)]
+        self.first_submission = float(columns["submit_time"].min()) if len(workload) else 0.0
+        self._read_platform(platform)
+        self._read_jobs(columns)
+
+    def _read_platform(self, platform: Platform) -> None:
+        contention = contention_models.make(platform.contention_model)
+        self._power = power_models.make(platform.power_model)
+        self.follows_rates = bool(getattr(self._power, "follows_rates", False))
+        self.types: tuple[ProcessorType, ...] = platform.processor_types
+        self.type_of: list[int] = platform.type_of_processor.tolist()
+        self.tables = [[watts(self._power, kind, busy) for busy in range(kind.cores + 1)] for kind in self.types]
+        self._channels = [contention.on(kind) for kind in self.types]
+        first: list[int] = platform.first_processor.tolist()
+        self.processors = [range(first[node], first[node + 1]) for node in range(platform.node_count)]
+        self._has_one_processor = [len(processors) == 1 for processors in self.processors]
+        self._node_type: list[int] = platform.type_of_node.tolist()
+        self.cores = [self.types[kind].cores for kind in self.type_of]
+
+    def _read_jobs(self, columns: dict[str, np.ndarray]) -> None:
+        rates = [kind.ops_per_s for kind in self.types]
+        #: By job and processor type.
+        self.phases = [[tuple(self._work.phases(job.index, rate)) for rate in rates] for job in self.jobs]
+        self.fixed = [self._work.is_fixed(job.index) for job in self.jobs]
+        self.shapes = [shape(job) for job in self.jobs]
+        self.wide = [
+            wishes is None and job.requested_cores > self.platform.widest_node
+            for job, wishes in zip(self.jobs, self.shapes, strict=True)
+        ]
+        # Jobs that ask for the same and do the same are of one kind: it does not matter which of them runs.
+        kinds: dict[object, int] = {}
+        self.kind_of = []
+        for i, job in enumerate(self.jobs):
+            same = (job.requested_cores, tuple(self.phases[i]), self.fixed[i], tuple(self.shapes[i] or ()))
+            self.kind_of.append(kinds.setdefault(same, len(kinds)))
+
+    # ------------------------------------------------------------------ positions
+
+    def start(self) -> Position:
+        """The position at the first instant at which a job is there: the machine has idled up to then."""
+        position = Position()
+        count = len(self.type_of)
+        position.now = position.energy = 0.0
+        position.groups, position.ended = [()] * count, [()] * count
+        position.due, position.free = [math.inf] * count, self.cores.copy()
+        position.draw = [self.tables[kind][0] for kind in self.type_of]
+        position.running, position.open_groups = {}, {}
+        position.pending, position.arrived, position.started = (), 0, None
+        position.labels, position.last, position.key = [], None, ()
+        return self.advance(position) if self.jobs else position
+
+    def is_over(self, position: Position) -> bool:
+        """Whether every job has run."""
+        return position.arrived == len(self.jobs) and not position.pending and not position.running
+
+    def next_instant(self, position: Position) -> float:
+        """When something happens next by itself, s; inf for never."""
+        arrival = self.jobs[position.arrived].submit_time if position.arrived < len(self.jobs) else math.inf
+        return min(arrival, min(position.due))
+
+    def advance(self, before: Position) -> Position:
+        """The position at the next instant in which a job is submitted or ends."""
+        position = before.copy()
+        changed = False
+        while not changed:
+            now = self.next_instant(position)
+            position.energy += sum(position.draw) * (now - position.now)
+            position.now = now
+            changed = self._submit(position)
+            while min(position.due) <= now:
+                for processor, due in enumerate(position.due):
+                    if due <= now:
+                        changed |= self._complete(position, processor)
+        self._compare_nodes(position)
+        position.last = None
+        return position
+
+    def _submit(self, position: Position) -> bool:
+        arrived = position.arrived
+        while arrived < len(self.jobs) and self.jobs[arrived].submit_time <= position.now:
+            arrived += 1
+        new = range(position.arrived, arrived)
+        position.pending += tuple(new)
+        position.arrived = arrived
+        return bool(new)
+
+    def _complete(self, position: Position, processor: int) -> bool:
+        """Groups of a processor end, or go on to their next phase; whether a job ended."""
+        due, going_on, ended = position.due[processor], [], []
+        for group in position.groups[processor]:
+            if group.finish > due:
+                going_on.append(group)
+            elif group.later:
+                going_on.append(group.in_next_phase(due))
+            else:
+                ended.append(group)
+        position.groups[processor] = tuple(going_on)
+        position.ended[processor] += tuple((group.job, group.tasks) for group in ended)
+        self._refresh(position, processor)
+        jobs_over = [group.job for group in ended if self._was_last(position, group.job)]
+        for job in jobs_over:
+            self._release(position, job)
+        return bool(jobs_over)
+
+    def _was_last(self, position: Position, job: int) -> bool:
+        position.open_groups[job] -= 1
+        return not position.open_groups[job]
+
+    def _release(self, position: Position, job: int) -> None:
+        del position.open_groups[job]
+        for processor, cores in position.running.pop(job):
+            position.free[processor] += cores
+            position.ended[processor] = tuple(held for held in position.ended[processor] if held[0] != job)
+            self._update_draw(position, processor)
+
+    def _refresh(self, position: Position, processor: int) -> None:
+        """The groups of a processor have changed: new speeds, and what is due next."""
+        groups, now = position.groups[processor], position.now
+        channel = self._channels[self.type_of[processor]]
+        if sum([group.tasks * group.bandwidth for group in groups]) >= channel.threshold:
+            computing = [group for group in groups if not self.fixed[group.job]]
+            speeds = iter(channel.speedups([(group.tasks, group.bandwidth) for group in computing]))
+        else:
+            speeds = iter([1.0] * len(groups))
+        changed = []
+        for group in groups:
+            speed = group.speed if self.fixed[group.job] else next(speeds)
+            changed.append(group if speed == group.speed else group.at_speed(speed, now))
+        position.groups[processor] = tuple(changed)
+        position.due[processor] = min([group.finish for group in changed], default=math.inf)
+        if self.follows_rates:
+            self._update_draw(position, processor)
+
+    def _update_draw(self, position: Position, processor: int) -> None:
+        kind = self.type_of[processor]
+        busy = self.cores[processor] - position.free[processor]
+        if not self.follows_rates or not busy:
+            position.draw[processor] = self.tables[kind][busy]
+            return
+        loads = [(group.tasks, group.bandwidth, group.speed) for group in position.groups[processor]]
+        loads += [(tasks, 0.0, 1.0) for _, tasks in position.ended[processor]]
+        shared, own = self._power.loaded_watts(self.types[kind], loads)  # type: ignore[attr-defined]
+        position.draw[processor] = shared + sum(own)
+
+    def place(self, before: Position, move: Move) -> Position:
+        """The position after starting a job: within a node idle cores are taken in processor order."""
+        position = before.copy()
+        pieces = []
+        for node, wanted in move.cores:
+            for processor in self.processors[node]:
+                taken = min(position.free[processor], wanted)
+                if taken:
+                    pieces.append((processor, taken))
+                    position.free[processor] -= taken
+                    wanted -= taken
+            position.labels[node] = len(self.processors) + node  # not like any other any more
+        position.running[move.job] = tuple(pieces)
+        position.open_groups[move.job] = len(pieces)
+        position.pending = tuple(job for job in position.pending if job != move.job)
+        position.started = Started(move, position.now, position.started)
+        node = move.cores[0][0]
+        position.last = (node, self.kind_of[move.job]) if len(move.cores) == 1 else None
+        for processor, tasks in pieces:
+            self._start_group(position, move.job, processor, tasks)
+        return position
+
+    def _start_group(self, position: Position, job: int, processor: int, tasks: int) -> None:
+        (seconds, bandwidth), *later = self.phases[job][self.type_of[processor]]
+        now = position.now
+        group = Group(job, tasks, now + seconds, seconds, now, 1.0, bandwidth, tuple(later))
+        position.groups[processor] += (group,)
+        self._refresh(position, processor)
+        if not self.follows_rates:
+            self._update_draw(position, processor)
+
+    # ------------------------------------------------------------------ moves
+
+    def moves(self, position: Position) -> Iterator[Move]:
+        """Every start that is possible now, but one of each set of moves that lead to equivalent positions.
+
+        Of pending jobs of one kind only the first is started, and of interchangeable nodes only the first is used.
+        Several starts of one instant are made in one order only, by node and kind, except where the order counts:
+        on nodes with several processors, and with jobs on several nodes.
+        """
+        alike = self._alike(position)
+        for job in self._first_of_each_kind(position):
+            for cores in self._ways(job, alike):
+                if self._is_in_order(position, job, cores):
+                    yield Move(job, cores)
+
+    def can_start_any(self, position: Position) -> bool:
+        """Whether any pending job fits."""
+        alike = self._alike(position)
+        return any(True for job in self._first_of_each_kind(position) for _ in self._ways(job, alike))
+
+    def _first_of_each_kind(self, position: Position) -> list[int]:
+        return list({self.kind_of[job]: job for job in reversed(position.pending)}.values())[::-1]
+
+    def _is_in_order(self, position: Position, job: int, cores: Cores) -> bool:
+        if position.last is None or len(cores) > 1:
+            return True
+        last_node, last_kind = position.last
+        node = cores[0][0]
+        if node != last_node:
+            return node > last_node
+        return not self._has_one_processor[node] or self.kind_of[job] >= last_kind
+
+    def _alike(self, position: Position) -> list[Alike]:
+        """Nodes with free cores, those that are interchangeable together."""
+        nodes: dict[int, list[int]] = {}
+        for node, label in enumerate(position.labels):
+            nodes.setdefault(label, []).append(node)
+        free = ((sum(position.free[p] for p in self.processors[some[0]]), some) for some in nodes.values())
+        return [(cores, some) for cores, some in free if cores]
+
+    def _ways(self, job: int, alike: list[Alike]) -> Iterator[Cores]:
+        """Ways to place the job, one of each set of equivalent ways."""
+        wanted, wishes = self.jobs[job].requested_cores, self.shapes[job]
+        if wishes is not None:
+            return shaped(alike, wishes)
+        if self.wide[job]:
+            return wide(alike, wanted)
+        return (((nodes[0], wanted),) for free, nodes in alike if free >= wanted)
+
+    # ------------------------------------------------------------------ what is equivalent
+
+    def _compare_nodes(self, position: Position) -> None:
+        """At the beginning of an instant: which nodes are interchangeable, and the key of the position."""
+        states = [self._state_of(position, node) for node in range(len(self.processors))]
+        first: dict[object, int] = {}
+        position.labels = [first.setdefault(state, node) for node, state in enumerate(states)]
+        pending = tuple(sorted(self.kind_of[job] for job in position.pending))
+        position.key = (position.now, position.arrived, pending, tuple(sorted(states)))
+
+    def _state_of(self, position: Position, node: int) -> tuple[Any, ...]:
+        """All that counts of a node for what comes: equal for nodes that could be exchanged."""
+        state: list[Any] = [self._node_type[node]]
+        for processor in self.processors[node]:
+            if position.free[processor] < self.cores[processor]:
+                groups = sorted(
+                    (self._name(position, g.job), g.tasks, g.finish, g.speed, len(g.later))
+                    for g in position.groups[processor]
+                )
+                state.append((position.free[processor], tuple(groups), tuple(sorted(position.ended[processor]))))
+            else:
+                state.append(())
+        return tuple(state)
+
+    def _name(self, position: Position, job: int) -> int:
+        """The kind of a running job, but its own number if its groups have to be told from those of another job."""
+        return self.kind_of[job] if len(position.running[job]) == 1 else -1 - job
+
+
+def _refuse_unknown_wishes(columns: dict[str, np.ndarray]) -> None:
+    defaults = {field.name: field.default for field in JOB_FIELDS}
+    for name in UNSUPPORTED:
+        if name in columns and name in defaults:
+            asked = columns[name] != defaults[name]
+            if asked.any():
+                job = columns["job_id"][int(np.argmax(asked))]
+                raise InputError(f"optimum, job {job}", f"no '{name}', which the search does not know", name)

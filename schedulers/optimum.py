@@ -1,0 +1,227 @@
+"""The best schedule there is, for small instances: branch and bound under the machine's own models.
+
+*What is searched.* Schedules without preemption that a scheduler of this project can make: at every instant in which a
+job is submitted or ends, it may start pending jobs, each on a node (or nodes) with enough free cores; within a node idle
+cores are taken in processor order, and which nodes a job may have is the width rule of ``cluster_sim.placement``.
+
+- *Without waiting:* a scheduler goes on as long as any pending job fits anywhere. It has the choice of which and where,
+  but never leaves cores idle that a pending job could have. (Schedules of this family are called non-delay.) Every list
+  scheduler with ``blocking=no`` makes one of them.
+- *With waiting:* at every such instant any of the pending jobs, or none, may be started; only when nothing runs and
+  nothing is to come must one start. Every scheduler of this project that does not ask to be woken (``WakeAt``) makes one
+  of these schedules, those with head-of-line blocking too.
+
+*In which sense it is exact.* The optimum is over schedules whose starts are at submissions and completions. For makespan
+and without contention nothing is lost by that, on nodes of equal processors and with jobs that need one node: moving each
+start of any schedule to the earliest time at which its cores are free, in the order of the starts, makes no job end later,
+and then every start is at a submission or a completion. With contention, and for energy and EDP, a start in between
+can pay, if a job then runs just while another keeps the processor busy: ``docs/optimum.md`` has an example.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cluster_sim.errors import InputError
+from cluster_sim.placement import Placement
+from schedulers.board import Board
+from schedulers.bounds import Bounds
+from schedulers.follow import Follow, Scheduled
+from schedulers.position import Move, Position
+
+if TYPE_CHECKING:
+    from cluster_sim.platform import Platform
+    from cluster_sim.workload import Workload
+
+OBJECTIVES = {"energy": "J", "makespan": "s", "edp": "J s"}
+"""What can be minimised, with its unit: the metrics energy_j, makespan_s and edp_js of a run."""
+
+TOLERANCE = 1e-12
+"""Schedules that are better by less than this, relatively, are not looked for: that much is rounding."""
+
+MOST_REMEMBERED = 200_000
+"""Positions kept to recognise those that come again; some hundred MB."""
+
+FEW_JOBS = 200
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The best schedule that was found, and how good any schedule could be.
+
+    ``value`` is its energy (J), makespan (s) or EDP (J·s); ``schedule`` its starts, in order. ``proven`` says that no
+    schedule of the family has less; none has less than ``lower_bound`` in any case. ``nodes_explored`` counts the
+    positions of the search that were looked at.
+    """
+
+    objective: str
+    waiting: bool
+    value: float
+    schedule: tuple[Scheduled, ...]
+    proven: bool
+    lower_bound: float
+    nodes_explored: int
+
+    @property
+    def gap(self) -> float:
+        """By how much of itself ``value`` may lie above the optimum; 0 when proven."""
+        return 1.0 - self.lower_bound / self.value if self.value and not self.proven else 0.0
+
+    def scheduler(self) -> Follow:
+        """A scheduler that follows the schedule, to see it in a simulation."""
+        return Follow(self.schedule, f"optimum of {self.objective}{', with waiting' if self.waiting else ''}")
+
+
+def optimum(
+    platform: Platform,
+    workload: Workload,
+    objective: str = "energy",
+    waiting: bool = False,
+    max_nodes: int = 1_000_000,
+    max_seconds: float = math.inf,
+) -> Optimum:
+    """The schedule of least energy, makespan or EDP (``objective``), with deliberate waiting or without.
+
+    The search ends when the schedule is proven to be best, after ``max_nodes`` positions, or ``max_seconds`` of
+    wall-clock time (with which the answer depends on the computer); then ``proven`` is False, and the answer is the
+    best so far. Work grows exponentially with the jobs: of a handful of different ones the optimum takes
+    seconds, with waiting or of more than about ten it may not be proven.
+
+    Contention and power are those of the platform's models; run times are the true ones; nodes are always on, there is
+    no network, no memory limit, and jobs are not killed. Jobs that the platform can never hold are left out, as a
+    simulation rejects them. Raises InputError for an unknown objective, limits below 1 position or 0 s, when no job
+    fits, for nodes that start OFF, and for jobs with wishes that the search does not know (``schedulers.board.UNSUPPORTED``).
+    """
+    if objective not in OBJECTIVES:
+        raise InputError("optimum, objective", f"one of {', '.join(OBJECTIVES)}", objective)
+    if not max_nodes >= 1:
+        raise InputError("optimum, max_nodes", "1 or more", max_nodes)
+    if not max_seconds > 0.0:
+        raise InputError("optimum, max_seconds", "seconds above 0", max_seconds)
+    board = Board(platform, workload)
+    if not board.jobs:
+        raise InputError("optimum, workload", "a job that the platform can hold", f"{len(workload)} jobs")
+    return _Search(board, objective, waiting).run(max_nodes, time.monotonic() + max_seconds)
+
+
+class _Search:
+    """Depth-first branch and bound, of the positions that follow one the most promising first."""
+
+    def __init__(self, board: Board, objective: str, waiting: bool):
+        self._board = board
+        self._bounds = Bounds(board)
+        self._objective = objective
+        self._waiting = waiting
+        self._best: Position | None = None
+        self._value = math.inf
+        self._least_spent: dict[object, float] = {}  # with which a position has been reached, by its key
+
+    def run(self, max_nodes: int, deadline: float) -> Optimum:
+        """Search until the best is proven, or a limit is reached."""
+        start = self._board.start()
+        # Every position of a large instance has many moves: only the order that needs no comparing is quick there.
+        for order in _ORDERS if len(self._board.jobs) <= FEW_JOBS else _ORDERS[:1]:
+            self._take(self._greedily(start, order))
+        explored = 0
+        open_positions = [(self._bound(start), start)]
+        while open_positions and explored < max_nodes and time.monotonic() < deadline:
+            bound, position = open_positions.pop()
+            if self._is_worth(bound):
+                explored += 1
+                children = [(self._bound(child), child) for child in self._children(position)]
+                children.sort(key=lambda child: child[0])  # stable: starting goes before waiting
+                open_positions += (child for child in reversed(children) if self._is_worth(child[0]))
+        least_open = min([bound for bound, _ in open_positions], default=math.inf)
+        return self._answer(least_open, explored)
+
+    def _answer(self, least_open: float, explored: int) -> Optimum:
+        assert self._best is not None
+        proven = not self._is_worth(least_open)
+        bound = self._value if proven else least_open
+        schedule = self._schedule(self._best)
+        return Optimum(self._objective, self._waiting, self._value, schedule, proven, bound, explored)
+
+    def _children(self, position: Position) -> Iterator[Position]:
+        """What can come next: one more start in this instant, or the next instant."""
+        board = self._board
+        for move in board.moves(position):
+            yield board.place(position, move)
+        if self._may_go_on(position):
+            after = board.advance(position)
+            if board.is_over(after):
+                self._take(after)
+            elif self._is_new(after):
+                yield after
+
+    def _may_go_on(self, position: Position) -> bool:
+        if self._board.next_instant(position) == math.inf:
+            return False
+        return self._waiting or not self._board.can_start_any(position)
+
+    def _is_new(self, position: Position) -> bool:
+        """Whether the position has not been reached before at no more cost; remember it."""
+        spent = 0.0 if self._objective == "makespan" else position.energy
+        if position.key in self._least_spent:
+            if spent >= self._least_spent[position.key] * (1.0 - TOLERANCE):
+                return False
+        elif len(self._least_spent) >= MOST_REMEMBERED:
+            return True
+        self._least_spent[position.key] = spent
+        return True
+
+    def _greedily(self, position: Position, order: Order) -> Position:
+        """Start whatever fits, up to the end: the first schedules to compare with."""
+        board = self._board
+        while not board.is_over(position):
+            move = order(board, board.moves(position))
+            position = board.advance(position) if move is None else board.place(position, move)
+            position.last = None  # the order of starts in an instant is the greedy one's, not the search's
+        return position
+
+    def _take(self, position: Position) -> None:
+        value = self._value_of(position.now, position.energy)
+        if value < self._value:
+            self._value, self._best = value, position
+
+    def _bound(self, position: Position) -> float:
+        return self._value_of(*self._bounds.of(position))
+
+    def _value_of(self, end: float, energy: float) -> float:
+        makespan = end - self._board.first_submission
+        if self._objective == "energy":
+            return energy
+        return makespan if self._objective == "makespan" else energy * makespan
+
+    def _is_worth(self, bound: float) -> bool:
+        return bound < self._value * (1.0 - TOLERANCE)
+
+    def _schedule(self, position: Position) -> tuple[Scheduled, ...]:
+        starts = []
+        entry = position.started
+        while entry is not None:
+            job = self._board.jobs[entry.move.job]
+            starts.append(Scheduled(job.job_id, entry.time, Placement.on(dict(entry.move.cores))))
+            entry = entry.before
+        return tuple(reversed(starts))
+
+
+Order = Callable[[Board, Iterator[Move]], Move | None]
+
+
+def _first(board: Board, moves: Iterator[Move]) -> Move | None:
+    return next(moves, None)
+
+
+def _narrowest(board: Board, moves: Iterator[Move]) -> Move | None:
+    return min(moves, key=lambda move: board.jobs[move.job].requested_cores, default=None)
+
+
+def _widest(board: Board, moves: Iterator[Move]) -> Move | None:
+    return max(moves, key=lambda move: board.jobs[move.job].requested_cores, default=None)
+
+
+_ORDERS: tuple[Order, ...] = (_first, _narrowest, _widest)

@@ -1,0 +1,230 @@
+"""What a run says of one job: stories worked out by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from cluster_sim import InputError, Platform, Result, Simulation, Start, View, Workload
+from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
+from schedulers import Scheduler, make_scheduler
+
+
+def run(scheduler: str, explain: bool = True, **options: object) -> Result:
+    """Four cores; a holds two of them from 0 to 100, and b, c, d come for four, one and four."""
+    workload = Workload(
+        {
+            "job_id": ["a", "b", "c", "d", "wide"],
+            "submit_time": [0.0, 0.0, 10.0, 20.0, 30.0],
+            "requested_cores": [2, 4, 1, 4, 9],
+            "recorded_run_time": [100.0, 50.0, 20.0, 30.0, 1.0],
+            "requested_time": [120.0, 60.0, 20.0, float("inf"), 1.0],
+        }
+    )
+    platform = Platform.homogeneous(1, 4)
+    return Simulation(platform, workload, make_scheduler(scheduler), explain=explain, **options).run()
+
+
+def test_the_head_and_a_job_behind_it() -> None:
+    """First come, first served: d is behind b until 100, behind c until 150, and lacks a core itself until 170."""
+    assert run("fcfs").explain("d").splitlines() == [
+        "Job d was submitted at 20 s and asked for 4 cores, and named no time.",
+        "It waited in the queue for 150 s.",
+        "  from 20 s to 100 s: behind job b, the first in the queue, which asks for 4 cores, 2 free",
+        "  from 100 s to 150 s: behind job c, the first in the queue, which asks for 1 core, 0 free",
+        "  from 150 s to 170 s: it asks for 4 cores, 3 free",
+        "It was started at 170 s, when job c ended and gave cores back.",
+        "It ran on 4 cores of cluster0.node0, for 30 s.",
+        "From its submission to its end it took 180 s, a slowdown of 6.",
+        "It completed at 200 s.",
+    ]
+
+
+def test_without_a_log_the_records_tell() -> None:
+    """2, then 0, then 3 cores are free while d waits, b and c go first, and nobody overtakes."""
+    assert run("fcfs", explain=False).explain("d").splitlines()[1:5] == [
+        "It waited in the queue for 150 s.",
+        "  in that time 0 to 3 of the platform's 4 cores were held by no job: fewer than it asked for",
+        "  2 jobs submitted earlier started before it: b and c",
+        "It was started at 170 s, when job c ended and gave cores back.",
+    ]
+    assert "  1 job submitted later overtook it: c" in run("list:first/first,blocking=no", explain=False).explain("b")
+
+
+def test_promises_and_backfilling() -> None:
+    """EASY promises b the requested end of a, 120, and starts c before it because c ends before that."""
+    result = run("easy")
+    assert "  at 0 s it was promised a start at 120 s" in result.explain("b").splitlines()
+    assert "It was started at 100 s, when job a ended and gave cores back." in result.explain("b")
+    assert "It was started at 10 s, as soon as it was submitted; backfilled: " in result.explain("c")
+
+
+def test_a_promise_that_moved() -> None:
+    """Conservative promises d the requested end of b, 180; a ends 20 s early, and b is expected to end at 160."""
+    lines = run("conservative").explain("d").splitlines()
+    assert "  at 20 s it was promised a start at 180 s" in lines
+    assert "  at 100 s the promise moved to 160 s" in lines
+
+
+def test_skipped_and_aged() -> None:
+    """A list that does not block skips b while a runs; PCBE starts it as an aged job."""
+    assert "  from 0 s to 100 s: it does not fit on the cores that are free" in run(
+        "list:first/first,blocking=no"
+    ).explain("b")
+    assert "gave cores back; aged: it had waited 60 s or more" in run("pcbe").explain("b")
+
+
+def test_too_expensive() -> None:
+    """PCBE estimates 10 s x (5 W of its core + 20 W of the node) = 250 J; who allows 1 J stays until the end."""
+    processor = ProcessorType("p", 2, 1.0, power={"static_w": 20.0, "dynamic_w": 5.0, "min_power": 0.5})
+    platform = Platform((Cluster("c", (NodeGroup(NodeType("n", (processor,)), 1),)),))
+    workload = Workload(
+        {
+            "submit_time": [0.0, 0.0],
+            "requested_cores": [1, 1],
+            "recorded_run_time": [10.0, 10.0],
+            "requested_time": [10.0, 10.0],
+            "max_energy": [1.0, 1000.0],
+        }
+    )
+    simulation = Simulation(platform, workload, make_scheduler("pcbe"), explain=True, until=50.0)
+    assert simulation.run().explain("0").splitlines()[2:] == [
+        "  from 0 s to 50 s: it fits only where it is estimated to need more than its max_energy of 1 J, and is skipped",
+        "It still waited at 50 s, where the records end.",
+    ]
+
+
+def test_one_that_gets_in_front() -> None:
+    """Shortest job first: c comes while b is the head, and b is behind it from then on, though it was there first."""
+    workload = Workload(
+        {
+            "job_id": ["a", "b", "c"],
+            "submit_time": [0.0, 1.0, 2.0],
+            "requested_cores": [1, 1, 1],
+            "recorded_run_time": [10.0, 9.0, 8.0],
+            "requested_time": [10.0, 9.0, 8.0],
+        }
+    )
+    result = Simulation(Platform.homogeneous(1, 1), workload, make_scheduler("sjf"), explain=True).run()
+    assert result.explain("b").splitlines()[2:6] == [
+        "  from 1 s to 2 s: it asks for 1 core, 0 free",
+        "  from 2 s to 10 s: another job has come before it in the order of the queue (job c)",
+        "  from 10 s to 18 s: it asks for 1 core, 0 free",
+        "It was started at 18 s, when job c ended and gave cores back.",
+    ]
+
+
+def test_nodes_that_boot() -> None:
+    """Cores at once, tasks after the 5 s that the node takes to boot."""
+    kind = NodeType(
+        "n", (ProcessorType("p", 2, 1.0),), transitions=PowerTransitions(switch_on_s=5.0), initially_off=True
+    )
+    platform = Platform((Cluster("c", (NodeGroup(kind, 1),)),))
+    workload = Workload({"submit_time": [0.0], "requested_cores": [2], "recorded_run_time": [7.0]})
+    lines = Simulation(platform, workload, make_scheduler("fcfs"), explain=True).run().explain("0").splitlines()
+    assert lines[2:5] == [
+        "It got its cores at 0 s, as soon as it was submitted.",
+        "Its nodes had to boot, so it began at 5 s.",
+        "It ran on 2 cores of c.node0, for 7 s.",
+    ]
+
+
+def test_how_jobs_end() -> None:
+    """Rejected, killed and unfinished jobs say so, with the reason."""
+    assert run("fcfs").explain("wide").splitlines() == [
+        "Job wide was submitted at 30 s and asked for 9 cores for 1 s.",
+        "It was rejected at once: it asks for 9 cores, the platform has 4.",
+    ]
+    stopped = run("fcfs", until=120.0)
+    assert stopped.explain("b").splitlines()[-1] == "It still ran at 120 s, where the records end."
+    assert stopped.explain("d").splitlines()[1:] == [
+        "It waited in the queue for 100 s.",
+        "  from 20 s to 100 s: behind job b, the first in the queue, which asks for 4 cores, 2 free",
+        "  from 100 s to 120 s: behind job c, the first in the queue, which asks for 1 core, 0 free",
+        "It still waited at 120 s, where the records end.",
+    ]
+    slow = Workload({"submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [9.0], "requested_time": [4.0]})
+    killed = Simulation(Platform.homogeneous(1, 1), slow, make_scheduler("fcfs"), enforce_walltime=True).run()
+    assert killed.explain("0").splitlines()[-1] == "It was killed at 4 s: walltime."
+    assert "for 4 s, as long as it had requested." in killed.explain("0")
+
+
+@pytest.mark.parametrize(("job_id", "near"), [("ab", "a or b"), ("zz", "wide"), ("", "a")])
+def test_unknown_jobs(job_id: str, near: str) -> None:
+    """An id that the run does not have ends in one line that names those beside it."""
+    with pytest.raises(InputError, match=f"the id of a job of the run, such as {near}, found"):
+        run("fcfs").explain(job_id)
+
+
+def test_numbers_are_near_by_size() -> None:
+    """Ids that are numbers are compared as numbers: 9 and 10 are on both sides of 9.5, 100 is far."""
+    workload = Workload(
+        {
+            "job_id": ["9", "10", "100"],
+            "submit_time": [0.0] * 3,
+            "requested_cores": [1] * 3,
+            "recorded_run_time": [1.0] * 3,
+        }
+    )
+    result = Simulation(Platform.homogeneous(1, 1), workload, make_scheduler("fcfs")).run()
+    with pytest.raises(InputError, match="such as 10 or 100, found 11"):
+        result.explain("11")
+
+
+@pytest.mark.parametrize("scheduler", ["fcfs", "easy", "conservative", "pcbe"])
+@pytest.mark.parametrize("file_format", ["csv", "parquet"])
+def test_a_loaded_run_says_the_same(scheduler: str, file_format: str, tmp_path: Path) -> None:
+    """The log is saved and loaded with the other tables, and every text comes out the same."""
+    result = run(scheduler)
+    result.save(tmp_path, file_format)  # type: ignore[arg-type]
+    loaded = Result.load(tmp_path)
+    assert (tmp_path / f"decisions.{file_format}").exists()
+    pd.testing.assert_frame_equal(loaded.decisions, result.decisions, check_exact=True)
+    assert [loaded.explain(job) for job in result.jobs["job_id"]] == [
+        result.explain(job) for job in result.jobs["job_id"]
+    ]
+
+
+def test_a_log_of_another_run_does_not_stay(tmp_path: Path) -> None:
+    """A run without a log that is saved over one with a log leaves none."""
+    run("fcfs").save(tmp_path)
+    run("fcfs", explain=False).save(tmp_path)
+    assert not (tmp_path / "decisions.csv").exists()
+    assert Result.load(tmp_path).decisions.empty
+
+
+def test_a_scheduler_that_says_nothing() -> None:
+    """With a log in which nobody gives reasons, the records tell them, and where a wide job runs."""
+
+    class Silent(Scheduler):
+        def schedule(self, view: View) -> Iterator[Start]:
+            for job in view.pending:
+                placement = view.place(job)
+                if placement is None:
+                    return
+                yield Start(job, placement)
+
+    workload = Workload({"submit_time": [0.0, 1.0], "requested_cores": [5, 4], "recorded_run_time": [10.0, 2.0]})
+    result = Simulation(Platform.homogeneous(3, 2), workload, Silent(), explain=True).run()
+    assert result.explain("1").splitlines()[1:5] == [
+        "It waited in the queue for 9 s.",
+        "  in that time 1 of the platform's 6 cores were held by no job: fewer than it asked for",
+        "It was started at 10 s, when job 0 ended and gave cores back.",
+        "It ran on 4 cores of 2 nodes, 2 on each: cluster0.node0 and cluster0.node1, for 2 s.",
+    ]
+    wide = "It ran on 5 cores of 3 nodes: cluster0.node0 (2), cluster0.node1 (2) and cluster0.node2 (1), for 10 s."
+    assert wide in result.explain("0").splitlines()
+
+
+def test_many_reasons() -> None:
+    """Twenty jobs go first, a second each, and one of 100 s: the longest reason is told, the other nine are counted."""
+    lengths = [1.0] * 10 + [100.0] + [1.0] * 11
+    count = len(lengths)
+    workload = Workload({"submit_time": [0.0] * count, "requested_cores": [1] * count, "recorded_run_time": lengths})
+    result = Simulation(Platform.homogeneous(1, 1), workload, make_scheduler("fcfs"), explain=True).run()
+    lines = result.explain(str(count - 1)).splitlines()
+    assert "  from 10 s to 110 s: behind job 11, the first in the queue, which asks for 1 core, 0 free" in lines
+    assert "  and 9 more reasons, which lasted 9 s in all" in lines

@@ -1,0 +1,168 @@
+"""The log of decisions, over random workloads: it changes nothing, is not longer than it must be, and is true."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cluster_sim import Platform, Result, Simulation, View, Workload
+from cluster_sim.decisions import Hold, Reserve, Start
+from cluster_sim.errors import PlacementError
+from cluster_sim.reasons import stretches
+from schedulers import make_scheduler
+
+SCHEDULERS = ["fcfs", "sjf", "list:smallest/first,blocking=no", "pcbe:aging=5", "easy", "conservative"]
+JOBS = st.lists(
+    st.tuples(st.integers(0, 12), st.integers(1, 6), st.integers(1, 9), st.integers(0, 4)), min_size=1, max_size=14
+)
+
+
+def workload(rows: list[tuple[int, int, int, int]]) -> Workload:
+    """Jobs from (submission, cores, run time, how much more is requested)."""
+    return Workload(
+        {
+            "submit_time": [float(row[0]) for row in rows],
+            "requested_cores": [row[1] for row in rows],
+            "recorded_run_time": [float(row[2]) for row in rows],
+            "requested_time": [float(row[2] + row[3]) for row in rows],
+        }
+    )
+
+
+def run(scheduler: str, rows: list[tuple[int, int, int, int]], explain: bool) -> Result:
+    """On three nodes of two cores."""
+    return Simulation(Platform.homogeneous(3, 2), workload(rows), make_scheduler(scheduler), explain=explain).run()
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+@settings(max_examples=25, deadline=None)
+@given(rows=JOBS)
+def test_the_log_changes_nothing_and_says_what_happened(scheduler: str, rows: list[tuple[int, int, int, int]]) -> None:
+    """The same schedule with and without; one start a job, when and as wide as it was; no row says its last one again."""
+    with_log, without = run(scheduler, rows, True), run(scheduler, rows, False)
+    pd.testing.assert_frame_equal(with_log.jobs, without.jobs)
+    log, jobs = with_log.decisions, with_log.jobs
+    assert without.decisions.empty
+    assert log["time"].is_monotonic_increasing
+    starts = log[log["decision"] == "start"].set_index("job_id")
+    assert starts["time"].to_dict() == jobs.set_index("job_id")["allocation_time"].dropna().to_dict()
+    cores = dict(zip(jobs["job_id"], jobs["requested_cores"], strict=True))
+    assert {job: _cores(nodes) for job, nodes in starts["nodes"].items()} == {job: cores[job] for job in starts.index}
+    said = log.drop(columns="time").fillna(-1.0)
+    for _, rows_of_one in said.groupby(["job_id", "decision"]):
+        assert not (rows_of_one == rows_of_one.shift()).all(axis=1).any()
+
+
+def _cores(nodes: str) -> int:
+    """Cores of ``cluster0.node0:2;cluster0.node1..cluster0.node2:2``."""
+    total = 0
+    for part in nodes.split(";"):
+        names, _, each = part.rpartition(":")
+        ends = [int(name.rpartition("node")[2]) for name in names.split("..")]
+        total += (ends[-1] - ends[0] + 1) * int(each)
+    return total
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+@settings(max_examples=25, deadline=None)
+@given(rows=JOBS)
+def test_every_wait_is_explained(scheduler: str, rows: list[tuple[int, int, int, int]]) -> None:
+    """The reasons of a job cover its wait without gap or overlap; under FCFS it is behind the first that waits, by then."""
+    result = run(scheduler, rows, True)
+    jobs = result.jobs
+    for job in jobs.itertuples():
+        if not job.allocation_time > job.submit_time:
+            continue
+        found = stretches(result.decisions, jobs, job.job_id, job.submit_time, job.allocation_time)
+        assert [found[0].start, found[-1].end] == [job.submit_time, job.allocation_time]
+        assert all(one.end == other.start for one, other in pairwise(found))
+        for stretch in found if scheduler == "fcfs" else ():
+            first = _first_waiting(jobs, (stretch.start + stretch.end) / 2)
+            assert (stretch.behind or job.job_id) == first
+
+
+def _first_waiting(jobs: pd.DataFrame, time: float) -> str:
+    return str(jobs[(jobs["submit_time"] <= time) & (jobs["allocation_time"] > time)]["job_id"].iloc[0])
+
+
+@settings(max_examples=25, deadline=None)
+@given(rows=JOBS)
+def test_promises_of_conservative_backfilling_are_kept(rows: list[tuple[int, int, int, int]]) -> None:
+    """No run time exceeds its request here, so no job starts after any promise that the log has of it."""
+    result = run("conservative", rows, True)
+    promises = result.decisions[result.decisions["decision"] == "reserve"]
+    started = result.jobs.set_index("job_id")["allocation_time"]
+    for job, promised in zip(promises["job_id"], promises["promised_time"], strict=True):
+        assert started[job] <= promised
+
+
+class Scripted:
+    """A scheduler that yields what it is told to."""
+
+    memory = clairvoyant = False
+
+    def __init__(self, decide: Any):
+        self._decide = decide
+
+    def attend(self, simulation: Simulation) -> Any:
+        """As ``schedulers.Scheduler`` does."""
+        while True:
+            yield simulation.pass_due()
+            for decision in self._decide(simulation.view):
+                simulation.apply(decision)
+
+
+def test_what_was_said_already_takes_no_row() -> None:
+    """The same reason in every pass is one row; another, another job to blame, another promise are a row each."""
+    rows = [(time, 1, 1, 0) for time in range(6)]
+    seen: dict[str, Any] = {}
+
+    def decide(view: View) -> Any:
+        jobs = {job.job_id: job for job in view.pending}
+        seen.update(jobs)
+        first, now = seen["0"], view.now
+        if now < 5.0:
+            yield Hold(first, "waits for tea" if now < 2.0 else "waits for rain", seen["3"] if now >= 3.0 else None)
+            yield Reserve(first, 9.0 if now < 4.0 else 8.0)
+        else:
+            yield Start(first, view.place(first), "it rained")
+
+    simulation = Simulation(Platform.homogeneous(1, 1), workload(rows), Scripted(decide), explain=True, until=5.0)
+    simulation.run()
+    log = simulation.result().decisions
+    assert log[["time", "decision", "because", "behind"]].to_numpy().tolist() == [
+        [0.0, "hold", "waits for tea", ""],
+        [0.0, "reserve", "", ""],
+        [2.0, "hold", "waits for rain", ""],
+        [3.0, "hold", "waits for rain", "3"],
+        [4.0, "reserve", "", ""],
+    ]
+    assert log["promised_time"].dropna().tolist() == [9.0, 8.0]
+
+
+def test_a_run_without_a_log_takes_reasons_and_forgets_them() -> None:
+    """Hold and Reserve change nothing, log or no log; of a job that does not wait they are refused."""
+    view = View.by_hand(Platform.homogeneous(1, 2), workload([(0, 1, 1, 0)]))
+    (job,) = view.pending
+    view.apply(Hold(job, "waits for tea"))
+    view.apply(Reserve(job, 3.0))
+    assert view.pending == (job,)
+    assert not view.explains
+    simulation = Simulation(Platform.homogeneous(1, 2), workload([(0, 1, 1, 0)]))
+    state = simulation.step_to_decision()
+    assert state is not None
+    (job,) = state.pending
+    simulation.apply(Hold(job, "waits for tea"))
+    simulation.apply(Reserve(job, math.inf))
+    placement = state.place(job)
+    assert placement is not None
+    simulation.decide((job, placement))
+    with pytest.raises(PlacementError, match="job 0 is not pending"):
+        simulation.apply(Hold(job, "waits for tea"))
+    assert simulation.result().decisions.empty
