@@ -22,6 +22,7 @@ import numpy as np
 from cluster_sim.node import NodeState
 from cluster_sim.occupancy import Holds, busy_intervals, cut, seconds_in_runs, spread, steps
 from cluster_sim.platform import ProcessorType
+from cluster_sim.transition_log import CODES
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from cluster_sim.occupancy import Floats, Ints, Pieces, Runs
     from cluster_sim.platform import Platform
     from cluster_sim.power import PowerModel
+    from cluster_sim.transition_log import TransitionLog
 
 
 @dataclass(slots=True)
@@ -58,7 +60,7 @@ class History:
     power: PowerModel
     jobs: int
     holds: Holds
-    transitions: list[tuple[float, int, NodeState, float]]
+    transitions: TransitionLog
     clock_changes: list[tuple[float, int, ProcessorType]]
     horizon: float
     unused_draw_nothing: bool = False
@@ -69,6 +71,21 @@ class History:
         """The rows of :attr:`rate_log` of some processors."""
         by_processor = self._rates_by_processor
         return [row for processor in range(first, stop) for row in by_processor.get(processor, ())]
+
+    @cached_property
+    def off_intervals(self) -> tuple[Ints, npt.NDArray[np.uint8], Floats, Floats, Floats]:
+        """When nodes were not on: (node, code of the state, start, end, W), by node and time."""
+        log = self.transitions
+        by_node = np.argsort(log.nodes, kind="stable")
+        node, code, start, watts = (column[by_node] for column in (log.nodes, log.codes, log.times, log.watts))
+        end = np.append(start[1:], self.horizon)[: len(start)]
+        end[:-1][node[1:] != node[:-1]] = self.horizon
+        kept = (code != CODES[NodeState.IDLE]) & (end > start)
+        node, code, start, end, watts = (column[kept] for column in (node, code, start, end, watts))
+        # A node that was on in between for no time, for a job that took none, was in one state all the time.
+        same = (node[1:] == node[:-1]) & (code[1:] == code[:-1]) & (watts[1:] == watts[:-1]) & (start[1:] == end[:-1])
+        first, last = np.append(True, ~same)[: len(node)], np.append(~same, True)[: len(node)]
+        return node[first], code[first], start[first], end[last], watts[first]
 
     @cached_property
     def _rates_by_processor(self) -> dict[int, list[tuple[float, int, float, dict[int, float]]]]:
@@ -108,7 +125,7 @@ def _special_nodes(history: History) -> set[int]:
     changed = {p for _, p, _ in history.clock_changes} | {p for _, p, _, _ in history.rate_log}
     special = {int(np.searchsorted(first_processor, p, "right")) - 1 for p in changed}
     if history.unused_draw_nothing:
-        special |= {node for _, node, _, _ in history.transitions}
+        special |= set(history.transitions.nodes.tolist())
     return special
 
 
@@ -229,27 +246,12 @@ def _settle_pieces(
 
 def _settle_transitions(history: History, ordinary: npt.NDArray[np.bool_], on_s: Floats, accounts: Accounts) -> None:
     """Charge the states other than on, and take their time off ``on_s``."""
-    for node, intervals in off_intervals(history).items():
-        if ordinary[node]:
-            for state, start, end, watts in intervals:
-                accounts.nodes[state][node] += watts * (end - start)
-                on_s[node] -= end - start
-
-
-def off_intervals(history: History) -> dict[int, list[tuple[NodeState, float, float, float]]]:
-    """For each node that was ever not on: (state, start, end, watts) of those times, in order."""
-    by_node: dict[int, list[tuple[float, NodeState, float]]] = defaultdict(list)
-    for time, node, state, watts in history.transitions:
-        by_node[node].append((time, state, watts))
-    intervals: dict[int, list[tuple[NodeState, float, float, float]]] = {}
-    for node, entries in by_node.items():
-        ends = [time for time, _, _ in entries[1:]] + [history.horizon]
-        intervals[node] = [
-            (state, time, end, watts)
-            for (time, state, watts), end in zip(entries, ends, strict=True)
-            if state is not NodeState.IDLE and end > time
-        ]
-    return intervals
+    node, code, start, end, watts = history.off_intervals
+    seconds = np.where(ordinary[node], end - start, 0.0)
+    on_s -= np.bincount(node, seconds, len(on_s))
+    for state in NodeState:
+        rows = code == CODES[state]
+        accounts.nodes[state] += np.bincount(node[rows], (watts * seconds)[rows], len(on_s))
 
 
 def _first_use(runs: Runs, pieces: Pieces, processors: int, horizon: float) -> Floats:

@@ -10,10 +10,12 @@ import pandas as pd
 from cluster_sim.fields import SUMMARY_METRICS, names
 from cluster_sim.node import NodeState
 from cluster_sim.node_table import WASTED
+from cluster_sim.transition_log import CODES
 
 if TYPE_CHECKING:
     from cluster_sim.accounting import Accounts
     from cluster_sim.records import Result
+    from cluster_sim.transition_log import TransitionLog
 
 
 THETA = 0.5
@@ -23,7 +25,7 @@ THETA = 0.5
 def summarise(
     result: Result,
     accounts: Accounts,
-    transitions: list[tuple[float, int, NodeState, float]],
+    transitions: TransitionLog,
     horizon: float,
     now: float,
 ) -> dict[str, Any]:
@@ -129,12 +131,10 @@ def _queue(queue: pd.DataFrame, horizon: float) -> dict[str, Any]:
     return {"mean_queue_length": mean, "max_queue_length": int(queue["pending"].max())}
 
 
-def _energies(
-    result: Result, accounts: Accounts, transitions: list[tuple[float, int, NodeState, float]], horizon: float
-) -> dict[str, Any]:
+def _energies(result: Result, accounts: Accounts, transitions: TransitionLog, horizon: float) -> dict[str, Any]:
     by_state = {state: float(energy.sum()) for state, energy in accounts.nodes.items()}
     waste, by_core = sum(by_state[s] for s in WASTED), float(result.nodes["energy_waste_by_core_j"].sum())
-    switches = [time for time, _, s, _ in transitions if s in (NodeState.SWITCHING_ON, NodeState.SWITCHING_OFF)]
+    switches = np.isin(transitions.codes, [CODES[s] for s in (NodeState.SWITCHING_ON, NodeState.SWITCHING_OFF)])
     return {
         "energy_j": accounts.total,
         "energy_jobs_j": float(accounts.jobs.sum()),
@@ -145,7 +145,7 @@ def _energies(
         "energy_wmin": accounts.total / 60.0,
         "energy_waste_wmin": waste / 60.0,
         "energy_waste_by_core_wmin": by_core / 60.0,
-        "node_switches": len(switches),
+        "node_switches": int(switches.sum()),
         "on_off_cycles": int(result.nodes["on_off_cycles"].sum()),
         "mean_watts": accounts.total / horizon if horizon else np.nan,
         "max_watts": float(result.power["watts"].max()),

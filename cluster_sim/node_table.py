@@ -9,6 +9,7 @@ import pandas as pd
 
 from cluster_sim.fields import RESULT_TABLES, names
 from cluster_sim.node import NodeState
+from cluster_sim.transition_log import CODES
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -27,12 +28,14 @@ def node_table(
     platform = history.platform
     count = platform.node_count
     node, state, start, end = intervals
-    seconds = {s: np.bincount(node[state == s], (end - start)[state == s], count) for s in NodeState}
+    seconds: dict[NodeState, Floats] = {
+        s: np.bincount(node[state == s], (end - start)[state == s], count).astype(np.float64) for s in NodeState
+    }
     joules = accounts.nodes
-    begun = [(at, s) for _, at, s, _ in history.transitions if s in (NodeState.SWITCHING_ON, NodeState.SWITCHING_OFF)]
-    switches = {s: np.bincount([at for at, other in begun if other == s], minlength=count) for s in WASTED[1:]}
+    at, codes = history.transitions.nodes, history.transitions.codes
+    switches = {s: np.bincount(at[codes == CODES[s]], minlength=count) for s in WASTED[1:]}
     on, off = switches[NodeState.SWITCHING_ON], switches[NodeState.SWITCHING_OFF]
-    waste = sum((joules[s] for s in WASTED), np.zeros(count))
+    waste: Floats = sum((joules[s] for s in WASTED), np.zeros(count))
     columns: dict[str, object] = {"node": np.array(platform.node_names(), object)}
     columns |= {f"{s.lower()}_s": seconds[s] for s in NodeState}
     columns |= {f"{s.lower()}_j": joules[s] for s in NodeState}

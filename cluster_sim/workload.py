@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 import pandas as pd
 
+from cluster_sim.days import SEQUENTIAL_S, day_edges, sequential_share
 from cluster_sim.dependencies import When, after_texts, check_after, check_think_times, without_absent
 from cluster_sim.errors import InputError, SpecError
 from cluster_sim.job_table import Columns, Locate, as_columns, as_frame, job_table, shift, take
@@ -186,9 +187,23 @@ class Workload:
         edges = [*range(0, size * parts, size), len(self)]
         return [self._part(low, high) for low, high in pairwise(edges)]
 
+    def days(self, at_least: int = 2, midnight_s: float | None = None) -> list[Workload]:
+        """One workload per day that has ``at_least`` submissions, each on a clock that starts at the day's midnight.
+
+        ``midnight_s`` is a midnight on this workload's clock; by default what the log's header says, see
+        :func:`cluster_sim.days.first_midnight`. A day has 24 hours, whatever summer time does.
+        """
+        return [self._cut(*edges) for edges in day_edges(self, at_least, midnight_s)]
+
+    def share_of_sequential_jobs(self, gap_s: float = SEQUENTIAL_S) -> float:
+        """Share of the jobs after the first that were submitted less than ``gap_s`` after the one before; else NaN."""
+        return sequential_share(self.jobs["submit_time"].to_numpy(), gap_s)
+
     def _part(self, low: int, high: int) -> Workload:
+        return self._cut(low, high, float(self.jobs["submit_time"].iloc[low]) if self.rebase and high > low else 0.0)
+
+    def _cut(self, low: int, high: int, start_s: float) -> Workload:
         columns = {name: values[low:high] for name, values in as_columns(self.jobs).items()}
-        start_s = float(columns["submit_time"][0]) if self.rebase and high > low else 0.0
         shift(columns, start_s)
         return self._with(without_absent(columns), origin_s=self.origin_s + start_s)
 
@@ -230,6 +245,19 @@ class Workload:
         columns["ntasks_per_node"] = np.minimum(per_node, platform.widest_node)
         columns["requested_cores_assumed"] = columns["requested_cores_assumed"] & fits
         return self._with(columns)
+
+    def executable(self, platform: Capacity) -> Workload:
+        """Only jobs that did something, fit the platform and asked for a time: the filters of Casagrande et al. (2022).
+
+        A request that the reader had to assume, the log having none, is no request.
+        """
+        fitting = self.fit_to(platform, "drop")
+        columns = as_columns(fitting.jobs)
+        requested = columns["requested_time"]
+        operations = columns["operations"]
+        ran = (operations > 0) | np.isnan(operations) & (columns["recorded_run_time"] > 0)
+        asked = np.isfinite(requested) & (requested > 0) & ~columns["requested_time_assumed"].astype(bool)
+        return self._with(without_absent(take(columns, np.flatnonzero(ran & asked))))
 
     def with_profiles(self, mix: Mapping[str, tuple[float, float]], seed: int = 0) -> Workload:
         """Memory traffic for the jobs of a log: each draws a profile, and its ``mem_vol`` follows from its run time.

@@ -1,0 +1,79 @@
+"""The setting of DeepShutdown (Casagrande et al. 2022): a day is an episode, and figures count cores, nodes and minutes.
+
+An episode begins with an empty machine and stops after :data:`DAY_S`, whatever still runs or waits::
+
+    Simulation(platform, episode(day, platform), scheduler, power, enforce_walltime=True, until=DAY_S).run()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from cluster_sim.days import DAY_S
+from cluster_sim.workload import Workload
+
+if TYPE_CHECKING:
+    from cluster_sim.platform import Platform
+    from cluster_sim.records import Result
+
+__all__ = ["DAY_S", "GROUPS", "days_per_group", "episode", "figures", "group_of"]
+
+GROUPS = ("[0, 25%)", "[25, 50%)", "[50, 75%)", "[75, 100%)", "[100%]")
+"""Days by their share of sequential jobs (Table 2), groups 1 to 5."""
+
+
+def episode(day: Workload, platform: Platform) -> Workload:
+    """The jobs of a day as the paper simulates them: those that ran, fit and asked for a time, in whole seconds.
+
+    Where a file counts operations per minute, 3 minutes come out as 179.99999999999997 s, and a job no longer ends in
+    the instant in which another arrives. Times are rounded to the microsecond, and hold at any clock.
+    """
+    day = day.executable(platform)
+    jobs = day.jobs.copy()
+    worked = jobs["operations"] / platform.fastest_ops_per_s
+    jobs["recorded_run_time"] = np.round(worked.where(jobs["operations"].notna(), jobs["recorded_run_time"]), 6)
+    jobs["operations"] = np.nan
+    jobs["fixed_run_time"] = True
+    return Workload(jobs, day.name, day.origin_s, day.header, day.reference_gflops, day.rebase)
+
+
+def group_of(share: float) -> int:
+    """Group of a day, 1 to 5, by its :meth:`~cluster_sim.workload.Workload.share_of_sequential_jobs`."""
+    return 5 if share >= 1.0 else int(share * 4) + 1
+
+
+def days_per_group(days: Iterable[Workload]) -> pd.Series:
+    """How many of these days are in each group: a row of the paper's Table 2."""
+    groups = [group_of(day.share_of_sequential_jobs()) for day in days]
+    counts = np.bincount(groups, minlength=len(GROUPS) + 1)[1:]
+    return pd.Series(counts, index=pd.Index(GROUPS, name="sequential jobs"), name="days")
+
+
+def figures(result: Result) -> pd.Series:
+    """What the paper and the data released with it count, for one run, under the names of the released file.
+
+    ``time_…`` are core-minutes (a node in transition has all its cores in transition, a core of a computing node that has
+    no task is idle), ``consumed_joules`` and ``energy_waste`` watt-minutes *by core*, ``nb_switches`` node switches.
+    ``node_waste`` is the paper's Table 3: node-level states, a node drawing what the model gives *one* core, W·min; it
+    takes each node's waste through its number of cores.
+    """
+    nodes, cores = result.nodes, result.platform.node_cores
+    on = (nodes["idle_s"] + nodes["computing_s"]) * cores
+    seconds = {
+        "time_idle": on.sum() - nodes["busy_core_s"].sum(),
+        "time_computing": nodes["busy_core_s"].sum(),
+        "time_switching_off": (nodes["switching_off_s"] * cores).sum(),
+        "time_switching_on": (nodes["switching_on_s"] * cores).sum(),
+        "time_sleeping": (nodes["off_s"] * cores).sum(),
+    }
+    joules = {
+        "consumed_joules": nodes["energy_j"].sum(),
+        "energy_waste": nodes["energy_waste_by_core_j"].sum(),
+        "node_waste": (nodes["energy_waste_j"] / cores).sum(),
+    }
+    values = {name: float(value) / 60.0 for name, value in (seconds | joules).items()}
+    return pd.Series(values | {"nb_switches": float((nodes["switches_on"] + nodes["switches_off"]).sum())})
