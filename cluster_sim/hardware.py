@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from cluster_sim.boot_times import boot_times
 from cluster_sim.errors import InputError
 from cluster_sim.registry import Spec
 
@@ -19,6 +20,7 @@ MAX_NODES = 10_000_000
 MAX_CORES = 100_000_000
 MAX_PROCESSORS_PER_NODE = 10_000
 MAX_NAME = 200
+MAX_P_STATES = 1000
 
 LINEAR_POWER = ("static_w", "dynamic_w", "min_power")
 PIECEWISE_CONTENTION = ("b", "c", "da", "db", "dc", "dd")
@@ -91,6 +93,17 @@ class Parameters(Mapping[str, float]):
 
 
 @dataclass(frozen=True, slots=True)
+class PState:
+    """A performance state of a processor: a clock, and the parameters of the power model at it.
+
+    Without ``power``, static and dynamic watts follow those of the processor's type by the square of the clock.
+    """
+
+    clock_ghz: float
+    power: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessorType:
     """A kind of processor (socket): cores that share one clock and the memory channel.
 
@@ -99,6 +112,8 @@ class ProcessorType:
     ``contention``: parameters of the contention model; ``piecewise`` takes ``b, c, da, db, dc, dd`` (MB/s),
     ``roofline`` takes ``bandwidth`` (MB/s), ``gompertz`` the eighteen of GOMPERTZ_CONTENTION. Those of several models
     may stand together. Empty means that tasks on this processor never slow each other.
+    ``p_states``: all the states in which it can run, that of ``clock_ghz`` and ``power`` among them; it starts in that
+    one. Empty means that there is no other.
     Raises InputError for an impossible value.
     """
 
@@ -108,6 +123,7 @@ class ProcessorType:
     flops_per_cycle: float = 1.0
     power: Mapping[str, float] = Parameters()
     contention: Mapping[str, float] = Parameters()
+    p_states: tuple[PState, ...] = ()
 
     def __post_init__(self) -> None:
         where = f"processor type '{self.name}'"
@@ -121,6 +137,40 @@ class ProcessorType:
             for parameter, value in values.items():
                 check_number(f"{where}, {kind}.{parameter}", value)
             object.__setattr__(self, kind, Parameters(values))
+        if self.p_states:
+            self._settle_p_states(where)
+
+    def _settle_p_states(self, where: str) -> None:
+        """Work out what the states leave to the square law, and check them."""
+        check_count(f"{where}, number of p_states", len(self.p_states), MAX_P_STATES)
+        states = []
+        for i, state in enumerate(self.p_states):
+            check_number(f"{where}, p_states[{i}].clock_ghz", state.clock_ghz, positive=True)
+            power = state.power
+            if power is None:
+                power = power_by_square(self.power, state.clock_ghz / self.clock_ghz)
+            for parameter, value in power.items():
+                check_number(f"{where}, p_states[{i}].power.{parameter}", value)
+            states.append(PState(state.clock_ghz, Parameters(power)))
+        object.__setattr__(self, "p_states", tuple(states))
+
+    @property
+    def p_state(self) -> int | None:
+        """Position in :attr:`p_states` of the state that it has; None for a clock or watts of no p-state."""
+        if not self.p_states:
+            return 0
+        now = PState(self.clock_ghz, self.power)
+        return self.p_states.index(now) if now in self.p_states else None
+
+    def in_p_state(self, number: int) -> ProcessorType:
+        """The same processor in another of its p-states. Raises InputError when it has no such state."""
+        count = max(len(self.p_states), 1)
+        if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or not 0 <= number < count:
+            raise InputError(f"processor type '{self.name}', p-state", f"a number from 0 to {count - 1}", number)
+        if not self.p_states:
+            return self
+        state = self.p_states[number]
+        return replace(self, clock_ghz=state.clock_ghz, power=state.power or Parameters())
 
     @property
     def ops_per_s(self) -> float:
@@ -133,11 +183,27 @@ class ProcessorType:
         return self.ops_per_s / 1e9
 
 
+def p_state_of(kind: ProcessorType, nominal: ProcessorType) -> int | None:
+    """The p-state of a processor that is ``kind`` now and began as ``nominal``; None for a clock of none of its states."""
+    if kind.p_states:
+        return kind.p_state
+    return 0 if kind == nominal else None
+
+
+def power_by_square(power: Mapping[str, float], ratio: float) -> dict[str, float]:
+    """Parameters at ``ratio`` times the clock: static and dynamic watts follow its square (Cruz 2023, processor table)."""
+    watts = {name: power[name] * ratio**2 for name in ("static_w", "dynamic_w") if name in power}
+    return {**power, **watts}
+
+
 @dataclass(frozen=True, slots=True)
 class PowerTransitions:
     """What it costs to switch a node off and on: watts of the whole node, seconds.
 
     ``switch_on_w`` and ``switch_off_w`` are drawn during the transition; None stands for the node's idle watts.
+    ``switch_on_distribution`` has every boot take a time of its own, drawn with the run's seed: a spec such as
+    ``uniform:50,70``, see :class:`~cluster_sim.boot_times.BootTimes`. ``switch_on_s`` is then its mean, which is what
+    schedulers expect.
     """
 
     off_w: float = 0.0
@@ -145,12 +211,46 @@ class PowerTransitions:
     switch_on_w: float | None = None
     switch_off_s: float = 0.0
     switch_off_w: float | None = None
+    switch_on_distribution: str = ""
 
     def __post_init__(self) -> None:
         for name in ("off_w", "switch_on_s", "switch_on_w", "switch_off_s", "switch_off_w"):
             value = getattr(self, name)
             if value is not None:
                 check_number(f"power transitions, {name}", value, non_negative=True)
+        if self.switch_on_distribution:
+            mean = boot_times(self.switch_on_distribution).mean
+            if self.switch_on_s not in (0.0, mean):
+                expected = f"{mean:g}, the mean of {self.switch_on_distribution}, or nothing"
+                raise InputError("power transitions, switch_on_s", expected, self.switch_on_s)
+            object.__setattr__(self, "switch_on_s", mean)
+
+    def scaled(self, factor: float) -> PowerTransitions:
+        """The same with all watts times ``factor``: of figures per core, those of a node of so many cores."""
+        scaled = {
+            name: getattr(self, name) * factor
+            for name in ("off_w", "switch_on_w", "switch_off_w")
+            if getattr(self, name) is not None
+        }
+        return replace(self, **scaled)
+
+    def with_energies(self, switch_on_j: float | None = None, switch_off_j: float | None = None) -> PowerTransitions:
+        """The same, drawing so many joules in a transition (of mean length), evenly, instead of watts.
+
+        Raises InputError where the transition takes no time or has watts already.
+        """
+        watts: dict[str, float] = {}
+        for kind, joules in (("switch_on", switch_on_j), ("switch_off", switch_off_j)):
+            if joules is None:
+                continue
+            check_number(f"power transitions, {kind}_j", joules, non_negative=True)
+            seconds = getattr(self, f"{kind}_s")
+            if getattr(self, f"{kind}_w") is not None:
+                raise InputError(f"power transitions, {kind}_j", f"either {kind}_j or {kind}_w", "both")
+            if not seconds:
+                raise InputError(f"power transitions, {kind}_j", f"a {kind}_s above 0 to spread the energy over", "0 s")
+            watts[f"{kind}_w"] = joules / seconds
+        return replace(self, **watts)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,13 +328,22 @@ def check_parameters(processor: ProcessorType, contention_model: str, power_mode
     """
     where = f"processor type '{processor.name}'"
     if Spec.parse(power_model).name in ("linear", "baseline"):
-        for name in ("static_w", "dynamic_w"):
-            check_number(f"{where}, power.{name}", processor.power.get(name, 0.0), non_negative=True)
-        least = processor.power.get("min_power", 1.0)
-        if not 0 <= least <= 1:
-            raise InputError(f"{where}, power.min_power", "a fraction from 0 to 1", least)
+        _check_linear_power(where, processor.power)
+        for i, state in enumerate(processor.p_states):
+            _check_linear_power(f"{where}, p_states[{i}]", state.power or {})
+    if processor.p_states and processor.p_state is None:
+        found = f"none of {processor.clock_ghz:g} GHz with its watts"
+        raise InputError(f"{where}, p_states", "the state in which it starts among them", found)
     if processor.contention:
         _check_contention_parameters(where, processor.contention, Spec.parse(contention_model))
+
+
+def _check_linear_power(where: str, power: Mapping[str, float]) -> None:
+    for name in ("static_w", "dynamic_w"):
+        check_number(f"{where}, power.{name}", power.get(name, 0.0), non_negative=True)
+    least = power.get("min_power", 1.0)
+    if not 0 <= least <= 1:
+        raise InputError(f"{where}, power.min_power", "a fraction from 0 to 1", least)
 
 
 def _check_contention_parameters(where: str, given: Mapping[str, float], model: Spec) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cluster_sim.errors import InputError
+from cluster_sim.hardware import p_state_of, power_by_square
 
 if TYPE_CHECKING:
     from cluster_sim.jobs import Job
@@ -98,12 +99,23 @@ class Processor:
         for watts in (static_w, dynamic_w):
             if watts is not None and not 0.0 <= watts < float("inf"):
                 raise InputError(f"{self.name}, watts at {ghz:g} GHz", "watts, 0 or more", watts)
-        square = (ghz / self._nominal.clock_ghz) ** 2
-        power = dict(self._nominal.power)
-        for key, value in (("static_w", static_w), ("dynamic_w", dynamic_w)):
-            if value is not None or key in power:
-                power[key] = power[key] * square if value is None else value
+        given = {key: value for key, value in (("static_w", static_w), ("dynamic_w", dynamic_w)) if value is not None}
+        power = power_by_square(self._nominal.power, ghz / self._nominal.clock_ghz) | given
         self._machine.set_clock(self.index, replace(self._nominal, clock_ghz=ghz, power=power))
+
+    @property
+    def p_state(self) -> int | None:
+        """Which of its type's p-states it is in; None after :meth:`set_clock` to a clock of none of them."""
+        return p_state_of(self.type, self._nominal)
+
+    def set_p_state(self, number: int) -> None:
+        """Run in that of its type's p-states from now on; tasks that run go on at the new rate.
+
+        Raises InputError for a p-state that it does not have.
+        """
+        kind = self._nominal.in_p_state(number)
+        if kind != self.type:
+            self._machine.set_clock(self.index, kind)
 
     def job_on(self, core: int) -> Job | None:
         """The job that holds a core of this processor."""

@@ -1,7 +1,7 @@
 """Platforms from SimGrid's XML, as Batsim uses it: a host is a node, a resource of Batsim is a core.
 
 * **Clock.** A host computes in the p-state that the file starts it in; if it starts asleep, in its first computing
-  p-state. Its other speeds are left aside (:func:`cluster_sim.formats.simgrid_hosts.read_hosts` lists them).
+  p-state. Its computing p-states, in the file's order, become those of the processor; one without watts or speed does not.
 * **Power.** ``idle:epsilon:full`` becomes static = epsilon, dynamic = (full − epsilon) / cores, min_power = idle /
   epsilon; exact at rest and from one busy core on. With epsilon below idle or above full, which the linear model cannot
   express, a straight line from idle to full is taken, with a ModelWarning if the host has several cores.
@@ -25,7 +25,7 @@ from pathlib import Path
 
 from cluster_sim.errors import FormatError, InputError, ModelWarning, SpecError
 from cluster_sim.formats.simgrid_hosts import Host, HostKind, Zone, read_hosts
-from cluster_sim.hardware import MAX_CORES, Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
+from cluster_sim.hardware import MAX_CORES, Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType, PState
 from cluster_sim.job_table import TIME_UNITS
 from cluster_sim.platform import Platform
 
@@ -113,8 +113,16 @@ class _Reader:
             raise FormatError(f"{where}, speed", f"more than 0 in p-state {pstate}, in which it computes", "0")
         power = self._power(kind, pstate, hosts, where)
         clock_ghz = kind.speeds[pstate] / self._unit_s / 1e9
-        processor = ProcessorType(name, kind.cores * hosts, clock_ghz, power=power)
+        states = self._p_states(kind, computing, hosts, where)
+        processor = ProcessorType(name, kind.cores * hosts, clock_ghz, power=power, p_states=states)
         return NodeType(name, (processor,), None, self._transitions(kind, hosts, where), kind.initial in asleep)
+
+    def _p_states(self, kind: HostKind, computing: tuple[int, ...], hosts: int, where: str) -> tuple[PState, ...]:
+        """The states to compute in, if there are several."""
+        if len(computing) == 1:
+            return ()
+        usable = [p for p in computing if kind.speeds[p] > 0 and (not kind.watts or p < len(kind.watts))]
+        return tuple(PState(kind.speeds[p] / self._unit_s / 1e9, self._power(kind, p, hosts, where)) for p in usable)
 
     def _power(self, kind: HostKind, pstate: int, hosts: int, where: str) -> dict[str, float]:
         if not kind.watts:

@@ -12,7 +12,7 @@ import itertools
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -32,6 +32,7 @@ from cluster_sim.hardware import (
     NodeType,
     PowerTransitions,
     ProcessorType,
+    PState,
     check_count,
 )
 from cluster_sim.platform import Platform
@@ -81,6 +82,15 @@ class _Transitions(_Entry):
     switch_on_w: float | None = None
     switch_off_s: float = 0.0
     switch_off_w: float | None = None
+    switch_on_distribution: Text = ""
+    switch_on_j: float | None = None
+    switch_off_j: float | None = None
+    per: Literal["node", "core"] = "node"
+
+
+class _PState(_Entry):
+    clock_ghz: float
+    power: dict[str, float] | None = None
 
 
 class _Processor(_Entry):
@@ -89,6 +99,7 @@ class _Processor(_Entry):
     flops_per_cycle: float = 1.0
     power: dict[str, float] = {}
     contention: dict[str, float] = {}
+    p_states: list[_PState] = []
 
 
 class _Some(_Entry):
@@ -208,17 +219,25 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _processor_type(name: str, entry: _Processor, document: _Document) -> ProcessorType:
-    for kind, spec in (("power", document.power_model), ("contention", document.contention_model)):
-        given = getattr(entry, kind)
-        known = _PARAMETERS.get(Spec.parse(spec).name)
-        for parameter in given:
-            if known is not None and parameter not in known:
-                unknown = _unknown(parameter, known)
-                raise InputError(f"processor_types.{name}.{kind}", unknown["expected"], parameter)
-        if kind == "power" and given and known is not None and set(given) != set(known):
-            missing = next(parameter for parameter in known if parameter not in given)
-            raise InputError(f"processor_types.{name}.power", f"key '{missing}'")
-    return ProcessorType(name, entry.cores, entry.clock_ghz, entry.flops_per_cycle, entry.power, entry.contention)
+    where = f"processor_types.{name}"
+    _check_parameters(f"{where}.contention", entry.contention, document.contention_model)
+    _check_parameters(f"{where}.power", entry.power, document.power_model, whole=True)
+    for i, state in enumerate(entry.p_states):
+        _check_parameters(f"{where}.p_states[{i}].power", state.power or {}, document.power_model, whole=True)
+    states = tuple(PState(state.clock_ghz, state.power) for state in entry.p_states)
+    cores, clock, flops = entry.cores, entry.clock_ghz, entry.flops_per_cycle
+    return ProcessorType(name, cores, clock, flops, entry.power, entry.contention, states)
+
+
+def _check_parameters(where: str, given: Mapping[str, float], spec: str, whole: bool = False) -> None:
+    """Refuse parameters that a model of our own does not know, and, if they are to be ``whole``, that some are left out."""
+    known = _PARAMETERS.get(Spec.parse(spec).name)
+    for parameter in given:
+        if known is not None and parameter not in known:
+            raise InputError(where, _unknown(parameter, known)["expected"], parameter)
+    if whole and given and known is not None and set(given) != set(known):
+        missing = next(parameter for parameter in known if parameter not in given)
+        raise InputError(where, f"key '{missing}'")
 
 
 def _node_type(name: str, entry: _Node, types: Mapping[str, ProcessorType]) -> NodeType:
@@ -229,11 +248,18 @@ def _node_type(name: str, entry: _Node, types: Mapping[str, ProcessorType]) -> N
         processors += [lookup(f"{where}.type", "processor", some.type, types)] * some.count
         check_count(f"node_types.{name}.processors", len(processors), MAX_PROCESSORS_PER_NODE)
     try:
-        transitions = PowerTransitions(**entry.transitions.model_dump())
+        transitions = _power_transitions(entry.transitions, sum(processor.cores for processor in processors))
     except InputError as error:
         key = error.where.rpartition(", ")[2]
         raise InputError(f"node_types.{name}.transitions.{key}", error.expected, error.found) from None
     return NodeType(name, tuple(processors), entry.memory_gb, transitions, entry.initially_off, frozenset(entry.tags))
+
+
+def _power_transitions(entry: _Transitions, cores: int) -> PowerTransitions:
+    """Of the whole node, in watts, whatever the file gives."""
+    figures = entry.model_dump(exclude={"switch_on_j", "switch_off_j", "per"})
+    transitions = PowerTransitions(**figures).with_energies(entry.switch_on_j, entry.switch_off_j)
+    return transitions.scaled(cores) if entry.per == "core" else transitions
 
 
 def _cluster(position: int, entry: _Cluster, types: Mapping[str, NodeType]) -> Cluster:
@@ -251,6 +277,11 @@ def _processor_entry(processor: ProcessorType) -> dict[str, Any]:
     for kind in ("power", "contention"):
         if parameters := getattr(processor, kind):
             entry[kind] = {name: float(value) for name, value in parameters.items()}
+    if processor.p_states:
+        entry["p_states"] = [
+            {"clock_ghz": float(state.clock_ghz), "power": {k: float(v) for k, v in (state.power or {}).items()}}
+            for state in processor.p_states
+        ]
     return entry
 
 
@@ -259,14 +290,22 @@ def _node_entry(node: NodeType) -> dict[str, Any]:
     if node.memory_gb is not None:
         entry["memory_gb"] = float(node.memory_gb)
     if node.transitions != PowerTransitions():
-        fields = _Transitions.model_fields
-        values = {name: getattr(node.transitions, name) for name in fields}
-        entry["transitions"] = {name: float(value) for name, value in values.items() if value is not None}
+        entry["transitions"] = _transitions_entry(node.transitions)
     if node.initially_off:
         entry["initially_off"] = True
     if node.tags:
         entry["tags"] = sorted(node.tags)
     return entry
+
+
+def _transitions_entry(transitions: PowerTransitions) -> dict[str, float | str]:
+    names = ["off_w", "switch_on_s", "switch_on_w", "switch_off_s", "switch_off_w"]
+    distribution = transitions.switch_on_distribution
+    if distribution:
+        names.remove("switch_on_s")  # its mean
+    values = {name: getattr(transitions, name) for name in names}
+    entry: dict[str, float | str] = {name: float(value) for name, value in values.items() if value is not None}
+    return entry | {"switch_on_distribution": distribution} if distribution else entry
 
 
 def _runs(names: Iterable[str]) -> list[dict[str, Any]]:
