@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -82,7 +82,9 @@ def execute(simulation: Simulation, running: Running) -> Generator[Event, Any, N
     """The process of one job, from its allocation to the release of its cores."""
     try:
         if running.start_time == float("inf"):
-            yield from _boot_nodes(simulation.machine, running)
+            switching, nodes = simulation.machine.switching, running.placement.nodes
+            switching.switch_on(nodes)
+            yield from switching.wait_for(nodes)
             simulation.begin(running)
         while True:
             try:
@@ -102,14 +104,6 @@ def execute(simulation: Simulation, running: Running) -> Generator[Event, Any, N
         simulation.end(running, kill.reason)
     else:
         simulation.end(running, "")
-
-
-def _boot_nodes(machine: Machine, running: Running) -> Generator[Event, Any, None]:
-    nodes = [machine.node(i) for i in running.placement.nodes]
-    for node in nodes:
-        node.switch_on()
-    for node in nodes:
-        yield node.ready
 
 
 class Work:
@@ -210,9 +204,7 @@ class Executor:
             if job._groups:
                 job._groups = self._on_channels(job, since=job.start_time)
                 assert job._process is not None
-                # A process that has yet to begin will find the groups by itself, and could not take the interrupt.
-                if not isinstance(job._process.target, simpy.events.Initialize):
-                    job._process.interrupt(REPLANNED)
+                job._process.interrupt(REPLANNED)
 
     def stop_tasks(self, running: Running) -> None:
         """The job is over: what is left of its tasks leaves the channels that they are on."""
@@ -227,7 +219,7 @@ class Bench:
         contention = contention_models.make(platform.contention_model)
         self.machine = Machine(Environment(), platform, contention, power_models.make(platform.power_model), self)
 
-    def node_changed(self, node: int, state: NodeState) -> None:
+    def nodes_changed(self, nodes: Sequence[int], state: NodeState) -> None:
         """Nobody is told."""
 
     def kill_jobs_on(self, node: int, reason: str) -> int:

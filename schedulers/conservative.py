@@ -15,7 +15,7 @@ from schedulers.base import schedulers
 from schedulers.orders import JobOrder, NodeOrder, first, name_of, platform_order
 from schedulers.plans import Promise
 from schedulers.profile_plan import ProfilePlan
-from schedulers.releases import planned_time
+from schedulers.releases import Returns, planned_time
 
 if TYPE_CHECKING:
     from cluster_sim.jobs import Job
@@ -53,6 +53,7 @@ class ConservativeBackfilling(Backfilling):
         """Start with no promise."""
         super().begin(view)
         self._promises: dict[int, Promise] = {}  # by job index
+        self._waiting: dict[int, Job] = {}  # the jobs that have one
         self._due: list[tuple[float, int]] = []  # (promised start, job index), also of promises that were replaced
         self._plan: ProfilePlan | None = None
         self._capacity_changes = -1
@@ -61,7 +62,7 @@ class ConservativeBackfilling(Backfilling):
     def schedule(self, view: View) -> Iterator[Decision]:
         """One pass: what has ended early moves others forward; the new jobs are promised a start; due jobs start."""
         ended_early = self._follow(view)
-        put_off = self._releases.put_off_overdue(view.now)
+        put_off = self._releases.put_off_overdue(view.now) | Returns(view).are_late()
         if self._plan is None or put_off or view.capacity_changes != self._capacity_changes:
             self._queue.join(view.submitted, view)
             yield from self._promise_anew(view)
@@ -74,7 +75,7 @@ class ConservativeBackfilling(Backfilling):
                 if view.is_pending(job):
                     yield from self._promise(view, job)
         yield from self._start_due(view)
-        if self._due and self._due[0][0] != self._wakes_at:
+        if self._due and self._due[0][0] != self._wakes_at and self._due[0][0] > view.now:
             # Nothing else need happen then: the job whose end was waited for may have been moved forward since.
             self._wakes_at = self._due[0][0]
             yield WakeAt(self._wakes_at)
@@ -107,6 +108,7 @@ class ConservativeBackfilling(Backfilling):
         promise = self._plan.promise(job)
         if promise is not None:
             self._promises[job.index] = promise
+            self._waiting[job.index] = job
             heappush(self._due, (promise[0], job.index))
         if view.explains and (promise is None or promise[0] > view.now):
             yield from self._reasons(view, job, promise)
@@ -162,12 +164,14 @@ class ConservativeBackfilling(Backfilling):
             start, placement = self._promises.get(index, NEVER)
             if start != time:
                 continue  # it was promised another start since
-            del self._promises[index]
-            place = self._queue.place_of(index)
-            job = self._queue.job(place)
-            assert job is not None
+            job = self._waiting[index]
+            place = self._queue.place_of(job)
             placement = placement or self._where.now(job)
-            assert placement is not None
+            if placement is None or not view.allows(job, placement):
+                # A power cap keeps it from starting. Nobody overtakes it, or it might never find room.
+                self._capacity_changes = -1
+                return
+            del self._promises[index]
             yield Start(job, placement)
             running, planned = self._started(view, place, job), time + planned_time(job)
             if running.expected_end > planned:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cluster_sim.decisions import Decision, Hold, Start
@@ -16,7 +16,6 @@ from schedulers.profile_plan import ProfilePlan
 from schedulers.queue import rank
 
 if TYPE_CHECKING:
-    from cluster_sim.jobs import Job
     from cluster_sim.view import View
 
 FEW = 16
@@ -104,6 +103,10 @@ class EasyBackfilling(Backfilling):
             promise = plan.promise(job)
             if view.explains:
                 yield from self._reasons(view, job, promise)
+            if view.is_capped(job):
+                # Whoever overtook it would take the watts that it waits for. The next pass looks at the whole queue.
+                self._plan = None
+                return
             self._behind = place + 1
             self._promised += promise is not None  # else nobody knows when: nobody waits for it
             if self._promised == self._depth:
@@ -125,8 +128,9 @@ class EasyBackfilling(Backfilling):
         """Start what can be started of the jobs from place ``first`` on."""
         queue, plan, free = self._queue, self._plan, view.free_total
         assert plan is not None
-        for place, job in self._worth_trying(view, first):
-            if job.requested_cores > free:
+        for place in self._worth_trying(view, first):
+            job = queue.job(place)
+            if job is None or job.requested_cores > free:
                 continue
             if not view.is_pending(job):
                 queue.leave(place)
@@ -140,18 +144,20 @@ class EasyBackfilling(Backfilling):
                 yield Hold(job, DELAYS)
         self._version = view.version
 
-    def _worth_trying(self, view: View, first: int) -> Iterable[tuple[int, Job]]:
-        """Places and jobs that a comparison of numbers does not rule out, in the order in which they are tried."""
+    def _worth_trying(self, view: View, first: int) -> Iterable[int]:
+        """Places of jobs that a comparison of numbers does not rule out, in the order in which they are tried."""
         queue, plan = self._queue, self._plan
         assert plan is not None
         # In few jobs there is nothing to gain; and who explains wants to know whom only a promise keeps back.
         if queue.stop - first <= FEW or view.explains:
-            tried = list(queue.after(first))
+            places: Sequence[int] = range(first, queue.stop)
         else:
-            tried = queue.where(first, plan.may_start(queue.cores(first), queue.times(first)))
-        if self._backfill_order is not None and len(tried) > 1:
-            tried = [tried[i] for i in rank([job for _, job in tried], self._backfill_order, view.now)]
-        return tried
+            places = (plan.may_start(queue.cores(first), queue.times(first)).nonzero()[0] + first).tolist()
+        if self._backfill_order is None or len(places) < 2:
+            return places
+        jobs = {place: job for place in places if (job := queue.job(place)) is not None}
+        places = list(jobs)
+        return [places[i] for i in rank(list(jobs.values()), self._backfill_order, view.now)] if jobs else ()
 
 
 @schedulers.register("easy")

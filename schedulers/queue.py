@@ -39,14 +39,13 @@ class JobQueue:
         self._jobs: list[Job | None] = []
         self._cores = np.full(16, GONE, np.int64)
         self._times = np.zeros(16)
-        self._indices = np.full(16, -1, np.int64)
         self._first = 0  # the places before it are empty
         self._stop = 0
         self._left = 0
 
     @property
     def _columns(self) -> tuple[npt.NDArray[Any], ...]:
-        return self._cores, self._times, self._indices
+        return self._cores, self._times
 
     def __len__(self) -> int:
         return self._left
@@ -67,9 +66,9 @@ class JobQueue:
         """The job at a place; None when it has left."""
         return self._jobs[place]
 
-    def place_of(self, index: int) -> int:
-        """The place of the job with that index, which must be in the queue."""
-        return int((self._indices[: self._stop] == index).argmax())
+    def place_of(self, job: Job) -> int:
+        """The place of a job that is in the queue."""
+        return self._jobs.index(job)
 
     def cores(self, first: int) -> npt.NDArray[np.int64]:
         """Requested cores at the places from ``first`` on; an empty place asks for more than there are."""
@@ -85,13 +84,10 @@ class JobQueue:
             if job is not None:
                 yield place, job
 
-    def where(self, first: int, chosen: npt.NDArray[np.bool_]) -> list[tuple[int, Job]]:
-        """Places and jobs from ``first`` on that are chosen, none of which may have left; shape (places from first on,)."""
-        places = (first + chosen.nonzero()[0]).tolist()
-        return [(place, self._jobs[place]) for place in places]  # type: ignore[misc]
-
     def join(self, jobs: Sequence[Job], view: View) -> int:
         """Enter jobs, submitted later than all before; the first place that changed its meaning (``stop`` if none did)."""
+        if not jobs:
+            return self._stop
         first = self._stop
         for job in jobs:
             key = (self._key(job, view), job.index)
@@ -110,7 +106,7 @@ class JobQueue:
     def _insert(self, place: int, key: tuple[Any, int], job: Job) -> None:
         stop = self._stop
         if stop == len(self._cores):
-            self._cores, self._times, self._indices = (_doubled(column) for column in self._columns)
+            self._cores, self._times = (_doubled(column) for column in self._columns)
         self._keys.insert(place, key)
         self._jobs.insert(place, job)
         if place < stop:
@@ -118,7 +114,6 @@ class JobQueue:
                 column[place + 1 : stop + 1] = column[place:stop]
         self._cores[place] = job.requested_cores
         self._times[place] = job.requested_time
-        self._indices[place] = job.index
         self._stop = stop + 1
         self._left += 1
 
@@ -126,7 +121,6 @@ class JobQueue:
         """The job at this place has started, or is no longer pending."""
         self._jobs[place] = None
         self._cores[place] = GONE
-        self._indices[place] = -1
         self._left -= 1
 
     def refresh(self, view: View) -> None:

@@ -12,7 +12,7 @@ DATA = Path(__file__).resolve().parent.parent / "data"
 PLATFORM = DATA / "gaia.yaml"
 WORKLOAD = DATA / "unilu-gaia-2014-week.swf.gz"
 
-SCHEDULERS = ("fcfs", "list:first/free_mem_bw,blocking=no")
+SCHEDULERS = ("fcfs", "easy:nodes=free_mem_bw")
 
 # The log does not say which cores a job ran on: the mean rate of the machine's.
 REFERENCE_GFLOPS = 2.6
@@ -37,8 +37,8 @@ The log was provided by Joseph Emeras, SnT, through the Parallel Workloads Archi
 def demo(invocation: Invocation, out: str) -> None:
     """Simulate a week of a real job log on its heterogeneous machine, under two schedulers.
 
-    First come, first served waits for its head job. The other lets jobs overtake, and places them where most memory
-    bandwidth is left. Prints how they compare and leaves an interactive report with the Gantt charts of both.
+    First come, first served waits for its head job. EASY backfilling lets jobs overtake that do not delay the head, and
+    places them, here, where most memory bandwidth is left. Prints how they compare and leaves an interactive report with the Gantt charts of both.
     """
     from cluster_sim.cli.compare import run_all
     from cluster_sim.cli.config import Settings

@@ -52,7 +52,7 @@ def test_the_queue_is_a_sorted_list(order: str, rows: list[tuple[int, int]], ran
         assert first <= queue.stop or queue.is_dynamic
         for place, job in queue.after(queue.first):
             assert (queue.cores(place)[0], queue.times(place)[0]) == (job.requested_cores, job.requested_time)
-            assert (queue.place_of(job.index), queue.job(place)) == (place, job)
+            assert (queue.place_of(job), queue.job(place)) == (place, job)
         for place, job in list(queue.after(queue.first)):
             if random.random() < 0.5:
                 queue.leave(place)
