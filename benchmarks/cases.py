@@ -14,11 +14,13 @@ from pathlib import Path
 
 from benchmarks import inputs
 from benchmarks.measure import Cost, alternate, cost_of, floor, in_fresh_process, peak_memory_gb
+from benchmarks.passes import pass_row
 from benchmarks.report import CostRow, MemoryRow, Row
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 
 FLOOR = "SimPy's floor"
 BEST_OF_EXPERIMENT_3 = "list:smallest/most_used_mem"
+CONSERVATIVE_JOBS = 10_000  # most pending jobs of which a pass of conservative is timed
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +33,25 @@ class Sizes:
     many_cores: int = 100_000
     contending_jobs: int = 1_000
     in_a_row: int = 10  #: Runs of a contention case that are timed together.
+    swift_jobs: int = 28_476  #: Of the log that FCFS and EASY are compared on with short queues.
+    queues: tuple[int, ...] = (10, 100, 1_000, 10_000, 100_000)  #: Pending jobs in the passes that are timed.
+    pcbe_queues: tuple[tuple[str, tuple[int, ...]], ...] = (
+        ("mixed:100x64@3.0,200x8@4.2", (10, 100, 1_000, 10_000, 100_000)),
+        ("mixed:400x64@3.0,600x8@4.2", (3_000,)),
+    )  #: Platforms, and pending jobs, for PCBE.
 
 
-QUICK = Sizes(jobs=300, many_jobs=1_000, jobs_on_many_cores=300, many_cores=2_048, contending_jobs=40, in_a_row=1)
+QUICK = Sizes(
+    jobs=300,
+    many_jobs=1_000,
+    jobs_on_many_cores=300,
+    many_cores=2_048,
+    contending_jobs=40,
+    in_a_row=1,
+    swift_jobs=300,
+    queues=(10, 100),
+    pcbe_queues=(("mixed:4x64@3.0,8x8@4.2", (10, 100)),),
+)
 
 Benchmark = Callable[[Sizes, int], list[Row]]
 BENCHMARKS: dict[str, Benchmark] = {}
@@ -167,3 +185,49 @@ def contention(sizes: Sizes, repeat: int) -> list[Row]:
         ),
         CostRow("contention", bound_case, costs["memory-bound"], FLOOR, costs["floor"], target=12.0),
     ]
+
+
+@benchmark
+def backfilling(sizes: Sizes, repeat: int) -> list[Row]:
+    """Whole runs of EASY and conservative: on a log with long queues, and on one with short ones.
+
+    Reading is not included, since it is the same for all. The log with short queues is KTH-SP2, or its stand-in.
+    """
+    long, short, machine = inputs.log().first(sizes.jobs), inputs.short_queues(sizes.swift_jobs), flat(inputs.LOG_CORES)
+    small = flat(inputs.SHORT_CORES)
+    runs = {
+        "floor": partial(floor, sizes.jobs),
+        "fcfs": partial(simulate, machine, long),
+        "easy": partial(simulate, machine, long, "easy"),
+        "conservative": partial(simulate, machine, long, "conservative"),
+        "fcfs, short": partial(simulate, small, short),
+        "easy, short": partial(simulate, small, short, "easy"),
+    }
+    costs = alternate(runs, repeat)
+    lasting = f"{len(long):,} jobs of {inputs.log_source()}"
+    swift = f"{len(short):,} jobs of {inputs.short_queues_source()}"
+    return [
+        CostRow("backfilling", f"EASY on {lasting}", costs["easy"], FLOOR, costs["floor"], target=6.0),
+        CostRow("backfilling", f"EASY on {lasting}", costs["easy"], "FCFS", costs["fcfs"]),
+        CostRow("backfilling", f"conservative on {lasting}", costs["conservative"], "EASY", costs["easy"], target=4.0),
+        CostRow("backfilling", f"EASY on {swift}", costs["easy, short"], "FCFS", costs["fcfs, short"], target=2.0),
+    ]
+
+
+@benchmark
+def passes(sizes: Sizes, repeat: int) -> list[Row]:
+    """One scheduling pass against the length of the queue, when a job has ended on a full machine.
+
+    Each length is run once, for the median of its passes: what they differ by is large.
+    """
+    machine = flat(inputs.LOG_CORES)
+    rows: list[Row] = [
+        pass_row(scheduler, machine, sizes.queues, target=1.0)
+        for scheduler in ("fcfs", "list:first/first,blocking=no", "easy")
+    ]
+    # A pass of conservative moves every reservation when a job ends early: a minute for 100,000 of them.
+    rows.append(pass_row("conservative", machine, [n for n in sizes.queues if n <= CONSERVATIVE_JOBS]))
+    for platform, lengths in sizes.pcbe_queues:
+        rows.append(pass_row("pcbe", Platform.read(platform), lengths, target=1.0 if len(lengths) > 1 else None))
+    rows.append(pass_row("adaptive-pcbe", Platform.read(sizes.pcbe_queues[0][0]), sizes.queues[1:3]))
+    return rows

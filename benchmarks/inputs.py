@@ -17,6 +17,8 @@ from cluster_sim.workload import Workload
 
 LOG = Path(__file__).resolve().parents[2] / "shared" / "traces" / "lublin_256.swf.gz"
 LOG_CORES = 256
+SHORT_LOG = LOG.with_name("KTH-SP2-1996-2.1-cln.swf.gz")
+SHORT_CORES = 100
 LOG_JOBS = 10_000
 STAND_IN_SEED = 256
 
@@ -52,6 +54,23 @@ def log_file(folder: Path, jobs: int) -> Path:
     path = folder / "log.swf.gz"
     log().first(jobs).write(path)
     return path
+
+
+def short_queues_source() -> str:
+    """Which log with short queues is measured, for the report."""
+    return "KTH-SP2" if SHORT_LOG.exists() else "a stand-in with a load of 0.5"
+
+
+def short_queues(jobs: int) -> Workload:
+    """A log whose queues are short: the first jobs of KTH-SP2 (100 cores), or narrow ones of the stand-in, half the load."""
+    if SHORT_LOG.exists():
+        return Workload.read(SHORT_LOG).first(jobs)
+    drawn = stand_in(jobs).jobs
+    columns = {name: drawn[name].to_numpy() for name in ("submit_time", "requested_cores", "recorded_run_time")}
+    widths = np.minimum(columns["requested_cores"], SHORT_CORES)
+    area = (widths * columns["recorded_run_time"]).sum()
+    gaps = area / (SHORT_CORES * 0.5) / columns["submit_time"].max()
+    return _flat_log(np.floor(columns["submit_time"] * gaps), widths, columns["recorded_run_time"], "stand-in")
 
 
 def stand_in(jobs: int, seed: int = STAND_IN_SEED) -> Workload:

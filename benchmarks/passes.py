@@ -56,12 +56,11 @@ class PassRow:
     def cells(self) -> list[str]:
         """The row's cells as text."""
         measured = ", ".join(f"{n:,}: {_ms(ms)}" for n, ms in zip(self.lengths, self.ms, strict=True))
-        ratios = "".join(
-            f"×{after / before:.3g} (^{k:.2f}) " for (before, after), k in zip(pairwise(self.ms), self.exponents)
-        )
-        overall = "" if self.growth is None else f"exponent **{self.growth:.2f}**: {ratios.rstrip()}"
+        steps = zip(pairwise(self.ms), self.exponents, strict=True)
+        ratios = " ".join(f"×{after / before:.3g} (^{k:.2f})" for (before, after), k in steps)
+        overall = "" if self.growth is None else f"exponent **{self.growth:.2f}**: {ratios}"
         target = "" if self.target is None else f"exponent ≤ {self.target:g}"
-        return [self.benchmark, self.case, measured, "each to the next" if self.exponents else "", overall, target]
+        return [self.benchmark, self.case, measured, "shorter queues" if self.exponents else "", overall, target]
 
     def as_json(self) -> dict[str, Any]:
         """Everything."""

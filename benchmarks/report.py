@@ -10,6 +10,7 @@ from importlib.metadata import version
 from typing import Any
 
 from benchmarks.measure import Cost, Ratio
+from benchmarks.passes import PassRow
 
 LIBRARIES = ("simpy", "numpy", "pandas")
 
@@ -64,7 +65,7 @@ class MemoryRow:
         return asdict(self)
 
 
-Row = CostRow | MemoryRow
+Row = CostRow | MemoryRow | PassRow
 
 HEADER = ("benchmark", "case", "measured", "compared with", "ratio (least – most)", "target")
 

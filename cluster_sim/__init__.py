@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cluster_sim.errors import ClusterSimError, FormatError, InputError, ModelWarning, SimulationError, SpecError
     from cluster_sim.jobs import Job
     from cluster_sim.placement import Placement
-    from cluster_sim.platform import Cluster, NodeGroup, NodeType, Platform, PowerTransitions, ProcessorType
+    from cluster_sim.platform import Cluster, NodeGroup, NodeType, Platform, PowerTransitions, ProcessorType, PState
     from cluster_sim.records import Result
     from cluster_sim.simulation import Simulation
     from cluster_sim.view import View
@@ -43,7 +43,7 @@ _HOMES = {
     ),
     "cluster_sim.jobs": ("Job",),
     "cluster_sim.placement": ("Placement",),
-    "cluster_sim.platform": ("Cluster", "NodeGroup", "NodeType", "Platform", "PowerTransitions", "ProcessorType"),
+    "cluster_sim.platform": ("Cluster", "NodeGroup", "NodeType", "Platform", "PowerTransitions", "ProcessorType", "PState"),
     "cluster_sim.records": ("Result",),
     "cluster_sim.simulation": ("Simulation",),
     "cluster_sim.view": ("View",),
@@ -65,6 +65,7 @@ __all__ = [
     "Placement",
     "Platform",
     "PowerPolicy",
+    "PState",
     "PowerTransitions",
     "ProcessorType",
     "Reject",

@@ -57,6 +57,11 @@ class Admission:
         if self._precedence is not None and job.index in self._precedence.refused:
             self.reject(job, self._precedence.refused[job.index])
             return
+        if self._machine.budget is not None:
+            reason = self._machine.budget.why_never(job)
+            if reason:
+                self.reject(job, reason)
+                return
         if self._notices.wanted:
             self._notices.note("job_submitted", job)
         if self._precedence is None or not self._precedence.holds(job):

@@ -7,7 +7,7 @@ slice, so that its cost does not grow with their number.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -115,7 +115,9 @@ class Bookings:
                 self._hold_whole(first, stop, allocation)
             elif stop - first == 1:
                 self._hold_on(first, cores, allocation)
-            elif self.is_on[first:stop].all() and (self._node_cores[first:stop] == cores).all():
+            elif (self.is_on[first:stop].all() or self.is_off[first:stop].all()) and (
+                self._node_cores[first:stop] == cores
+            ).all():
                 self._hold_whole(first, stop, allocation)
             else:
                 for node in range(first, stop):
@@ -172,7 +174,7 @@ class Bookings:
         begin, end = self.first_processor[first], self.first_processor[stop]
         self.free_mask[begin:end] = [0] * (end - begin)
         self.free[first:stop] = 0
-        self.available.remove(first, stop)
+        (self.available if self.all_on or self.is_on[first] else self.asleep).remove(first, stop)
         allocation.spans.append((first, stop, begin, end))
 
     def _hold_on(self, node: int, cores: int, allocation: Allocation) -> None:
@@ -212,9 +214,13 @@ class Bookings:
             self.free_mask[begin:end] = self._full_mask[begin:end]
             free[first:stop] = self._node_cores[first:stop]
             if not self.all_on:
+                on = self.is_on[first:stop]
+                if on.all():
+                    self.available.add(first, stop)
+                    self.free_total += int(free[first:stop].sum())
+                    continue
                 self._open(first, stop)
-                usable = self.is_on[first:stop] | self.is_off[first:stop]
-                self.free_total += int(free[first:stop][usable].sum())
+                self.free_total += int(free[first:stop][on | self.is_off[first:stop]].sum())
             else:
                 self.available.add(first, stop)
                 self.free_total += self.first_core[end] - self.first_core[begin]
@@ -241,22 +247,60 @@ class Bookings:
             elif self.is_off[node]:
                 self.asleep.add(node, node + 1)
 
-    def enter_state(self, node: int, on: bool, off: bool) -> None:
-        """A node is now on, or OFF, or neither (in transition or failed)."""
-        self.powered_on[node] = on
-        self.powered_off[node] = off
-        self.transition_ends.pop(node, None)
-        offered = not self.withheld[node]
-        self._make_usable(node, on and offered, off and offered)
+    def is_idle(self, node: int) -> bool:
+        """Whether a node is on and no job holds a core of it."""
+        return bool(self.powered_on[node]) and self.free.item(node) == self._node_cores.item(node)
 
-    def withhold(self, node: int, withheld: bool) -> None:
-        """Take a node out of the scheduler's reach, or give it back; what runs on it goes on."""
+    def have_free_cores(self, nodes: Sequence[int]) -> bool:
+        """Whether any of the nodes has a core that no job holds."""
+        return any(self.free.item(node) for node in nodes)
+
+    def enter_states(self, nodes: Sequence[int], on: bool, off: bool) -> None:
+        """Nodes are now on, or OFF, or neither (in transition or failed)."""
+        ends = self.transition_ends
+        for node in nodes if ends else ():
+            ends.pop(node, None)
+        for first, stop in _runs(nodes):
+            self.powered_on[first:stop] = on
+            self.powered_off[first:stop] = off
+            if stop - first > 1 and not self.withheld_count:
+                self._make_all_usable(first, stop, on, off)
+                continue
+            for node in range(first, stop):
+                offered = not self.withheld[node]
+                self._make_usable(node, on and offered, off and offered)
+
+    def _make_all_usable(self, first: int, stop: int, on: bool, off: bool) -> None:
+        """The same as ``_make_usable`` for neighbouring nodes, none of which is withheld."""
+        self.version = object()
+        nodes = slice(first, stop)
+        free, was_on = self.free[nodes], self.is_on[nodes]
+        before = was_on | self.is_off[nodes]
+        usable = on or off
+        self._not_on += int(np.count_nonzero(was_on)) - (stop - first if on else 0)
+        self.all_on = not self._not_on
+        self.available.remove(first, stop)
+        self.asleep.remove(first, stop)
+        self.free_total += (int(free.sum()) if usable else 0) - int(free[before].sum())
+        already = int(np.count_nonzero(before))
+        self.capacity_changes += stop - first - already if usable else already
+        self.is_on[nodes] = on
+        self.is_off[nodes] = off
+        if usable and free.all():
+            (self.available if on else self.asleep).add(first, stop)
+        elif usable:
+            for node in (first + np.flatnonzero(free)).tolist():
+                self._open(node, node + 1)
+
+    def withhold(self, node: int, withheld: bool) -> bool:
+        """Take a node out of the scheduler's reach, or give it back; what runs on it goes on. Whether that is new."""
         if self.withheld[node] == withheld:
-            return
+            return False
         self.withheld[node] = withheld
         self.withheld_count += 1 if withheld else -1
         on, off = bool(self.powered_on[node]), bool(self.powered_off[node])
         self._make_usable(node, on and not withheld, off and not withheld)
+        return True
 
     def _make_usable(self, node: int, on: bool, off: bool) -> None:
         """The scheduler can use a node as it is, or boot it for a job, or neither."""
@@ -302,6 +346,18 @@ class Bookings:
                 ranges.append((base + low, base + low + length - 1))
                 mask &= ~(((1 << length) - 1) << low)
         return ranges
+
+
+def _runs(nodes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Nodes, in any order, as (first, stop) of neighbours."""
+    ordered = sorted(nodes)
+    first = last = ordered[0]
+    for node in ordered:
+        if node > last + 1:
+            yield first, last + 1
+            first = node
+        last = node
+    yield first, last + 1
 
 
 def _lowest_bits(mask: int, count: int) -> int:

@@ -32,11 +32,13 @@ class Start:
     """Start a pending job on these cores now (when its nodes have booted, if some are off).
 
     ``because`` says what is not obvious about it, for the decision log: why it overtakes, or why just there.
+    ``p_state`` has its processors run in that p-state while it runs; it must have all cores of each, or be exclusive.
     """
 
     job: Job
     placement: Placement
     because: str = ""
+    p_state: int | None = None
 
 
 @dataclass(slots=True)
@@ -87,9 +89,9 @@ class SwitchOn:
 
 @dataclass(slots=True)
 class SwitchOff:
-    """A power policy shuts an idle node down."""
+    """A power policy shuts an idle node down, or several at once, which is cheaper than one by one."""
 
-    node: int
+    node: int | list[int]
 
 
 @dataclass(slots=True)
@@ -110,4 +112,23 @@ class Offer:
     node: int
 
 
-PowerDecision = SwitchOn | SwitchOff | Withhold | Offer | WakeAt
+@dataclass(slots=True)
+class SetPState:
+    """A power policy has a processor, by its position in the platform, run in another p-state of its type."""
+
+    processor: int
+    p_state: int
+
+
+@dataclass(slots=True)
+class LimitPower:
+    """A power policy limits what the whole machine may draw, W: jobs whose start would exceed it cannot start.
+
+    With ``slow``, processors are put in p-states that draw less where that makes room for a start.
+    """
+
+    watts: float
+    slow: bool = False
+
+
+PowerDecision = SwitchOn | SwitchOff | Withhold | Offer | WakeAt | SetPState | LimitPower | Reject

@@ -175,6 +175,14 @@ RESULT_TABLES: dict[str, tuple[Field, ...]] = {
         Field("pending", "int", "", "jobs eligible and not started"),
         Field("pending_cores", "int", "", "cores they ask for"),
     ),
+    "p_states": (
+        Field("node", "str", "", "node"),
+        Field("processor", "str", "", "processor of the node"),
+        Field("p_state", "int", "", "p-state of its type, from 0; -1: a clock of none of them"),
+        Field("clock_ghz", "float", "GHz", "clock"),
+        Field("start", "float", "s", "the interval begins"),
+        Field("end", "float", "s", "the interval ends"),
+    ),
     "decisions": (
         Field("time", "float", "s", "the scheduler's pass, or the job's submission"),
         Field("job_id", "str", "", "id of the job"),
@@ -329,6 +337,7 @@ _TABLE_NOTES = {
     ),
     "power": "A step function: `watts` holds from `time` to the next row.",
     "queue": "A step function; made on request.",
+    "p_states": "At which clock the processors ran that have [p-states](dvfs.md), or changed their clock.",
     "decisions": (
         "What the scheduler decided and why, in order, a row when something changed for a job; empty unless the run "
         "was to `explain`. [What to do with it](explain.md)."

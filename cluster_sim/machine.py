@@ -8,28 +8,33 @@ are booked in :mod:`cluster_sim.bookings`; power, channels, states and clocks ar
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from cluster_sim.bookings import Allocation, Bookings
+from cluster_sim.boot_times import boot_times
 from cluster_sim.channel import MemoryChannel
 from cluster_sim.contention import ContentionModel
 from cluster_sim.node import Node, NodeState
 from cluster_sim.power import Load, PowerModel, watts
 from cluster_sim.processor import Processor
+from cluster_sim.switching import Switching
+from cluster_sim.transition_log import TransitionLog
 
 if TYPE_CHECKING:
     from cluster_sim.engine import Environment
     from cluster_sim.jobs import Job
-    from cluster_sim.platform import Platform, ProcessorType
+    from cluster_sim.platform import Platform, PowerTransitions, ProcessorType
+    from cluster_sim.power_budget import PowerBudget
 
 
 class Observer(Protocol):
     """What the machine tells and asks the simulation that runs jobs on it."""
 
-    def node_changed(self, node: int, state: NodeState) -> None:
-        """A node has entered a state."""
+    def nodes_changed(self, nodes: Sequence[int], state: NodeState) -> None:
+        """Nodes have entered a state."""
         ...
 
     def kill_jobs_on(self, node: int, reason: str) -> int:
@@ -65,7 +70,7 @@ class Machine(Bookings):
         self.contention = contention
         self.power = power
         types = platform.processor_types
-        self._tables = {kind: self._table(kind) for kind in types}
+        self._tables = {kind: self.table(kind) for kind in types}
         # By number, not by looking types up: hashing one for each of 100,000 processors takes longer than all the rest.
         numbers = platform.type_of_processor.tolist()
         tables = [self._tables[kind] for kind in types]
@@ -73,11 +78,13 @@ class Machine(Bookings):
         self.table_of: list[list[float]] = [tables[i] for i in numbers]
         self.busy = [0] * platform.processor_count  #: Busy cores of each processor.
         self.demand = np.zeros(platform.node_count)  #: MB/s that the tasks on each node ask for.
-        self.transitions: list[
-            tuple[float, int, NodeState, float]
-        ] = []  #: (time, node, new state, W drawn when not on)
+        self.transitions = TransitionLog()  #: (time, node, new state, W drawn when not on)
         self.clock_changes: list[tuple[float, int, ProcessorType]] = []  #: (time, processor, its type from then on)
 
+        self.node_states = [NodeState.IDLE] * platform.node_count  #: IDLE also while a node computes.
+        self._draws_w = [0.0] * platform.node_count  # what each draws when not on
+        self._one_processor_a_node = platform.processor_count == platform.node_count
+        self.switching = Switching(self)
         self._nodes: dict[int, Node] = {}
         self._processors: dict[int, Processor] = {}
         self.follows_rates = bool(getattr(power, "follows_rates", False))  #: Whether watts follow the tasks' speeds.
@@ -88,6 +95,8 @@ class Machine(Bookings):
         unused_draw_nothing = "unused-processors-draw-nothing" in quirks
         self._never_used = bytearray(b"\1") * platform.processor_count if unused_draw_nothing else None
         self.watts = 0.0  #: What the whole machine draws now.
+        self.budget: PowerBudget | None = None  #: What it may draw, when a power policy has set a limit.
+        self.rng: np.random.Generator | None = None  #: Draws boot times; None: every boot takes the mean time.
         self._energy_j = 0.0
         self._since = 0.0
         self.power_times = array("d", [0.0])
@@ -102,7 +111,7 @@ class Machine(Bookings):
             self._loading_watts = [0.0, *np.cumsum([table[-1] - table[0] for table in self.table_of]).tolist()]
         return self._loading_watts
 
-    def _table(self, kind: ProcessorType) -> list[float]:
+    def table(self, kind: ProcessorType) -> list[float]:
         """Watts of a processor for 0, 1, … all of its cores busy."""
         return [watts(self.power, kind, busy) for busy in range(kind.cores + 1)]
 
@@ -112,7 +121,7 @@ class Machine(Bookings):
             self._add_watts(float(np.sum([table[0] for table in self.table_of])))
         for node in np.flatnonzero(off).tolist():
             kind = self.platform.node_types[self.platform.type_of_node[node]]
-            self._book(node, NodeState.OFF, kind.transitions.off_w)  # nobody is there yet to be told
+            self._book((node,), NodeState.OFF, (kind.transitions.off_w,))  # nobody is there yet to be told
 
     # ------------------------------------------------------------------ handles
 
@@ -178,7 +187,9 @@ class Machine(Bookings):
 
     def idle_watts(self, node: int) -> float:
         """What a node draws with no busy core."""
-        return sum(self.table_of[p][0] for p in self.processors_of(node) if not self._unused(p))
+        if self._never_used is None and self._one_processor_a_node:
+            return self.table_of[node][0]
+        return sum(self.table_of[p][0] for p in self.processors_of(node) if not self.is_unused(p))
 
     def _update_rate_watts(self, processor: int) -> None:
         """What a processor draws, by how fast its tasks run now."""
@@ -189,7 +200,7 @@ class Machine(Bookings):
         loads += [(group.tasks, 0.0, 1.0) for group in channel.ended_groups]
         owners = [group.owner for group in (*channel.groups, *channel.ended_groups)]
         shared, own = self.power.loaded_watts(kind, loads) if loads else (self.power.idle_watts(kind), [])  # type: ignore[attr-defined]
-        before = self._rate_watts.get(processor, 0.0 if self._unused(processor) else self.power.idle_watts(kind))
+        before = self._rate_watts.get(processor, 0.0 if self.is_unused(processor) else self.power.idle_watts(kind))
         if self._never_used is not None:
             self._never_used[processor] = 0
         self._rate_watts[processor] = shared + sum(own)
@@ -200,7 +211,7 @@ class Machine(Bookings):
         """What a processor of a node that is on draws now."""
         if processor in self._rate_watts:
             return self._rate_watts[processor]
-        return 0.0 if self._unused(processor) else self.table_of[processor][self.busy[processor]]
+        return 0.0 if self.is_unused(processor) else self.table_of[processor][self.busy[processor]]
 
     def max_watts(self, kind: ProcessorType) -> float:
         """What a processor of that type draws with all its cores busy."""
@@ -213,7 +224,8 @@ class Machine(Bookings):
             return peak * self.busy[processor]
         return peak * sum(group.tasks * group.speed for group in self.channels[processor].groups)
 
-    def _unused(self, processor: int) -> bool:
+    def is_unused(self, processor: int) -> bool:
+        """Whether it has never run a task and draws nothing for that (a quirk)."""
         return self._never_used is not None and bool(self._never_used[processor])
 
     # ------------------------------------------------------------------ loading and unloading cores
@@ -269,33 +281,58 @@ class Machine(Bookings):
 
     # ------------------------------------------------------------------ states and clocks
 
-    def enter(self, node: int, state: NodeState, draws_w: float) -> None:
-        """A node changes its state; ``draws_w`` is what it draws in the new one. Only its own process calls this."""
-        self._book(node, state, draws_w)
-        self.observer.node_changed(node, state)
+    def node_watts(self, node: int) -> float:
+        """What a node draws now."""
+        if self.node_states[node] is NodeState.IDLE:
+            return sum(self.processor_watts(processor) for processor in self.processors_of(node))
+        return self._draws_w[node]
 
-    def _book(self, node: int, state: NodeState, draws_w: float) -> None:
-        before = self.node(node).watts
-        self.enter_state(node, on=state is NodeState.IDLE, off=state is NodeState.OFF)
-        self.node(node).set_state(state, draws_w)
-        for processor in self.processors_of(node) if self._rate_watts else ():
-            # Nothing runs there; what it draws when it is on again depends on its clock then.
-            self._rate_watts.pop(processor, None)
-        self.transitions.append((self.env.now, node, state, draws_w))
-        self._add_watts(self.node(node).watts - before)
+    def enter(self, nodes: Sequence[int], state: NodeState, draws_w: Sequence[float]) -> None:
+        """Nodes change their state, none of them running anything; ``draws_w`` is what each draws in the new one.
+
+        Only :mod:`cluster_sim.switching` calls this.
+        """
+        self._book(nodes, state, draws_w)
+        self.observer.nodes_changed(nodes, state)
+
+    def _book(self, nodes: Sequence[int], state: NodeState, draws_w: Sequence[float]) -> None:
+        states, added = self.node_states, 0.0
+        self.transitions.add(self.env.now, nodes, state, draws_w)
+        for node, draw in zip(nodes, draws_w, strict=True):
+            if states[node] is NodeState.IDLE:
+                added += draw - (self.node_watts(node) if self._rate_watts else self.idle_watts(node))
+                for processor in self.processors_of(node) if self._rate_watts else ():
+                    # Nothing runs there; what it draws when it is on again depends on its clock then.
+                    self._rate_watts.pop(processor, None)
+            else:
+                added += draw - self._draws_w[node]
+            states[node] = state
+            self._draws_w[node] = draw
+        self.enter_states(nodes, on=state is NodeState.IDLE, off=state is NodeState.OFF)
+        self._add_watts(added)
+
+    def boot_seconds(self, costs: PowerTransitions) -> float:
+        """How long a boot that begins now takes: drawn anew for each, if its time is random."""
+        if costs.switch_on_distribution and self.rng is not None:
+            return boot_times(costs.switch_on_distribution).draw(self.rng)
+        return costs.switch_on_s
 
     def set_clock(self, processor: int, kind: ProcessorType) -> None:
         """A processor's clock and watts become those of ``kind``; the number of its cores stays."""
         self.observer.rates_will_change()
         ratio = kind.ops_per_s / self.type_of[processor].ops_per_s
         if kind not in self._tables:
-            self._tables[kind] = self._table(kind)
+            self._tables[kind] = self.table(kind)
         before = self.table_of[processor]
         busy = self.busy[processor]
         self.type_of[processor], self.table_of[processor] = kind, self._tables[kind]
         self._loading_watts = None
         self.clock_changes.append((self.env.now, processor, kind))
-        if self.powered_on[self.node_of(processor)] and not self._unused(processor) and processor not in self._rate_watts:
+        if (
+            self.powered_on[self.node_of(processor)]
+            and not self.is_unused(processor)
+            and processor not in self._rate_watts
+        ):
             self._add_watts(self.table_of[processor][busy] - before[busy])
         if processor in self.channels:
             self.channels[processor].change_rate(ratio)

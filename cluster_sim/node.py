@@ -1,39 +1,26 @@
-"""Nodes: a power-state machine each, as a SimPy process that wakes only for transitions."""
+"""Nodes: a power-state machine each, in SimPy processes that live for the time of a transition."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-import simpy
-
 from cluster_sim.errors import NodeStateError
+from cluster_sim.node_state import NodeState as NodeState
 
 if TYPE_CHECKING:
     from simpy.events import Event
 
     from cluster_sim.machine import Machine
-    from cluster_sim.platform import NodeType, PowerTransitions
+    from cluster_sim.platform import NodeType
     from cluster_sim.processor import Processor
-
-
-class NodeState(StrEnum):
-    """What a node is doing. IDLE and COMPUTING are one state of the power machine, told apart by a count."""
-
-    OFF = "OFF"
-    SWITCHING_ON = "SWITCHING_ON"
-    IDLE = "IDLE"
-    COMPUTING = "COMPUTING"
-    SWITCHING_OFF = "SWITCHING_OFF"
-    FAILED = "FAILED"
 
 
 class Node:
     """One node: the handle through which it is watched, switched off and on, failed and repaired.
 
-    Its process starts with the first order, waits for the next, and sleeps through each transition; an idle or a
-    computing node costs no event. In a process of your own::
+    A transition is a process of :mod:`cluster_sim.switching`, which the nodes that are switched together share; an idle
+    or a computing node costs no event. In a process of your own::
 
         yield node.switch_off()     # goes on when the node is OFF
         yield node.switch_on()      # goes on when it is ready again
@@ -43,13 +30,6 @@ class Node:
         self._machine = machine
         self._env = machine.env
         self.index = index  #: Position in the platform.
-        self.draws_w = 0.0  #: Watts in a state other than IDLE and COMPUTING.
-        self._state = NodeState.IDLE
-        self._ready: Event | None = None
-        self._done: Event = self._env.event()
-        self._order: Event = self._env.event()
-        self._process: simpy.Process | None = None
-        self._wake_afterwards = False
 
     # ------------------------------------------------------------------ what it is
 
@@ -80,6 +60,10 @@ class Node:
         return int(self._machine.free[self.index])
 
     @property
+    def _state(self) -> NodeState:
+        return self._machine.node_states[self.index]
+
+    @property
     def state(self) -> NodeState:
         """What it is doing now."""
         if self._state is NodeState.IDLE and any(p.busy_cores for p in self.processors):
@@ -89,9 +73,7 @@ class Node:
     @property
     def watts(self) -> float:
         """What it draws now."""
-        if self._state is NodeState.IDLE:
-            return sum(processor.watts for processor in self.processors)
-        return self.draws_w
+        return self._machine.node_watts(self.index)
 
     @property
     def is_ready(self) -> bool:
@@ -101,11 +83,7 @@ class Node:
     @property
     def ready(self) -> Event:
         """An event that happens when the node is on; at once if it is."""
-        if self._ready is None:
-            self._ready = self._env.event()
-            if self.is_ready:
-                self._ready.succeed(self)
-        return self._ready
+        return self._machine.switching.ready(self.index)
 
     # ------------------------------------------------------------------ what it can be told
 
@@ -117,10 +95,18 @@ class Node:
         """
         if self.state is not NodeState.IDLE or self.free_cores < self.cores:
             raise NodeStateError(f"{self.name}: only an idle node can be switched off, it is {self._described()}")
-        costs = self._transitions
-        draws = self._machine.idle_watts(self.index) if costs.switch_off_w is None else costs.switch_off_w
-        self._ready = None
-        return self._begin(NodeState.SWITCHING_OFF, draws, costs.switch_off_s, NodeState.OFF)
+        switching = self._machine.switching
+        switching.switch_off((self.index,))
+        done = self._env.event()
+
+        def tell(transition: Event) -> None:
+            if transition.ok and self.index in (transition.value or ()):
+                done.succeed(self)
+
+        underway = switching.underway(self.index)
+        assert underway is not None
+        underway.callbacks.append(tell)
+        return done
 
     def switch_on(self) -> Event:
         """Start to boot the node; the event happens when it is ready.
@@ -130,11 +116,13 @@ class Node:
         """
         if self._state is NodeState.FAILED:
             raise NodeStateError(f"{self.name}: a failed node cannot be switched on, repair it")
-        if self._state is NodeState.SWITCHING_OFF:
-            self._wake_afterwards = True
-        elif self._state is NodeState.OFF:
-            self._boot()
+        self._machine.switching.switch_on((self.index,))
         return self.ready
+
+    def set_p_state(self, number: int) -> None:
+        """Have all processors run in that p-state of their type from now on; see :meth:`Processor.set_p_state`."""
+        for processor in self.processors:
+            processor.set_p_state(number)
 
     def fail(self) -> None:
         """The node breaks down now: its jobs are killed, it draws nothing until it is repaired."""
@@ -145,73 +133,17 @@ class Node:
         """The failed node boots; the event happens when it is ready. Raises NodeStateError unless it has failed."""
         if self._state is not NodeState.FAILED:
             raise NodeStateError(f"{self.name}: only a failed node can be repaired, it is {self._described()}")
-        self._boot()
+        self._machine.switching.boot((self.index,))
         return self.ready
-
-    # ------------------------------------------------------------------ the power-state machine
-
-    @property
-    def _transitions(self) -> PowerTransitions:
-        return self.type.transitions
 
     def _described(self) -> str:
         return self.state if self.free_cores == self.cores else f"{self.state} with cores held by jobs"
 
-    def _boot(self) -> None:
-        costs = self._transitions
-        draws = self._machine.idle_watts(self.index) if costs.switch_on_w is None else costs.switch_on_w
-        self._begin(NodeState.SWITCHING_ON, draws, costs.switch_on_s, NodeState.IDLE)
-
-    def _begin(self, state: NodeState, draws_w: float, seconds: float, then: NodeState) -> Event:
-        """Enter a transition at once, and have the process end it after ``seconds``."""
-        self._enter(state, draws_w)
-        self._done = self._env.event()
-        self._order.succeed((seconds, then))
-        if self._process is None:
-            self._process = self._env.process(self._live())
-        return self._done
-
-    def _live(self) -> Generator[Event, Any, None]:
-        while True:
-            try:
-                seconds, then = yield self._order
-                self._order = self._env.event()
-                yield self._env.timeout(seconds)
-            except simpy.Interrupt:  # it broke down in the middle, or in the instant of the order
-                if self._order.triggered:
-                    self._order = self._env.event()
-                continue
-            self._arrive(then)
-
-    def _arrive(self, state: NodeState) -> None:
-        off = state is NodeState.OFF
-        self._enter(state, self._transitions.off_w if off else self._machine.idle_watts(self.index))
-        self._done.succeed(self)
-        if not off and self._ready is not None:
-            self._ready.succeed(self)
-        elif off and self._wake_afterwards:
-            self._wake_afterwards = False
-            self._boot()
-
     def _break_down(self) -> Generator[Event, Any, None]:
         while self._machine.kill_jobs_on(self.index, f"{self.name} failed"):
             yield self._env.timeout(0)  # the kills happen first
-        if self._state is NodeState.FAILED:
-            return  # told so twice in this instant
-        if self._process is not None and self._state in (NodeState.SWITCHING_ON, NodeState.SWITCHING_OFF):
-            self._process.interrupt("failed")
-        if self._ready is not None and self._ready.triggered:
-            self._ready = None
-        self._wake_afterwards = False
-        self._enter(NodeState.FAILED, 0.0)
-
-    def _enter(self, state: NodeState, draws_w: float) -> None:
-        self._machine.enter(self.index, state, draws_w)
-
-    def set_state(self, state: NodeState, draws_w: float) -> None:
-        """Note the state that the machine's books have just entered; call ``switch_off`` and the like instead."""
-        self._state = state
-        self.draws_w = draws_w
+        if self._state is not NodeState.FAILED:  # else told so twice in this instant
+            self._machine.switching.fail(self.index)
 
     def __repr__(self) -> str:
         return f"<Node {self.name}: {self.state}, {self.free_cores} of {self.cores} cores free>"

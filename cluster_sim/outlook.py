@@ -19,19 +19,21 @@ if TYPE_CHECKING:
 class Outlook:
     """A copy of what placements look at, on which jobs can be released and held without anything happening.
 
-    Nodes that are on, or off and bootable, count as usable; a node in transition does once a job that holds it ends.
+    Nodes that are on, or off and bootable, count as usable; a node in transition does once a job that holds it ends, or
+    the transition does. Nodes that the power policy withholds stay out of it, unless it is made ``withheld``: as if none
+    were.
     It stands in for the machine in :func:`~cluster_sim.placement.place`.
     """
 
-    def __init__(self, machine: Machine, empty: bool = False):
+    def __init__(self, machine: Machine, empty: bool = False, withheld: bool = False):
         self.platform = machine.platform
         self.widest = machine.widest
         self.shapes = machine.shapes
         self.eligibility = machine.eligibility
-        self.eligibility = machine.eligibility
         self.memory_mb = machine.memory_mb
         self.memory_used = np.zeros_like(machine.memory_used) if empty else machine.memory_used.copy()
-        usable = machine.is_on | machine.is_off
+        self._withheld = machine.withheld if machine.withheld_count and not withheld else None
+        usable = machine.powered_on | machine.powered_off if withheld else machine.is_on | machine.is_off
         self.is_on = np.ones_like(usable) if empty else usable
         self.is_off = np.zeros_like(usable)
         #: Free cores of each node, shape (nodes,).
@@ -40,9 +42,16 @@ class Outlook:
 
     def release(self, running: Running) -> None:
         """As if the job had ended."""
-        for first, stop, _ in running.placement.spans:
+        placement = offered(running.placement, self._withheld)
+        for first, stop, _ in placement.spans:
             self.is_on[first:stop] = True
-        self.give_back(running.job, running.placement, running._allocation.memory_mb)
+        self.give_back(running.job, placement, running._allocation.memory_mb)
+
+    def come_back(self, node: int, cores: int) -> None:
+        """As if the transition of a node that is not withheld, ``cores`` of which no job holds, had ended."""
+        self.is_on[node] = True
+        self.free[node] += cores
+        self.free_total += cores
 
     def hold(self, job: Job, placement: Placement, memory: float = 0.0) -> None:
         """As if the job, of that memory per task (MB), had started there. What is free may fall below 0."""
@@ -81,3 +90,10 @@ class Outlook:
     ) -> Placement | None:
         """A placement of the job on cores that should be free at ``time`` (s), or None; see ``View.place``."""
         return place(cast("Machine", self), job, order, memory, self.free if within is None else within, time)
+
+
+def offered(placement: Placement, withheld: npt.NDArray[np.bool_] | None) -> Placement:
+    """What of a placement is on nodes that are not withheld (None: none is)."""
+    if withheld is None or not any(withheld[first:stop].any() for first, stop, _ in placement.spans):
+        return placement
+    return Placement.on({node: cores for node, cores in placement.cores_by_node().items() if not withheld[node]})

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cluster_sim.view import View
 
 MOST_PASSES_AT_ONE_TIME = 10_000
+MOST_FRUITLESS_PASSES = 100_000
 
 
 class Scheduler(Protocol):
@@ -31,6 +32,8 @@ class Scheduler(Protocol):
 
 class PowerPolicy(Protocol):
     """What a simulation asks of a power policy; ``schedulers.PowerPolicy`` is the base class to derive from."""
+
+    clairvoyant: bool
 
     def begin(self, view: View) -> None:
         """A run begins."""
@@ -57,12 +60,15 @@ class Passes:
         self._power = power
         self._apply = apply
         self._planned: set[int] = set()
+        self._reserving = False
         self._passes_now = (-1.0, 0)  # time of the last passes, and how many there were
+        self._fruitless = 0  # passes in a row at which jobs waited, none ran and none had come
         self._pass: Event = env.event()
         if power is not None:
             # When the run begins, as a scheduler's, and not now: one object may serve several simulations in turn.
             env.at(env.now, URGENT).callbacks.append(lambda event: power.begin(view))
             self._plan(RESERVE, power.reserve)
+            self._plan(REACT, power.react)
 
     def due(self) -> Event:
         """The event of the next scheduling pass."""
@@ -75,10 +81,16 @@ class Passes:
         due = self._pass if self._pass.callbacks is not None else self.due()
         if not due.triggered:
             self._env.trigger(due, SCHEDULE)
-            if self._power is not None:
-                self._guard_against_circles()
+            self.request_policy()
+
+    def request_policy(self) -> None:
+        """Something happened that is nothing to the scheduler: the power policy alone decides, before and after nobody."""
+        if self._power is not None:
+            self._guard_against_circles()
+            self._guard_against_stalls()
+            if not self._reserving:  # what it offers just now is for the pass that follows
                 self._plan(RESERVE, self._power.reserve)
-                self._plan(REACT, self._power.react)
+            self._plan(REACT, self._power.react)
 
     def _guard_against_circles(self) -> None:
         """A power policy that switches nodes off and on again in no time would hold the clock for ever."""
@@ -88,6 +100,20 @@ class Passes:
             policy = type(self._power).__name__
             raise SimulationError(f"{policy} switches nodes in circles: {count} passes at {now:g} s")
 
+    def _guard_against_stalls(self) -> None:
+        """One that only asks to be woken again, while jobs wait and nothing runs, would let the clock run for ever."""
+        view = self._view
+        if not view.pending_count or view.running_count or view.submitted:
+            self._fruitless = 0
+            return
+        self._fruitless += 1
+        if self._fruitless > MOST_FRUITLESS_PASSES:
+            policy, jobs = type(self._power).__name__, view.pending_count
+            raise SimulationError(
+                f"{policy} withholds {view.withheld_count} nodes: {jobs} jobs wait and none runs, and so it was in all of "
+                f"the last {MOST_FRUITLESS_PASSES:,} passes, up to {view.now:g} s"
+            )
+
     def _plan(self, priority: EventPriority, decide: Callable[[View], Iterable[PowerDecision]]) -> None:
         """Have the power policy decide in a later phase of this instant, once."""
         if priority in self._planned:
@@ -96,7 +122,9 @@ class Passes:
 
         def act(event: Event) -> None:
             self._planned.discard(priority)
+            self._reserving = priority == RESERVE
             for decision in decide(self._view):
                 self._apply(decision)
+            self._reserving = False
 
         self._env.at(self._env.now, priority).callbacks.append(act)

@@ -117,6 +117,7 @@ class StallAwarePower(LinearPower):
     """
 
     follows_rates = True
+    draws_most_at_full_speed = True  #: So that a power cap can count with the watts of full speed.
 
     def __init__(self, stalled: float = 0.0):
         if not 0.0 <= stalled <= 1.0:

@@ -2,7 +2,7 @@
 
 The log has a row where a scheduler said something new about a job. What it said holds until it says something else, or
 until the job that it named as the reason waits no longer. Of a job that nothing was said about, the queue's head is the
-reason: the log tells who that was (see :mod:`cluster_sim.decisions`).
+reason, of which there are two signals: the promise that it got, and else that it was held behind nobody.
 """
 
 from __future__ import annotations
@@ -40,45 +40,45 @@ def stretches(decisions: pd.DataFrame, jobs: pd.DataFrame, job_id: str, since: f
     ends = waiting_ends(jobs)
     decisions = decisions[decisions["time"] < until]
     holds = decisions[decisions["decision"] == "hold"]
-    own = _own(holds[holds["job_id"] == job_id], ends, until)
-    found: list[Stretch] = list(own)
-    begin = since
-    for stretch in own:
-        if stretch.start > begin:
-            found += _behind_heads(decisions, holds, ends, job_id, begin, stretch.start)
-        begin = stretch.end
-    if begin < until:
-        found += _behind_heads(decisions, holds, ends, job_id, begin, until)
-    return _merged(sorted(found, key=lambda stretch: stretch.start))
+    found = _own(holds[holds["job_id"] == job_id], ends, until)
+    for signals in (decisions[decisions["decision"] == "reserve"].assign(valid_to=np.inf), _leading(holds)):
+        for begin, end in _gaps(found, since, until) if len(signals) else ():
+            found += _behind_heads(signals, holds, ends, job_id, begin, end)
+        found.sort(key=lambda stretch: stretch.start)
+    return _merged(found)
+
+
+def _gaps(found: list[Stretch], since: float, until: float) -> list[tuple[float, float]]:
+    """What stretches in order of time leave out between ``since`` and ``until``."""
+    starts, ends = [stretch.start for stretch in found], [stretch.end for stretch in found]
+    return [(begin, end) for begin, end in zip([since, *ends], [*starts, until], strict=True) if begin < end]
 
 
 def _own(holds: pd.DataFrame, ends: dict[str, float], until: float) -> list[Stretch]:
     times = [*holds["time"].tolist(), until]
     rows = zip(times, times[1:], holds["because"], holds["behind"], strict=False)
     spans = [
-        Stretch(start, min(stop, ends.get(behind, stop)), because, behind) for start, stop, because, behind in rows
+        Stretch(start, min(stop, until, ends.get(behind, stop)), because, behind)
+        for start, stop, because, behind in rows
     ]
     return [stretch for stretch in spans if stretch.end > stretch.start]
 
 
 def _behind_heads(
-    decisions: pd.DataFrame, holds: pd.DataFrame, ends: dict[str, float], job_id: str, since: float, until: float
+    signals: pd.DataFrame, holds: pd.DataFrame, ends: dict[str, float], job_id: str, since: float, until: float
 ) -> list[Stretch]:
-    """Who was the head of the queue between ``since`` and ``until``, and what it lacked."""
+    """Who was the head of the queue between ``since`` and ``until``, by signals of it, and what it lacked."""
     found: list[Stretch] = []
     rows_of = holds.groupby("job_id", sort=False).indices
-    for start, stop, head in _heads(_signals(decisions, holds), ends, job_id, since, until):
+    for start, stop, head in _heads(signals, ends, job_id, since, until):
         said = holds.iloc[rows_of.get(head, [])]
         lacking = (stretch for stretch in _own(said, ends, stop) if stretch.end > start and not stretch.behind)
         found += [Stretch(max(start, s.start), s.end, s.because, head, True) for s in lacking]
     return found
 
 
-def _signals(decisions: pd.DataFrame, holds: pd.DataFrame) -> pd.DataFrame:
-    """The rows that say who is the head: promises, or, of a scheduler that makes none, jobs held behind nobody."""
-    reserves = decisions[decisions["decision"] == "reserve"]
-    if len(reserves):
-        return reserves.assign(valid_to=np.inf)
+def _leading(holds: pd.DataFrame) -> pd.DataFrame:
+    """The rows of jobs that were held behind nobody, and until when that was the last that was said of them."""
     next_time = holds.groupby("job_id", sort=False)["time"].shift(-1).fillna(np.inf)
     return holds.assign(valid_to=next_time)[holds["behind"] == ""]
 

@@ -50,6 +50,10 @@ class Tables(Protocol):
         """See the property of that name of Result."""
         ...
 
+    def p_states(self) -> pd.DataFrame:
+        """See the property of that name of Result."""
+        ...
+
     def decisions(self) -> pd.DataFrame:
         """See the property of that name of Result."""
         ...
@@ -130,6 +134,11 @@ class Result:
         return seen
 
     @cached_property
+    def p_states(self) -> pd.DataFrame:
+        """At which clock the processors ran that have p-states, or changed their clock; see ``cluster_sim.fields``."""
+        return self._tables.p_states()
+
+    @cached_property
     def decisions(self) -> pd.DataFrame:
         """What the scheduler decided and why; empty unless the simulation was made with ``explain=True``."""
         return self._tables.decisions()
@@ -161,7 +170,7 @@ class Result:
     def save(self, directory: str | Path, file_format: FileFormat = "csv") -> None:
         """Write summary.json, the platform, and jobs, nodes, node_states and power as CSV (or parquet) into ``directory``.
 
-        So are the decisions, if the run kept a log of them.
+        So are the decisions, if the run kept a log of them, and the p-states, if processors have some.
         Every file is written aside and renamed, so that one is either whole or not there.
         """
         if file_format not in ("csv", "parquet"):
@@ -173,11 +182,12 @@ class Result:
             raise InputError(directory, "a directory for the results", "a file") from None
         tables = {"jobs": self.jobs_with_allocation(), "nodes": self.nodes}
         tables |= {"node_states": self.node_states, "power": self.power}
-        if len(self.decisions):
-            tables["decisions"] = self.decisions
-        else:
-            for suffix in ("csv", "parquet"):  # those of another run
-                (directory / f"decisions.{suffix}").unlink(missing_ok=True)
+        for name, table in {"decisions": self.decisions, "p_states": self.p_states}.items():
+            if len(table):
+                tables[name] = table
+            else:
+                for suffix in ("csv", "parquet"):  # those of another run
+                    (directory / f"{name}.{suffix}").unlink(missing_ok=True)
         for name, table in tables.items():
             with atomic_path(directory / f"{name}.{file_format}") as path:
                 if file_format == "parquet":

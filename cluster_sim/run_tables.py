@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from cluster_sim.accounting import Accounts, History, node_bounds, off_intervals, settle
+from cluster_sim.accounting import Accounts, History, node_bounds, settle
+from cluster_sim.clock_table import clock_table
 from cluster_sim.decision_log import no_decisions
 from cluster_sim.fields import RESULT_TABLES, names
 from cluster_sim.metrics import summarise
@@ -16,6 +17,7 @@ from cluster_sim.node import NodeState
 from cluster_sim.node_table import node_table
 from cluster_sim.occupancy import Holds, busy_intervals, spread
 from cluster_sim.recorder import STATES
+from cluster_sim.transition_log import STATES as NODE_STATES
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -51,7 +53,7 @@ class RunTables:
             simulation.power_model,
             len(self._workload),
             self._holds(),
-            [row for row in machine.transitions if row[0] <= self._horizon],
+            machine.transitions.until(self._horizon),
             [row for row in machine.clock_changes if row[0] <= self._horizon],
             self._horizon,
             "unused-processors-draw-nothing" in simulation.quirks,
@@ -156,12 +158,11 @@ class RunTables:
         platform, horizon = self._platform, self._horizon
         node, start, end = busy_intervals(self._history.holds, node_bounds(platform))
         state = np.full(len(node), str(NodeState.COMPUTING), object)
-        off = [(number, *row) for number, rows in off_intervals(self._history).items() for row in rows]
-        if off:
-            node = np.concatenate([node, [row[0] for row in off]])
-            state = np.concatenate([state, np.array([str(row[1]) for row in off], object)])
-            start = np.concatenate([start, [row[2] for row in off]])
-            end = np.concatenate([end, [row[3] for row in off]])
+        off, code, since, until, _ = self._history.off_intervals
+        if len(off):
+            node = np.concatenate([node, off])
+            state = np.concatenate([state, np.array([str(s) for s in NODE_STATES], object)[code]])
+            start, end = np.concatenate([start, since]), np.concatenate([end, until])
             order = np.lexsort((start, node))
             node, state, start, end = node[order], state[order], start[order], end[order]
         gaps = _gaps(node, start, end, platform.node_count, horizon)
@@ -181,6 +182,10 @@ class RunTables:
         if times[-1] < self._horizon:
             times, watts = np.append(times, self._horizon), np.append(watts, watts[-1])
         return pd.DataFrame({"time": times, "watts": watts})
+
+    def p_states(self) -> pd.DataFrame:
+        """The clocks of the processors that have p-states or changed their clock."""
+        return clock_table(self._platform, self._history.clock_changes, self._horizon)
 
     def decisions(self) -> pd.DataFrame:
         """What the scheduler had decided by then; empty when it was not to explain."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from cluster_sim.clock_table import as_clock_table
 from cluster_sim.decision_log import no_decisions
 from cluster_sim.errors import FormatError
 from cluster_sim.fields import RESULT_TABLES, names
@@ -83,6 +84,12 @@ class SavedTables:
         if power.empty:
             raise FormatError(self._directory / "power.csv", "at least one row", "none")
         return power
+
+    def p_states(self) -> pd.DataFrame:
+        """The rows of p_states.csv; none when no processor has p-states or changed its clock."""
+        if not any((self._directory / f"p_states.{suffix}").exists() for suffix in ("csv", "parquet")):
+            return as_clock_table([])
+        return self._read("p_states")
 
     def decisions(self) -> pd.DataFrame:
         """The rows of decisions.csv; none when the run was not to explain."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from simpy.core import EmptySchedule
-from simpy.events import URGENT, Event, Process
+from simpy.events import URGENT, Event
 
 from cluster_sim.admission import Admission
 from cluster_sim.advance_reservations import AdvanceReservation
@@ -17,19 +17,24 @@ from cluster_sim.decision_log import DecisionLog
 from cluster_sim.decisions import (
     Decision,
     Hold,
+    LimitPower,
+    Offer,
     PowerDecision,
     Reject,
     Reserve,
+    SetPState,
     Start,
     SwitchOff,
     SwitchOn,
     WakeAt,
+    Withhold,
 )
 from cluster_sim.eligibility import Eligibility
-from cluster_sim.engine import END, WALLTIME, Environment
-from cluster_sim.errors import InputError, ModelWarning, PlacementError, SimulationError
+from cluster_sim.engine import EagerProcess, END, WALLTIME, Environment
+from cluster_sim.errors import InputError, ModelWarning, NodeStateError, PlacementError, SimulationError
 from cluster_sim.execution import Executor, Kill, Running, Work, execute
 from cluster_sim.instant import Notices
+from cluster_sim.job_clocks import JobClocks
 from cluster_sim.jobs import Job, request_columns
 from cluster_sim.machine import Machine
 from cluster_sim.network import NetworkModel, network_models
@@ -37,6 +42,7 @@ from cluster_sim.node import Node, NodeState
 from cluster_sim.passes import Passes, PowerPolicy, Scheduler
 from cluster_sim.placement import Placement
 from cluster_sim.power import PowerModel, power_models
+from cluster_sim.power_budget import PowerBudget
 from cluster_sim.progress import show_progress
 from cluster_sim.recorder import Recorder
 from cluster_sim.view import ClairvoyantView, View
@@ -118,6 +124,9 @@ class Simulation:
         # Even where nothing contends, node orders look at the bandwidth that running tasks ask for.
         on_channels = self.machine.follows_rates or bool((columns["mem_vol"] > 0).any())
         self._executor = Executor(self.machine, work, on_channels)
+        self._job_clocks = JobClocks(self.machine)
+        if any(kind.transitions.switch_on_distribution for kind in platform.node_types):
+            self.machine.rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(2)[1])
         self._job_count = len(workload)
         self.recorder = Recorder(len(workload))
         self.decision_log = DecisionLog() if explain else None
@@ -133,16 +142,26 @@ class Simulation:
         self.admission.process.callbacks.append(lambda event: self._check_end())  # of a workload without jobs
         if scheduler is not None:
             self.env.process(scheduler.attend(self))
-        self._passes = Passes(self.env, self.view, power, self._apply_power)
+        self._refused_power = False  # whether a decision of the power policy has been refused
+        self._passes = Passes(self.env, self._power_view(), power, self._apply_power)
         #: Have the policies decide, once, when all else of this instant has happened.
         self.request_pass = self._passes.request
 
-    def _make_view(self) -> View:
-        clairvoyant = self.scheduler is not None and self.scheduler.clairvoyant
+    def _power_view(self) -> View:
+        """The scheduler's view, or one that knows more, for a clairvoyant power policy."""
+        if not getattr(self.power_policy, "clairvoyant", False) or isinstance(self.view, ClairvoyantView):
+            return self.view
+        view = self._make_view(clairvoyant=True)
+        view.submitted, view.ended = self.view.submitted, self.view.ended  # one list each, which the pass clears
+        return view
+
+    def _make_view(self, clairvoyant: bool = False) -> View:
+        clairvoyant = clairvoyant or (self.scheduler is not None and self.scheduler.clairvoyant)
         kind = ClairvoyantView if clairvoyant else View
         view = kind(self.machine, self._pending, self._running)
         if isinstance(view, ClairvoyantView):
             view.work = self._executor.work
+            view.kills_at_walltime = self.enforce_walltime
         view.rng = np.random.default_rng(np.random.SeedSequence(self.seed).spawn(1)[0])
         view.quirks = self.quirks
         view.explains = self.decision_log is not None
@@ -176,6 +195,9 @@ class Simulation:
         self.is_over = True
         left = len(self.workload) - self.recorder.over
         message = f"{left} jobs are unfinished and nothing is left to happen: the scheduler starts none of them"
+        if self.machine.withheld_count:
+            policy, count = type(self.power_policy).__name__, self.machine.withheld_count
+            message += f", and {policy} withholds {count} nodes without having asked to be woken (WakeAt)"
         warnings.warn(message, ModelWarning, stacklevel=3)
 
     def result(self) -> Result:
@@ -232,14 +254,14 @@ class Simulation:
     def apply(self, decision: Decision) -> None:
         """Carry out a scheduler's decision. Raises PlacementError, with nothing changed, when it cannot be."""
         if type(decision) is Start:
-            self._start(decision.job, decision.placement)
+            self._start(decision.job, decision.placement, decision.p_state)
             if self.decision_log is not None:
                 self.decision_log.started(self.env.now, decision)
         elif isinstance(decision, Reject):
             self._require_pending(decision.job)
             self.admission.reject(decision.job, decision.reason)
         elif isinstance(decision, WakeAt):
-            self._wake_at(decision.time)
+            self._wake_at(decision.time, self.request_pass)
         elif isinstance(decision, (Hold, Reserve)):
             self._require_pending(decision.job)
             if self.decision_log is not None:
@@ -248,20 +270,65 @@ class Simulation:
             raise SimulationError(f"a scheduler decides Start, Reserve, Hold, Reject or WakeAt, not {decision!r}")
 
     def _apply_power(self, decision: PowerDecision) -> None:
-        if isinstance(decision, SwitchOn):
-            self.node(decision.node).switch_on()
-        elif isinstance(decision, SwitchOff):
-            self.node(decision.node).switch_off()
-        elif isinstance(decision, WakeAt):
-            self._wake_at(decision.time)
+        if isinstance(decision, WakeAt):
+            self._wake_at(decision.time, self._passes.request_policy)
+        elif isinstance(decision, SwitchOff) and isinstance(decision.node, list):
+            self._switch_off(decision.node)
+        elif isinstance(decision, (SwitchOn, SwitchOff)):
+            self._switch(self.node(decision.node), isinstance(decision, SwitchOn))  # type: ignore[arg-type]
+        elif isinstance(decision, (Withhold, Offer)):
+            changed = self.machine.withhold(self.node(decision.node).index, isinstance(decision, Withhold))
+            if changed and isinstance(decision, Offer):
+                self.request_pass()  # one that comes after the scheduler's pass has another follow
+        elif isinstance(decision, SetPState):
+            self.machine.processor(decision.processor).set_p_state(decision.p_state)
+        elif isinstance(decision, LimitPower):
+            self._limit_power(decision)
+        elif isinstance(decision, Reject):
+            self._require_pending(decision.job)
+            self.admission.reject(decision.job, decision.reason)
+            self.request_pass()
         else:
-            raise SimulationError(f"a power policy decides SwitchOn, SwitchOff or WakeAt, not {decision!r}")
+            kinds = "SwitchOn, SwitchOff, Withhold, Offer, SetPState, LimitPower, Reject or WakeAt"
+            raise SimulationError(f"a power policy decides {kinds}, not {decision!r}")
 
-    def _wake_at(self, time: float) -> None:
+    def _limit_power(self, limit: LimitPower) -> None:
+        """From now on the machine has a power budget; jobs that can never fit under it are refused."""
+        budget = PowerBudget(self.machine, self._job_clocks, limit.watts, limit.slow)
+        self.machine.budget = budget
+        for job in list(self._pending.values()):
+            if reason := budget.why_never(job):
+                self.admission.reject(job, reason)
+
+    def _switch_off(self, nodes: list[int]) -> None:
+        """Switch several nodes off for the power policy, at once if all are idle."""
+        machine = self.machine
+        if all(0 <= node < self.platform.node_count and machine.is_idle(node) for node in nodes):
+            if nodes:
+                machine.switching.switch_off(nodes)
+            return
+        for node in nodes:
+            self._switch(self.node(node), on=False)
+
+    def _switch(self, node: Node, on: bool) -> None:
+        """Switch a node for the power policy; what its state does not allow is refused, and the first time said so."""
+        try:
+            if on:
+                node.switch_on()
+            else:
+                node.switch_off()
+        except NodeStateError as error:
+            if not self._refused_power:
+                self._refused_power = True
+                policy = type(self.power_policy).__name__
+                message = f"{policy}, at {self.env.now:g} s: {error}; the decision is refused, as all such are"
+                warnings.warn(message, ModelWarning, stacklevel=2)
+
+    def _wake_at(self, time: float, request: Callable[[], None]) -> None:
         if not time > self.env.now:
             raise SimulationError(f"WakeAt({time:g}) lies not after now ({self.env.now:g} s)")
         if time < float("inf"):  # the expected end of a job that requested no time is never
-            self.env.at(time).callbacks.append(lambda event: self.request_pass())
+            self.env.at(time).callbacks.append(lambda event: request())
 
     def _require_pending(self, job: Job) -> None:
         if self._pending.get(job.index) is not job:
@@ -269,27 +336,40 @@ class Simulation:
 
     # ------------------------------------------------------------------ the life of a job
 
-    def _start(self, job: Job, placement: Placement) -> None:
+    def _start(self, job: Job, placement: Placement, p_state: int | None = None) -> None:
         self._require_pending(job)
         if placement.cores != job.requested_cores:
             message = f"job {job.job_id} asks for {job.requested_cores} cores, {placement!r} has {placement.cores}"
             raise PlacementError(message)
         machine = self.machine
         memory = job.memory if self._uses_memory else 0.0
+        budget = machine.budget
+        if budget is not None:
+            budget.require(job, placement, p_state)
         allocation = machine.hold(placement, memory, job)
+        if p_state is not None:
+            try:
+                self._job_clocks.choose(job, allocation, p_state)
+            except PlacementError:
+                machine.release(allocation)
+                raise
         del self._pending[job.index]
         running = self._running[job.index] = Running(job, placement, allocation, self.env.now)
         self.recorder.allocated(self.env.now, job, machine.core_ranges(allocation))
+        if budget is not None:
+            budget.start(running)
         if machine.all_on or machine.has_ready_nodes(placement):
             self.begin(running)
         else:
             running.start_time = float("inf")
             running.expected_start = self.env.now + machine.boot_time(placement)
-        running._process = Process(self.env, execute(self, running))
+        running._process = EagerProcess(self.env, execute(self, running))
 
     def begin(self, running: Running) -> None:
         """The tasks of a job begin: its nodes are ready. Called by the job's process."""
         running.start_time = running.expected_start = self.env.now
+        if self._job_clocks:
+            self._job_clocks.begin(running.job)
         self.machine.load(running._allocation)
         self._executor.start_tasks(running)
         self.recorder.started(self.env.now, running.job)
@@ -319,6 +399,8 @@ class Simulation:
                 self.network.cancel(running._transfer)
             self.machine.unload(running._allocation)
         self.machine.release(running._allocation)
+        if self._job_clocks:
+            self._job_clocks.end(job, running.start_time < float("inf"))
         self.recorder.ended(self.env.now, job, reason)
         if self.notices.wanted:
             self.notices.note("job_killed" if reason else "job_completed", job)
@@ -372,11 +454,18 @@ class Simulation:
         """A node by its position in the platform or its name."""
         return self.machine.node(self.platform.node_index(node) if isinstance(node, str) else node)
 
-    def node_changed(self, node: int, state: NodeState) -> None:
-        """Called by the machine: a node has entered a state."""
-        self.notices.note("node_state_changed", (self.machine.node(node), state))
+    def nodes_changed(self, nodes: Sequence[int], state: NodeState) -> None:
+        """Called by the machine: nodes have entered a state."""
+        for node in nodes if self.notices.wanted else ():
+            self.notices.note("node_state_changed", (self.machine.node(node), state))
         if state in (NodeState.IDLE, NodeState.OFF, NodeState.FAILED):
-            self.request_pass()
+            # Whoever waits may fit now; a job's own nodes are nobody's news. But booting may have weighed on a power cap.
+            if self.scheduler is None or (
+                self._pending and (self.machine.budget is not None or self.machine.have_free_cores(nodes))
+            ):
+                self.request_pass()
+            else:
+                self._passes.request_policy()
 
     def kill_jobs_on(self, node: int, reason: str) -> int:
         """Kill the jobs that hold cores of a node; how many there are."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from cluster_sim.node import Node
     from cluster_sim.platform import NodeType, Platform, ProcessorType
     from cluster_sim.power import PowerModel
+    from cluster_sim.power_budget import PowerBudget
+    from cluster_sim.transition_log import TransitionLog
     from cluster_sim.workload import Workload
 
 
@@ -76,6 +78,8 @@ class View:
         if isinstance(decision, Start):
             job = decision.job
             allocation = self._machine.hold(decision.placement, job.memory, job)
+            for processor, _ in self._machine.cores_by_processor(allocation) if decision.p_state is not None else ():
+                self._machine.processor(processor).set_p_state(decision.p_state or 0)
             self._machine.load(allocation)
             self._running[job.index] = Running(job, decision.placement, allocation, self.now)
         if isinstance(decision, (Start, Reject)):
@@ -111,6 +115,11 @@ class View:
     def running(self) -> tuple[Running, ...]:
         """Jobs that hold cores, in order of allocation."""
         return tuple(self._running.values())
+
+    @property
+    def running_count(self) -> int:
+        """How many jobs hold cores."""
+        return len(self._running)
 
     def running_job(self, job: Job) -> Running:
         """What there is to know about a job that holds cores. Raises KeyError for any other job."""
@@ -190,13 +199,43 @@ class View:
 
     @property
     def is_on(self) -> npt.NDArray[np.bool_]:
-        """Which nodes are ready: idle or computing."""
+        """Which nodes a scheduler can use at once: idle or computing, and not withheld."""
         return self._machine.is_on
 
     @property
     def is_off(self) -> npt.NDArray[np.bool_]:
-        """Which nodes are OFF, and would be booted for a job."""
+        """Which nodes are OFF, and would be booted for a job: not withheld."""
         return self._machine.is_off
+
+    @property
+    def powered_on(self) -> npt.NDArray[np.bool_]:
+        """Which nodes are idle or computing, withheld or not: for power policies."""
+        return self._machine.powered_on
+
+    @property
+    def powered_off(self) -> npt.NDArray[np.bool_]:
+        """Which nodes are OFF, withheld or not: for power policies."""
+        return self._machine.powered_off
+
+    @property
+    def withheld(self) -> npt.NDArray[np.bool_]:
+        """Which nodes the power policy keeps from the scheduler."""
+        return self._machine.withheld
+
+    @property
+    def withheld_count(self) -> int:
+        """How many nodes the power policy keeps from the scheduler."""
+        return self._machine.withheld_count
+
+    @property
+    def transition_ends(self) -> Mapping[int, float]:
+        """When the nodes in transition should be on, or OFF, s, by node; one that takes longer than expected stays."""
+        return self._machine.transition_ends
+
+    @property
+    def state_changes(self) -> TransitionLog:
+        """Every change of a node's state so far: time (s), node, state, W drawn when not on."""
+        return self._machine.transitions
 
     @cached_property
     def textual_rank(self) -> npt.NDArray[np.float64]:
@@ -256,9 +295,33 @@ class View:
         taken on each node.
         """
         placement = place(self._machine, job, order, memory, within)
+        if placement is not None and self._machine.budget is not None:
+            placement = self._machine.budget.fit(
+                job,
+                placement,
+                lambda other, room: place(self._machine, job, order if other is None else other, memory, room),
+                within,
+            )
         if placement is not None:
             placement.found_at = self._machine.version
         return placement
+
+    def allows(self, job: Job, placement: Placement, p_state: int | None = None) -> bool:
+        """Whether a power cap, if there is one, lets the job start there now; what :meth:`place` finds may start."""
+        budget = self._machine.budget
+        if budget is None or budget.allows(placement, p_state):
+            return True
+        budget.refused[job.index] = job
+        return False
+
+    def is_capped(self, job: Job) -> bool:
+        """Whether in this pass only a power cap has kept the job from starting."""
+        return self._machine.budget is not None and job.index in self._machine.budget.refused
+
+    @property
+    def power_budget(self) -> PowerBudget | None:
+        """The limit that a power policy has set to what the machine may draw."""
+        return self._machine.budget
 
     @property
     def counts_only(self) -> bool:
@@ -281,9 +344,12 @@ class View:
         """How long it should take until all nodes of a placement are on, s."""
         return 0.0 if self._machine.all_on else self._machine.boot_time(placement)
 
-    def outlook(self, empty: bool = False) -> Outlook:
-        """A copy of what is free now (or, ``empty``, with no job running) to try out what comes later."""
-        return Outlook(self._machine, empty)
+    def outlook(self, empty: bool = False, withheld: bool = False) -> Outlook:
+        """A copy of what is free now (or, ``empty``, with no job running) to try out what comes later.
+
+        With ``withheld``, as if no node were.
+        """
+        return Outlook(self._machine, empty, withheld)
 
     # ------------------------------------------------------------------ which nodes are eligible for a job
 
@@ -315,14 +381,26 @@ class View:
 
     def shortage(self, job: Job, memory: bool = False) -> str:
         """Why a job does not fit on what is free now, as a clause for ``Hold``; empty if it fits."""
-        return shortage(self._machine, job, memory)
+        missing = shortage(self._machine, job, memory)
+        budget = self._machine.budget
+        return budget.why_not() if not missing and budget is not None and self.is_capped(job) else missing
 
 
 class ClairvoyantView(View):
     """A view that also tells how long jobs really run, for policies that say in their class that they are clairvoyant."""
 
     work: Work
+    kills_at_walltime = False  #: Whether a job ends at its requested time in any case.
 
     def run_time(self, job: Job, ops_per_s: float | None = None) -> float:
         """Uncontended run time of a job on cores of that rate (default: the platform's fastest), s."""
         return self.work.seconds(job.index, ops_per_s or self.platform.fastest_ops_per_s)
+
+    def true_end(self, running: Running) -> float:
+        """When a job that holds cores really ends, s, if no task slows another: by its slowest core, or its walltime."""
+        types = self._machine.type_of
+        rate = min(types[processor].ops_per_s for processor, _ in self.held_cores(running.job))
+        seconds = self.run_time(running.job, rate)
+        if self.kills_at_walltime:
+            seconds = min(seconds, running.job.requested_time)
+        return running.expected_start + seconds

@@ -16,7 +16,10 @@ from schedulers.easy import EasyBackfilling
 from schedulers.list_scheduling import Fcfs, ListScheduler, Ljf, Sjf
 from schedulers.orders import job_orders, node_orders
 from schedulers.pcbe import Pcbe
-from schedulers.power import AlwaysOn
+from schedulers.power import AlwaysOn, IdleTimeout, KeepReady
+from schedulers.power_cap import PowerCap
+from schedulers.power_inertial import InertialShutdown
+from schedulers.power_reservation import OffReservation, RandomReservation
 from schedulers.replay import Replay
 
 __all__ = [
@@ -27,9 +30,15 @@ __all__ = [
     "EasyBackfilling",
     "ContentionAware",
     "Fcfs",
+    "IdleTimeout",
+    "InertialShutdown",
+    "KeepReady",
     "ListScheduler",
+    "OffReservation",
+    "RandomReservation",
     "Pcbe",
     "Ljf",
+    "PowerCap",
     "PowerPolicy",
     "Replay",
     "Scheduler",

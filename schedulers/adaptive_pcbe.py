@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     _End = tuple[float, int, Job, Placement, Running | None]
 
 _OVERRUN = 0.1  # what a job that outlives its estimate is expected to need more, as a fraction of what it has run
+_PUBLISHED_AGING = 60.0  # s
 _RECENT = 20  # aged starts from which the lag is learned
 _AGED_SHARE = 10  # one in so many pending jobs may count as aged
 
@@ -69,7 +70,7 @@ class AdaptivePcbe(Pcbe):
     all pending jobs start has nothing to compare but guesses at who comes next: it uses energy, high jobs, low nodes.
 
     *The ageing threshold* is such that aged jobs start when they have waited ``wait_goal`` seconds: ``wait_goal`` less
-    the mean time that the last 20 of them were aged for. It is never so low that more than a tenth of the queue is aged
+    the mean time that the last 20 of them were aged for. Without a goal it is the published 60 s. With one it is never so low that more than a tenth of the queue is aged
     (one job at least): ageing that helps everybody helps nobody, which is what a fixed threshold comes to on a full machine.
 
     It sees what every policy sees: requests, what runs and since when, jobs that ended, the energy so far. The look-ahead
@@ -77,7 +78,7 @@ class AdaptivePcbe(Pcbe):
     """
 
     def __init__(
-        self, metric: str = "energy", wait_goal: float = 604_800.0, hysteresis: float = 0.01, depth: int = 50
+        self, metric: str = "energy", wait_goal: float = math.inf, hysteresis: float = 0.01, depth: int = 50
     ) -> None:
         if metric not in METRICS:
             raise SpecError("scheduler 'adaptive-pcbe', option metric", f"one of {', '.join(METRICS)}", metric)
@@ -86,7 +87,7 @@ class AdaptivePcbe(Pcbe):
                 raise SpecError(f"scheduler 'adaptive-pcbe', option {name}", "a number, 0 or more", value)
         if depth < 1:
             raise SpecError("scheduler 'adaptive-pcbe', option depth", "a number of jobs, 1 or more", depth)
-        super().__init__(*HOME, aging=wait_goal)
+        super().__init__(*HOME)
         self.objective, self.wait_goal, self.hysteresis, self.depth = metric, wait_goal, hysteresis, depth
         self.spec = f"adaptive-pcbe:metric={metric},wait_goal={wait_goal:g},hysteresis={hysteresis:g},depth={depth}"
 
@@ -108,7 +109,7 @@ class AdaptivePcbe(Pcbe):
         self._lags: deque[float] = deque(maxlen=_RECENT)
         self._first_submission = math.inf
         self.metric, self.job, self.node = HOME
-        self.aging = self.wait_goal
+        self.aging = _PUBLISHED_AGING if math.isinf(self.wait_goal) else self.wait_goal
         #: Every change of the configuration: when (s), and which one from then on.
         self.changes: list[tuple[float, Configuration]] = [(view.now, HOME)]
 
@@ -118,7 +119,8 @@ class AdaptivePcbe(Pcbe):
         self._join(view)
         if not self._queue or not (view.free_total or view.explains):
             return
-        self.aging = self._threshold(view)
+        if math.isfinite(self.wait_goal):
+            self.aging = self._threshold(view)
         self._adopt(self._chosen(view), view)
         for decision in self._pass(view):
             if isinstance(decision, Start):
@@ -187,6 +189,8 @@ class LookAhead:
         self._pcbe: Pcbe = scheduler
         self._idle_w = scheduler.idle_w
         self._jobs = view.pending[: scheduler.depth]
+        self._needed = {job.index: most_on_one_node(view, job) for job in self._jobs}
+        self._tenants_now = tenants_of(view)
         self._aged = {job.index for job in self._jobs if view.now - job.submit_time >= scheduler.aging}
         self._running: list[_End] = [
             (self._end(running), running.job.index, running.job, running.placement, running) for running in view.running
@@ -218,7 +222,7 @@ class LookAhead:
         self._outlook = self._view.outlook()
         self._ends = self._running.copy()
         heapify(self._ends)
-        self._tenants = tenants_of(self._view)
+        self._tenants = self._tenants_now.copy()
         self._busy_since = np.full(len(self._tenants), self._now)  # of nodes with tenants
         self._waiting = []
         self._energy = 0.0
@@ -234,7 +238,7 @@ class LookAhead:
         most_free = int(self._outlook.free.max())
         for job in jobs:
             placement = None
-            if most_on_one_node(self._view, job) <= most_free:
+            if self._needed[job.index] <= most_free:
                 ranks = self._pcbe.estimates(self._view, job, self._tenants)
                 placement = self._outlook.place(job, ranks, time=self._now)
             if placement is None or not self._pcbe.affordable(job, placement.nodes, self._tenants):

@@ -44,7 +44,7 @@ class Follow(Scheduler):
         not_yet = []
         for start in self._left:
             job = self._submitted.get(start.job_id)
-            if start.start_time <= view.now and job is not None and _are_free(view, start.placement):
+            if start.start_time <= view.now and job is not None and _is_possible(view, job, start.placement):
                 if view.is_pending(job):
                     yield Start(job, start.placement)
             else:
@@ -55,5 +55,7 @@ class Follow(Scheduler):
             yield WakeAt(min(later))
 
 
-def _are_free(view: View, placement: Placement) -> bool:
-    return all(view.free_cores[node] >= cores for node, cores in placement.cores_by_node().items())
+def _is_possible(view: View, job: Job, placement: Placement) -> bool:
+    """Whether its cores are free, and no power cap is in the way."""
+    free = all(view.free_cores[node] >= cores for node, cores in placement.cores_by_node().items())
+    return free and (not view.is_pending(job) or view.allows(job, placement))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -66,7 +67,8 @@ class Pcbe(Scheduler):
         self.static = np.array([sum(p.power.get("static_w", 0.0) for p in t.processors) for t in types])[kind]
         cores = view.platform.node_cores
         self._mean_dynamic = float((self.dynamic * cores).sum() / cores.sum())
-        self._queue: list[_Entry] = []
+        self._queue: list[_Entry] = []  # in order
+        self._started: list[_Entry] = []  # still in the queue
 
     def schedule(self, view: View) -> Iterable[Decision]:
         """The aged jobs in the order of their keys, then all of them."""
@@ -76,10 +78,13 @@ class Pcbe(Scheduler):
 
     def _join(self, view: View) -> None:
         """Put new jobs in the queue, which is kept in the order of the keys, and forget those that left it."""
+        for entry in self._started:
+            del self._queue[bisect_left(self._queue, entry)]
+        self._started.clear()
         if view.submitted:
             self._queue += [self._entry(view, job) for job in view.submitted]
             self._queue.sort()  # merges two sorted runs, for the most part
-        if len(self._queue) != view.pending_count:
+        if len(self._queue) != view.pending_count:  # some were cancelled
             self._queue = [entry for entry in self._queue if view.is_pending(entry[2])]
 
     def _entry(self, view: View, job: Job) -> _Entry:
@@ -88,9 +93,12 @@ class Pcbe(Scheduler):
     def _pass(self, view: View) -> Iterator[Decision]:
         tenants = tenants_of(view)
         most_free = int(view.free_cores.max())
-        for _, _, job, needed in self._in_turn(view.now):
+        for entry in self._in_turn(view.now):
+            _, _, job, needed = entry
             # A quick look first: most of a long queue does not fit.
             if needed > most_free and not view.explains:
+                if not most_free:
+                    return
                 continue
             if not view.is_pending(job):
                 continue
@@ -98,6 +106,7 @@ class Pcbe(Scheduler):
             placement = view.place(job, self.estimates(view, job, tenants)) if fits else None
             if placement is not None and self.affordable(job, placement.nodes, tenants):
                 yield Start(job, placement, self._why_now(view, job) if view.explains else "")
+                self._started.append(entry)
                 tenants[placement.nodes] += 1
                 most_free = int(view.free_cores.max())
             elif view.explains:

@@ -11,9 +11,16 @@ A backfilling pass asks its plan where a job can start now without breaking a pr
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
+from functools import partial
+from heapq import merge
+from operator import itemgetter
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+
+from cluster_sim.outlook import offered
+from schedulers.releases import Returns
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -92,6 +99,7 @@ class CountedPlan:
         self._where = where
         self._view = where.view
         self._releases = releases
+        self._returns = Returns(self._view)
         self._shadow = math.inf
         self._extra: float = math.inf
 
@@ -124,13 +132,13 @@ class CountedPlan:
             self._extra -= running.placement.cores
 
     def promise(self, job: Job) -> Promise | None:
-        """When enough of the running jobs should have ended."""
+        """When enough of the running jobs should have ended, and enough nodes in transition be back."""
         free, missing = self._view.free_total, True
         self._shadow, self._extra = math.inf, 0
-        for end, _, running in self._releases:
+        for end, cores in self._coming():
             if not missing and end > self._shadow:
                 break  # all that end at the shadow time count
-            free += running.placement.cores
+            free += cores
             if missing and free >= job.requested_cores:
                 self._shadow, missing = end, False
         if missing:
@@ -142,6 +150,19 @@ class CountedPlan:
             self._shadow = -math.inf
             return math.inf, None
         return self._shadow, None
+
+
+    def _coming(self) -> Iterable[tuple[float, int]]:
+        """(expected time, cores) that become usable, soonest first."""
+        view = self._view
+        withheld = view.withheld if view.withheld_count else None
+        if withheld is None:
+            ends = ((end, running.placement.cores) for end, _, running in self._releases)
+        else:
+            ends = ((end, offered(running.placement, withheld).cores) for end, _, running in self._releases)
+        if not self._returns:
+            return ends
+        return merge(ends, ((end, cores) for end, _, cores in self._returns.soonest_first()))
 
 
 class NodePlan:
@@ -206,11 +227,18 @@ class NodePlan:
             self._find_place()
 
     def promise(self, job: Job) -> Promise | None:
-        """When enough of the running jobs should have ended, on the right nodes."""
-        later, releases = self._view.outlook(), list(self._releases)
-        for position, (end, _, running) in enumerate(releases):
-            later.release(running)
-            is_last_of_instant = position + 1 == len(releases) or releases[position + 1][0] > end
+        """When enough of the running jobs should have ended, on the right nodes, and nodes in transition be back."""
+        later = self._view.outlook()
+        coming: list[tuple[float, Callable[[], None]]] = [
+            (end, partial(later.release, running)) for end, _, running in self._releases
+        ]
+        if returns := Returns(self._view):
+            for end, node, cores in returns.soonest_first():
+                coming.append((end, partial(later.come_back, node, cores)))
+            coming.sort(key=itemgetter(0))
+        for position, (end, happen) in enumerate(coming):
+            happen()
+            is_last_of_instant = position + 1 == len(coming) or coming[position + 1][0] > end
             if is_last_of_instant and self._where.later(job, later, end) is not None:
                 self._later, self._head = later, job
                 self._shadow = end if end < math.inf else -math.inf  # of no job can it be said that it ends before

@@ -1,17 +1,43 @@
-"""Power policies: when nodes sleep."""
+"""Power policies that leave the scheduler every node: always on, a timeout, a number of nodes kept ready.
+
+The nodes they switch off can be used all the same, since a job that is placed on them has them booted. So no job waits
+for ever that would not wait for ever without the policy. Those that withhold nodes are in
+:mod:`schedulers.power_reservation` and :mod:`schedulers.power_inertial`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cluster_sim.decisions import PowerDecision, SwitchOn
+from cluster_sim.decisions import PowerDecision, SwitchOff, SwitchOn, WakeAt
+from cluster_sim.errors import SpecError
+from cluster_sim.node import NodeState
 from schedulers.base import PowerPolicy, power_policies
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from cluster_sim.view import View
+
+
+def unused_nodes(view: View) -> npt.NDArray[np.bool_]:
+    """Which nodes no job holds a core of, whatever their state, shape (nodes,)."""
+    return view.free_cores == view.platform.node_cores  # type: ignore[no-any-return]
+
+
+def idle_nodes(view: View) -> npt.NDArray[np.bool_]:
+    """Which nodes are on with all their cores free, withheld or not, shape (nodes,)."""
+    return view.powered_on & unused_nodes(view)
+
+
+def check_seconds(policy: str, option: str, value: float, least: float = 0.0) -> None:
+    """Raise SpecError unless ``value`` is a finite number of seconds from ``least``, or above 0."""
+    if not (least <= value < float("inf")) or (least == 0.0 and value < 0.0):
+        raise SpecError(f"power policy '{policy}', option {option}", f"seconds, {least:g} or more", value)
 
 
 @power_policies.register("always-on")
@@ -28,3 +54,104 @@ class AlwaysOn(PowerPolicy):
             self._ordered = True
             for node in np.flatnonzero(view.is_off).tolist():
                 yield SwitchOn(node)
+
+
+@power_policies.register("timeout")
+class IdleTimeout(PowerPolicy):
+    """A node idle for so many seconds is switched off; timeout:0 switches off whatever the scheduler leaves idle.
+
+    The opportunistic shutdown of Casagrande et al. (2022, §2.1). ``seconds`` count from when the node's last job ended,
+    or from when it was ready if it was booted for nobody. Raises SpecError for a negative or infinite time.
+
+    Costs one wake-up for an idle period at most: nodes stand in one queue in the order in which they fell idle, which is
+    the order in which they are due, and only its first is waited for.
+    """
+
+    def __init__(self, seconds: float = 300.0):
+        check_seconds("timeout", "seconds", seconds)
+        self._timeout = seconds
+
+    def begin(self, view: View) -> None:
+        """Every node may be idle."""
+        self._touched = list(range(view.platform.node_count))
+        self._changes_seen = 0
+        self._since: dict[int, float] = {}
+        self._waiting: deque[tuple[float, int]] = deque()  # (idle since, node), also of idle periods that are over
+        self._wakes_at = -1.0
+
+    def reserve(self, view: View) -> Iterable[PowerDecision]:
+        """Take note of the nodes on which jobs ended; afterwards nobody tells."""
+        for running in view.ended:
+            for first, stop, _ in running.placement.spans:
+                self._touched.extend(range(first, stop))
+        return ()
+
+    def react(self, view: View) -> Iterator[PowerDecision]:
+        """Switch off what has been idle long enough, now that the scheduler has taken what it wants."""
+        self._note_booted(view)
+        now, since, waiting = view.now, self._since, self._waiting
+        for node in self._touched:
+            if self._is_idle(view, node) and since.get(node) != now:
+                since[node] = now
+                waiting.append((now, node))
+        self._touched.clear()
+        due: list[int] = []
+        while waiting:
+            begun, node = waiting[0]
+            if since.get(node) == begun and self._is_idle(view, node):
+                if begun + self._timeout > now:
+                    break
+                del since[node]
+                due.append(node)
+            waiting.popleft()
+        if due:
+            yield SwitchOff(due)
+        if waiting and (time := waiting[0][0] + self._timeout) != self._wakes_at:
+            self._wakes_at = time
+            yield WakeAt(time)
+
+    def _note_booted(self, view: View) -> None:
+        changes = view.state_changes
+        if len(changes) > self._changes_seen:
+            self._touched += changes.entering(NodeState.IDLE, self._changes_seen)
+            self._changes_seen = len(changes)
+
+    @staticmethod
+    def _is_idle(view: View, node: int) -> bool:
+        is_free = view.free_cores.item(node) == view.platform.node_cores.item(node)
+        return is_free and view.powered_on.item(node)
+
+
+@power_policies.register("keep-ready")
+class KeepReady(PowerPolicy):
+    """So many nodes are kept idle and on, for jobs to come; the other idle ones are switched off, or booted, for that.
+
+    A node that boots for no job counts as ready. The first nodes of the platform are kept, which is where placements
+    look first. Raises SpecError for a negative number.
+    """
+
+    def __init__(self, nodes: int = 1):
+        if nodes < 0:
+            raise SpecError("power policy 'keep-ready', option nodes", "a number of nodes, 0 or more", nodes)
+        self._wanted = nodes
+
+    def begin(self, view: View) -> None:
+        """Nothing has been looked at."""
+        self._version: object = None
+
+    def react(self, view: View) -> Iterator[PowerDecision]:
+        """Switch off the last idle nodes that are too many, or boot the first that are OFF."""
+        if view.version is self._version:
+            return
+        idle = np.flatnonzero(idle_nodes(view)).tolist()
+        unused = unused_nodes(view)
+        booting = sum(
+            bool(unused[node]) and view.node(node).state is NodeState.SWITCHING_ON for node in view.transition_ends
+        )
+        missing = self._wanted - len(idle) - booting
+        if missing > 0:
+            for node in np.flatnonzero(view.powered_off & unused)[:missing].tolist():
+                yield SwitchOn(node)
+        elif too_many := idle[max(len(idle) + missing, 0) :]:
+            yield SwitchOff(too_many)
+        self._version = view.version

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cluster_sim.outlook import offered
 from schedulers.plans import worth_trying
 from schedulers.profile import AvailabilityProfile
-from schedulers.releases import Releases, planned_time
+from schedulers.releases import Releases, Returns, planned_time
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -38,7 +39,9 @@ class ProfilePlan:
         self.profile = AvailabilityProfile(self._view.now, self._view.free_total if counted else self._free_now())
         self._cut_at_windows()
         for end, _, running in releases:
-            self.profile.release(end, self._amount(running.job, running.placement))
+            self.profile.release(end, self._held(running))
+        for end, node, cores in Returns(self._view).soonest_first():
+            self.profile.release(end, cores if counted else self._on_node(node, cores))
 
     # ------------------------------------------------------------------ amounts of cores, or of each node
 
@@ -54,6 +57,18 @@ class ProfilePlan:
         for first, stop, taken in placement.spans:
             cores[first:stop] += self._machine.cores_held(job, first, stop, taken)
         return self._with_memory(cores, np.ceil(cores * job.memory))
+
+    def _held(self, running: Running) -> int | npt.NDArray[np.int64]:
+        """What a job gives back when it ends: what it has on nodes that are not withheld."""
+        if not self._view.withheld_count:
+            return self._amount(running.job, running.placement)
+        placement = offered(running.placement, self._view.withheld)
+        return placement.cores if self._counted else self._amount(running.job, placement)
+
+    def _on_node(self, node: int, cores: int) -> npt.NDArray[np.int64]:
+        amount = np.zeros(self._nodes, np.int64)
+        amount[node] = cores
+        return self._with_memory(amount, np.zeros(self._nodes))
 
     def _with_memory(self, cores: npt.NDArray[np.integer], memory: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
         parts = (cores, np.floor(memory)) if self._where.counts_memory else (cores,)
@@ -135,7 +150,7 @@ class ProfilePlan:
     def give_back(self, running: Running, until: float) -> None:
         """A job has ended before it was expected to."""
         if until > self._view.now:
-            self.profile.give(self._view.now, until, self._amount(running.job, running.placement))
+            self.profile.give(self._view.now, until, self._held(running))
 
     def extend(self, running: Running, planned: float) -> None:
         """A job will run on from its planned to its expected end."""

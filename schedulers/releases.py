@@ -76,6 +76,34 @@ class Releases:
         return True
 
 
+class Returns:
+    """Nodes that come back by themselves: they are in transition, and not withheld. A release of cores without a job.
+
+    One that takes longer than was to be expected is expected back after the first extension, counted from now.
+    """
+
+    def __init__(self, view: View):
+        self._view = view
+
+    def __bool__(self) -> bool:
+        """Whether any node is in transition."""
+        return bool(self._view.transition_ends)
+
+    def are_late(self) -> bool:
+        """Whether a node should be back by now and is not."""
+        now = self._view.now
+        return any(end <= now for end in self._view.transition_ends.values())
+
+    def soonest_first(self) -> list[tuple[float, int, int]]:
+        """(expected time, node, its cores that no job holds)."""
+        view, now = self._view, self._view.now
+        return sorted(
+            (end if end > now else now + EXTENSIONS_S[0], node, int(view.free_cores[node]))
+            for node, end in view.transition_ends.items()
+            if view.free_cores[node] and not view.withheld[node]
+        )
+
+
 def _extension(running: Running, now: float) -> float:
     """The least extension that puts the expected end after ``now``, s."""
     asked = running.expected_start + running.job.requested_time

@@ -78,7 +78,8 @@ class Replay(Scheduler):
             start_time, _, _, job, placement = due
             if not view.is_pending(job):
                 continue
-            if all(view.free_cores[node] >= cores for node, cores in placement.cores_by_node().items()):
+            free = all(view.free_cores[node] >= cores for node, cores in placement.cores_by_node().items())
+            if free and view.allows(job, placement):
                 self._warn_if_late(job, start_time, view.now)
                 yield Start(job, placement)
             else:

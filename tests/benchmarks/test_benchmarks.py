@@ -15,7 +15,7 @@ import pytest
 from cluster_sim import Simulation, make_scheduler
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("fcfs", "jobs", "cores", "contention", "profile")
+NAMES = ("fcfs", "jobs", "cores", "contention", "backfilling", "passes", "profile")
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +47,9 @@ def test_the_list_of_names_is_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    ("measured", "rows"), [("fcfs", 2), ("jobs", 2), ("cores", 4), ("contention", 2)], indirect=["measured"]
+    ("measured", "rows"),
+    [("fcfs", 2), ("jobs", 2), ("cores", 4), ("contention", 2), ("backfilling", 4), ("passes", 6)],
+    indirect=["measured"],
 )
 def test_a_benchmark_prints_a_table(measured: tuple[str, dict[str, Any]], rows: int) -> None:
     """One row a case, all cells there, the same rows in the JSON with every single run."""
@@ -158,3 +160,27 @@ def test_the_manual_names_every_benchmark() -> None:
     """The page beside the benchmarks explains each of them."""
     page = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
     assert set(NAMES) <= set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+
+
+def test_growth_of_a_pass() -> None:
+    """A pass that takes ten times as long for a hundred times the jobs grows with the root of the queue."""
+    from benchmarks.passes import PassRow
+
+    row = PassRow("passes", "a case", (10, 1_000), ((1.0, 2.0, 9.0), (20.0,)))
+    assert row.ms == [2.0, 20.0]
+    assert row.exponents == [pytest.approx(0.5)]
+    assert row.growth == pytest.approx(0.5)
+
+
+def test_the_queue_of_a_pass() -> None:
+    """The machine is full when the queue forms, and stays so but for the jobs that end too early, one a second."""
+    from benchmarks.passes import PASSES, Stopwatch, full_queue
+    from cluster_sim import Platform
+
+    platform = Platform.homogeneous(nodes=16, cores=4)
+    stopwatch = Stopwatch(make_scheduler("fcfs"))
+    result = Simulation(platform, full_queue(platform, 50), stopwatch, until=PASSES + 0.5).run()
+    assert len(stopwatch.ms) == 1 + PASSES
+    assert (result.jobs["submit_time"] == 0.0).all()
+    assert sorted(result.jobs["finish_time"].dropna()) == [1.0 + i for i in range(PASSES)]
+    assert result.jobs["start_time"].isna().sum() >= 50 - PASSES * platform.widest_node

@@ -81,6 +81,7 @@ def listen_to_interrupts() -> None:
         (["gantt"], "Missing argument 'DIR'"),
         (["gantt", "gone"], "gone/summary.json: expected the results of a run"),
         (["gantt", "log.swf"], "log.swf/summary.json: "),
+        (["explain", "out"], "Missing argument 'JOB'"),
         (["convert", "log.swf"], "Missing argument 'OUT'"),
         (["validate", "gone.json"], "gone.json: expected"),
         (["validate", "."], ".: expected"),
@@ -272,7 +273,7 @@ def test_help_and_version(done) -> None:
     assert done("--version").stdout == f"cluster-sim {__version__}\n"
     assert done().stdout == done("--help").stdout
     names = re.findall(r"^  ([a-z]+)  ", done("--help").stdout.partition("Commands:")[2], re.MULTILINE)
-    assert names == ["demo", "run", "compare", "gantt", "convert", "validate", "list"]
+    assert names == ["demo", "run", "compare", "optimum", "gantt", "explain", "convert", "validate", "list"]
     for name in names:
         assert done(name, "--help").stdout.startswith(f"Usage: cluster-sim {name}")
 

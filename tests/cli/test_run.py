@@ -26,6 +26,7 @@ def test_a_run_leaves_its_records(done) -> None:
         "platform.json",
         "jobs.csv",
         "node_states.csv",
+        "nodes.csv",
         "power.csv",
     }
     jobs = pd.read_csv("out/jobs.csv")
@@ -134,7 +135,7 @@ def test_results_join_what_is_in_the_folder(done) -> None:
     done(*LAB)
     done(*LAB)
     assert Path("out/notes.txt").read_text() == "mine"
-    assert len(list(Path("out").iterdir())) == 6
+    assert len(list(Path("out").iterdir())) == 7
 
 
 def test_two_runs_are_byte_identical(done) -> None:

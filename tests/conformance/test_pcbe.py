@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from statistics import mean
 
 import pytest
 
 from cluster_sim import Platform, Result, Simulation, Workload, make_scheduler
+from schedulers.adaptive_pcbe import CONFIGURATIONS
 
 QUIRKS = ("unused-processors-draw-nothing", "textual-node-order", "low-power-means-high")
 CASES = (
@@ -59,3 +61,21 @@ def test_without_the_quirks_the_gain_is_smaller(shared: Path) -> None:
     honest = [run(folder, scheduler, ()).summary()["energy_j"] for scheduler in (fcfs, pcbe)]
     assert published == pytest.approx([1.6085e9, 1.5058e9], rel=1e-4)
     assert honest == pytest.approx([1.969e9, 1.8829e9], rel=5e-4)
+
+
+@pytest.mark.parametrize(("metric", "figure"), [("energy", "energy_j"), ("edp", "edp_js")])
+def test_choosing_while_running_loses_less_than_choosing_beforehand(shared: Path, metric: str, figure: str) -> None:
+    """Over his small inputs, adaptive PCBE is on average nearer to the best configuration of each than any fixed one."""
+    regrets: dict[str, list[float]] = {}
+    for case in CASES[:-1]:
+        folder = shared / "cases" / "pcbe" / case
+        values = {f"pcbe:metric={which.metric},job={which.job},node={which.node}": 0.0 for which in CONFIGURATIONS} | {
+            f"adaptive-pcbe:metric={metric}": 0.0
+        }
+        for scheduler in values:
+            values[scheduler] = float(run(folder, scheduler, ()).summary()[figure])
+        best = min(value for scheduler, value in values.items() if scheduler.startswith("pcbe"))
+        for scheduler, value in values.items():
+            regrets.setdefault(scheduler, []).append(value / best - 1.0)
+    adaptive = mean(regrets.pop(f"adaptive-pcbe:metric={metric}"))
+    assert adaptive < min(mean(values) for values in regrets.values())

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cluster_sim import Platform, Result, Simulation, View, Workload
@@ -72,6 +72,7 @@ def _cores(nodes: str) -> int:
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 @settings(max_examples=25, deadline=None)
 @given(rows=JOBS)
+@example(rows=[(5, 1, 2, 1), (2, 3, 3, 2), (2, 5, 4, 1), (2, 3, 4, 0), (0, 1, 3, 2), (0, 2, 4, 2), (2, 2, 2, 1)])
 def test_every_wait_is_explained(scheduler: str, rows: list[tuple[int, int, int, int]]) -> None:
     """The reasons of a job cover its wait without gap or overlap; under FCFS it is behind the first that waits, by then."""
     result = run(scheduler, rows, True)

@@ -1,0 +1,125 @@
+"""The tables of docs/pcbe.md: ``python -m benchmarks.pcbe_study FOLDER [--skip-scale] [--goals]``.
+
+FOLDER holds the inputs of Cruz (2023): ``table-5.1-row-1`` to ``table-5.2-row-4`` and ``scale-table-5.3``, each with its
+``platform.json`` and ``workload.json``. By default it is ``../shared/cases/pcbe`` beside the repository. The scale run is
+the better part of the time, some ten minutes on one core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import mean
+
+import click
+import pandas as pd
+
+from cluster_sim import Platform, Simulation, Workload, make_scheduler
+from schedulers.adaptive_pcbe import CONFIGURATIONS
+
+INPUTS = Path(__file__).resolve().parents[2] / "shared" / "cases" / "pcbe"
+ROWS = [f"table-5.{table}-row-{row}" for table in (1, 2) for row in (1, 2, 3, 4)]
+SCALE = "scale-table-5.3"
+SEGMENTS = 20
+QUIRKS = ("unused-processors-draw-nothing", "textual-node-order", "low-power-means-high")
+FIXED = [f"pcbe:metric={c.metric},job={c.job},node={c.node}" for c in CONFIGURATIONS]
+HEURISTICS = ["list:first/first", "list:shortest/first", "list:shortest/high_gflops", "list:shortest/low_power"]
+METRICS = ("energy", "edp")
+ADAPTIVE = [f"adaptive-pcbe:metric={metric}" for metric in METRICS]
+GOALS_S = (86_400, 604_800, 1_209_600)
+FIGURES = ("energy_j", "makespan_s", "edp_js", "mean_wait_s", "max_wait_s")
+
+Input = tuple[str, Platform, Workload]
+
+
+def figures(platform: Platform, workload: Workload, scheduler: str, quirks: tuple[str, ...] = ()) -> dict[str, float]:
+    """The figures of one run."""
+    result = Simulation(platform, workload, make_scheduler(scheduler), quirks=quirks).run()
+    longest = float(result.jobs["wait_time"].max())
+    return {name: float(value) for name, value in result.summary().items() if name in FIGURES} | {"max_wait_s": longest}
+
+
+def inputs(folder: Path, scale: bool) -> Iterator[Input]:
+    """The author's inputs by name: eight small ones, the segments of the scale run, and the scale run."""
+    for name in ROWS:
+        yield name, Platform.read(folder / name / "platform.json"), Workload.read(folder / name / "workload.json")
+    platform = Platform.read(folder / SCALE / "platform.json")
+    workload = Workload.read(folder / SCALE / "workload.json")
+    for number, part in enumerate(workload.split(SEGMENTS)):
+        yield f"segment-{number:02}", platform, part
+    if scale:
+        yield SCALE, platform, workload
+
+
+def with_and_without(folder: Path, scale: bool) -> pd.DataFrame:
+    """Every scheduler of the tables, with the quirks of the author's program and with none."""
+    rows = []
+    for name, platform, workload in inputs(folder, scale):
+        if name.startswith("segment"):
+            continue
+        metric = "edp" if "5.2" in name else "energy"
+        of_table = [spec for spec in FIXED if f"metric={metric}" in spec]
+        recommended = [spec for spec in FIXED if "job=high,node=low" in spec]
+        for scheduler in (*recommended, *HEURISTICS) if name == SCALE else (*of_table, *HEURISTICS[:2]):
+            row: dict[str, object] = {"input": name, "scheduler": scheduler}
+            for label, quirks in (("published", QUIRKS), ("no quirk", ())):
+                found = figures(platform, workload, scheduler, quirks)
+                row |= {f"{label} {figure}": found[figure] for figure in FIGURES[:3]}
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def compared(folder: Path, scale: bool, goals: bool) -> pd.DataFrame:
+    """Every figure of the fixed eight, of the adaptive, and of FCFS and SJF, without quirks: one row a run."""
+    adaptive = [*ADAPTIVE, *(f"{spec},wait_goal={goal}" for spec in ADAPTIVE for goal in GOALS_S if goals)]
+    runs = [
+        {"input": name, "scheduler": scheduler} | figures(platform, workload, scheduler)
+        for name, platform, workload in inputs(folder, scale)
+        for scheduler in (*FIXED, *adaptive, "fcfs", "sjf")
+    ]
+    return pd.DataFrame(runs)
+
+
+def regrets(runs: pd.DataFrame, figure: str) -> pd.DataFrame:
+    """How far each scheduler is above the best fixed configuration of each input: a fraction, inputs × schedulers."""
+    table = runs.pivot(index="input", columns="scheduler", values=figure)
+    return table.div(table[FIXED].min(axis=1), axis=0) - 1.0
+
+
+def summary(runs: pd.DataFrame) -> pd.DataFrame:
+    """Mean and worst regret in energy and EDP, and waits, of each scheduler."""
+    order = runs["scheduler"].drop_duplicates()
+    table = pd.DataFrame(index=order)
+    for figure in ("energy_j", "edp_js"):
+        regret = regrets(runs, figure)
+        table[f"{figure} mean %"], table[f"{figure} worst %"] = regret.mean() * 100.0, regret.max() * 100.0
+    waits = runs.groupby("scheduler")[["mean_wait_s", "max_wait_s"]]
+    table[["mean wait s", "longest wait s"]] = waits.agg({"mean_wait_s": mean, "max_wait_s": "max"})
+    return table
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False), default=INPUTS)
+@click.option("--skip-scale", is_flag=True, help="Leave the run of 891 jobs out.")
+@click.option("--goals", is_flag=True, help="With wait goals of 1, 7 and 14 days, too.")
+@click.option("--csv", type=click.Path(path_type=Path, dir_okay=False), help="Write every run here.")
+def main(folder: Path, skip_scale: bool, goals: bool, csv: Path | None) -> None:
+    """Print the tables of docs/pcbe.md from the inputs of Cruz (2023)."""
+    pd.set_option("display.width", 200, "display.max_columns", 20, "display.max_rows", 1000, "display.precision", 6)
+    click.echo(with_and_without(folder, not skip_scale).to_string(index=False))
+    runs = compared(folder, not skip_scale, goals)
+    click.echo(f"\nAbove the best fixed configuration, {runs['input'].nunique()} inputs, no quirk:")
+    click.echo(summary(runs).round(3).to_string())
+    large = runs[~runs["input"].str.startswith("segment")]
+    click.echo(f"\n{large[large['scheduler'].isin(ADAPTIVE)].to_string(index=False)}")
+    for figure, metric in zip(("energy_j", "edp_js"), METRICS, strict=True):
+        chosen = regrets(runs, figure)[[*FIXED, f"adaptive-pcbe:metric={metric}"]] * 100.0
+        click.echo(
+            f"\n% above the best fixed configuration, {figure}:\n{chosen.set_axis([*range(8), 'adaptive'], axis=1)}"
+        )
+    if csv is not None:
+        runs.to_csv(csv, index=False)
+
+
+if __name__ == "__main__":
+    main()

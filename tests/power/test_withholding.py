@@ -1,0 +1,145 @@
+"""Nodes that a power policy withholds and offers: what that means for the scheduler, and how a stall is noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import pytest
+
+from cluster_sim import Simulation
+from cluster_sim.decisions import Offer, PowerDecision, SwitchOff, SwitchOn, WakeAt, Withhold
+from cluster_sim.errors import ModelWarning, PlacementError, SimulationError
+from cluster_sim.placement import Placement
+from cluster_sim.view import View
+from schedulers import ConservativeBackfilling, EasyBackfilling, Fcfs, PowerPolicy
+
+from .conftest import jobs, nodes, states
+
+
+class Script(PowerPolicy):
+    """Decides what is written down for a time, before the scheduler does, and is woken for it."""
+
+    def __init__(self, *rows: tuple[float, PowerDecision]):
+        self._rows = rows
+
+    def reserve(self, view: View) -> Iterable[PowerDecision]:
+        """What is due."""
+        later = [time for time, _ in self._rows if time > view.now]
+        yield from (decision for time, decision in self._rows if time == view.now)
+        if later:
+            yield WakeAt(min(later))
+
+
+def test_a_withheld_node_is_not_free() -> None:
+    """Neither idle nor OFF; a job that needs it waits until it is offered, and the counts follow."""
+    simulation = Simulation(
+        nodes(2, off=1),
+        jobs((1, 3, 1, 1)),
+        Fcfs(),
+        Script((0, Withhold(0)), (0, Withhold(2)), (9, Offer(0)), (10, Offer(2))),
+    )
+    simulation.run(until=5)
+    view, machine = simulation.view, simulation.machine
+    assert (view.free_total, view.withheld_count) == (1, 2)
+    assert (view.is_on.tolist(), view.is_off.tolist()) == ([False, True, False], [False, False, False])
+    assert (view.powered_on.tolist(), view.powered_off.tolist()) == ([True, True, False], [False, False, True])
+    assert (list(machine.available), list(machine.asleep)) == ([(1, 2)], [])
+    with pytest.raises(PlacementError, match="failed, in transition or withheld"):
+        machine.hold(Placement.on({0: 1}))
+    assert simulation.run().jobs["start_time"].tolist() == [10.0 + 1.0]
+    assert (view.free_total, view.withheld_count) == (3, 0)
+
+
+def test_what_runs_on_a_withheld_node_ends_first() -> None:
+    """The job goes on, the node is not free afterwards, and can be switched off then; offered, it is booted for a job."""
+    script = Script((1, Withhold(0)), (4, SwitchOff(0)), (10, Offer(0)))
+    result = Simulation(nodes(1), jobs((0, 1, 3, 3), (2, 1, 1, 1)), Fcfs(), script).run()
+    assert result.jobs["start_time"].tolist() == [0.0, 11.0]
+    assert states(result, 0) == [
+        ("COMPUTING", 0.0, 3.0),
+        ("IDLE", 3.0, 4.0),
+        ("SWITCHING_OFF", 4.0, 6.0),
+        ("OFF", 6.0, 10.0),
+        ("SWITCHING_ON", 10.0, 11.0),
+        ("COMPUTING", 11.0, 12.0),
+    ]
+
+
+def test_a_node_that_is_switching_off_is_there_when_it_is_off() -> None:
+    """A job that comes in between waits for the end of the transition, then for the boot."""
+    result = Simulation(nodes(1), jobs((11, 1, 1, 1)), Fcfs(), Script((10, SwitchOff(0)))).run()
+    assert result.jobs["start_time"].tolist() == [12.0 + 1.0]
+
+
+def test_nodes_withheld_after_the_scheduler_are_missed_in_the_next_instant() -> None:
+    """An offer that comes after the scheduler's pass has another pass follow in the same instant."""
+
+    class Late(PowerPolicy):
+        def react(self, view: View) -> Iterable[PowerDecision]:
+            if view.now == 0.0:
+                return [Withhold(0), WakeAt(5.0)]
+            return [Offer(0)] if view.now == 5.0 else []
+
+    result = Simulation(nodes(1), jobs((1, 1, 1, 1)), Fcfs(), Late()).run()
+    assert result.jobs["start_time"].tolist() == [5.0]
+
+
+@pytest.mark.parametrize(
+    "make", [EasyBackfilling, ConservativeBackfilling, lambda: EasyBackfilling(reservation="pinned")]
+)
+def test_no_promise_counts_on_withheld_nodes(make: Callable[[], EasyBackfilling]) -> None:
+    """The head job cannot be promised what is withheld; once it is offered it gets its promise, and nobody delays it.
+
+    Two nodes run jobs until 10 and 20, one of them is withheld from 5 to 30. The head asks for both.
+    """
+    rows = ((0, 1, 10, 10), (0, 1, 20, 20), (6, 2, 5, 5), (25, 1, 10, 10), (31, 1, 10, 10))
+    script = Script((5, Withhold(0)), (30, Offer(0)))
+    result = Simulation(nodes(2), jobs(*rows), make(), script).run()
+    # Nobody knows when the head can start, so the job of 25 s starts; from 30 on the head is promised 35.
+    assert result.jobs["start_time"].tolist() == [0, 0, 35, 25, 40]
+
+
+def test_a_policy_that_withholds_all_and_does_not_wake_is_named() -> None:
+    """The run ends with a warning that says who withholds what; no job is lost."""
+    with pytest.warns(ModelWarning, match="Script withholds 2 nodes without having asked to be woken"):
+        result = Simulation(nodes(2), jobs((1, 1, 1, 1)), Fcfs(), Script((0, Withhold(0)), (0, Withhold(1)))).run()
+    assert result.jobs["state"].tolist() == ["unfinished"]
+
+
+def test_a_policy_that_only_sleeps_on_is_stopped() -> None:
+    """One that withholds everything and asks for one wake-up after the other would let the clock run for ever."""
+
+    class Sleepy(PowerPolicy):
+        def reserve(self, view: View) -> Iterable[PowerDecision]:
+            return [Withhold(0), WakeAt(view.now + 1.0)]
+
+    with pytest.raises(SimulationError, match="Sleepy withholds 1 nodes: 1 jobs wait and none runs"):
+        Simulation(nodes(1), jobs((1, 1, 1, 1)), Fcfs(), Sleepy()).run()
+
+
+def test_an_offer_taken_back_at_once_goes_in_circles() -> None:
+    """Offering and withholding after every pass of one instant is stopped, and the policy named."""
+
+    class Circles(PowerPolicy):
+        def react(self, view: View) -> Iterable[PowerDecision]:
+            return [Withhold(0), Offer(0)]
+
+    with pytest.raises(SimulationError, match="Circles switches nodes in circles"):
+        Simulation(nodes(1), jobs((1, 1, 1, 1)), Fcfs(), Circles()).run()
+
+
+def test_what_cannot_be_done_is_refused_once_in_words() -> None:
+    """A busy node is not switched off; the run goes on, and one warning tells."""
+    script = Script((1, SwitchOff(0)), (2, SwitchOff([0, 1])), (3, SwitchOn(0)))
+    simulation = Simulation(nodes(2), jobs((0, 1, 5, 5)), Fcfs(), script)
+    with pytest.warns(ModelWarning, match=r"Script, at 1 s: cluster0.node0: only an idle node") as caught:
+        result = simulation.run()
+    assert len(caught) == 1
+    assert result.jobs["finish_time"].tolist() == [5.0]
+    assert states(result, 1)[1] == ("SWITCHING_OFF", 2.0, 4.0)
+
+
+def test_a_decision_of_another_kind_is_refused() -> None:
+    """What is no power decision is a defect of the policy."""
+    with pytest.raises(SimulationError, match="a power policy decides SwitchOn, SwitchOff, Withhold, Offer"):
+        Simulation(nodes(1), jobs((0, 1, 5, 5)), Fcfs(), Script((0, "off"))).run()  # type: ignore[arg-type]
