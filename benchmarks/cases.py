@@ -225,7 +225,7 @@ def passes(sizes: Sizes, repeat: int) -> list[Row]:
         pass_row(scheduler, machine, sizes.queues, target=1.0)
         for scheduler in ("fcfs", "list:first/first,blocking=no", "easy")
     ]
-    # A pass of conservative moves every reservation when a job ends early: a minute for 100,000 of them.
+    # A pass of conservative moves every reservation when a job ends early: a minute or more for 100,000 of them.
     rows.append(pass_row("conservative", machine, [n for n in sizes.queues if n <= CONSERVATIVE_JOBS]))
     for platform, lengths in sizes.pcbe_queues:
         rows.append(pass_row("pcbe", Platform.read(platform), lengths, target=1.0 if len(lengths) > 1 else None))

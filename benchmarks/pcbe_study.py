@@ -1,4 +1,4 @@
-"""The tables of docs/pcbe.md: ``python -m benchmarks.pcbe_study FOLDER [--skip-scale] [--goals]``.
+"""The tables of docs/pcbe.md: ``python -m benchmarks.pcbe_study FOLDER [--skip-scale] [--goals] [--log LOG]``.
 
 FOLDER holds the inputs of Cruz (2023): ``table-5.1-row-1`` to ``table-5.2-row-4`` and ``scale-table-5.3``, each with its
 ``platform.json`` and ``workload.json``. By default it is ``../shared/cases/pcbe`` beside the repository. The scale run is
@@ -7,11 +7,12 @@ the better part of the time, some ten minutes on one core.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from statistics import mean
 
 import click
+import numpy as np
 import pandas as pd
 
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
@@ -21,6 +22,8 @@ INPUTS = Path(__file__).resolve().parents[2] / "shared" / "cases" / "pcbe"
 ROWS = [f"table-5.{table}-row-{row}" for table in (1, 2) for row in (1, 2, 3, 4)]
 SCALE = "scale-table-5.3"
 SEGMENTS = 20
+WINDOW_JOBS, WINDOWS = 120, 12
+AUTHORS_JOBS = (6670, 7560)  # of the log, in the scale run
 QUIRKS = ("unused-processors-draw-nothing", "textual-node-order", "low-power-means-high")
 FIXED = [f"pcbe:metric={c.metric},job={c.job},node={c.node}" for c in CONFIGURATIONS]
 HEURISTICS = ["list:first/first", "list:shortest/first", "list:shortest/high_gflops", "list:shortest/low_power"]
@@ -51,6 +54,27 @@ def inputs(folder: Path, scale: bool) -> Iterator[Input]:
         yield SCALE, platform, workload
 
 
+def windows(log: Path, platform: Platform) -> Iterator[Input]:
+    """Other parts of the log that the scale run is from, made into workloads as its author made that one.
+
+    Tasks are cut to 64, run times are those of 2.5 GHz cores, and a task asks for 3 W for all of its time.
+    """
+    table = Workload.read(log).jobs
+    for start in range(0, len(table) - WINDOW_JOBS, len(table) // WINDOWS):
+        if start + WINDOW_JOBS > AUTHORS_JOBS[0] and start < AUTHORS_JOBS[1]:
+            continue
+        part = table.iloc[start : start + WINDOW_JOBS]
+        seconds = np.maximum(part["recorded_run_time"].to_numpy(), 1.0)
+        columns = {
+            "submit_time": part["submit_time"].to_numpy() - part["submit_time"].iloc[0],
+            "requested_cores": np.minimum(part["requested_cores"].to_numpy(), 64),
+            "recorded_run_time": seconds * 2.5 / 4.2,  # at the platform's fastest clock
+            "requested_time": seconds,
+            "req_energy": seconds * 3.0,
+        }
+        yield f"from-job-{start:05}", platform, Workload(columns)
+
+
 def with_and_without(folder: Path, scale: bool) -> pd.DataFrame:
     """Every scheduler of the tables, with the quirks of the author's program and with none."""
     rows = []
@@ -69,12 +93,12 @@ def with_and_without(folder: Path, scale: bool) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def compared(folder: Path, scale: bool, goals: bool) -> pd.DataFrame:
+def compared(cases: Iterable[Input], goals: bool = False) -> pd.DataFrame:
     """Every figure of the fixed eight, of the adaptive, and of FCFS and SJF, without quirks: one row a run."""
     adaptive = [*ADAPTIVE, *(f"{spec},wait_goal={goal}" for spec in ADAPTIVE for goal in GOALS_S if goals)]
     runs = [
         {"input": name, "scheduler": scheduler} | figures(platform, workload, scheduler)
-        for name, platform, workload in inputs(folder, scale)
+        for name, platform, workload in cases
         for scheduler in (*FIXED, *adaptive, "fcfs", "sjf")
     ]
     return pd.DataFrame(runs)
@@ -102,12 +126,18 @@ def summary(runs: pd.DataFrame) -> pd.DataFrame:
 @click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False), default=INPUTS)
 @click.option("--skip-scale", is_flag=True, help="Leave the run of 891 jobs out.")
 @click.option("--goals", is_flag=True, help="With wait goals of 1, 7 and 14 days, too.")
+@click.option(
+    "--log", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="KIT's log: other parts of it."
+)
 @click.option("--csv", type=click.Path(path_type=Path, dir_okay=False), help="Write every run here.")
-def main(folder: Path, skip_scale: bool, goals: bool, csv: Path | None) -> None:
+def main(folder: Path, skip_scale: bool, goals: bool, log: Path | None, csv: Path | None) -> None:
     """Print the tables of docs/pcbe.md from the inputs of Cruz (2023)."""
     pd.set_option("display.width", 200, "display.max_columns", 20, "display.max_rows", 1000, "display.precision", 6)
-    click.echo(with_and_without(folder, not skip_scale).to_string(index=False))
-    runs = compared(folder, not skip_scale, goals)
+    if log is not None:
+        runs = compared(windows(log, Platform.read(folder / SCALE / "platform.json")))
+    else:
+        click.echo(with_and_without(folder, not skip_scale).to_string(index=False))
+        runs = compared(inputs(folder, not skip_scale), goals)
     click.echo(f"\nAbove the best fixed configuration, {runs['input'].nunique()} inputs, no quirk:")
     click.echo(summary(runs).round(3).to_string())
     large = runs[~runs["input"].str.startswith("segment")]

@@ -253,44 +253,55 @@ class Bookings:
 
     def have_free_cores(self, nodes: Sequence[int]) -> bool:
         """Whether any of the nodes has a core that no job holds."""
-        return any(self.free.item(node) for node in nodes)
+        return any(map(self.free.item, nodes))
 
     def enter_states(self, nodes: Sequence[int], on: bool, off: bool) -> None:
-        """Nodes are now on, or OFF, or neither (in transition or failed)."""
+        """Nodes are now on, or OFF, or neither (in transition or failed); all of them were in one state before."""
         ends = self.transition_ends
         for node in nodes if ends else ():
             ends.pop(node, None)
+        was_on, was_off = self.powered_on.item(nodes[0]), self.powered_off.item(nodes[0])
         for first, stop in _runs(nodes):
             self.powered_on[first:stop] = on
             self.powered_off[first:stop] = off
-            if stop - first > 1 and not self.withheld_count:
-                self._make_all_usable(first, stop, on, off)
-                continue
-            for node in range(first, stop):
-                offered = not self.withheld[node]
-                self._make_usable(node, on and offered, off and offered)
+            if self.withheld_count:
+                for node in range(first, stop):
+                    offered = not self.withheld[node]
+                    self._make_usable(node, on and offered, off and offered)
+            else:
+                self._make_all_usable(first, stop, was_on, was_off, on, off)
 
-    def _make_all_usable(self, first: int, stop: int, on: bool, off: bool) -> None:
-        """The same as ``_make_usable`` for neighbouring nodes, none of which is withheld."""
+    def _make_all_usable(self, first: int, stop: int, was_on: bool, was_off: bool, on: bool, off: bool) -> None:
+        """The same as ``_make_usable`` for neighbouring nodes that were in one state, none of which is withheld."""
         self.version = object()
-        nodes = slice(first, stop)
-        free, was_on = self.free[nodes], self.is_on[nodes]
-        before = was_on | self.is_off[nodes]
-        usable = on or off
-        self._not_on += int(np.count_nonzero(was_on)) - (stop - first if on else 0)
-        self.all_on = not self._not_on
-        self.available.remove(first, stop)
-        self.asleep.remove(first, stop)
-        self.free_total += (int(free.sum()) if usable else 0) - int(free[before].sum())
-        already = int(np.count_nonzero(before))
-        self.capacity_changes += stop - first - already if usable else already
-        self.is_on[nodes] = on
-        self.is_off[nodes] = off
-        if usable and free.all():
-            (self.available if on else self.asleep).add(first, stop)
-        elif usable:
-            for node in (first + np.flatnonzero(free)).tolist():
-                self._open(node, node + 1)
+        if was_on != on:
+            self.is_on[first:stop] = on
+            self._not_on += first - stop if on else stop - first
+            self.all_on = not self._not_on
+        if was_off != off:
+            self.is_off[first:stop] = off
+        if was_on:
+            self.available.remove(first, stop)
+        elif was_off:
+            self.asleep.remove(first, stop)
+        if (was_on or was_off) == (on or off):
+            if on or off:
+                self._open_free(first, stop)
+            return
+        self.capacity_changes += stop - first
+        free = self._open_free(first, stop) if on or off else int(self.free[first:stop].sum())
+        self.free_total += free if on or off else -free
+
+    def _open_free(self, first: int, stop: int) -> int:
+        """Enter those of some nodes that have free cores into the set in which placements look; how many cores."""
+        free = self.free[first:stop].tolist()
+        if min(free) > 0:
+            (self.available if self.is_on[first] else self.asleep).add(first, stop)
+        elif any(free):
+            for node, cores in enumerate(free, first):
+                if cores:
+                    self._open(node, node + 1)
+        return sum(free)
 
     def withhold(self, node: int, withheld: bool) -> bool:
         """Take a node out of the scheduler's reach, or give it back; what runs on it goes on. Whether that is new."""

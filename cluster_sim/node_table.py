@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from cluster_sim.accounting import node_bounds
 from cluster_sim.fields import RESULT_TABLES, names
 from cluster_sim.node import NodeState
+from cluster_sim.occupancy import cut, seconds_in_runs, steps
 from cluster_sim.transition_log import CODES
 
 if TYPE_CHECKING:
@@ -21,33 +23,60 @@ WASTED = (NodeState.IDLE, NodeState.SWITCHING_ON, NodeState.SWITCHING_OFF)
 """States in which a node draws power and neither computes nor saves energy (Casagrande et al. 2022, Eq. 4)."""
 
 
-def node_table(
-    history: History, accounts: Accounts, intervals: tuple[Ints, npt.NDArray[np.object_], Floats, Floats]
-) -> pd.DataFrame:
-    """One row per node, in platform order; ``intervals`` are (node, state, start, end) without gaps."""
+def seconds_by_state(history: History) -> dict[NodeState, Floats]:
+    """How long each node was in each state, s, shape (nodes,); summed without making the intervals, which may be millions."""
+    count = history.platform.node_count
+    runs, pieces = cut(history.holds, node_bounds(history.platform))
+    table = steps(pieces)
+    seconds = {state: np.zeros(count) for state in NodeState}
+    computing = seconds_in_runs(runs, count) + np.bincount(table.unit, table.seconds * (table.cores > 0), count)
+    seconds[NodeState.COMPUTING] = computing
+    node, code, start, end, _ = history.off_intervals
+    for state in NodeState:
+        if state in CODES and state not in (NodeState.COMPUTING, NodeState.IDLE):
+            chosen = code == CODES[state]
+            seconds[state] = np.bincount(node[chosen], (end - start)[chosen], count).astype(np.float64)
+    spent: Floats = sum((seconds[state] for state in NodeState), np.zeros(count))
+    seconds[NodeState.IDLE] = np.maximum(history.horizon - spent, 0.0)
+    return seconds
+
+
+def on_off_cycles(history: History) -> Ints:
+    """How often each node was switched off and on again, shape (nodes,)."""
+    on, off = (_entries(history, state) for state in (NodeState.SWITCHING_ON, NodeState.SWITCHING_OFF))
+    cycles: Ints = (on + off) // 2
+    return cycles
+
+
+def _entries(history: History, state: NodeState) -> Ints:
+    """How often each node entered a state."""
+    log = history.transitions
+    return np.bincount(log.nodes[log.codes == CODES[state]], minlength=history.platform.node_count)
+
+
+def waste_by_core(history: History, accounts: Accounts, computing_s: Floats) -> Floats:
+    """J that nodes and the idle cores of computing nodes wasted, shape (nodes,)."""
+    waste: Floats = sum((accounts.nodes[s] for s in WASTED), np.zeros(history.platform.node_count))
+    return waste + _idle_cores_of_computing_nodes(history, accounts, computing_s)
+
+
+def node_table(history: History, accounts: Accounts) -> pd.DataFrame:
+    """One row per node, in platform order."""
     platform = history.platform
     count = platform.node_count
-    node, state, start, end = intervals
-    seconds: dict[NodeState, Floats] = {
-        s: np.bincount(node[state == s], (end - start)[state == s], count).astype(np.float64) for s in NodeState
-    }
+    seconds = seconds_by_state(history)
     joules = accounts.nodes
-    at, codes = history.transitions.nodes, history.transitions.codes
-    switches = {s: np.bincount(at[codes == CODES[s]], minlength=count) for s in WASTED[1:]}
-    on, off = switches[NodeState.SWITCHING_ON], switches[NodeState.SWITCHING_OFF]
-    waste: Floats = sum((joules[s] for s in WASTED), np.zeros(count))
     columns: dict[str, object] = {"node": np.array(platform.node_names(), object)}
     columns |= {f"{s.lower()}_s": seconds[s] for s in NodeState}
     columns |= {f"{s.lower()}_j": joules[s] for s in NodeState}
     columns |= {
         "energy_j": sum(joules.values(), np.zeros(count)),
-        "energy_waste_j": waste,
-        "energy_waste_by_core_j": waste
-        + _idle_cores_of_computing_nodes(history, accounts, seconds[NodeState.COMPUTING]),
+        "energy_waste_j": sum((joules[s] for s in WASTED), np.zeros(count)),
+        "energy_waste_by_core_j": waste_by_core(history, accounts, seconds[NodeState.COMPUTING]),
         "busy_core_s": _sum_over_processors(history, accounts.core_s),
-        "switches_on": on,
-        "switches_off": off,
-        "on_off_cycles": (on + off) // 2,
+        "switches_on": _entries(history, NodeState.SWITCHING_ON),
+        "switches_off": _entries(history, NodeState.SWITCHING_OFF),
+        "on_off_cycles": on_off_cycles(history),
     }
     return pd.DataFrame(columns, columns=names(RESULT_TABLES["nodes"]))
 

@@ -174,7 +174,7 @@ class RunTables:
 
     def nodes(self) -> pd.DataFrame:
         """One row per node: seconds, joules, switches."""
-        return node_table(self._history, self.accounts, self._intervals)
+        return node_table(self._history, self.accounts)
 
     def power(self) -> pd.DataFrame:
         """The power curve, closed at the horizon."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from simpy.core import EmptySchedule
-from simpy.events import URGENT, Event
+from simpy.events import URGENT, Event, Process
 
 from cluster_sim.admission import Admission
 from cluster_sim.advance_reservations import AdvanceReservation
@@ -30,7 +30,7 @@ from cluster_sim.decisions import (
     Withhold,
 )
 from cluster_sim.eligibility import Eligibility
-from cluster_sim.engine import EagerProcess, END, WALLTIME, Environment
+from cluster_sim.engine import END, WALLTIME, EagerProcess, Environment
 from cluster_sim.errors import InputError, ModelWarning, NodeStateError, PlacementError, SimulationError
 from cluster_sim.execution import Executor, Kill, Running, Work, execute
 from cluster_sim.instant import Notices
@@ -363,7 +363,9 @@ class Simulation:
         else:
             running.start_time = float("inf")
             running.expected_start = self.env.now + machine.boot_time(placement)
-        running._process = EagerProcess(self.env, execute(self, running))
+        # Boots begin after the pass, or a node would be in transition for what the scheduler still decides in it.
+        kind = EagerProcess if running.start_time < float("inf") else Process
+        running._process = kind(self.env, execute(self, running))
 
     def begin(self, running: Running) -> None:
         """The tasks of a job begin: its nodes are ready. Called by the job's process."""

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cluster_sim.engine import EagerProcess
 from cluster_sim.node_state import NodeState
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class Switching:
         draws = [machine.idle_watts(node) for node in nodes] if watts is None else [watts] * len(nodes)
         machine.enter(nodes, state, draws)
         machine.transition_ends.update(dict.fromkeys(nodes, self._env.now + expected_s))
-        process = self._env.process(self._transition(nodes, state is NodeState.SWITCHING_OFF, seconds))
+        process = EagerProcess(self._env, self._transition(nodes, state is NodeState.SWITCHING_OFF, seconds))
         self._underway.update(dict.fromkeys(nodes, process))
 
     def _transition(self, nodes: Sequence[int], off: bool, seconds: float) -> Generator[Event, Any, list[int]]:

@@ -178,7 +178,7 @@ def test_a_configuration_is_checked_with_what_it_names(done, refused) -> None:
     Path("study.yaml").write_text("workload: log.swf\nscheduler: sjf\n")
     assert "log.swf: 3 jobs" in done("validate", "study.yaml").stdout
     Path("study.yaml").write_text("workload: log.swf\nscheduler: best\n")
-    assert refused("validate", "study.yaml").startswith("scheduler: expected one of fcfs")
+    assert refused("validate", "study.yaml").startswith("scheduler: expected one of adaptive-pcbe")
     Path("study.yaml").write_text("workload: log.swf\ncontention_model: unheard-of\n")
     assert refused("validate", "study.yaml").startswith("contention model: expected one of")
     Path("study.yaml").write_text("workload: gone.swf\n")

@@ -225,7 +225,7 @@ def test_irmasims_options_are_read(done, more, scheduler, warned) -> None:
         ({"workload_manager": {"type": "Policy"}}, "workload_manager.environment.actions.selection: expected one"),
         ({"workload_manager": "Minimal"}, "workload_manager: expected an object"),
         ({"workload_manager": {"type": "Heuristic", "job_selection": 3}}, "workload_manager.job_selection: expected"),
-        ({"workload_manager": {"type": "Heuristic", "job_selection": "tallest"}}, "job order: expected one of first"),
+        ({"workload_manager": {"type": "Heuristic", "job_selection": "tallest"}}, "job order: expected one of edf"),
         ({"agent": {"policy_pair": "shortest"}}, "agent.policy_pair: expected a pair"),
         ({"trajectory_length": "random"}, "trajectory_length: expected 0 or none"),
         ({"seed": "now"}, "seed: expected an integer >= 0, found now"),

@@ -89,6 +89,8 @@ def test_all_is_free_again_when_all_is_over(case: Case, plan: list[Order]) -> No
     """After the run no core is held or busy, no memory used, no bandwidth asked for, and the books of the sets agree."""
     simulation, _ = disturbed_run(case, "list:first/high_mem_bw,memory=yes", plan)
     machine, platform = simulation.machine, simulation.platform
+    for node in range(platform.node_count):
+        machine.withhold(node, False)  # as a power policy would, in the end
     assert machine.free.tolist() == platform.node_cores.tolist()
     assert machine.busy == [0] * platform.processor_count
     assert machine.memory_used == pytest.approx(0.0, abs=1e-9)
@@ -114,7 +116,10 @@ def swept(history: History) -> Accounts:
     """The accounts with every node taken through its events one by one."""
     platform = history.platform
     accounts = Accounts(
-        np.zeros(history.jobs), np.zeros(platform.node_count), {s: np.zeros(platform.node_count) for s in NodeState}
+        np.zeros(history.jobs),
+        np.zeros(platform.node_count),
+        np.zeros(platform.processor_count),
+        {s: np.zeros(platform.node_count) for s in NodeState},
     )
     runs, pieces = cut(history.holds, platform.first_core)
     job, unit, start, end = runs.expanded()
