@@ -70,8 +70,9 @@ class AdaptivePcbe(Pcbe):
     all pending jobs start has nothing to compare but guesses at who comes next: it uses energy, high jobs, low nodes.
 
     *The ageing threshold* is such that aged jobs start when they have waited ``wait_goal`` seconds: ``wait_goal`` less
-    the mean time that the last 20 of them were aged for. Without a goal it is the published 60 s. With one it is never so low that more than a tenth of the queue is aged
-    (one job at least): ageing that helps everybody helps nobody, which is what a fixed threshold comes to on a full machine.
+    the mean time that the last 20 of them were aged for. Without a goal it is the published 60 s. With one it is never
+    so low that more than a tenth of the queue is aged (one job at least): ageing that helps everybody helps nobody,
+    which is what a fixed threshold comes to on a full machine.
 
     It sees what every policy sees: requests, what runs and since when, jobs that ended, the energy so far. The look-ahead
     knows nothing of contention, memory, booting, or later arrivals. Raises SpecError for an option out of range.

@@ -102,7 +102,8 @@ class OffReservation(PowerPolicy):
         """Which nodes the scheduler may use now, when all jobs up to that index are let through."""
         assert isinstance(view, ClairvoyantView)
         self._let_through = []
-        in_use = ~unused_nodes(view)
+        # A node that has just been left is offered once more, to the jobs that waited for it: react switches it off.
+        in_use = ~unused_nodes(view) | view.is_on
         offered = in_use.copy()
         if up_to == EVERYBODY:
             return np.ones_like(offered)
