@@ -14,8 +14,6 @@ from cluster_sim.occupancy import cut, seconds_in_runs, steps
 from cluster_sim.transition_log import CODES
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from cluster_sim.accounting import Accounts, History
     from cluster_sim.occupancy import Floats, Ints
 

@@ -282,5 +282,6 @@ def _place_shaped(
         if len(fitting) < count:
             return None
         spans += [(node, node + 1, taken) for node in fitting.tolist()]
-        ranked = ranked[~np.isin(ranked, fitting)]
+        if taken != wanted[-1]:
+            ranked = ranked[~np.isin(ranked, fitting)]
     return Placement(spans)

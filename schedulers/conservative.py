@@ -61,6 +61,7 @@ class ConservativeBackfilling(Backfilling):
 
     def schedule(self, view: View) -> Iterator[Decision]:
         """One pass: what has ended early moves others forward; the new jobs are promised a start; due jobs start."""
+        self._queue.close_up()
         ended_early = self._follow(view)
         put_off = self._releases.put_off_overdue(view.now) | Returns(view).are_late()
         if self._plan is None or put_off or view.capacity_changes != self._capacity_changes:

@@ -156,7 +156,8 @@ def wfp(job: Job, now: float) -> float:
 
     n are the requested cores, r the requested time, at least 1 s.
     """
-    return -(((now - job.submit_time) / np.maximum(job.requested_time, 1.0)) ** 3) * job.requested_cores
+    waits = (now - job.submit_time) / np.maximum(job.requested_time, 1.0)
+    return -(waits**3) * job.requested_cores  # type: ignore[no-any-return]
 
 
 @_job_order("unicef", dynamic=True)

@@ -11,16 +11,14 @@ A backfilling pass asks its plan where a job can start now without breaking a pr
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
-from heapq import merge
 from operator import itemgetter
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from cluster_sim.outlook import offered
-from schedulers.releases import Returns
+from schedulers.releases import Returns, cores_coming
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -99,7 +97,6 @@ class CountedPlan:
         self._where = where
         self._view = where.view
         self._releases = releases
-        self._returns = Returns(self._view)
         self._shadow = math.inf
         self._extra: float = math.inf
 
@@ -135,7 +132,7 @@ class CountedPlan:
         """When enough of the running jobs should have ended, and enough nodes in transition be back."""
         free, missing = self._view.free_total, True
         self._shadow, self._extra = math.inf, 0
-        for end, cores in self._coming():
+        for end, _, cores, _ in cores_coming(self._releases, self._view):
             if not missing and end > self._shadow:
                 break  # all that end at the shadow time count
             free += cores
@@ -150,19 +147,6 @@ class CountedPlan:
             self._shadow = -math.inf
             return math.inf, None
         return self._shadow, None
-
-
-    def _coming(self) -> Iterable[tuple[float, int]]:
-        """(expected time, cores) that become usable, soonest first."""
-        view = self._view
-        withheld = view.withheld if view.withheld_count else None
-        if withheld is None:
-            ends = ((end, running.placement.cores) for end, _, running in self._releases)
-        else:
-            ends = ((end, offered(running.placement, withheld).cores) for end, _, running in self._releases)
-        if not self._returns:
-            return ends
-        return merge(ends, ((end, cores) for end, _, cores in self._returns.soonest_first()))
 
 
 class NodePlan:
@@ -230,7 +214,7 @@ class NodePlan:
         """When enough of the running jobs should have ended, on the right nodes, and nodes in transition be back."""
         later = self._view.outlook()
         coming: list[tuple[float, Callable[[], None]]] = [
-            (end, partial(later.release, running)) for end, _, running in self._releases
+            (end, partial(later.release, running)) for end, _, _, running in self._releases
         ]
         if returns := Returns(self._view):
             for end, node, cores in returns.soonest_first():

@@ -37,7 +37,8 @@ class OffReservation(PowerPolicy):
     OR* of Casagrande et al. (2022, §5.2). A job may be *delayed* while jobs that run now will really end, and give back
     as many cores as it asks for (or all that they have), by its latest start, ``submit_time + tau · requested_time``
     less the slowest boot. A job that may not be delayed is *let through*: the nodes it needs are offered, first those
-    that run something, then idle ones, then OFF ones. All other nodes that run nothing are withheld and switched off.
+    that run something, then idle ones, then OFF ones. All other nodes that run nothing are withheld and switched off,
+    those that have just been left after the jobs that waited for them have had their chance.
     Jobs that request no time, and jobs for which no running job makes room, are never delayed.
 
     Whoever has reached the latest start and does not fit has everything offered, until it starts; whoever was let through

@@ -131,7 +131,7 @@ class AvailabilityProfile:
         if stop and enough[0]:
             turns.insert(0, 0)
         for begin, end in zip_longest(turns[::2], turns[1::2]):  # from where to where there is enough
-            start = self._times.item(begin)
+            start = float(self._times[begin])
             if end is None or start + length <= self._times.item(end):
                 return start
         return math.inf

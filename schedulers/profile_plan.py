@@ -38,7 +38,7 @@ class ProfilePlan:
         self._machine = None if counted else self._view.outlook(empty=True)
         self.profile = AvailabilityProfile(self._view.now, self._view.free_total if counted else self._free_now())
         self._cut_at_windows()
-        for end, _, running in releases:
+        for end, _, _, running in releases:
             self.profile.release(end, self._held(running))
         for end, node, cores in Returns(self._view).soonest_first():
             self.profile.release(end, cores if counted else self._on_node(node, cores))

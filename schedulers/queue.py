@@ -125,22 +125,31 @@ class JobQueue:
 
     def refresh(self, view: View) -> None:
         """Before a pass over the whole queue: close up empty places, and put the jobs in the order of their keys of now."""
+        if self.is_dynamic and self._left:
+            places = [place for place, _ in self.after(0)]
+            jobs = [job for _, job in self.after(0)]
+            self._keep([places[i] for i in rank(jobs, self._order, view.now)])
+        else:
+            self.close_up()
+
+    def close_up(self) -> None:
+        """Close up the empty places, if there are many."""
         if not self._left:
             self._keys.clear()
             self._jobs.clear()
             self._first = self._stop = 0
-        elif self._stop - self._left > max(self._left, MOST_EMPTY) or self.is_dynamic:
-            kept = np.flatnonzero(self._cores[: self._stop] != GONE)
-            if self.is_dynamic:
-                waiting = [job for job in self._jobs if job is not None]
-                kept = kept[rank(waiting, self._order, view.now)]
-            places = kept.tolist()
-            self._keys = [self._keys[place] for place in places]
-            self._jobs = [self._jobs[place] for place in places]
-            for column in self._columns:
-                column[: len(kept)] = column[kept]
-            self._cores[len(kept) : self._stop] = GONE
-            self._first, self._stop = 0, len(kept)
+        elif self._stop - self._left > max(self._left, MOST_EMPTY):
+            self._keep([place for place, _ in self.after(0)])
+
+    def _keep(self, places: list[int]) -> None:
+        """Move what is at these places to the front, in this order."""
+        kept, stop = len(places), self._stop
+        self._keys = [self._keys[place] for place in places]
+        self._jobs = [self._jobs[place] for place in places]
+        for column in self._columns:
+            column[:kept] = column[places]
+        self._cores[kept:stop] = GONE
+        self._first, self._stop = 0, kept
 
 
 def rank(jobs: Sequence[Job], order: JobOrder, now: float) -> npt.NDArray[np.int64]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, repeat
 from typing import TYPE_CHECKING
+
+from cluster_sim.outlook import offered
 
 if TYPE_CHECKING:
     from cluster_sim.execution import Running
@@ -22,6 +24,10 @@ def planned_time(job: Job) -> float:
     return job.requested_time or EXTENSIONS_S[0]
 
 
+Release = tuple[float, int, int, "Running"]
+"""(expected end s, job index, cores, running job)."""
+
+
 class Releases:
     """Running jobs by expected end, kept up to date from pass to pass.
 
@@ -30,11 +36,11 @@ class Releases:
     """
 
     def __init__(self) -> None:
-        self._entries: list[tuple[float, int, Running]] = []
+        self._entries: list[Release] = []
         self._ends: dict[int, float] = {}  # under which end each job is entered
 
-    def __iter__(self) -> Iterator[tuple[float, int, Running]]:
-        """(expected end, job index, running job), soonest first."""
+    def __iter__(self) -> Iterator[Release]:
+        """What ends, soonest first."""
         return iter(self._entries)
 
     def __len__(self) -> int:
@@ -46,7 +52,7 @@ class Releases:
             running.extended_by = EXTENSIONS_S[0]  # it is there, and has to be counted
         end = running.expected_end
         self._ends[running.job.index] = end
-        insort(self._entries, (end, running.job.index, running))
+        insort(self._entries, (end, running.job.index, running.placement.cores, running))
 
     def drop(self, running: Running) -> float:
         """A job has ended; the end that it was expected to have, s."""
@@ -66,7 +72,7 @@ class Releases:
         """Give every job that should have ended by ``now`` more time; whether there was one."""
         if not self._entries or self._entries[0][0] > now:
             return False
-        overdue = [running for end, _, running in self._entries[: bisect_left(self._entries, (now, math.inf))]]
+        overdue = [running for *_, running in self._entries[: bisect_left(self._entries, (now, math.inf))]]
         for running in overdue:
             self.drop(running)
             # A job whose nodes took longer to boot than expected has a later end already.
@@ -74,6 +80,15 @@ class Releases:
                 running.extended_by = _extension(running, now)
             self.add(running)
         return True
+
+
+def cores_coming(releases: Releases, view: View) -> Iterable[tuple[float, int, int, object]]:
+    """(expected time s, job or node, cores, …) that become usable for the scheduler, soonest first."""
+    if not view.withheld_count and not view.transition_ends:
+        return releases
+    withheld = view.withheld
+    ends = [(end, job, offered(run.placement, withheld).cores, None) for end, job, _, run in releases]
+    return sorted(ends + [(end, node, cores, None) for end, node, cores in Returns(view).soonest_first()])
 
 
 class Returns:

@@ -38,7 +38,8 @@ def demo(invocation: Invocation, out: str) -> None:
     """Simulate a week of a real job log on its heterogeneous machine, under two schedulers.
 
     First come, first served waits for its head job. EASY backfilling lets jobs overtake that do not delay the head, and
-    places them, here, where most memory bandwidth is left. Prints how they compare and leaves an interactive report with the Gantt charts of both.
+    places them, here, where most memory bandwidth is left. Prints how they compare and leaves an interactive report with
+    the Gantt charts of both.
     """
     from cluster_sim.cli.compare import run_all
     from cluster_sim.cli.config import Settings

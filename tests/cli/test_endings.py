@@ -77,7 +77,10 @@ def listen_to_interrupts() -> None:
         (["run", "gone.yaml", "--out", "o"], "gone.yaml: expected a readable file"),
         (["run", "lab.json", "--out", "o"], "lab.json: expected one of workload"),
         (["compare", "-w", "log.swf", "--out", "o"], "Missing option '--scheduler'"),
-        (["compare", "-w", "log.swf", "--out", "o", "-s", "fcfs", "-s", "best"], "scheduler: expected one of adaptive-pcbe"),
+        (
+            ["compare", "-w", "log.swf", "--out", "o", "-s", "fcfs", "-s", "best"],
+            "scheduler: expected one of adaptive-pcbe",
+        ),
         (["gantt"], "Missing argument 'DIR'"),
         (["gantt", "gone"], "gone/summary.json: expected the results of a run"),
         (["gantt", "log.swf"], "log.swf/summary.json: "),

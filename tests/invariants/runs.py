@@ -18,9 +18,7 @@ CONTENTION = [
     {"b": -0.05, "c": 50.0, "da": 1.75, "db": 200.0, "dc": 450.0, "dd": 3000.0},  # meaningless from n = 1 on
 ]
 # Every order of jobs with every order of nodes would be some two hundred; each of both is there, in several pairs.
-LIST_SPECS = sorted(
-    {f"list:{jobs}/{node}" for i, jobs in enumerate(job_orders) for node in [*node_orders][i % 3 :: 3]}
-)
+LIST_SPECS = sorted({f"list:{jobs}/{node}" for i, jobs in enumerate(job_orders) for node in [*node_orders][i % 3 :: 3]})
 
 
 def _needs_arguments(name: str) -> bool:

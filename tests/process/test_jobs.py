@@ -205,7 +205,11 @@ class Decides(Scheduler):
     ("decide", "error", "words"),
     [
         (lambda view, jobs: [WakeAt(view.now)], SimulationError, "lies not after now"),
-        (lambda view, jobs: ["start job 0"], SimulationError, "decides Start, Reserve, Hold, Reject or WakeAt, not 'start job 0'"),
+        (
+            lambda view, jobs: ["start job 0"],
+            SimulationError,
+            "decides Start, Reserve, Hold, Reject or WakeAt, not 'start job 0'",
+        ),
         (lambda view, jobs: [Start(jobs[0], Placement.on({0: 1}))], PlacementError, "asks for 2 cores"),
         (lambda view, jobs: [Start(jobs[0], Placement([]))], PlacementError, "asks for 2 cores"),
         (lambda view, jobs: [Start(jobs[0], Placement.on({9: 2}))], PlacementError, "no such nodes"),
