@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cluster_sim.decisions import Decision, Hold, Reserve
 from cluster_sim.errors import SpecError
 from schedulers.base import Scheduler
-from schedulers.orders import JobOrder, NodeOrder, Random, first, job_orders, node_orders, platform_order
+from schedulers.orders import JobOrder, NodeOrder, first, job_orders, node_orders, order_in, platform_order
 from schedulers.plans import Promise, Where
 from schedulers.queue import JobQueue
 from schedulers.releases import Releases
@@ -40,8 +41,10 @@ class Backfilling(Scheduler):
         nodes: str | NodeOrder = platform_order,
         reservation: str = "counted",
         memory: bool = False,
+        aging: float = math.inf,
     ):
         self._job_order = job_orders.make(jobs) if isinstance(jobs, str) else jobs
+        self._aging = aging
         self._node_order = node_orders.make(nodes) if isinstance(nodes, str) else nodes
         if reservation not in ("counted", "pinned"):
             raise SpecError("backfilling, option reservation", "counted or pinned", reservation)
@@ -50,8 +53,7 @@ class Backfilling(Scheduler):
 
     def begin(self, view: View) -> None:
         """Start with an empty queue and an empty machine."""
-        order = (lambda job, now: view.rng.random()) if self._job_order is Random else self._job_order
-        self._queue = JobQueue(order)
+        self._queue = JobQueue(order_in(view, self._job_order, self._aging))
         self._releases = Releases()
         self._where = Where(view, self._node_order, self.memory)
         self._counted = view.counts_only and not self._pinned
@@ -72,6 +74,13 @@ class Backfilling(Scheduler):
 
 def spec_of(name: str, options: dict[str, str]) -> str:
     """A scheduler's spec, without the options that have their usual values."""
-    usual = {"order": "first", "nodes": "platform_order", "depth": "1", "reservation": "counted", "memory": "no"}
+    usual = {
+        "order": "first",
+        "nodes": "platform_order",
+        "depth": "1",
+        "reservation": "counted",
+        "memory": "no",
+        "aging": "inf",
+    }
     said = [f"{key}={value}" for key, value in options.items() if value not in ("", usual.get(key), "first")]
     return f"{name}:{','.join(said)}" if said else name

@@ -62,13 +62,17 @@ class PowerPolicy:
     To write one, derive from this class and write one of the two methods. ``reserve`` runs before the scheduler's pass
     of an instant (nodes it switches off are gone for the scheduler), ``react`` after it. Both are also called at the
     times asked for by :class:`~cluster_sim.decisions.WakeAt` and when nodes have been switched, be there a pass of the
-    scheduler or not, and when the run begins. Set ``clairvoyant`` if you need to know true run times.
+    scheduler or not, and when the run begins. Set ``clairvoyant`` if you need to know true run times, and
+    ``follows_switching`` to False if it is no news to you that a node went OFF, or came on for the job that holds it.
+    Without a ``reserve``, ``reserves`` set to False saves an event in every instant in which something happens.
 
     A job needs nobody's help to use a node that is OFF: it is booted for it. But a node that the policy withholds, only
     the policy can offer again, so it has to ask to be woken, and let every job have its nodes in the end.
     """
 
     clairvoyant = False
+    follows_switching = True
+    reserves = True
 
     def begin(self, view: View) -> None:
         """A run begins; forget everything about the last one. Nothing to do by default."""

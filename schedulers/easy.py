@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,8 @@ class EasyBackfilling(Backfilling):
 
     Depth 1 is EASY (Lifka 1995), 0 starts whatever fits, and more is between EASY and conservative. Promises are made
     anew in every pass, from what is known then. ``backfill`` is the order in which the jobs behind the promised ones are
-    tried, by default the queue's own; ``order=saf`` instead sorts the whole queue.
+    tried, by default the queue's own; ``order=saf`` instead sorts the whole queue. With ``aging``, jobs that have waited
+    that long (s) go first, in order of submission.
     """
 
     def __init__(
@@ -39,8 +41,9 @@ class EasyBackfilling(Backfilling):
         backfill: str | JobOrder | None = None,
         reservation: str = "counted",
         memory: bool = False,
+        aging: float = math.inf,
     ):
-        super().__init__(order, nodes, reservation, memory)
+        super().__init__(order, nodes, reservation, memory, aging)
         if depth < 0:
             raise SpecError("scheduler 'easy', option depth", "a number of jobs, 0 or more, or all", depth)
         self._depth = depth
@@ -52,6 +55,7 @@ class EasyBackfilling(Backfilling):
             "backfill": "" if backfill is None else name_of(backfill),
             "reservation": reservation,
             "memory": "yes" if memory else "no",
+            "aging": f"{aging:g}",
         }
         self.spec = spec_of("easy", options)
 
@@ -168,13 +172,14 @@ def easy(
     backfill: str = "",
     reservation: str = "counted",
     memory: bool = False,
+    aging: float = math.inf,
 ) -> Backfilling:
     """EASY backfilling: order=saf sorts the queue, backfill=saf only what is backfilled; depth=0,1,2,… or all."""
     if depth == "all":
         return ConservativeBackfilling(order, nodes, reservation, memory)
     if not depth.isdecimal():
         raise SpecError("scheduler 'easy', option depth", "a number of jobs, 0 or more, or all", depth)
-    return EasyBackfilling(order, nodes, int(depth), backfill or None, reservation, memory)
+    return EasyBackfilling(order, nodes, int(depth), backfill or None, reservation, memory, aging)
 
 
 @schedulers.register("saf-easy")

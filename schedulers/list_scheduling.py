@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from cluster_sim.decisions import Decision, Hold, Start
 from schedulers.base import SKIPPED, Scheduler, schedulers
-from schedulers.orders import JobOrder, NodeOrder, Random, first, job_orders, name_of, node_orders, platform_order
+from schedulers.orders import JobOrder, NodeOrder, first, job_orders, name_of, node_orders, order_in, platform_order
 
 if TYPE_CHECKING:
     from cluster_sim.jobs import Job
@@ -26,6 +27,7 @@ class ListScheduler(Scheduler):
 
     Orders are registered names or functions of your own, see :mod:`schedulers.orders`. A job's key is computed when
     the job is submitted; with ``dynamic`` it is computed anew in every pass, for keys that change while a job waits.
+    With ``aging``, jobs that have waited that long (s) go before all others, in order of submission.
     """
 
     def __init__(
@@ -35,34 +37,35 @@ class ListScheduler(Scheduler):
         blocking: bool = True,
         memory: bool = False,
         dynamic: bool = False,
+        aging: float = math.inf,
     ):
         self._job_order = job_orders.make(jobs) if isinstance(jobs, str) else jobs
+        self._aging = aging
         self._node_order = node_orders.make(nodes) if isinstance(nodes, str) else nodes
         self.spec = f"list:{name_of(jobs)}/{name_of(nodes)}" + ("" if blocking else ",blocking=no")
+        self.spec += f",aging={aging:g}" if aging < math.inf else ""
         self.blocking = blocking
         self.memory = memory
-        self.dynamic = dynamic or getattr(self._job_order, "dynamic", False)
+        self.dynamic = dynamic or aging < math.inf or getattr(self._job_order, "dynamic", False)
 
     def begin(self, view: View) -> None:
         """Start with an empty queue."""
+        self._order = order_in(view, self._job_order, self._aging)
         self._queue: list[tuple[Any, int, Job]] = []
         self._held: Job | None = None  #: The head that blocked last, for the decision log.
 
     def schedule(self, view: View) -> Iterable[Decision]:
         """One pass over the queue."""
         if self.dynamic:
-            self._queue = sorted((self._key(view, job), job.index, job) for job in view.pending)
+            self._queue = sorted((self._order(job, view.now), job.index, job) for job in view.pending)
         else:
             for job in view.submitted:
-                heappush(self._queue, (self._key(view, job), job.index, job))
+                heappush(self._queue, (self._order(job, view.now), job.index, job))
         if not self.blocking:
             return self._skipping_pass(view)
         if self._head_is_blocked(view):
             return self._reasons(view) if view.explains and self._queue else ()
         return self._blocking_pass(view)
-
-    def _key(self, view: View, job: Job) -> Any:
-        return view.rng.random() if self._job_order is Random else self._job_order(job, view.now)
 
     def _head_is_blocked(self, view: View) -> bool:
         """Whether there is nothing to do because the head job asks for more cores than are free anywhere."""
@@ -118,10 +121,12 @@ class ListScheduler(Scheduler):
 
 
 @schedulers.register("list")
-def list_scheduler(orders: str = "first/first", blocking: bool = True, memory: bool = False) -> ListScheduler:
+def list_scheduler(
+    orders: str = "first/first", blocking: bool = True, memory: bool = False, aging: float = math.inf
+) -> ListScheduler:
     """List scheduling by JOB/NODE orders, e.g. list:smallest/high_cores; blocking=no skips jobs that do not fit."""
     jobs, _, nodes = orders.partition("/")
-    return ListScheduler(jobs, nodes or "first", blocking, memory)
+    return ListScheduler(jobs, nodes or "first", blocking, memory, aging=aging)
 
 
 @schedulers.register("fcfs")

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from cluster_sim.errors import SpecError
 from cluster_sim.registry import Registry
 
 if TYPE_CHECKING:
@@ -64,6 +65,31 @@ def _node_order(name: str) -> Callable[[NodeOrder], NodeOrder]:
 def name_of(order: str | JobOrder | NodeOrder) -> str:
     """The name of an order as it stands in a scheduler's spec."""
     return order if isinstance(order, str) else getattr(order, "__name__", type(order).__name__)
+
+
+def aged(order: JobOrder, seconds: float) -> JobOrder:
+    """The same order, but jobs that have waited that long go before all others, in order of submission.
+
+    Behind a head that nobody may delay, then, no job starves, whatever the order. Raises SpecError for a negative time.
+    """
+    if not seconds >= 0.0:
+        raise SpecError("job order, aging", "seconds, 0 or more", seconds)
+
+    def key(job: Job, now: float) -> Any:
+        return (0, job.submit_time) if now - job.submit_time >= seconds else (1, order(job, now))
+
+    key.dynamic = True  # type: ignore[attr-defined]
+    return key
+
+
+def order_in(view: View, order: JobOrder, aging: float = math.inf) -> JobOrder:
+    """An order as it is in a run: with the run's random numbers, if it needs some, and with ageing, if there is any."""
+    if cast("object", order) is Random:
+
+        def order(job: Job, now: float) -> float:
+            return float(view.rng.random())
+
+    return aged(order, aging) if aging < math.inf else order
 
 
 # ---------------------------------------------------------------------- jobs

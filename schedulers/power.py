@@ -67,38 +67,37 @@ class IdleTimeout(PowerPolicy):
     the order in which they are due, and only its first is waited for.
     """
 
+    follows_switching = False
+    reserves = False
+
     def __init__(self, seconds: float = 300.0):
         check_seconds("timeout", "seconds", seconds)
         self._timeout = seconds
 
     def begin(self, view: View) -> None:
         """Every node may be idle."""
+        self._cores: list[int] = view.platform.node_cores.tolist()
         self._touched = list(range(view.platform.node_count))
         self._changes_seen = 0
         self._since: dict[int, float] = {}
         self._waiting: deque[tuple[float, int]] = deque()  # (idle since, node), also of idle periods that are over
         self._wakes_at = -1.0
 
-    def reserve(self, view: View) -> Iterable[PowerDecision]:
-        """Take note of the nodes on which jobs ended; afterwards nobody tells."""
-        for running in view.ended:
-            for first, stop, _ in running.placement.spans:
-                self._touched.extend(range(first, stop))
-        return ()
-
     def react(self, view: View) -> Iterator[PowerDecision]:
         """Switch off what has been idle long enough, now that the scheduler has taken what it wants."""
+        self._note_ends(view)
         self._note_booted(view)
         now, since, waiting = view.now, self._since, self._waiting
+        cores, free, is_on = self._cores, view.free_cores.item, view.powered_on.item
         for node in self._touched:
-            if self._is_idle(view, node) and since.get(node) != now:
+            if free(node) == cores[node] and since.get(node) != now and is_on(node):
                 since[node] = now
                 waiting.append((now, node))
         self._touched.clear()
         due: list[int] = []
         while waiting:
             begun, node = waiting[0]
-            if since.get(node) == begun and self._is_idle(view, node):
+            if since.get(node) == begun and free(node) == cores[node] and is_on(node):
                 if begun + self._timeout > now:
                     break
                 del since[node]
@@ -110,16 +109,16 @@ class IdleTimeout(PowerPolicy):
             self._wakes_at = time
             yield WakeAt(time)
 
+    def _note_ends(self, view: View) -> None:
+        for running in view.vacated:
+            for first, stop, _ in running.placement.spans:
+                self._touched += range(first, stop)
+
     def _note_booted(self, view: View) -> None:
         changes = view.state_changes
         if len(changes) > self._changes_seen:
             self._touched += changes.entering(NodeState.IDLE, self._changes_seen)
             self._changes_seen = len(changes)
-
-    @staticmethod
-    def _is_idle(view: View, node: int) -> bool:
-        is_free = view.free_cores.item(node) == view.platform.node_cores.item(node)
-        return is_free and view.powered_on.item(node)
 
 
 @power_policies.register("keep-ready")
@@ -129,6 +128,8 @@ class KeepReady(PowerPolicy):
     A node that boots for no job counts as ready. The first nodes of the platform are kept, which is where placements
     look first. Raises SpecError for a negative number.
     """
+
+    reserves = False
 
     def __init__(self, nodes: int = 1):
         if nodes < 0:

@@ -6,6 +6,7 @@ import math
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 from itertools import chain, repeat
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from cluster_sim.outlook import offered
@@ -86,9 +87,12 @@ def cores_coming(releases: Releases, view: View) -> Iterable[tuple[float, int, i
     """(expected time s, job or node, cores, …) that become usable for the scheduler, soonest first."""
     if not view.withheld_count and not view.transition_ends:
         return releases
-    withheld = view.withheld
-    ends = [(end, job, offered(run.placement, withheld).cores, None) for end, job, _, run in releases]
-    return sorted(ends + [(end, node, cores, None) for end, node, cores in Returns(view).soonest_first()])
+    ends: list[tuple[float, int, int, object]] = list(releases)
+    if view.withheld_count:
+        ends = [(end, job, offered(run.placement, view.withheld).cores, None) for end, job, _, run in releases]
+    ends += [(end, node, cores, None) for end, node, cores in Returns(view).soonest_first()]
+    ends.sort(key=itemgetter(0))  # two runs that are sorted already: no more than a merge
+    return ends
 
 
 class Returns:
@@ -112,10 +116,11 @@ class Returns:
     def soonest_first(self) -> list[tuple[float, int, int]]:
         """(expected time, node, its cores that no job holds)."""
         view, now = self._view, self._view.now
+        free, withheld = view.free_cores.item, view.withheld.item
         return sorted(
-            (end if end > now else now + EXTENSIONS_S[0], node, int(view.free_cores[node]))
+            (end if end > now else now + EXTENSIONS_S[0], node, cores)
             for node, end in view.transition_ends.items()
-            if view.free_cores[node] and not view.withheld[node]
+            if (cores := free(node)) and not withheld(node)
         )
 
 

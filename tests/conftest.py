@@ -1,10 +1,22 @@
-"""What all tests share: the way to the cases of other programs."""
+"""What all tests share: the way to the cases of other programs, and the settings of random tests."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, Phase, settings
+
+# The same examples in every run, and no limit on the time of one: a slow machine is no failure.
+settings.register_profile(
+    "project",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.explicit, Phase.generate, Phase.shrink],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile("project")
 
 
 @pytest.fixture(scope="session")

@@ -315,3 +315,42 @@ def test_specs_name_what_was_asked_for() -> None:
     assert EasyBackfilling().spec == "easy"
     assert EasyBackfilling("saf", depth=2, reservation="pinned").spec == "easy:order=saf,depth=2,reservation=pinned"
     assert ConservativeBackfilling(nodes="high_cores").spec == "conservative:nodes=high_cores"
+
+
+# ---------------------------------------------------------------------- ageing
+
+
+def test_ageing_ends_starvation() -> None:
+    """Shortest first, and a short job every two seconds: the long wide one waits for all of them, unless it may age."""
+    short: Rows = [(2.0 * i, 1, 3, 3) for i in range(40)]
+    rows = [short[0], (1.0, 2, 50, 50), *short[1:]]
+    for name in ("easy:order=sjf", "list:shortest/first"):
+        columns = {"job_id": [str(i) for i in range(len(rows))]}
+        options = {"cores": 2, "columns": columns}
+        patient = starts(name, rows, **options)[1]
+        separator = "," if ":" in name else ":"
+        aged = starts(f"{name}{separator}aging=20", rows, **options)[1]
+        assert patient > 80.0, name
+        assert 21.0 <= aged <= 25.0, name
+
+
+@settings(max_examples=25)
+@given(small_logs(), st.sampled_from(["sjf", "ljf", "saf", "f1", "expansion-factor"]), st.integers(0, 30))
+def test_nobody_starves_who_ages(log: tuple[int, Rows], order: str, aging: int) -> None:
+    """An aged job waits for the jobs that ran or were older when it aged, and for no other: here, no more than for all.
+
+    When it has aged it is, sooner or later, the head, and what a head is promised holds.
+    """
+    cores, rows = log
+    begins = starts_of_many(f"easy:order={order},aging={aging}", rows, cores)
+    for i, (at, *_) in enumerate(rows):
+        before = [j for j, row in enumerate(rows) if row[0] < at or (row[0] == at and j < i)]
+        running = [j for j in range(len(rows)) if begins[j] < at + aging]
+        most = at + aging + sum(rows[j][2] for j in {*before, *running} - {i})
+        assert begins[i] <= most
+
+
+def starts_of_many(scheduler: str, rows: Rows, cores: int) -> list[float]:
+    """As ``starts``, for logs longer than the alphabet."""
+    result = Simulation(Platform.homogeneous(nodes=cores, cores=1), workload_of_many(rows), make_scheduler(scheduler))
+    return [float(time) for time in result.run().jobs["start_time"]]

@@ -20,7 +20,7 @@ from schedulers import Fcfs, ListScheduler, power_policies, schedulers
         ("list:first/newest", "node order: expected one of current_gflops, "),
         ("list:first/first/first", "node order: expected one of "),
         ("list:first/first,blocking=maybe", "blocking: expected yes or no, found maybe"),
-        ("list:first/first,dynamic=yes", "expected an option of list (orders, blocking, memory), found dynamic"),
+        ("list:first/first,dynamic=yes", "expected an option of list (orders, blocking, memory, aging), found dynamic"),
         ("list:first/first,blocking=no,blocking=yes", "expected option 'blocking' once, found it twice"),
         ("fcfs:first,no,extra", "expected other arguments"),
         ("fcfs:first,nodes=first", "expected other arguments"),
