@@ -95,7 +95,7 @@ class _Explanation:
         lines = [f"Job {self._id} was submitted at {seconds(job['submit_time'])} and asked for {asked}."]
         if job["eligible_time"] > job["submit_time"]:
             at = seconds(job["eligible_time"])
-            lines.append(f"Until {at} it was not in the queue: it had to wait for other jobs to be over.")
+            lines.append(f"Until {at} it was not in the queue: other jobs had to be over, or its reservation to begin.")
         return lines
 
     def _wait(self) -> list[str]:

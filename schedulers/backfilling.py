@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cluster_sim.decisions import Decision, Hold, Reserve
 from cluster_sim.errors import SpecError
 from schedulers.base import Scheduler
-from schedulers.orders import JobOrder, NodeOrder, first, job_orders, node_orders, order_in, platform_order
+from schedulers.orders import JobOrder, NodeOrder, check_aging, first, job_orders, node_orders, order_in, platform_order
 from schedulers.plans import Promise, Where
 from schedulers.queue import JobQueue
 from schedulers.releases import Releases
@@ -44,7 +44,7 @@ class Backfilling(Scheduler):
         aging: float = math.inf,
     ):
         self._job_order = job_orders.make(jobs) if isinstance(jobs, str) else jobs
-        self._aging = aging
+        self._aging = check_aging(aging)
         self._node_order = node_orders.make(nodes) if isinstance(nodes, str) else nodes
         if reservation not in ("counted", "pinned"):
             raise SpecError("backfilling, option reservation", "counted or pinned", reservation)

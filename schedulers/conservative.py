@@ -106,7 +106,9 @@ class ConservativeBackfilling(Backfilling):
 
     def _promise(self, view: View, job: Job) -> Iterator[Decision]:
         assert self._plan is not None
-        promise = self._plan.promise(job)
+        yield from self._note(view, job, self._plan.promise(job))
+
+    def _note(self, view: View, job: Job, promise: Promise | None) -> Iterator[Decision]:
         if promise is not None:
             self._promises[job.index] = promise
             self._waiting[job.index] = job
@@ -121,7 +123,7 @@ class ConservativeBackfilling(Backfilling):
         self._queue.refresh(view)
         earlier, self._promises, self._due = self._promises, {}, []
         waiting = [(place, job) for place, job in self._queue.after(self._queue.first)]
-        for place, job in sorted(waiting, key=lambda entry: earlier.get(entry[1].index, NEVER)[0]):
+        for place, job in sorted(waiting, key=lambda entry: (earlier.get(entry[1].index, NEVER)[0], entry[1].index)):
             if view.is_pending(job):
                 yield from self._promise(view, job)
             else:
@@ -153,9 +155,16 @@ class ConservativeBackfilling(Backfilling):
         if not self._plan.can_be_earlier(job, earlier[0]):
             return False
         if earlier is not NEVER:
-            self._plan.withdraw(job, *self._promises.pop(job.index))
-        yield from self._promise(view, job)
-        return self._promises.get(job.index, NEVER)[0] < earlier[0]
+            self._plan.withdraw(job, *earlier)
+        promise = self._plan.promise(job)
+        if promise is not None and promise[0] < earlier[0]:
+            yield from self._note(view, job, promise)
+            return True
+        if promise is not None:
+            self._plan.withdraw(job, *promise)
+        if earlier is not NEVER:
+            self._plan.keep(job, earlier)
+        return False
 
     def _start_due(self, view: View) -> Iterator[Decision]:
         """Start the jobs whose promised time has come."""
@@ -175,6 +184,7 @@ class ConservativeBackfilling(Backfilling):
             del self._promises[index]
             yield Start(job, placement)
             running, planned = self._started(view, place, job), time + planned_time(job)
+            self._plan.begin(running)
             if running.expected_end > planned:
                 # Its nodes have to boot, which may be in the way of promises: they are all made anew.
                 self._plan.extend(running, planned)

@@ -175,6 +175,10 @@ def easy(
     aging: float = math.inf,
 ) -> Backfilling:
     """EASY backfilling: order=saf sorts the queue, backfill=saf only what is backfilled; depth=0,1,2,… or all."""
+    if depth == "all" and aging < math.inf:
+        raise SpecError(
+            "scheduler 'easy', option aging", "no ageing with depth=all, where everybody is promised a start", aging
+        )
     if depth == "all":
         return ConservativeBackfilling(order, nodes, reservation, memory)
     if not depth.isdecimal():
@@ -183,6 +187,8 @@ def easy(
 
 
 @schedulers.register("saf-easy")
-def saf_easy(nodes: str = "first", reservation: str = "counted", memory: bool = False) -> EasyBackfilling:
+def saf_easy(
+    nodes: str = "first", reservation: str = "counted", memory: bool = False, aging: float = math.inf
+) -> EasyBackfilling:
     """EASY whose queue keeps its order, but backfills the smallest area first (Casagrande et al. 2022)."""
-    return EasyBackfilling(nodes=nodes, backfill="saf", reservation=reservation, memory=memory)
+    return EasyBackfilling(nodes=nodes, backfill="saf", reservation=reservation, memory=memory, aging=aging)

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from cluster_sim.decisions import Decision, Hold, Start
 from schedulers.base import SKIPPED, Scheduler, schedulers
-from schedulers.orders import JobOrder, NodeOrder, first, job_orders, name_of, node_orders, order_in, platform_order
+from schedulers.orders import (
+    JobOrder,
+    NodeOrder,
+    check_aging,
+    first,
+    job_orders,
+    name_of,
+    node_orders,
+    order_in,
+    platform_order,
+)
 
 if TYPE_CHECKING:
     from cluster_sim.jobs import Job
@@ -40,7 +50,7 @@ class ListScheduler(Scheduler):
         aging: float = math.inf,
     ):
         self._job_order = job_orders.make(jobs) if isinstance(jobs, str) else jobs
-        self._aging = aging
+        self._aging = check_aging(aging)
         self._node_order = node_orders.make(nodes) if isinstance(nodes, str) else nodes
         self.spec = f"list:{name_of(jobs)}/{name_of(nodes)}" + ("" if blocking else ",blocking=no")
         self.spec += f",aging={aging:g}" if aging < math.inf else ""

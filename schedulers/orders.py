@@ -70,16 +70,21 @@ def name_of(order: str | JobOrder | NodeOrder) -> str:
 def aged(order: JobOrder, seconds: float) -> JobOrder:
     """The same order, but jobs that have waited that long go before all others, in order of submission.
 
-    Behind a head that nobody may delay, then, no job starves, whatever the order. Raises SpecError for a negative time.
+    Behind a head that nobody may delay, then, no job starves, whatever the order.
     """
-    if not seconds >= 0.0:
-        raise SpecError("job order, aging", "seconds, 0 or more", seconds)
 
     def key(job: Job, now: float) -> Any:
         return (0, job.submit_time) if now - job.submit_time >= seconds else (1, order(job, now))
 
     key.dynamic = True  # type: ignore[attr-defined]
     return key
+
+
+def check_aging(seconds: float) -> float:
+    """The time itself. Raises SpecError for one that is negative or no number."""
+    if not seconds >= 0.0:
+        raise SpecError("scheduler, option aging", "seconds, 0 or more", seconds)
+    return seconds
 
 
 def order_in(view: View, order: JobOrder, aging: float = math.inf) -> JobOrder:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from schedulers.releases import Returns, cores_coming
+from schedulers.releases import Returns, cores_coming, planned_time
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -113,7 +113,7 @@ class CountedPlan:
     def place(self, job: Job) -> Placement | None:
         """The node order's choice of the free cores."""
         cores = job.requested_cores
-        if cores > self._extra and self._view.now + job.requested_time > self._shadow:
+        if cores > self._extra and self._view.now + planned_time(job) > self._shadow:
             return None
         placement = self._where.now(job)
         if placement is not None and cores > self._extra and self._late_by_booting(job, placement):
@@ -121,7 +121,7 @@ class CountedPlan:
         return placement
 
     def _late_by_booting(self, job: Job, placement: Placement) -> bool:
-        return self._view.now + self._view.boot_time(placement) + job.requested_time > self._shadow
+        return self._view.now + self._view.boot_time(placement) + planned_time(job) > self._shadow
 
     def take(self, running: Running) -> None:
         """A job that will not have ended by the promised start leaves less beside it."""
@@ -173,7 +173,7 @@ class NodePlan:
 
     def place(self, job: Job) -> Placement | None:
         """By the node order, where no promise is broken."""
-        if self._spare is None or self._view.now + job.requested_time > self._shadow:
+        if self._spare is None or self._view.now + planned_time(job) > self._shadow:
             return self._place_for_long(job)
         placement = self._where.now(job)
         if placement is not None and self._end(job, placement) > self._shadow:  # its nodes have to boot
@@ -181,7 +181,7 @@ class NodePlan:
         return placement
 
     def _end(self, job: Job, placement: Placement) -> float:
-        return self._view.now + self._view.boot_time(placement) + job.requested_time
+        return self._view.now + self._view.boot_time(placement) + planned_time(job)
 
     def _place_for_long(self, job: Job) -> Placement | None:
         if self._spare is None:

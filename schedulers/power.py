@@ -85,7 +85,8 @@ class IdleTimeout(PowerPolicy):
 
     def react(self, view: View) -> Iterator[PowerDecision]:
         """Switch off what has been idle long enough, now that the scheduler has taken what it wants."""
-        self._note_ends(view)
+        if view.vacated:
+            self._note_ends(view)
         self._note_booted(view)
         now, since, waiting = view.now, self._since, self._waiting
         cores, free, is_on = self._cores, view.free_cores.item, view.powered_on.item

@@ -54,12 +54,7 @@ class PowerCap(PowerPolicy):
             return
         for processor, p_state in budget.faster():
             yield SetPState(processor, p_state)
-        if budget.refused and not view.running and not view.reservations and _all_settled(view):
+        if budget.refused and not view.running and not view.reservations and not view.transition_ends:
             reason = f"{budget.why_not()}, though nothing else runs"
             for job in [job for job in budget.refused.values() if view.is_pending(job)]:
                 yield Reject(job, reason)
-
-
-def _all_settled(view: View) -> bool:
-    """Whether no node is in transition or broken: what is there now is what there is."""
-    return bool((view.is_on | view.is_off).all())

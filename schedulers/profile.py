@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Union
 
 import numpy as np
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    Amount = int | npt.NDArray[np.int64]
+
+Amount = Union[int, "npt.NDArray[np.int64]"]
+"""Cores, or cores of each node, shape (nodes,)."""
 
 
 class AvailabilityProfile:

@@ -9,7 +9,7 @@ import numpy as np
 
 from cluster_sim.outlook import offered
 from schedulers.plans import worth_trying
-from schedulers.profile import AvailabilityProfile
+from schedulers.profile import Amount, AvailabilityProfile
 from schedulers.releases import Releases, Returns, planned_time
 
 if TYPE_CHECKING:
@@ -38,8 +38,11 @@ class ProfilePlan:
         self._machine = None if counted else self._view.outlook(empty=True)
         self.profile = AvailabilityProfile(self._view.now, self._view.free_total if counted else self._free_now())
         self._cut_at_windows()
+        self._endless: Amount = self._nothing()  # held by jobs that requested no time
+        self._some_day: tuple[Job, Amount] | None = None
         for end, _, _, running in releases:
             self.profile.release(end, self._held(running))
+            self.begin(running)
         for end, node, cores in Returns(self._view).soonest_first():
             self.profile.release(end, cores if counted else self._on_node(node, cores))
 
@@ -56,7 +59,13 @@ class ProfilePlan:
         cores = np.zeros(self._nodes, np.int64)
         for first, stop, taken in placement.spans:
             cores[first:stop] += self._machine.cores_held(job, first, stop, taken)
-        return self._with_memory(cores, np.ceil(cores * job.memory))
+        memory = np.zeros(self._nodes)
+        for first, stop, taken in placement.spans if self._where.counts_memory else ():
+            memory[first:stop] += np.ceil(taken * job.memory)
+        return self._with_memory(cores, memory)
+
+    def _nothing(self) -> Amount:
+        return 0 if self._counted else self._on_node(0, 0)
 
     def _held(self, running: Running) -> int | npt.NDArray[np.int64]:
         """What a job gives back when it ends: what it has on nodes that are not withheld."""
@@ -76,10 +85,17 @@ class ProfilePlan:
 
     def _room_for(self, job: Job, free: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Tasks of the job for which each node has free cores, and memory if that counts; shape (nodes,)."""
-        memory = self._where.memory_of(job)
-        if not memory:
-            return free[: self._nodes]
-        return np.minimum(free[: self._nodes], free[self._nodes :] // math.ceil(memory))
+        free = free - self._kept_from(job)
+        cores, memory = free[: self._nodes], self._where.memory_of(job)
+        if self._view.restricts and job.exclusive:
+            return np.where(cores == self._view.platform.node_cores, cores, 0)  # an empty node has all its memory, too
+        return np.minimum(cores, free[self._nodes :] // math.ceil(memory)) if memory else cores
+
+    def _kept_from(self, job: Job) -> Amount:
+        """What has to stay free beside the job all the time, for one that is to start some day."""
+        if self._some_day is None or self._some_day[0] is job:
+            return self._nothing()
+        return np.maximum(self._some_day[1] - self._endless, 0)
 
     def _cut_at_windows(self) -> None:
         """A job can be promised a start when an advance reservation begins or ends, though nothing is released then."""
@@ -110,26 +126,56 @@ class ProfilePlan:
     def _place_until(self, job: Job, end: float) -> Placement | None:
         least = self.profile.least(self._view.now, end)
         if self._counted:
-            return self._where.now(job) if job.requested_cores <= least else None
+            return self._where.now(job) if job.requested_cores + self._kept_from(job) <= least else None
         return self._where.now(job, self._room_for(job, least))
 
     def take(self, running: Running) -> None:
         """Until its expected end."""
         self.profile.take(self._view.now, running.expected_end, self._amount(running.job, running.placement))
+        self.begin(running)
+
+    def begin(self, running: Running) -> None:
+        """A job runs for which the profile has been taken."""
+        if running.expected_end == math.inf:
+            self._endless = self._endless + self._held(running)
+        if self._some_day is not None and self._some_day[0] is running.job:
+            self._some_day = None
 
     def promise(self, job: Job) -> Promise | None:
         """The earliest window in which what the job needs is free all the time; it is taken.
 
-        None also if jobs that requested no time have to end first: there is nothing to plan with.
+        If jobs that requested no time have to end first, the start is inf, some day; the first job of which that is so has
+        what it needs kept free of later promises.
         """
         promise = self._earliest(job) if self._counted else self._earliest_on_nodes(job)
-        if promise is not None:
-            start, placement = promise
-            self.profile.take(start, start + planned_time(job), self._amount(job, placement))
+        if promise is None:
+            return self._promise_some_day(job)
+        self.keep(job, promise)
         return promise
 
+    def keep(self, job: Job, promise: Promise) -> None:
+        """Take what a promise is of; it had been withdrawn, or has just been found."""
+        start, placement = promise
+        if start == math.inf:
+            self._promise_some_day(job)
+        else:
+            self.profile.take(start, start + planned_time(job), self._amount(job, placement))
+
+    def _promise_some_day(self, job: Job) -> Promise | None:
+        """A start when jobs that requested no time have ended; None if not even that would do."""
+        in_the_end = self.profile.free[-1] + self._endless
+        if self._counted:
+            placement, fits = None, job.requested_cores <= in_the_end
+        else:
+            assert self._machine is not None
+            placement = self._where.later(job, self._machine, math.inf, self._room_for(job, in_the_end))
+            fits = placement is not None
+        if fits and self._some_day is None:
+            self._some_day = job, self._amount(job, placement)
+        return (math.inf, None) if fits else None
+
     def _earliest(self, job: Job) -> Promise | None:
-        start = self.profile.earliest(job.requested_cores, planned_time(job))
+        start = self.profile.earliest(job.requested_cores + int(self._kept_from(job)), planned_time(job))
         return (start, None) if start < math.inf else None
 
     def _earliest_on_nodes(self, job: Job) -> Promise | None:
@@ -145,12 +191,16 @@ class ProfilePlan:
 
     def withdraw(self, job: Job, start: float, placement: Placement | None) -> None:
         """Take a promise back, or what is left of it."""
+        if self._some_day is not None and self._some_day[0] is job:
+            self._some_day = None
         self.profile.give(max(start, self._view.now), start + planned_time(job), self._amount(job, placement))
 
     def give_back(self, running: Running, until: float) -> None:
         """A job has ended before it was expected to."""
         if until > self._view.now:
             self.profile.give(self._view.now, until, self._held(running))
+            if until == math.inf:
+                self._endless = self._endless - self._held(running)
 
     def extend(self, running: Running, planned: float) -> None:
         """A job will run on from its planned to its expected end."""

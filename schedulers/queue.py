@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cluster_sim.jobs import JobColumns
+from schedulers.releases import planned_time
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -75,7 +76,7 @@ class JobQueue:
         return self._cores[first : self._stop]
 
     def times(self, first: int) -> npt.NDArray[np.float64]:
-        """Requested times (s) at the places from ``first`` on."""
+        """Planned times (s) at the places from ``first`` on."""
         return self._times[first : self._stop]
 
     def after(self, first: int) -> Iterator[tuple[int, Job]]:
@@ -113,7 +114,7 @@ class JobQueue:
             for column in self._columns:
                 column[place + 1 : stop + 1] = column[place:stop]
         self._cores[place] = job.requested_cores
-        self._times[place] = job.requested_time
+        self._times[place] = planned_time(job)
         self._stop = stop + 1
         self._left += 1
 

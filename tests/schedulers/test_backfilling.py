@@ -354,3 +354,62 @@ def starts_of_many(scheduler: str, rows: Rows, cores: int) -> list[float]:
     """As ``starts``, for logs longer than the alphabet."""
     result = Simulation(Platform.homogeneous(nodes=cores, cores=1), workload_of_many(rows), make_scheduler(scheduler))
     return [float(time) for time in result.run().jobs["start_time"]]
+
+
+# ---------------------------------------------------------------------- what a reviewer found
+
+
+@pytest.mark.parametrize(
+    "scheduler", ["easy", "easy:depth=2", "easy:memory=yes", "easy:reservation=pinned", "conservative"]
+)
+def test_a_stream_of_jobs_without_a_time_does_not_starve_the_head(scheduler: str) -> None:
+    """b wants the whole machine and a, which named no time, ends at 10: none of the forty that follow may pass b."""
+    never = math.inf
+    rows: Rows = [(0, 2, never, 10), (1, 4, 5, 5), *((2.0 + 5 * i, 2, never, 10) for i in range(40))]
+    assert starts_of_many(scheduler, rows, 4)[1] == 10.0
+    rows = [(0, 1, never, 1000), (1, 4, 5, 5), *((2.0 + 5 * i, 3, 10, 10) for i in range(40))]
+    assert starts_of_many(scheduler, rows, 4)[1] == 1000.0
+
+
+@pytest.mark.parametrize("scheduler", ["easy:memory=yes", "conservative:memory=yes"])
+def test_an_exclusive_job_with_memory_gets_an_empty_node(scheduler: str) -> None:
+    """Its memory is less than the node's, and its one task would leave three cores: it starts all the same."""
+    platform = Platform.homogeneous(nodes=2, cores=4, memory_gb=4)
+    columns = {"memory": [2000.0, 10.0], "exclusive": [True, False]}
+    rows: Rows = [(0, 1, 10, 10), (1, 1, 10, 10)]
+    assert starts(scheduler, rows, platform=platform, columns=columns) == [0, 1]
+
+
+@pytest.mark.parametrize("scheduler", ["easy:depth=2,memory=yes", "conservative:memory=yes"])
+def test_an_exclusive_job_gives_back_the_memory_of_its_tasks(scheduler: str) -> None:
+    """a has 1000 MB, not four times as many: b and c, of 3000 MB each, cannot both be promised its end."""
+    platform = Platform.homogeneous(nodes=1, cores=4, memory_gb=4)
+    columns = {"memory": [1000.0, 1500.0, 1500.0], "exclusive": [True, False, False]}
+    rows: Rows = [(0, 1, 100, 100), (1, 2, 50, 50), (2, 2, 50, 50)]
+    scheduler_made = make_scheduler(scheduler)
+    result = Simulation(platform, workload(rows, **columns), scheduler_made, explain=True).run()
+    promised = result.decisions.query("decision == 'reserve'").set_index("job_id")["promised_time"].to_dict()
+    assert promised == {"b": 100.0, "c": 150.0}
+    assert result.jobs["start_time"].tolist() == [0.0, 100.0, 150.0]
+
+
+def test_conservative_promises_in_order_of_submission_always() -> None:
+    """Two jobs submitted together, on the first pass and later: the order of the queue has no say in who is promised first."""
+    rows: Rows = [(0, 1, 8, 8), (0, 1, 2, 2)]
+    assert starts("conservative:order=sjf", rows, 1) == [0, 8]
+    rows = [(0, 1, 4, 4), (5, 1, 8, 8), (5, 1, 2, 2)]
+    assert starts("conservative:order=sjf", rows, 1) == [0, 5, 13]
+
+
+@pytest.mark.parametrize("scheduler", ["easy", "easy:reservation=pinned", "easy:depth=2", "conservative"])
+def test_a_job_that_requests_no_time_at_all_is_planned_with_a_minute(scheduler: str) -> None:
+    """c requests 0 s and takes 30: it may not start beside a, whose end b is promised."""
+    rows: Rows = [(0, 2, 10, 10), (1, 4, 5, 5), (2, 2, 0, 30)]
+    assert starts(scheduler, rows) == [0, 10, 15]
+
+
+def test_ageing_is_checked() -> None:
+    """Where it cannot be, and where there is none."""
+    for spec in ("easy:aging=-1", "easy:aging=nan", "list:first/first,aging=-1", "easy:depth=all,aging=5"):
+        with pytest.raises(SpecError, match="aging"):
+            make_scheduler(spec)
