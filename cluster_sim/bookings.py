@@ -111,13 +111,12 @@ class Bookings:
         self.version = object()
         allocation = Allocation(memory)
         for first, stop, cores in placement.spans:
-            if self.all_on and cores == self._cores_of_every_node:
+            whole = cores == self._cores_of_every_node
+            if whole and self.all_on:
                 self._hold_whole(first, stop, allocation)
             elif stop - first == 1:
                 self._hold_on(first, cores, allocation)
-            elif (self.is_on[first:stop].all() or self.is_off[first:stop].all()) and (
-                self._node_cores[first:stop] == cores
-            ).all():
+            elif self._are_alike(first, stop) and (whole or (self._node_cores[first:stop] == cores).all()):
                 self._hold_whole(first, stop, allocation)
             else:
                 for node in range(first, stop):
@@ -129,6 +128,10 @@ class Bookings:
         if job is not None and self.eligibility is not None and job.exclusive:
             self._close(placement, allocation)
         return allocation
+
+    def _are_alike(self, first: int, stop: int) -> bool:
+        """Whether nodes with free cores are all on, or all OFF: then one of the sets has them all."""
+        return self.available.covers(first, stop) or self.asleep.covers(first, stop)
 
     def _check(self, placement: Placement) -> None:
         if not placement.spans:
@@ -215,9 +218,9 @@ class Bookings:
             free[first:stop] = self._node_cores[first:stop]
             if not self.all_on:
                 on = self.is_on[first:stop]
-                if on.all():
+                if on.item(0) if stop == first + 1 else on.all():
                     self.available.add(first, stop)
-                    self.free_total += int(free[first:stop].sum())
+                    self.free_total += self.first_core[end] - self.first_core[begin]
                     continue
                 self._open(first, stop)
                 self.free_total += int(free[first:stop][on | self.is_off[first:stop]].sum())
@@ -262,8 +265,10 @@ class Bookings:
             ends.pop(node, None)
         was_on, was_off = self.powered_on.item(nodes[0]), self.powered_off.item(nodes[0])
         for first, stop in _runs(nodes):
-            self.powered_on[first:stop] = on
-            self.powered_off[first:stop] = off
+            if was_on != on:
+                self.powered_on[first:stop] = on
+            if was_off != off:
+                self.powered_off[first:stop] = off
             if self.withheld_count:
                 for node in range(first, stop):
                     offered = not self.withheld[node]
@@ -289,8 +294,10 @@ class Bookings:
                 self._open_free(first, stop)
             return
         self.capacity_changes += stop - first
-        free = self._open_free(first, stop) if on or off else int(self.free[first:stop].sum())
-        self.free_total += free if on or off else -free
+        if on or off:
+            self.free_total += self._open_free(first, stop)
+        else:
+            self.free_total -= sum(self.free[first:stop].tolist())
 
     def _open_free(self, first: int, stop: int) -> int:
         """Enter those of some nodes that have free cores into the set in which placements look; how many cores."""
@@ -330,13 +337,16 @@ class Bookings:
 
     def has_ready_nodes(self, placement: Placement) -> bool:
         """Whether all nodes of a placement are on."""
-        return all(self.is_on[first:stop].all() for first, stop, _ in placement.spans)
+        is_on = self.is_on
+        spans = placement.spans
+        return all(is_on.item(first) if stop == first + 1 else is_on[first:stop].all() for first, stop, _ in spans)
 
     def boot_time(self, placement: Placement) -> float:
         """How long it should take until all nodes of a placement are on, s: the slowest boot of those that are OFF."""
-        types, kinds = self.platform.node_types, self.platform.type_of_node
-        asleep = [node for node in placement.nodes if self.is_off[node]]
-        return max((types[kinds[node]].transitions.switch_on_s for node in asleep), default=0.0)
+        types, kinds, is_off = self.platform.node_types, self.platform.type_of_node.item, self.is_off.item
+        return max(
+            (types[kinds(node)].transitions.switch_on_s for node in placement.nodes if is_off(node)), default=0.0
+        )
 
     def cores_by_processor(self, allocation: Allocation) -> list[tuple[int, int]]:
         """(processor, cores of it) of an allocation."""
@@ -363,6 +373,9 @@ def _runs(nodes: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Nodes, in any order, as (first, stop) of neighbours."""
     ordered = sorted(nodes)
     first = last = ordered[0]
+    if ordered[-1] - first < len(ordered):
+        yield first, ordered[-1] + 1
+        return
     for node in ordered:
         if node > last + 1:
             yield first, last + 1

@@ -191,6 +191,13 @@ class Machine(Bookings):
             return self.table_of[node][0]
         return sum(self.table_of[p][0] for p in self.processors_of(node) if not self.is_unused(p))
 
+    def idle_watts_of(self, nodes: Sequence[int]) -> list[float]:
+        """What each of some nodes draws with no busy core."""
+        if self._never_used is None and self._one_processor_a_node:
+            tables = self.table_of
+            return [tables[node][0] for node in nodes]
+        return [self.idle_watts(node) for node in nodes]
+
     def _update_rate_watts(self, processor: int) -> None:
         """What a processor draws, by how fast its tasks run now."""
         if not self.powered_on[self.node_of(processor)]:
@@ -296,18 +303,22 @@ class Machine(Bookings):
         self.observer.nodes_changed(nodes, state)
 
     def _book(self, nodes: Sequence[int], state: NodeState, draws_w: Sequence[float]) -> None:
-        states, added = self.node_states, 0.0
+        states, draws, added = self.node_states, self._draws_w, 0.0
         self.transitions.add(self.env.now, nodes, state, draws_w)
-        for node, draw in zip(nodes, draws_w, strict=True):
-            if states[node] is NodeState.IDLE:
-                added += draw - (self.node_watts(node) if self._rate_watts else self.idle_watts(node))
-                for processor in self.processors_of(node) if self._rate_watts else ():
+        if states[nodes[0]] is not NodeState.IDLE:
+            drew_w: Sequence[float] = [draws[node] for node in nodes]
+        elif not self._rate_watts:
+            drew_w = self.idle_watts_of(nodes)
+        else:
+            drew_w = [self.node_watts(node) for node in nodes]
+            for node in nodes:
+                for processor in self.processors_of(node):
                     # Nothing runs there; what it draws when it is on again depends on its clock then.
                     self._rate_watts.pop(processor, None)
-            else:
-                added += draw - self._draws_w[node]
+        for node, draw, drew in zip(nodes, draws_w, drew_w, strict=True):
+            added += draw - drew
             states[node] = state
-            self._draws_w[node] = draw
+            draws[node] = draw
         self.enter_states(nodes, on=state is NodeState.IDLE, off=state is NodeState.OFF)
         self._add_watts(added)
 

@@ -67,7 +67,7 @@ class Outlook:
                 self.memory_used[first:stop] -= sign * memory * cores
             held = self.cores_held(job, first, stop, cores)
             self.free[first:stop] += sign * held
-            self.free_total += sign * int(np.sum(held)) * (1 if held is not cores else stop - first)
+            self.free_total += sign * (cores * (stop - first) if isinstance(held, int) else int(held.sum()))
 
     def cores_held(self, job: Job, first: int, stop: int, cores: int) -> int | npt.NDArray[np.int32]:
         """Cores of each of some nodes that nobody else gets while the job has ``cores`` on them."""

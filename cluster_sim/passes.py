@@ -59,6 +59,9 @@ class Passes:
         self._view = view
         self._power = power
         self._apply = apply
+        #: Whether the power policy is to be told of nodes that went OFF, or came on for the job that holds them.
+        self.follow_switching = bool(getattr(power, "follows_switching", True))
+        self._reserves = bool(getattr(power, "reserves", True))  # whether the power policy decides before the pass, too
         self._planned: set[int] = set()
         self._reserving = False
         self._passes_now = (-1.0, 0)  # time of the last passes, and how many there were
@@ -67,8 +70,7 @@ class Passes:
         if power is not None:
             # When the run begins, as a scheduler's, and not now: one object may serve several simulations in turn.
             env.at(env.now, URGENT).callbacks.append(lambda event: power.begin(view))
-            self._plan(RESERVE, power.reserve)
-            self._plan(REACT, power.react)
+            self._plan_policy(power)
 
     def due(self) -> Event:
         """The event of the next scheduling pass."""
@@ -88,9 +90,12 @@ class Passes:
         if self._power is not None:
             self._guard_against_circles()
             self._guard_against_stalls()
-            if not self._reserving:  # what it offers just now is for the pass that follows
-                self._plan(RESERVE, self._power.reserve)
-            self._plan(REACT, self._power.react)
+            self._plan_policy(self._power)
+
+    def _plan_policy(self, power: PowerPolicy) -> None:
+        if self._reserves and not self._reserving:  # what it offers just now is for the pass that follows
+            self._plan(RESERVE, power.reserve)
+        self._plan(REACT, power.react)
 
     def _guard_against_circles(self) -> None:
         """A power policy that switches nodes off and on again in no time would hold the clock for ever."""
@@ -126,5 +131,7 @@ class Passes:
             for decision in decide(self._view):
                 self._apply(decision)
             self._reserving = False
+            if priority == REACT:
+                self._view.vacated.clear()
 
         self._env.at(self._env.now, priority).callbacks.append(act)

@@ -249,17 +249,31 @@ def _take(free: npt.NDArray[np.int32], nodes: range, cores: int, spans: list[Spa
 def _place_wide_in_order(
     machine: Machine, cores: int, order: npt.NDArray[np.float64] | None, rooms: npt.NDArray[np.integer] | None
 ) -> Placement | None:
+    """Free cores node by node in the given order, nodes that are on before those that would have to be booted."""
+    capacity = machine.free if rooms is None else np.minimum(machine.free, rooms)
     spans: list[Span] = []
     for candidates in _candidates(machine, rooms, 1):
         ranked = candidates if order is None else candidates[np.argsort(order[candidates], kind="stable")]
-        for node in ranked.tolist():
-            free = int(machine.free[node]) if rooms is None else int(min(machine.free[node], rooms[node]))
-            taken = min(free, cores)
-            spans.append((node, node + 1, taken))
-            cores -= taken
-            if not cores:
-                return Placement(spans)
+        reached = np.cumsum(capacity[ranked])
+        count = int(reached.searchsorted(cores)) + 1  # nodes that it takes, the last one perhaps in part
+        taken = capacity[ranked[:count]]
+        if count <= len(ranked):
+            taken[-1] -= reached[count - 1] - cores
+            return Placement([*spans, *_runs(ranked[:count], taken)])
+        spans += _runs(ranked, taken)
+        cores -= int(taken.sum())
     return None
+
+
+def _runs(nodes: npt.NDArray[np.int64], taken: npt.NDArray[np.integer]) -> list[Span]:
+    """Nodes and the cores taken on each, neighbours with equal numbers as one span."""
+    breaks = (((np.diff(nodes) != 1) | (np.diff(taken) != 0)).nonzero()[0] + 1).tolist()
+    starts, stops = [0, *breaks], [*breaks, len(nodes)]
+    return [
+        (int(nodes[start]), int(nodes[stop - 1]) + 1, int(taken[start]))
+        for start, stop in zip(starts, stops, strict=True)
+        if start < stop
+    ]
 
 
 def _place_shaped(

@@ -133,8 +133,8 @@ class Simulation:
         self._pending: dict[int, Job] = {}
         self._running: dict[int, Running] = {}
         self.notices = Notices(self.env)
-        self._end: Event = self.env.event() if until is None else self.env.at(until, URGENT)
-        self.stopped_at = until  #: Up to when the caller wants the records; None: to the last completion.
+        self._end: Event = self.env.event() if self.until is None else self.env.at(self.until, URGENT)
+        self.stopped_at = self.until  #: Up to when the caller wants the records; None: to the last completion.
         self.is_over = False  #: Whether the last job is over, or nothing is left that could start another.
         self._end.callbacks.append(self._finish)
         self.view = self._make_view()
@@ -153,6 +153,7 @@ class Simulation:
             return self.view
         view = self._make_view(clairvoyant=True)
         view.submitted, view.ended = self.view.submitted, self.view.ended  # one list each, which the pass clears
+        view.vacated = self.view.vacated
         return view
 
     def _make_view(self, clairvoyant: bool = False) -> View:
@@ -165,6 +166,7 @@ class Simulation:
         view.rng = np.random.default_rng(np.random.SeedSequence(self.seed).spawn(1)[0])
         view.quirks = self.quirks
         view.explains = self.decision_log is not None
+        view.counts_memory = self._uses_memory and (self.scheduler is None or self.scheduler.memory)
         return view
 
     # ------------------------------------------------------------------ running
@@ -303,7 +305,8 @@ class Simulation:
     def _switch_off(self, nodes: list[int]) -> None:
         """Switch several nodes off for the power policy, at once if all are idle."""
         machine = self.machine
-        if all(0 <= node < self.platform.node_count and machine.is_idle(node) for node in nodes):
+        each_once = len(set(nodes)) == len(nodes)
+        if each_once and all(0 <= node < self.platform.node_count and machine.is_idle(node) for node in nodes):
             if nodes:
                 machine.switching.switch_off(nodes)
             return
@@ -344,8 +347,7 @@ class Simulation:
         machine = self.machine
         memory = job.memory if self._uses_memory else 0.0
         budget = machine.budget
-        if budget is not None:
-            budget.require(job, placement, p_state)
+        slower = {} if budget is None else budget.require(job, placement, p_state)
         allocation = machine.hold(placement, memory, job)
         if p_state is not None:
             try:
@@ -357,6 +359,7 @@ class Simulation:
         running = self._running[job.index] = Running(job, placement, allocation, self.env.now)
         self.recorder.allocated(self.env.now, job, machine.core_ranges(allocation))
         if budget is not None:
+            budget.slow_down(slower)  # not before nothing can be refused any more
             budget.start(running)
         if machine.all_on or machine.has_ready_nodes(placement):
             self.begin(running)
@@ -394,6 +397,8 @@ class Simulation:
         running._ended = True
         del self._running[job.index]
         self.view.ended.append(running)
+        if self.power_policy is not None:
+            self.view.vacated.append(running)
         if running.start_time < float("inf"):
             if self._executor.on_channels:
                 self._executor.stop_tasks(running)
@@ -460,14 +465,14 @@ class Simulation:
         """Called by the machine: nodes have entered a state."""
         for node in nodes if self.notices.wanted else ():
             self.notices.note("node_state_changed", (self.machine.node(node), state))
-        if state in (NodeState.IDLE, NodeState.OFF, NodeState.FAILED):
-            # Whoever waits may fit now; a job's own nodes are nobody's news. But booting may have weighed on a power cap.
-            if self.scheduler is None or (
-                self._pending and (self.machine.budget is not None or self.machine.have_free_cores(nodes))
-            ):
-                self.request_pass()
-            else:
-                self._passes.request_policy()
+        if state is NodeState.SWITCHING_ON or state is NodeState.SWITCHING_OFF:
+            return
+        # Whoever waits may fit now; a job's own nodes are nobody's news. But booting may have weighed on a power cap.
+        can_be_had = self.machine.have_free_cores(nodes)
+        if self.scheduler is None or (self._pending and (can_be_had or self.machine.budget is not None)):
+            self.request_pass()
+        elif self._passes.follow_switching or (can_be_had and state is not NodeState.OFF):
+            self._passes.request_policy()
 
     def kill_jobs_on(self, node: int, reason: str) -> int:
         """Kill the jobs that hold cores of a node; how many there are."""
@@ -493,7 +498,7 @@ class Simulation:
 def _time_to_stop(until: float) -> float:
     if not 0.0 <= until < float("inf"):
         raise InputError("simulation, until", "a finite time in s, 0 or later", until)
-    return until
+    return float(until)  # an int would make arrays of times ints
 
 
 def _check_kind(parameter: str, value: object, method: str, example: str) -> None:

@@ -80,7 +80,7 @@ class Switching:
     ) -> None:
         """Enter a transition at once, and have a process end it after ``seconds``; schedulers know the expected time."""
         machine = self._machine
-        draws = [machine.idle_watts(node) for node in nodes] if watts is None else [watts] * len(nodes)
+        draws = machine.idle_watts_of(nodes) if watts is None else [watts] * len(nodes)
         machine.enter(nodes, state, draws)
         machine.transition_ends.update(dict.fromkeys(nodes, self._env.now + expected_s))
         process = EagerProcess(self._env, self._transition(nodes, state is NodeState.SWITCHING_OFF, seconds))
@@ -96,14 +96,14 @@ class Switching:
         if not there:
             return there
         if off:
-            machine.enter(there, NodeState.OFF, [self.costs(node).off_w for node in there])
+            machine.enter(there, NodeState.OFF, [self.costs(there[0]).off_w] * len(there))  # alike
             if self._wake_afterwards:
                 woken = [node for node in there if node in self._wake_afterwards]
                 self._wake_afterwards.difference_update(woken)
                 if woken:
                     self.boot(woken)
             return there
-        machine.enter(there, NodeState.IDLE, [machine.idle_watts(node) for node in there])
+        machine.enter(there, NodeState.IDLE, machine.idle_watts_of(there))
         for node in there if self._ready else ():
             if node in self._ready:
                 self._ready.pop(node).succeed(machine.node(node))

@@ -40,6 +40,7 @@ class View:
     :meth:`by_hand` makes a view without a simulation, so that a policy can be tested on a state written down in a test.
     """
 
+    counts_memory = False  #: Whether jobs ask for memory and the scheduler (any, if there is none) has them get it.
     explains = False  #: Whether the run keeps a log of decisions, so that ``Hold`` and ``Reserve`` are worth yielding.
 
     def __init__(self, machine: Machine, pending: dict[int, Job], running: dict[int, Running]):
@@ -48,6 +49,7 @@ class View:
         self._running = running
         self.submitted: list[Job] = []  #: Jobs that joined the queue since the last scheduling pass.
         self.ended: list[Running] = []  #: Jobs that gave their cores back since the last scheduling pass.
+        self.vacated: list[Running] = []  #: The same since the power policy last reacted; empty if there is none.
         self.rng = np.random.default_rng(0)  #: The scheduler's own random numbers; seeded by the run's seed.
         self.quirks: frozenset[str] = frozenset()  #: Quirks of published programs that the run reproduces.
 
@@ -307,7 +309,10 @@ class View:
         return placement
 
     def allows(self, job: Job, placement: Placement, p_state: int | None = None) -> bool:
-        """Whether a power cap, if there is one, lets the job start there now; what :meth:`place` finds may start."""
+        """Whether a power cap, if there is one, lets the job start there now; what :meth:`place` finds may start.
+
+        Raises PlacementError if a cap has to look at a p-state that the processors there do not have.
+        """
         budget = self._machine.budget
         if budget is None or budget.allows(placement, p_state):
             return True

@@ -34,6 +34,11 @@ def idle_nodes(view: View) -> npt.NDArray[np.bool_]:
     return view.powered_on & unused_nodes(view)
 
 
+def waits_in_window(view: View) -> bool:
+    """Whether a job waits that names an advance reservation: its window is open, and it is lost if it starts too late."""
+    return view.restricts and any(job.reservation for job in view.pending)
+
+
 def check_seconds(policy: str, option: str, value: float, least: float = 0.0) -> None:
     """Raise SpecError unless ``value`` is a finite number of seconds from ``least``, or above 0."""
     if not (least <= value < float("inf")) or (least == 0.0 and value < 0.0):

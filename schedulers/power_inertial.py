@@ -12,7 +12,7 @@ from cluster_sim.decisions import Offer, PowerDecision, SwitchOff, SwitchOn, Wak
 from cluster_sim.errors import SpecError
 from cluster_sim.outlook import offered
 from schedulers.base import PowerPolicy, power_policies
-from schedulers.power import check_seconds, idle_nodes
+from schedulers.power import check_seconds, idle_nodes, waits_in_window
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -39,7 +39,7 @@ class InertialShutdown(PowerPolicy):
     run jobs, which end first. Each turn costs a period in which nothing changes: the inertia.
 
     So many nodes stay on offer that each pending job fits on them once they are free; if jobs wait while nothing runs,
-    all are. A job that requests no time counts as one period. There is no monitoring while nothing waits and nothing
+    or one waits in its advance reservation, all are. A job that requests no time counts as one period. There is no monitoring while nothing waits and nothing
     runs and all is off. Raises SpecError for a period or factor that is not positive.
     """
 
@@ -65,7 +65,9 @@ class InertialShutdown(PowerPolicy):
         self._account(view, [job for job in view.pending if job.index not in new])
         if 0.0 <= self._next_stage <= view.now:
             yield from self._stage(view)
-        if view.withheld_count and new:
+        if view.withheld_count and waits_in_window(view):
+            yield from self._offer(np.flatnonzero(view.withheld))
+        elif view.withheld_count and new:
             yield from self._make_room(view, view.submitted)
         if self._next_stage < 0.0 and self._goes_on(view):
             self._integral = 0.0
@@ -122,7 +124,7 @@ class InertialShutdown(PowerPolicy):
         if rises != self._rising:
             self._rising, self._changed = rises, 0
             return
-        number = max(1, int(self._changed * self._factor))
+        number = max(1, int(min(self._changed * self._factor, view.platform.node_count)))
         if rises:
             yield from self._give_back(view, np.flatnonzero(view.withheld)[:number], boot=True)
         else:
@@ -148,13 +150,13 @@ class InertialShutdown(PowerPolicy):
         """Whether every pending job that could run at all could without those nodes."""
         left = ~view.withheld
         left[chosen] = False
-        return all(fits(view, job, left) or not fits(view, job, ~is_failed(view)) for job in _unlike(view.pending))
+        return all(fits(view, job, left) or not fits(view, job, ~is_failed(view)) for job in _unlike(view, view.pending))
 
     def _make_room(self, view: View, jobs: Iterable[Job]) -> Iterator[PowerDecision]:
         """Offer as few withheld nodes, first ones first, as it takes for the jobs to fit once they are free."""
         withheld = np.flatnonzero(view.withheld)
         given = 0
-        for job in _unlike(jobs):
+        for job in _unlike(view, jobs):
             low, high = given, len(withheld)
             while low < high:
                 middle = (low + high) // 2
@@ -162,7 +164,11 @@ class InertialShutdown(PowerPolicy):
                 left[withheld[:middle]] = True
                 low, high = (low, middle) if fits(view, job, left) else (middle + 1, high)
             given = low
-        for node in withheld[:given].tolist():
+        yield from self._offer(withheld[:given])
+
+    @staticmethod
+    def _offer(nodes: npt.NDArray[np.int64]) -> Iterator[PowerDecision]:
+        for node in nodes.tolist():
             yield Offer(node)
 
 
@@ -176,13 +182,14 @@ def is_failed(view: View) -> Mask:
 def fits(view: View, job: Job, nodes: Mask) -> bool:
     """Whether a job could be placed on some nodes, those of them that have not failed, if nothing ran there."""
     cores = np.where(nodes & ~is_failed(view), view.platform.node_cores, 0)
-    return view.outlook(empty=True).place(job, within=cores, time=view.now) is not None
+    return view.outlook(empty=True).place(job, memory=view.counts_memory, within=cores, time=view.now) is not None
 
 
-def _unlike(jobs: Iterable[Job]) -> Iterable[Job]:
+def _unlike(view: View, jobs: Iterable[Job]) -> Iterable[Job]:
     """One of each kind of job that asks for the same."""
     kinds: dict[tuple[object, ...], Job] = {}
+    by_memory, by_time = view.counts_memory, bool(view.reservations)
     for job in jobs:
-        asks = (job.requested_cores, job.nodes, job.ntasks_per_node, job.requires, job.reservation, job.exclusive)
-        kinds.setdefault(asks, job)
+        asks = (job.requested_cores, job.nodes, job.ntasks_per_node, job.requires, job.exclusive)
+        kinds.setdefault((*asks, by_memory and job.memory, by_time and job.requested_time), job)
     return kinds.values()

@@ -16,7 +16,7 @@ from cluster_sim.decisions import Offer, PowerDecision, SwitchOff, WakeAt, Withh
 from cluster_sim.errors import SpecError
 from cluster_sim.view import ClairvoyantView
 from schedulers.base import PowerPolicy, power_policies
-from schedulers.power import check_seconds, idle_nodes, unused_nodes
+from schedulers.power import check_seconds, idle_nodes, unused_nodes, waits_in_window
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -41,7 +41,8 @@ class OffReservation(PowerPolicy):
     those that have just been left after the jobs that waited for them have had their chance.
     Jobs that request no time, and jobs for which no running job makes room, are never delayed.
 
-    Whoever has reached the latest start and does not fit has everything offered, until it starts; whoever was let through
+    Whoever has reached the latest start and does not fit, or waits in its advance reservation, has everything offered,
+    until it starts; whoever was let through
     and yet not started by the scheduler has first those before it let through too, then everybody. So no job waits longer
     for the policy than until its latest start; from then on the policy is a timeout of 0 to it. Raises SpecError for a
     negative tau.
@@ -106,7 +107,7 @@ class OffReservation(PowerPolicy):
         # A node that has just been left is offered once more, to the jobs that waited for it: react switches it off.
         in_use = ~unused_nodes(view) | view.is_on
         offered = in_use.copy()
-        if up_to == EVERYBODY:
+        if up_to == EVERYBODY or waits_in_window(view):
             return np.ones_like(offered)
         preference = np.where(in_use, 0.0, np.where(view.powered_on, 1.0, 2.0))
         outlook = view.outlook(withheld=True)
@@ -144,12 +145,14 @@ class RandomReservation(PowerPolicy):
 
     The number is uniform over 0 … all nodes, as an agent's first actions are in Casagrande et al. (2022, Fig. 9). Only
     nodes that run nothing are withheld, OFF ones first, then the last of the platform; there may be fewer than drawn.
-    While the oldest job has waited ``patience`` periods or more, nothing is withheld, so that none waits for ever.
-    Raises SpecError for a period that is not positive.
+    While the oldest job has waited ``patience`` periods or more, or a job waits in its advance reservation, nothing is
+    withheld, so that none waits for ever. Raises SpecError for a period or patience that is not positive.
     """
 
     def __init__(self, period: float = 60.0, patience: int = 10):
         check_seconds("random", "period", period, least=1e-3)
+        if patience < 1:
+            raise SpecError("power policy 'random', option patience", "a number of periods, 1 or more", patience)
         self._period = period
         self._patience = patience
 
@@ -166,7 +169,7 @@ class RandomReservation(PowerPolicy):
             self._size = int(self._rng.integers(0, view.platform.node_count + 1))
             self._next_draw = view.now + self._period
         waited = view.now - view.pending[0].submit_time if view.pending_count else 0.0
-        size = 0 if waited >= self._patience * self._period else self._size
+        size = 0 if waited >= self._patience * self._period or waits_in_window(view) else self._size
         yield from self._resize(view, size)
         yield SwitchOff(np.flatnonzero(idle_nodes(view) & view.withheld).tolist())
         if (view.pending_count or view.running_count) and self._wakes_at != self._next_draw:

@@ -139,6 +139,32 @@ def test_what_cannot_be_done_is_refused_once_in_words() -> None:
     assert states(result, 1)[1] == ("SWITCHING_OFF", 2.0, 4.0)
 
 
+def test_a_node_named_twice_is_switched_off_once() -> None:
+    """The second time it is no idle node any more; what the machine draws and has free is as for one shutdown."""
+    simulation = Simulation(nodes(3), jobs((9, 1, 1, 1)), Fcfs(), Script((1, SwitchOff([0, 0, 2]))))
+    with pytest.warns(ModelWarning, match="cluster0.node0: only an idle node"):
+        simulation.run(until=2)
+    assert simulation.view.free_total == 1
+    assert simulation.view.watts == 95.0 + 2 * 101.0
+    assert [node for _, node, _, _ in simulation.view.state_changes] == [0, 2]
+
+
+def test_a_policy_hears_who_left_until_it_has_reacted() -> None:
+    """Two jobs end at 3 and 5: each is told of once, after a pass that has seen it, to a policy that does not reserve."""
+    heard = []
+
+    class Listener(PowerPolicy):
+        reserves = False
+
+        def react(self, view: View) -> Iterable[PowerDecision]:
+            heard.extend((view.now, running.job.index) for running in view.vacated)
+            assert not view.ended
+            return ()
+
+    Simulation(nodes(2), jobs((0, 1, 3, 3), (0, 1, 5, 5), (8, 1, 1, 1)), Fcfs(), Listener(), until=8.5).run()
+    assert heard == [(3.0, 0), (5.0, 1)]
+
+
 def test_a_decision_of_another_kind_is_refused() -> None:
     """What is no power decision is a defect of the policy."""
     with pytest.raises(SimulationError, match="a power policy decides SwitchOn, SwitchOff, Withhold, Offer"):
