@@ -331,8 +331,7 @@ class View:
     @property
     def counts_only(self) -> bool:
         """Whether any free cores serve any job: nodes have one core, and no job asks for nodes, tags or a reservation."""
-        machine = self._machine
-        return machine.widest == 1 and not machine.shapes and machine.eligibility is None
+        return self._machine.widest == 1 and self.one_node_rule
 
     @property
     def capacity_changes(self) -> int:
@@ -357,6 +356,11 @@ class View:
         return Outlook(self._machine, empty, withheld)
 
     # ------------------------------------------------------------------ which nodes are eligible for a job
+
+    @property
+    def one_node_rule(self) -> bool:
+        """Whether every job that fits the widest node goes on one: none asks for nodes, tags, whole nodes or a reservation."""
+        return not self._machine.shapes and self._machine.eligibility is None
 
     @property
     def restricts(self) -> bool:

@@ -168,8 +168,14 @@ class NodePlan:
         self._spare: npt.NDArray[np.int64] | None = None  # cores of each node beside the promised job
 
     def may_start(self, cores: npt.NDArray[np.int64], times: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-        """Whether as many cores are free, and on one node where it has to be one."""
-        return worth_trying(self._view, cores)
+        """Whether it could fit, and if it does not end in time, on what the promised job may leave."""
+        view = self._view
+        fits = worth_trying(view, cores)
+        if self._later is None:
+            return fits
+        left = self._spare if self._pinned and self._spare is not None else self._later.free
+        in_time = times <= self._shadow - view.now + 1e-9 * abs(self._shadow)
+        return fits & (in_time | worth_trying(view, cores, np.minimum(view.free_cores, left)))
 
     def place(self, job: Job) -> Placement | None:
         """By the node order, where no promise is broken."""
@@ -247,7 +253,15 @@ class NodePlan:
             self._spare[first:stop] -= self._later.cores_held(job, first, stop, cores)
 
 
-def worth_trying(view: View, cores: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Which requests could fit at all: as many cores are free, and on one node where the width rule wants one node."""
-    on_one_node = (cores <= view.free_cores.max()) | (cores > view.platform.widest_node)
-    return on_one_node & (cores <= view.free_total)  # type: ignore[no-any-return]
+def worth_trying(
+    view: View, cores: npt.NDArray[np.int64], free: npt.NDArray[np.integer] | None = None
+) -> npt.NDArray[np.bool_]:
+    """Which requests could fit at all on the free cores of the nodes (default: those of now); shape (jobs,).
+
+    As many are free, and on one node where the width rule wants one.
+    """
+    free = view.free_cores if free is None else free
+    enough = cores <= min(int(np.maximum(free, 0).sum()), view.free_total)
+    if view.one_node_rule:
+        enough &= (cores <= free.max()) | (cores > view.platform.widest_node)
+    return enough

@@ -151,8 +151,8 @@ class RandomReservation(PowerPolicy):
 
     def __init__(self, period: float = 60.0, patience: int = 10):
         check_seconds("random", "period", period, least=1e-3)
-        if patience < 1:
-            raise SpecError("power policy 'random', option patience", "a number of periods, 1 or more", patience)
+        if not 1 <= patience <= 10**9:
+            raise SpecError("power policy 'random', option patience", "periods, from 1 to 1,000,000,000", patience)
         self._period = period
         self._patience = patience
 

@@ -413,3 +413,14 @@ def test_ageing_is_checked() -> None:
     for spec in ("easy:aging=-1", "easy:aging=nan", "list:first/first,aging=-1", "easy:depth=all,aging=5"):
         with pytest.raises(SpecError, match="aging"):
             make_scheduler(spec)
+
+
+@pytest.mark.parametrize("scheduler", ["easy", "easy:reservation=pinned", "conservative", "easy:depth=2"])
+def test_a_job_over_several_nodes_is_found_in_a_long_queue(scheduler: str) -> None:
+    """One core is free on each of four nodes, and only the last of thirty jobs can do with that: one core on each."""
+    platform = Platform.homogeneous(nodes=4, cores=4)
+    wide: Rows = [(0.0, 12, 100, 100), *((1.0, 4, 10, 10) for _ in range(30)), (2.0, 4, 5, 5)]
+    columns = {"nodes": [4] + [1] * 30 + [4]}
+    table = workload_of_many(wide).jobs.assign(**columns)
+    jobs = Simulation(platform, Workload(table), make_scheduler(scheduler)).run().jobs
+    assert jobs["start_time"].iloc[[0, 1, 31]].tolist() == [0.0, 100.0, 2.0]
