@@ -41,6 +41,8 @@ class Accounts:
     unused: Floats  #: Idle processors of computing nodes; part of COMPUTING in :attr:`nodes`.
     core_s: Floats  #: Busy core-seconds of each processor, shape (processors,).
     nodes: dict[NodeState, Floats] = field(default_factory=dict)
+    idle_cores: dict[int, float] = field(default_factory=dict)
+    """J of the idle cores of a node's processors while it computed, of each node that :func:`sweep` has charged."""
 
     @property
     def total(self) -> float:
@@ -174,7 +176,7 @@ def _settle_in_bulk(history: History, holds: Holds, special: set[int], accounts:
     busy_s += shared_s
 
     idle_w = np.array([power.idle_watts(k) for k in kinds])[kind]
-    on_s = np.full(platform.node_count, history.horizon)
+    on_s = np.full(platform.node_count, history.horizon, np.float64)
     _settle_transitions(history, ordinary, on_s, accounts)
     drawing_s = on_s[node_of]
     if history.unused_draw_nothing:
@@ -255,7 +257,7 @@ def _settle_transitions(history: History, ordinary: npt.NDArray[np.bool_], on_s:
 
 
 def _first_use(runs: Runs, pieces: Pieces, processors: int, horizon: float) -> Floats:
-    first = np.full(processors, horizon)
+    first = np.full(processors, horizon, np.float64)
     np.minimum.at(first, pieces.unit, pieces.start)
     count = runs.stop - runs.first
     np.minimum.at(first, spread(runs.first, count), np.repeat(runs.start, count))
@@ -296,6 +298,7 @@ def sweep(history: History, node: int, rows: list[tuple[int, int, int, float, fl
     state, draws_w = NodeState.IDLE, 0.0
 
     # Ends before starts, so that a core that changes hands at once is never counted twice.
+    accounts.idle_cores[node] = 0.0
     events: list[tuple[float, int, tuple[object, ...]]] = [(history.horizon, 3, ())]
     for job, processor, cores, start, end in rows:
         events.append((end, 0 if end > start else 2, ("end", processor - first, job, cores)))
@@ -350,6 +353,8 @@ def _charge(
     computing = any(held)
     for kind, tenants, was_used, rates in zip(kinds, held, used, rated, strict=True):
         busy = sum(tenants.values())
+        if computing:
+            accounts.idle_cores[node] += power.idle_watts(kind) * (kind.cores - busy) / kind.cores * seconds
         if busy and rates is not None:
             shared, own = rates
             for job, cores in tenants.items():

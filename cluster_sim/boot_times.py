@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 WHERE = "power transitions, switch_on_distribution"
 FORMS = "uniform:least,most, normal:mean,deviation or lognormal:mean,deviation, in s"
+LONGEST_S, SHORTEST_MEAN_S = 1e9, 1e-9
+"""What numbers of a spec may be; far beyond any boot, and so that nothing worked out of them overflows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +59,12 @@ def boot_times(text: str) -> BootTimes:
         first, second = (float(part) for part in rest.split(","))
     except ValueError:
         raise InputError(WHERE, FORMS, text) from None
-    if name not in ("uniform", "normal", "lognormal") or not 0.0 <= first < math.inf or not 0.0 <= second < math.inf:
+    if name not in ("uniform", "normal", "lognormal"):
         raise InputError(WHERE, FORMS, text)
+    if not (0.0 <= first <= LONGEST_S and 0.0 <= second <= LONGEST_S):
+        raise InputError(WHERE, f"{FORMS}, from 0 to {LONGEST_S:g}", text)
     if name == "uniform" and first > second:
         raise InputError(WHERE, "uniform:least,most with the least first", text)
-    if name == "lognormal" and first == 0.0:
-        raise InputError(WHERE, "lognormal:mean,deviation with a mean above 0", text)
+    if name == "lognormal" and first < SHORTEST_MEAN_S:
+        raise InputError(WHERE, f"lognormal:mean,deviation with a mean above 0, {SHORTEST_MEAN_S:g} s or more", text)
     return BootTimes(name, first, second)

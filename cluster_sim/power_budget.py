@@ -79,15 +79,16 @@ class PowerBudget:
         steps = self._room_for({}, None)
         if steps is None:
             raise InputError("power cap", f"at least the {self._bound({}):g} W of the idle machine", self.limit_w)
-        self._slow_down(steps)
+        self.slow_down(steps)
 
     # ------------------------------------------------------------------ whether a job can start
 
     def allows(self, placement: Placement, p_state: int | None = None) -> bool:
-        """Whether a job can start there now, in that p-state of its processors if one is given."""
-        if self.limit_w == float("inf"):
-            return True
-        return self._room_for(self._cores_on(placement), p_state) is not None
+        """Whether a job can start there now, in that p-state of its processors if one is given.
+
+        Raises PlacementError if they have no such state.
+        """
+        return self.limit_w == float("inf") or self._steps(placement, p_state) is not None
 
     def fit(
         self, job: Job, placement: Placement, again: Again, within: npt.NDArray[np.integer] | None
@@ -101,15 +102,21 @@ class PowerBudget:
         self.refused[job.index] = job
         return None
 
-    def require(self, job: Job, placement: Placement, p_state: int | None) -> None:
-        """Make room for a job that is to start there now. Raises PlacementError if that cannot be."""
+    def require(self, job: Job, placement: Placement, p_state: int | None) -> dict[int, ProcessorType]:
+        """What :meth:`slow_down` has to do for a job that is to start there now. Raises PlacementError if it cannot."""
         if self.limit_w == float("inf"):
-            return
-        steps = self._room_for(self._cores_on(placement), p_state)
+            return {}
+        steps = self._steps(placement, p_state)
         if steps is None:
             self.refused[job.index] = job
             raise PlacementError(f"job {job.job_id} may not start on {placement!r} now: {self.why_not()}")
-        self._slow_down(steps)
+        return steps
+
+    def _steps(self, placement: Placement, p_state: int | None) -> dict[int, ProcessorType] | None:
+        try:
+            return self._room_for(self._cores_on(placement), p_state)
+        except InputError as error:  # as JobClocks.choose has it where there is no cap
+            raise PlacementError(f"on {placement!r}: {error}") from None
 
     def start(self, running: Running) -> None:
         """A job has been allocated its cores."""
@@ -328,7 +335,8 @@ class PowerBudget:
             self._ladders[kind.name] = ladder
         return ladder
 
-    def _slow_down(self, kinds: Mapping[int, ProcessorType]) -> None:
+    def slow_down(self, kinds: Mapping[int, ProcessorType]) -> None:
+        """Have processors run at other clocks, until :meth:`faster` says that they can go back."""
         for processor, kind in kinds.items():
             self._slowed.setdefault(processor, self._machine.type_of[processor].p_state or 0)
             self._machine.processor(processor).set_p_state(kind.p_state or 0)

@@ -24,7 +24,8 @@ class PowerCap(PowerPolicy):
     What counts is what the machine may come to draw, see :mod:`cluster_sim.power_budget`: booting nodes included.
 
     A job that could not start even if nothing else ran is rejected, when it is submitted or, where only a try can tell,
-    when nothing else runs. Raises InputError at the start of the run when the machine draws more before any job.
+    when nothing else runs; nodes that have failed are then taken for lost. Raises InputError at the start of the run when
+    the machine draws more before any job.
     """
 
     def __init__(self, watts: float = math.inf, how: str = "wait"):

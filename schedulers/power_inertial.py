@@ -39,8 +39,9 @@ class InertialShutdown(PowerPolicy):
     run jobs, which end first. Each turn costs a period in which nothing changes: the inertia.
 
     So many nodes stay on offer that each pending job fits on them once they are free; if jobs wait while nothing runs,
-    or one waits in its advance reservation, all are. A job that requests no time counts as one period. There is no monitoring while nothing waits and nothing
-    runs and all is off. Raises SpecError for a period or factor that is not positive.
+    or one waits in its advance reservation, all are. A job that requests no time counts as one period. There is no
+    monitoring while nothing waits and nothing runs and all is off. Raises SpecError for a period or factor that is not
+    positive.
     """
 
     def __init__(self, period: float = 600.0, factor: float = 2.0):
@@ -150,7 +151,8 @@ class InertialShutdown(PowerPolicy):
         """Whether every pending job that could run at all could without those nodes."""
         left = ~view.withheld
         left[chosen] = False
-        return all(fits(view, job, left) or not fits(view, job, ~is_failed(view)) for job in _unlike(view, view.pending))
+        kinds = _unlike(view, view.pending)
+        return all(fits(view, job, left) or not fits(view, job, ~is_failed(view)) for job in kinds)
 
     def _make_room(self, view: View, jobs: Iterable[Job]) -> Iterator[PowerDecision]:
         """Offer as few withheld nodes, first ones first, as it takes for the jobs to fit once they are free."""

@@ -292,3 +292,21 @@ def test_the_distributions(spec: str, mean: float, deviation: float) -> None:
     assert drawn.mean() == pytest.approx(mean, abs=5 * deviation / 200)
     assert drawn.std() == pytest.approx(deviation, rel=0.05)
     assert drawn.min() >= 0.0
+
+
+def test_idle_cores_waste_at_the_clock_they_have() -> None:
+    """In p-state 0 an idle processor draws 50 W, so three of its four cores that idle for 100 s waste 3750 J."""
+    states = tuple(PState(f, {"static_w": 100.0 * f, "dynamic_w": 1.0, "min_power": 0.5}) for f in (1.0, 2.0))
+    processor = ProcessorType("p", 4, 2.0, power=states[1].power, p_states=states)
+    simulation = Simulation(machine(processor), jobs((0, 1, 100)), Fcfs(), contention="none")
+    simulation.env.at(0.0).callbacks.append(lambda event: simulation.node(0).set_p_state(0))
+    assert simulation.run().nodes["energy_waste_by_core_j"].tolist() == pytest.approx([3750.0])
+
+
+@pytest.mark.parametrize(
+    "spec", ["lognormal:1e-300,1e300", "normal:1e308,1e308", "uniform:0,1e308", "normal:nan,1", "lognormal:0,1"]
+)
+def test_boot_times_out_of_range(spec: str) -> None:
+    """Numbers that would overflow in what is worked out of them are refused when the distribution is made."""
+    with pytest.raises(InputError, match="power transitions, switch_on_distribution: expected "):
+        boot_times(spec)

@@ -287,3 +287,58 @@ def test_p_states_of_jobs_count(case: tuple[Platform, Workload, float, str]) -> 
     if result is not None:
         assert result.power["watts"].max() <= case[2] * (1 + 1e-9)
         assert set(result.jobs["state"]) <= {"completed", "rejected"}
+
+
+def unequal(cap: float) -> Simulation:
+    """Two cheap nodes, and a dear one, tagged big, for the first of two jobs: alone it draws 208 W with the machine."""
+    dear = ProcessorType("dear", 2, 1.0, power={"static_w": 54.0, "dynamic_w": 100.0, "min_power": 0.5})
+    groups = (
+        NodeGroup(NodeType("cheap", (scaling(),)), 2),
+        NodeGroup(NodeType("dear", (dear,), tags=frozenset({"big"})), 1),
+    )
+    workload = jobs((10, 1, 10), (20, 1, 40), requires=["big", ""])
+    return Simulation(Platform((Cluster("cluster0", groups),)), workload, Fcfs(), PowerCap(cap))
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_failed_node_does_not_keep_a_job_that_cannot_fit_in_the_queue(fails: bool) -> None:
+    """Refused with nothing else running, it is rejected, whether another node has failed for good or not."""
+    simulation = unequal(150.0)
+    if fails:
+        simulation.env.at(1.0).callbacks.append(lambda event: simulation.node(1).fail())
+    result = simulation.run(until=1000)
+    assert result.jobs["state"].tolist() == ["rejected", "completed"]
+    assert result.jobs["start_time"][1] == 20.0
+
+
+def test_a_refused_start_slows_nobody() -> None:
+    """Room is made only for a start that nothing else forbids: here, a p-state for half of a processor."""
+    simulation = Simulation(
+        machine(scaling(), 3), jobs((0, 8, 400), (0, 4, 400)), power=PowerCap(200, "slow"), contention="none"
+    )
+    view = simulation.step_to_decision()
+    assert view is not None
+    first, second = view.pending
+    simulation.apply(Start(first, Placement.on({0: 8})))
+    with pytest.raises(PlacementError, match="cannot have p-state 2"):
+        simulation.apply(Start(second, Placement.on({1: 4}), p_state=2))
+    assert [p.type.p_state for node in view.nodes() for p in node.processors] == [3, 3, 3]
+    simulation.apply(Start(second, Placement.on({1: 4})))  # 118 + 86 + 27 W with all at 4 GHz
+    assert view.watts <= 200 < 118 + 86 + 27
+    assert [p.type.p_state for node in view.nodes() for p in node.processors] == [2, 3, 3]
+
+
+@pytest.mark.parametrize("cap", [None, 1000.0])
+def test_a_p_state_that_a_processor_lacks(cap: float | None) -> None:
+    """With and without a cap that is a placement that cannot be."""
+    power = None if cap is None else PowerCap(cap)
+    simulation = Simulation(machine(ProcessorType("plain", 2, 1.0)), jobs((0, 2, 1)), power=power)
+    view = simulation.step_to_decision()
+    assert view is not None
+    (job,), there = view.pending, Placement.on({0: 2})
+    with pytest.raises(PlacementError, match="p-state: expected a number from 0 to 0, found 1"):
+        simulation.apply(Start(job, there, p_state=1))
+    if cap is not None:
+        with pytest.raises(PlacementError, match="p-state: expected a number from 0 to 0, found 1"):
+            view.allows(job, there, p_state=1)
+    assert view.is_pending(job)

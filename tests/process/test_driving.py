@@ -6,8 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from cluster_sim import ModelWarning, Placement, Platform, Simulation, SimulationError, Workload, make_scheduler
+from cluster_sim import (
+    ModelWarning,
+    Placement,
+    Platform,
+    Simulation,
+    SimulationError,
+    Workload,
+    make_power_policy,
+    make_scheduler,
+)
 from cluster_sim.errors import PlacementError
+from cluster_sim.platform import PowerTransitions
 from schedulers import Fcfs
 
 from .conftest import At, Log, jobs, machine
@@ -159,3 +169,21 @@ def test_nothing_is_decided_for_the_agent_between_its_steps(log: Log) -> None:
         if view.now == 5.0:
             simulation.decide(*((job, Placement.on({0: 1})) for job in view.pending))
     assert log == [(1.0, 1), (2.0, 2), (5.0, 2), (10.0, 0)]
+
+
+@pytest.mark.parametrize("quirks", [(), ("unused-processors-draw-nothing",)])
+def test_a_time_to_stop_may_be_a_whole_number(quirks: tuple[str, ...]) -> None:
+    """Runs until 100 and until 100.0 give the same joules, of the run as of its parts."""
+
+    def energy(until: float, of_run: bool) -> float:
+        platform = Platform.homogeneous(nodes=2, cores=2, transitions=PowerTransitions(switch_off_s=3.0))
+        workload = Workload({"submit_time": [0.7], "requested_cores": [1], "recorded_run_time": [10.5]})
+        policy = make_power_policy("timeout:20")
+        simulation = Simulation(platform, workload, Fcfs(), policy, quirks=quirks, until=until if of_run else None)
+        result = simulation.run(until=None if of_run else until)
+        steps = result.power["time"].diff()[1:].to_numpy()
+        assert (result.power["watts"][:-1].to_numpy() * steps).sum() == pytest.approx(result.summary()["energy_j"])
+        return float(result.summary()["energy_j"])
+
+    assert energy(100, True) == energy(100.0, True)
+    assert energy(100, False) == energy(100.0, False)
