@@ -102,6 +102,14 @@ def node_bounds(platform: Platform) -> Ints:
     return platform.first_core[platform.first_processor]
 
 
+def computing_seconds(holds: Holds, platform: Platform) -> Floats:
+    """How long some core of each node is in use, s, shape (nodes,)."""
+    runs, pieces = cut(holds, node_bounds(platform))
+    table = steps(pieces)
+    busy = np.bincount(table.unit, table.seconds * (table.cores > 0), platform.node_count)
+    return seconds_in_runs(runs, platform.node_count) + busy
+
+
 def settle(history: History) -> Accounts:
     """The accounts of a run."""
     platform = history.platform
@@ -189,10 +197,7 @@ def _settle_in_bulk(history: History, holds: Holds, special: set[int], accounts:
     if platform.processor_count == platform.node_count:
         computing_idle_j = np.zeros(platform.node_count)
     else:
-        node_runs, node_pieces = cut(holds, node_bounds(platform))
-        table = steps(node_pieces)
-        computing_s = seconds_in_runs(node_runs, platform.node_count)
-        computing_s += np.bincount(table.unit, table.seconds * (table.cores > 0), platform.node_count)
+        computing_s = computing_seconds(holds, platform)
         idle_while_computing = np.maximum(computing_s[node_of] - busy_s, 0.0)
         if history.unused_draw_nothing:
             idle_while_computing = _drawing_while_computing(

@@ -40,6 +40,11 @@ class Allocation:
         self.idle: Sequence[tuple[int, int]] = ()  #: (node, cores) held beside, so that nobody else gets them.
 
 
+def tasks_in(left_mb: npt.NDArray[np.float64], memory: float, most: int) -> npt.NDArray[np.int64]:
+    """Tasks of ``memory`` MB each, at ``most`` so many, that so many MB of each node are enough for, shape (nodes,)."""
+    return np.minimum(left_mb / memory + 1e-9, most).astype(np.int64)
+
+
 class Bookings:
     """Columns of free cores, and the few operations that change them.
 
@@ -96,8 +101,8 @@ class Bookings:
 
     def room(self, memory: float, if_empty: bool = False) -> npt.NDArray[np.int64]:
         """Tasks of ``memory`` MB each for which every node has memory left (or has, if it were empty), shape (nodes,)."""
-        left = (self.memory_mb if if_empty else np.maximum(self.memory_mb - self.memory_used, 0.0)) / memory
-        return np.minimum(left + 1e-9, self.platform.core_count).astype(np.int64)
+        left = self.memory_mb if if_empty else np.maximum(self.memory_mb - self.memory_used, 0.0)
+        return tasks_in(left, memory, self.platform.core_count)
 
     def hold(self, placement: Placement, memory: float = 0.0, job: Job | None = None) -> Allocation:
         """Take the cores of a placement. Raises PlacementError, with nothing changed, if one cannot be had.

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from cluster_sim.accounting import node_bounds
+from cluster_sim.accounting import computing_seconds
 from cluster_sim.fields import RESULT_TABLES, names
 from cluster_sim.node import NodeState
-from cluster_sim.occupancy import cut, seconds_in_runs, steps
 from cluster_sim.transition_log import CODES
 
 if TYPE_CHECKING:
@@ -24,11 +23,8 @@ WASTED = (NodeState.IDLE, NodeState.SWITCHING_ON, NodeState.SWITCHING_OFF)
 def seconds_by_state(history: History) -> dict[NodeState, Floats]:
     """How long each node was in each state, s, shape (nodes,); summed without making the intervals, which may be millions."""
     count = history.platform.node_count
-    runs, pieces = cut(history.holds, node_bounds(history.platform))
-    table = steps(pieces)
     seconds = {state: np.zeros(count) for state in NodeState}
-    computing = seconds_in_runs(runs, count) + np.bincount(table.unit, table.seconds * (table.cores > 0), count)
-    seconds[NodeState.COMPUTING] = computing
+    seconds[NodeState.COMPUTING] = computing_seconds(history.holds, history.platform)
     node, code, start, end, _ = history.off_intervals
     for state in NodeState:
         if state in CODES and state not in (NodeState.COMPUTING, NodeState.IDLE):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from cluster_sim.bookings import tasks_in
 from cluster_sim.placement import Placement, place
 
 if TYPE_CHECKING:
@@ -77,8 +78,7 @@ class Outlook:
 
     def room(self, memory: float) -> npt.NDArray[np.int64]:
         """Tasks of ``memory`` MB each for which every node has memory left, shape (nodes,)."""
-        left = np.maximum(self.memory_mb - self.memory_used, 0.0) / memory
-        return np.minimum(left + 1e-9, self.platform.core_count).astype(np.int64)
+        return tasks_in(np.maximum(self.memory_mb - self.memory_used, 0.0), memory, self.platform.core_count)
 
     def place(
         self,

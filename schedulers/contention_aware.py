@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from cluster_sim.errors import SpecError
 from cluster_sim.placement import shape
 from schedulers.base import Scheduler, schedulers
 from schedulers.expectations import Expectations
-from schedulers.orders import JobOrder, Random, job_orders, name_of
+from schedulers.orders import JobOrder, job_orders, name_of, order_in
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -88,6 +88,7 @@ class ContentionAware(Scheduler):
     def begin(self, view: View) -> None:
         """Nothing runs yet."""
         self._view = view
+        self._order = order_in(view, self._job_order)
         rates = [kind.ops_per_s for kind in view.platform.processor_types]
         self._reference_ops_per_s = min(rates) if self.reference == "slowest" else max(rates)
         self._expected = Expectations(view, self._seconds, self.overrun)
@@ -108,7 +109,7 @@ class ContentionAware(Scheduler):
         yield from self._pass(view)
 
     def _pass(self, view: View) -> Iterator[Decision]:
-        for job in sorted(view.pending, key=lambda job: (self._key(view, job), job.index)):
+        for job in sorted(view.pending, key=lambda job: (self._order(job, view.now), job.index)):
             placement = None
             if self._may_fit(view, job):
                 placement = view.place(job, self.ranks(view, job), self.memory)
@@ -129,9 +130,6 @@ class ContentionAware(Scheduler):
         """A quick look first: most of a long queue does not fit."""
         on_one_node = job.requested_cores <= view.platform.widest_node and not (job.nodes or job.ntasks_per_node)
         return job.requested_cores <= (self._most_free if on_one_node else view.free_total)
-
-    def _key(self, view: View, job: Job) -> Any:
-        return view.rng.random() if self._job_order is Random else self._job_order(job, view.now)
 
     def _seconds(self, job: Job, ops_per_s: float) -> float:
         if self.clairvoyant:

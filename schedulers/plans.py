@@ -105,9 +105,8 @@ class CountedPlan:
         free = self._view.free_total
         fits = cores <= free
         if self._extra < free:
-            # The longest that ends in time, and a little more for rounding: `place` has the last word.
-            longest = self._shadow - self._view.now + 1e-9 * abs(self._shadow)
-            fits &= (times <= longest) | (cores <= self._extra) if self._extra > 0 else times <= longest
+            in_time = ends_in_time(times, self._shadow, self._view.now)
+            fits &= in_time | (cores <= self._extra) if self._extra > 0 else in_time
         return fits
 
     def place(self, job: Job) -> Placement | None:
@@ -174,7 +173,7 @@ class NodePlan:
         if self._later is None:
             return fits
         left = self._spare if self._pinned and self._spare is not None else self._later.free
-        in_time = times <= self._shadow - view.now + 1e-9 * abs(self._shadow)
+        in_time = ends_in_time(times, self._shadow, view.now)
         return fits & (in_time | worth_trying(view, cores, np.minimum(view.free_cores, left)))
 
     def place(self, job: Job) -> Placement | None:
@@ -251,6 +250,11 @@ class NodePlan:
         assert self._spare is not None
         for first, stop, cores in placement.spans:
             self._spare[first:stop] -= self._later.cores_held(job, first, stop, cores)
+
+
+def ends_in_time(times: npt.NDArray[np.float64], shadow: float, now: float) -> npt.NDArray[np.bool_]:
+    """Which lengths (s) are over by the shadow time; a little more for rounding, since ``place`` has the last word."""
+    return times <= shadow - now + 1e-9 * abs(shadow)
 
 
 def worth_trying(

@@ -40,8 +40,8 @@ def waits_in_window(view: View) -> bool:
 
 
 def check_seconds(policy: str, option: str, value: float, least: float = 0.0) -> None:
-    """Raise SpecError unless ``value`` is a finite number of seconds from ``least``, or above 0."""
-    if not (least <= value < float("inf")) or (least == 0.0 and value < 0.0):
+    """Raise SpecError unless ``value`` is a finite number of seconds, ``least`` or more."""
+    if not least <= value < float("inf"):
         raise SpecError(f"power policy '{policy}', option {option}", f"seconds, {least:g} or more", value)
 
 

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
 from cluster_sim.cli.config import beside
 from cluster_sim.cli.options import TIME_UNITS
 from cluster_sim.errors import FormatError
-from cluster_sim.fields import nearest
-from cluster_sim.formats.native_platform import validated
+from cluster_sim.formats.native_platform import OwnKeys, validated
 
 
-class _Config(BaseModel):
-    model_config = ConfigDict(strict=True)
-
+class _Config(OwnKeys):
     workload: str | None = None
     platform: str | None = None
     scheduler: str | None = None
@@ -35,16 +31,6 @@ class _Config(BaseModel):
     explain: bool | None = None
     report: bool | None = None
     format: Literal["csv", "parquet"] | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _known_keys(cls, data: Any) -> Any:
-        # A misspelt option must not go unnoticed, and the nearest name helps more than all of them.
-        for key in data if isinstance(data, dict) else ():
-            if key not in cls.model_fields:
-                expected = nearest(str(key), cls.model_fields)
-                raise PydanticCustomError("unknown_key", "{expected}", {"expected": expected, "key": str(key)})
-        return data
 
 
 def settings(document: object, path: str) -> dict[str, Any]:

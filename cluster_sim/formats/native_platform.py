@@ -20,6 +20,7 @@ from pydantic_core import PydanticCustomError
 
 from cluster_sim.contention import contention_models
 from cluster_sim.errors import FormatError, InputError
+from cluster_sim.fields import nearest
 from cluster_sim.formats.atomic import write_bytes
 from cluster_sim.formats.documents import MAX_JSON_BYTES, MAX_YAML_BYTES, is_plain, is_yaml_name
 from cluster_sim.hardware import (
@@ -62,18 +63,32 @@ def _plain(text: str) -> str:
 Text = Annotated[str, AfterValidator(_plain)]
 
 
-class _Entry(BaseModel):
-    """A mapping of the document: only its own keys, only values of the right kind."""
+class OwnKeys(BaseModel):
+    """A mapping of a document: only its own keys, only values of the right kind. For :func:`validated`."""
 
-    model_config = ConfigDict(strict=True, frozen=True)
+    model_config = ConfigDict(strict=True)
 
     @model_validator(mode="before")
     @classmethod
     def _known_keys(cls, data: Any) -> Any:
+        # A misspelt key must not go unnoticed, and the nearest name helps more than all of them.
         for key in data if isinstance(data, dict) else ():
             if key not in cls.model_fields:
-                raise PydanticCustomError("unknown_key", "{expected}", _unknown(key, cls.model_fields))
+                raise PydanticCustomError("unknown_key", "{expected}", cls._hint(key))
         return data
+
+    @classmethod
+    def _hint(cls, key: object) -> dict[str, Any]:
+        """What was expected in the place of a key that the mapping does not have."""
+        return {"expected": nearest(str(key), cls.model_fields), "key": str(key)}
+
+
+class _Entry(OwnKeys):
+    model_config = ConfigDict(frozen=True)
+
+    @classmethod
+    def _hint(cls, key: object) -> dict[str, Any]:
+        return _unknown(key, cls.model_fields)
 
 
 class _Transitions(_Entry):

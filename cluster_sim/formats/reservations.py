@@ -9,41 +9,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
 from cluster_sim.advance_reservations import AdvanceReservation
 from cluster_sim.errors import FormatError, InputError
-from cluster_sim.fields import nearest
 from cluster_sim.formats.documents import read_document
-from cluster_sim.formats.native_platform import validated
+from cluster_sim.formats.native_platform import OwnKeys, validated
 
 
-class _Entry(BaseModel):
-    """A mapping of the document: only its own keys."""
-
-    model_config = ConfigDict(strict=True)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _known_keys(cls, data: Any) -> Any:
-        for key in data if isinstance(data, dict) else ():
-            if key not in cls.model_fields:
-                expected = nearest(str(key), cls.model_fields)
-                raise PydanticCustomError("unknown_key", "{expected}", {"expected": expected, "key": str(key)})
-        return data
-
-
-class _Reservation(_Entry):
+class _Reservation(OwnKeys):
     name: str
     start: float
     end: float
     nodes: int | str | Annotated[list[int | str], Field(min_length=1)]
 
 
-class _Document(_Entry):
+class _Document(OwnKeys):
     reservations: list[_Reservation]
 
 

@@ -19,10 +19,11 @@ Rows = list[tuple[float, int, float, float]]
 
 
 def workload(rows: Rows, **columns: Any) -> Workload:
-    """Jobs named a, b, c, …"""
+    """Jobs named a, b, c, …; numbered in logs longer than the alphabet."""
     names = ("submit_time", "requested_cores", "requested_time", "recorded_run_time")
     table = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
-    return Workload({"job_id": [chr(97 + i) for i in range(len(rows))], **table, **columns})
+    ids = [chr(97 + i) if len(rows) <= 26 else str(i) for i in range(len(rows))]
+    return Workload({"job_id": ids, **table, **columns})
 
 
 def starts(scheduler: str, rows: Rows, cores: int = 4, platform: Platform | None = None, **options: Any) -> list[float]:
@@ -261,7 +262,7 @@ def test_promises_are_kept(scheduler: str, data: st.DataObject) -> None:
         rows = [(at, min(width, platform.core_count), *times) for at, width, *times in rows]  # type: ignore[misc]
     else:
         platform = Platform.homogeneous(nodes=cores, cores=1)
-    result = Simulation(platform, workload_of_many(rows), make_scheduler(scheduler), explain=True).run()
+    result = Simulation(platform, workload(rows), make_scheduler(scheduler), explain=True).run()
     promises = result.decisions[result.decisions["decision"] == "reserve"]
     begun = result.jobs.set_index("job_id")["start_time"]
     # EASY makes its promises anew in every pass: with a promise to more than the head, a job ending early may let
@@ -270,12 +271,6 @@ def test_promises_are_kept(scheduler: str, data: st.DataObject) -> None:
         promises = promises[[_was_head(result, row) for row in promises.itertuples()]]
     for row in promises.itertuples():
         assert begun[row.job_id] <= row.promised_time, row
-
-
-def workload_of_many(rows: Rows) -> Workload:
-    """As ``workload``, numbered, for logs longer than the alphabet."""
-    names = ("submit_time", "requested_cores", "requested_time", "recorded_run_time")
-    return Workload(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
 
 
 def _was_head(result: Any, row: Any) -> bool:
@@ -325,11 +320,9 @@ def test_ageing_ends_starvation() -> None:
     short: Rows = [(2.0 * i, 1, 3, 3) for i in range(40)]
     rows = [short[0], (1.0, 2, 50, 50), *short[1:]]
     for name in ("easy:order=sjf", "list:shortest/first"):
-        columns = {"job_id": [str(i) for i in range(len(rows))]}
-        options = {"cores": 2, "columns": columns}
-        patient = starts(name, rows, **options)[1]
+        patient = starts(name, rows, 2)[1]
         separator = "," if ":" in name else ":"
-        aged = starts(f"{name}{separator}aging=20", rows, **options)[1]
+        aged = starts(f"{name}{separator}aging=20", rows, 2)[1]
         assert patient > 80.0, name
         assert 21.0 <= aged <= 25.0, name
 
@@ -342,7 +335,7 @@ def test_nobody_starves_who_ages(log: tuple[int, Rows], order: str, aging: int) 
     When it has aged it is, sooner or later, the head, and what a head is promised holds.
     """
     cores, rows = log
-    begins = starts_of_many(f"easy:order={order},aging={aging}", rows, cores)
+    begins = starts(f"easy:order={order},aging={aging}", rows, cores)
     for i, (at, *_) in enumerate(rows):
         before = [j for j, row in enumerate(rows) if row[0] < at or (row[0] == at and j < i)]
         running = [j for j in range(len(rows)) if begins[j] < at + aging]
@@ -350,13 +343,7 @@ def test_nobody_starves_who_ages(log: tuple[int, Rows], order: str, aging: int) 
         assert begins[i] <= most
 
 
-def starts_of_many(scheduler: str, rows: Rows, cores: int) -> list[float]:
-    """As ``starts``, for logs longer than the alphabet."""
-    result = Simulation(Platform.homogeneous(nodes=cores, cores=1), workload_of_many(rows), make_scheduler(scheduler))
-    return [float(time) for time in result.run().jobs["start_time"]]
-
-
-# ---------------------------------------------------------------------- what a reviewer found
+# ---------------------------------------------------------------------- corners
 
 
 @pytest.mark.parametrize(
@@ -366,9 +353,9 @@ def test_a_stream_of_jobs_without_a_time_does_not_starve_the_head(scheduler: str
     """b wants the whole machine and a, which named no time, ends at 10: none of the forty that follow may pass b."""
     never = math.inf
     rows: Rows = [(0, 2, never, 10), (1, 4, 5, 5), *((2.0 + 5 * i, 2, never, 10) for i in range(40))]
-    assert starts_of_many(scheduler, rows, 4)[1] == 10.0
+    assert starts(scheduler, rows, 4)[1] == 10.0
     rows = [(0, 1, never, 1000), (1, 4, 5, 5), *((2.0 + 5 * i, 3, 10, 10) for i in range(40))]
-    assert starts_of_many(scheduler, rows, 4)[1] == 1000.0
+    assert starts(scheduler, rows, 4)[1] == 1000.0
 
 
 @pytest.mark.parametrize("scheduler", ["easy:memory=yes", "conservative:memory=yes"])
@@ -421,6 +408,5 @@ def test_a_job_over_several_nodes_is_found_in_a_long_queue(scheduler: str) -> No
     platform = Platform.homogeneous(nodes=4, cores=4)
     wide: Rows = [(0.0, 12, 100, 100), *((1.0, 4, 10, 10) for _ in range(30)), (2.0, 4, 5, 5)]
     columns = {"nodes": [4] + [1] * 30 + [4]}
-    table = workload_of_many(wide).jobs.assign(**columns)
-    jobs = Simulation(platform, Workload(table), make_scheduler(scheduler)).run().jobs
+    jobs = Simulation(platform, workload(wide, **columns), make_scheduler(scheduler)).run().jobs
     assert jobs["start_time"].iloc[[0, 1, 31]].tolist() == [0.0, 100.0, 2.0]
