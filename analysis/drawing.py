@@ -35,6 +35,10 @@ MOST_OUTLINED = 2_000
 MOST_CELLS, TIME_BINS = 400, 1_200
 DRAWINGS = ("auto", "bars", "polygons", "raster")
 
+JOBS, HOVER_POINTS = "jobs", "hover"
+"""What ``trace.meta`` says of a trace of jobs, for tests and for the page's filters and search."""
+PATTERNS = ("", "/", "x", ".", "\\", "+", "-", "|")
+_HATCHING = {"size": 6, "solidity": 0.35, "fillmode": "overlay"}
 _STATE_PATTERNS = {"OFF": "", "SWITCHING_ON": "/", "SWITCHING_OFF": "\\", "FAILED": "x"}
 _WHITE_TO_BLUE = [[0.0, "#F2F7FB"], [0.5, "#56A0D0"], [1.0, "#08306B"]]
 
@@ -69,24 +73,60 @@ def chosen_drawing(drawing: str, rectangles: int) -> str:
     return "bars" if rectangles <= MOST_BARS else "polygons" if rectangles <= MOST_POLYGONS else "raster"
 
 
-def job_bars(rectangles: pd.DataFrame, classes: ColourClasses, hover: Hover, canvas: Canvas) -> list[go.Bar]:
-    """One trace of bars per colour."""
+def job_bars(
+    rectangles: pd.DataFrame, classes: ColourClasses, hover: Hover, canvas: Canvas, filled_by: pd.Series | None = None
+) -> list[go.Bar]:
+    """One trace of bars per colour; with ``filled_by``, a value per job, each value has its own pattern of filling."""
     tall = (rectangles["high"] - rectangles["low"]) * canvas.px_per_row
     outlined = len(rectangles) <= MOST_OUTLINED and bool(tall.median() >= 5)
+    shapes, key = (None, []) if filled_by is None else _fillings(filled_by)
     traces = []
     for name, colour, rows in _by_class(rectangles, classes):
         marker: dict[str, Any] = {"color": colour, "line": {"width": 1 if outlined else 0, "color": darker(colour)}}
-        data = hover.data[rows["owner"].to_numpy()]
-        traces.append(_bars(rows, canvas, marker, data, hover.template, **_legend(name, classes.title)))
-    return traces
+        owner = rows["owner"].to_numpy()
+        if shapes is not None:
+            marker["pattern"] = {"shape": shapes[owner].tolist(), "fgcolor": darker(colour), **_HATCHING}
+        data = hover.data[owner]
+        traces.append(_bars(rows, canvas, marker, data, hover.template, meta=JOBS, **_legend(name, classes)))
+    return traces + key
+
+
+def _fillings(values: pd.Series) -> tuple[np.ndarray, list[go.Bar]]:
+    """The pattern of each job, and empty traces that make the legend."""
+    ranked = values[values != ""].value_counts().sort_index().sort_values(ascending=False, kind="stable").index.tolist()
+    # The last pattern is for all values that have none of their own.
+    code = np.minimum(pd.Index(ranked).get_indexer(pd.Index(values)), len(PATTERNS) - 1)
+    names = ranked[: len(PATTERNS) - 1]
+    if len(ranked) == len(PATTERNS):
+        names.append(ranked[-1])
+    elif len(ranked) > len(PATTERNS):
+        names.append(f"{len(ranked) - len(names)} more")
+    title = str(values.name).capitalize()
+    key = [
+        go.Bar(
+            x=[None],
+            y=[None],
+            orientation="h",
+            marker={"color": "#D5DBE1", "pattern": {"shape": shape, "fgcolor": "#22303C", **_HATCHING}},
+            name=plotly_text([shortened(str(name), 18)])[0],
+            legendgroup=f"Filling: {name}",
+            legendrank=1_500,
+        )
+        for name, shape in zip(names, PATTERNS, strict=False)
+    ]
+    if key:
+        key[0].update(legendgrouptitle={"text": title})
+    return np.array([*PATTERNS, ""], dtype=object)[code], key
 
 
 def job_polygons(rectangles: pd.DataFrame, classes: ColourClasses, hover: Hover) -> list[go.Scatter | go.Scattergl]:
     """Per colour one trace of merged outlines, and one of invisible points, a job each, that carry the hover."""
     traces: list[go.Scatter | go.Scattergl] = []
     for name, colour, rows in _by_class(rectangles, classes):
-        traces.append(_polygons(rows, colour, **_legend(name, classes.title)))
         anchor = _largest_of_each(rows)
+        # For the page's filters: which of the hover points stands for the job of each outline.
+        point = pd.Index(anchor["owner"]).get_indexer(pd.Index(rows["owner"]))
+        traces.append(_polygons(rows, colour, meta=JOBS, customdata=_small(point), **_legend(name, classes)))
         traces.append(
             go.Scattergl(
                 x=((anchor["start"] + anchor["end"]) / 2).to_numpy(),
@@ -95,7 +135,8 @@ def job_polygons(rectangles: pd.DataFrame, classes: ColourClasses, hover: Hover)
                 marker={"color": colour, "opacity": 0, "size": 8},
                 customdata=hover.data[anchor["owner"].to_numpy()],
                 hovertemplate=hover.template,
-                **(_legend(name, classes.title) | {"showlegend": False}),
+                meta=HOVER_POINTS,
+                **(_legend(name, classes) | {"showlegend": False}),
             )
         )
     return traces
@@ -196,7 +237,7 @@ def job_labels(
             text=plotly_text(rows["label"]),
             textfont={"size": 11, "color": text_colour(colour)},
             hoverinfo="skip",
-            **(_legend(name, classes.title) | {"showlegend": False}),
+            **(_legend(name, classes) | {"showlegend": False}),
         )
         for name, colour, rows in _by_class(chosen, classes)
     ]
@@ -210,9 +251,46 @@ def _by_class(rectangles: pd.DataFrame, classes: ColourClasses) -> list[tuple[st
     ]
 
 
-def _legend(name: str, title: str) -> dict[str, Any]:
+def colour_bar(classes: ColourClasses) -> go.Scatter:
+    """A trace of nothing that carries the colour bar of classes that are steps of a scale."""
+    steps = len(classes.edges) - 1
+    colours = classes.colours[:steps]
+    scale = [[(i + side) / steps, colour] for i, colour in enumerate(colours) for side in (0, 1)]
+    ticks = dict.fromkeys(zip(range(steps + 1), numbers(classes.edges, digits=3), strict=True))
+    return go.Scatter(
+        x=[None],
+        y=[None],
+        mode="markers",
+        showlegend=False,
+        hoverinfo="skip",
+        marker={
+            "color": [0],
+            "cmin": 0,
+            "cmax": steps,
+            "colorscale": scale,
+            "showscale": True,
+            "colorbar": {
+                "title": {"text": plotly_text([classes.title])[0], "side": "right"},
+                "tickvals": [place for place, _ in ticks],
+                "ticktext": [text for _, text in ticks],
+                "thickness": 14,
+                "len": 0.5,
+                "y": 1,
+                "yanchor": "top",
+            },
+        },
+    )
+
+
+def _legend(name: str, classes: ColourClasses | str) -> dict[str, Any]:
+    title, shown = (classes, True) if isinstance(classes, str) else (classes.title, not classes.edges)
     group = f"{title}: {name}"
-    return {"name": plotly_text([shortened(name, 18)])[0], "legendgroup": group, "showlegend": bool(title)}
+    return {"name": plotly_text([shortened(name, 18)])[0], "legendgroup": group, "showlegend": bool(title) and shown}
+
+
+def _small(values: np.ndarray) -> np.ndarray:
+    """Whole numbers in the smallest type that holds them: they are most of a page."""
+    return values.astype(np.min_scalar_type(int(values.max(initial=0))))
 
 
 def _bars(

@@ -1,33 +1,28 @@
-"""The Gantt chart of a run: who held which cores when, with power and utilisation under it."""
+"""The Gantt chart of a run: who held which cores when, with power, busy cores and the queue under it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from analysis.drawing import (
-    Canvas,
-    chosen_drawing,
-    job_bars,
-    job_labels,
-    job_polygons,
-    job_raster,
-    raster_note,
-    state_traces,
-)
-from analysis.hover import job_hover
+from analysis.drawing import MOST_BARS, chosen_drawing, colour_bar, raster_note
+from analysis.gantt_panels import GAP_PX, PANEL_PX, PANELS, panel_axis, panel_traces, panels_of, stacked_domains
 from analysis.palette import ColourStrategy, colour_strategy
-from analysis.rectangles import RowScale, job_rectangles, state_rectangles
-from analysis.timelines import busy_trace, capacity_trace, power_trace
+from analysis.reservations import reservation_traces
+from analysis.scene import Held, Scene
+from analysis.time_axis import StartDate, TimeAxis
 from analysis.wording import listing, number, plotly_text, shortened
+from cluster_sim.errors import SpecError
 
 if TYPE_CHECKING:
     from cluster_sim.platform import Platform
     from cluster_sim.records import Result
+    from cluster_sim.workload import Workload
 
 # Passed wherever a figure is shown or written. Without the first, plotly 7 offers to upload the chart.
 CONFIG: dict[str, Any] = {
@@ -37,24 +32,11 @@ CONFIG: dict[str, Any] = {
     "modeBarButtonsToRemove": ["select2d", "lasso2d"],
 }
 
-_GANTT, _POWER, _BUSY = (0.37, 1.0), (0.19, 0.325), (0.0, 0.135)
-_WIDTH_PX = 1_050
-_MARGIN = {"l": 130, "r": 30, "t": 76, "b": 56}
-_LEGEND_PX = 185
-_GRID = "#E4E8EC"
-
-
-@dataclass(frozen=True, slots=True)
-class _Scene:
-    """What is drawn, measured once: rows, rectangles, and the window of time."""
-
-    allocations: pd.DataFrame  # kept, since a result makes the table anew when asked
-    scale: RowScale
-    jobs: pd.DataFrame
-    states: pd.DataFrame
-    outside: int  # jobs that ran, but not in the window
-    canvas: Canvas
-    until: float
+WIDTH_PX = 1_050
+MARGIN = {"l": 130, "r": 30, "t": 76, "b": 56}
+LEGEND_PX = 185
+GRID = "#E4E8EC"
+SLIDER_PX = 70
 
 
 def gantt(
@@ -67,15 +49,24 @@ def gantt(
     title: str | None = None,
     x_range: tuple[float, float] | None = None,
     height: int | None = None,
+    panels: Sequence[str] = PANELS,
+    pattern_by: str | None = None,
+    reservations: bool = True,
+    time_unit: str = "s",
+    start_date: StartDate | None = None,
+    slider: bool = False,
+    workload: Workload | None = None,
 ) -> go.Figure:
-    """Draw a run: resources × time, and under it power (W) and busy cores, on one time axis in simulated seconds.
+    """Draw a run: resources × time, and under it power (W), busy cores and pending jobs, on one time axis.
 
     Each rectangle is an interval of neighbouring cores held by one job; its hover tells the job's request, times,
-    wait, energy, slowdown, state and cores. Nodes that are off, in transition or failed are grey or hatched.
+    wait, energy, slowdown, state and cores, and why it waited if the run was to ``explain``. Nodes that are off, in
+    transition or failed are grey or hatched.
 
     Args:
         result: a finished run.
-        colour_by: "job", "profile", "user", or a function ``jobs table -> ColourClasses``.
+        colour_by: "job", "profile", "user", "wait", "energy", any column of ``result.jobs`` (numbers are shaded, with a
+            colour bar), "speedup" if ``workload`` is given, or a function ``jobs table -> ColourClasses``.
         rows: "node" (every node equally high, divided among its cores), "core" (every core equally high), or "auto":
             cores when there are at most 64.
         drawing: "bars", "polygons", "raster", or "auto" by the number of rectangles (see :mod:`analysis.drawing`).
@@ -84,32 +75,120 @@ def gantt(
         x_range: window of time in s, for a part of a long run or to give several runs the same axis; what lies
             outside is not drawn (the figure says how many jobs). First submission to last finish when None.
         height: pixels; chosen by the number of rows when None.
+        panels: the curves under the chart, of "power", "busy" and "queue".
+        pattern_by: a column, such as "profile", each of whose values fills its bars with a pattern of its own.
+        reservations: outline the starts that a backfilling scheduler promised, if the run was to ``explain``.
+        time_unit: "s", "min", "h", "d", "calendar", or "auto": the calendar when there is a date, else what the
+            window's length suggests.
+        start_date: date and time of simulated second 0, ISO 8601 text or a datetime, UTC unless it says otherwise; by
+            default that in the header of ``workload``.
+        slider: a small copy of the chart under it, to move the window with.
+        workload: the run's workload, whose jobs' work gives their speedup under contention, in hover and colours.
 
-    Returns the figure. Raises SpecError for an unknown ``colour_by``, ``rows`` or ``drawing``.
+    Returns the figure. Raises SpecError for an unknown name, and for patterns on another drawing than bars.
     """
-    strategy = colour_strategy(colour_by)
-    scene = _measured(result, rows, x_range, height)
+    return draw_held(
+        Held.of(result, rows, workload),
+        colour_by=colour_by,
+        drawing=drawing,
+        labels=labels,
+        title=title,
+        x_range=x_range,
+        height=height,
+        panels=panels,
+        pattern_by=pattern_by,
+        reservations=reservations,
+        time_unit=time_unit,
+        start_date=start_date,
+        slider=slider,
+    )
+
+
+def options_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """All options of :func:`gantt`: those given, and its defaults. Raises SpecError for an unknown name."""
+    known = {name: parameter.default for name, parameter in signature(gantt).parameters.items() if name != "result"}
+    for name in given:
+        if name not in known:
+            raise SpecError("gantt", f"an option among {', '.join(known)}", name)
+    return known | dict(given)
+
+
+def draw_held(
+    held: Held,
+    *,
+    colour_by: str | ColourStrategy,
+    drawing: str,
+    labels: bool,
+    title: str | None,
+    x_range: tuple[float, float] | None,
+    height: int | None,
+    panels: Sequence[str],
+    pattern_by: str | None,
+    reservations: bool,
+    time_unit: str,
+    start_date: StartDate | None,
+    slider: bool,
+) -> go.Figure:
+    """The chart of rectangles that are known; the options are those of :func:`gantt`."""
+    result, lower = held.result, panels_of(panels)
+    window = x_range or time_window(result)
+    axis = TimeAxis.of(time_unit, window, start_date or held.start_date)
+    whole = height or int(np.clip(600 + 4 * held.scale.height, 640, 860)) + 110 * max(0, len(lower) - 2)
+    inner = whole - MARGIN["t"] - MARGIN["b"]
+    room = max(120.0, inner - len(lower) * (PANEL_PX + GAP_PX))
+    scene = Scene.of(held, window, WIDTH_PX, room, part=x_range is not None)
     figure = go.Figure()
-    how = chosen_drawing(drawing, len(scene.jobs))
-    names = result.platform.node_names()
-    figure.add_traces(state_traces(scene.states, names, scene.scale, scene.canvas))
-    figure.add_traces(_job_traces(result, scene, strategy, how, labels))
-    figure.add_trace(power_trace(result.power).update(yaxis="y2"))
-    figure.add_trace(busy_trace(scene.allocations, scene.until).update(yaxis="y3"))
-    end = max(scene.canvas.end, scene.until)
-    figure.add_trace(capacity_trace(result.platform.core_count, scene.canvas.start, end).update(yaxis="y3"))
-    _lay_out(figure, scene, result.platform)
-    _head(figure, result, scene, how, title)
-    if not len(scene.jobs):
-        figure.add_annotation(
-            text="no job ran" + (" in this window" if scene.outside else ""),
-            x=0.5,
-            y=0.7,
-            xref="paper",
-            yref="paper",
-            showarrow=False,
-        )
+    how = chosen_drawing(drawing, len(scene.rectangles))
+    _check_patterns(pattern_by, how, held.jobs)
+    draw_rows(figure, scene, colour_strategy(colour_by), how, axis, labels=labels, pattern_by=pattern_by)
+    if reservations and how != "raster":
+        figure.add_traces(reservation_traces(scene, axis))
+    for position, name in enumerate(lower, start=2):
+        figure.add_traces([trace.update(yaxis=f"y{position}") for trace in panel_traces(name, scene)])
+    _lay_out(figure, scene, lower, inner, axis)
+    _head(figure, result, scene, how, title, axis)
+    if slider:
+        _add_slider(figure, len(lower), inner)
+    axis.convert(figure)
     return figure
+
+
+def draw_rows(
+    figure: go.Figure,
+    scene: Scene,
+    strategy: ColourStrategy,
+    how: str,
+    axis: TimeAxis,
+    *,
+    yaxis: str = "y",
+    legend: bool = True,
+    remarks: Sequence[str] | None = None,
+    **options: Any,
+) -> None:
+    """Add a scene's node states and jobs to a figure, on the rows of ``yaxis``."""
+    classes = scene.classes(strategy)
+    hover = scene.hover(axis, remarks) if how != "raster" else None
+    traces = scene.state_traces() + scene.job_traces(classes, how, hover, **options)
+    # The page's filters look users and profiles up in customdata.
+    figure.update_layout(meta={"columns": hover.columns} if hover else None)
+    if classes.edges and len(scene.jobs) and how != "raster" and legend:
+        traces.append(colour_bar(classes))
+    if classes.title and not classes.edges:
+        figure.update_layout(legend={"title": {"text": plotly_text([classes.title])[0]}})
+    for trace in traces:
+        trace.update(yaxis=yaxis)
+        if not legend:
+            trace.update(showlegend=False)
+    figure.add_traces(traces)
+
+
+def _check_patterns(pattern_by: str | None, how: str, jobs: pd.DataFrame) -> None:
+    if pattern_by is None:
+        return
+    if pattern_by not in jobs:
+        raise SpecError("pattern_by", f"one of the columns {', '.join(map(str, jobs.columns))}", pattern_by)
+    if how != "bars":
+        raise SpecError("pattern_by", f"drawing bars, as for up to {number(MOST_BARS)} rectangles", how)
 
 
 def run_title(result: Result) -> str:
@@ -131,54 +210,67 @@ def time_window(result: Result) -> tuple[float, float]:
     return start, end if end > start else start + 1.0
 
 
-def _measured(result: Result, rows: str, x_range: tuple[float, float] | None, height: int | None) -> _Scene:
-    scale = RowScale.of(result.platform, rows)
-    allocations, states = result.allocations, result.node_states
-    until = float(np.nanmax([0.0, result.power["time"].max(), allocations["end"].max(), states["end"].max()]))
-    start, end = x_range or time_window(result)
-    whole = height or int(np.clip(600 + 4 * scale.height, 640, 860))
-    panel = (whole - _MARGIN["t"] - _MARGIN["b"]) * (_GANTT[1] - _GANTT[0])
-    held = job_rectangles(allocations, result.jobs, result.platform, scale, until)
-    shown = _within(held, start, end)
-    return _Scene(
-        allocations=allocations,
-        scale=scale,
-        jobs=shown,
-        states=_within(state_rectangles(states, result.platform, scale, until), start, end),
-        outside=held["owner"].nunique() - shown["owner"].nunique(),
-        canvas=Canvas(_WIDTH_PX, panel, start, end, scale.height),
-        until=until,
-    )
-
-
-def _within(rectangles: pd.DataFrame, start: float, end: float) -> pd.DataFrame:
-    return rectangles[(rectangles["end"] >= start) & (rectangles["start"] <= end)]
-
-
-def _job_traces(result: Result, scene: _Scene, strategy: ColourStrategy, how: str, labels: bool) -> list[Any]:
-    if not len(scene.jobs):
-        return []
-    if how == "raster":
-        return [job_raster(scene.jobs, scene.scale, scene.canvas)]
-    classes = strategy(result.jobs)
-    hover = job_hover(result.jobs, scene.allocations, getattr(result, "decisions", None))
-    traces: list[Any] = (
-        list(job_bars(scene.jobs, classes, hover, scene.canvas))
-        if how == "bars"
-        else list(job_polygons(scene.jobs, classes, hover))
-    )
-    if labels:
-        traces += job_labels(scene.jobs, result.jobs["job_id"], classes, scene.canvas)
-    return traces
-
-
-def _lay_out(figure: go.Figure, scene: _Scene, platform: Platform) -> None:
-    canvas = scene.canvas
+def _lay_out(figure: go.Figure, scene: Scene, lower: Sequence[str], inner: float, axis: TimeAxis) -> None:
+    canvas, platform = scene.canvas, scene.held.result.platform
     pad = 0.004 * (canvas.end - canvas.start)
-    panel = {"gridcolor": _GRID, "zeroline": False, "linecolor": "#9AA5B1", "showline": True, "ticks": "outside"}
+    domains = stacked_domains([canvas.height_px], len(lower), inner)
+    style(figure, inner)
     figure.update_layout(
-        height=round(canvas.height_px / (_GANTT[1] - _GANTT[0])) + _MARGIN["t"] + _MARGIN["b"],
-        margin=_MARGIN | ({"r": _LEGEND_PX} if _needs_room(figure) else {}),
+        xaxis=time_axis_layout(axis, (canvas.start - pad, canvas.end + pad), f"y{len(lower) + 1}" if lower else "y"),
+        yaxis=PANEL | row_axis(scene, platform) | {"domain": domains[0]},
+    )
+    for position, name in enumerate(lower, start=2):
+        settings = PANEL | {"domain": domains[position - 1], "anchor": "x"} | panel_axis(name, scene)
+        figure.update_layout({f"yaxis{position}": settings})
+    if not len(scene.jobs):
+        figure.add_annotation(
+            text="no job ran" + (" in this window" if scene.outside else ""),
+            x=0.5,
+            y=0.7,
+            xref="paper",
+            yref="paper",
+            showarrow=False,
+        )
+
+
+def _add_slider(figure: go.Figure, lower: int, inner: float) -> None:
+    """Put a range slider between the rows and the curves.
+
+    A slider shows everything that is drawn on its axis, one over the other. So the curves get an x axis of their own,
+    which follows that of the rows.
+    """
+    taller = inner + SLIDER_PX
+    for layout_axis in figure.select_yaxes():
+        moved = 0.0 if layout_axis.anchor == "x" and layout_axis.domain[1] < 1 else SLIDER_PX / taller
+        low, high = (edge * inner / taller + moved for edge in layout_axis.domain)
+        layout_axis.domain = (low, min(high, 1.0))
+    figure.update_layout(height=figure.layout.height + SLIDER_PX)
+    look = {"visible": True, "thickness": 0.6 * SLIDER_PX / taller, "bgcolor": "#F4F7F9"}
+    if lower:
+        figure.layout.xaxis2 = figure.layout.xaxis
+        figure.update_layout(xaxis2={"matches": "x"}, xaxis={"anchor": "y", "title": {"text": ""}})
+        for trace in figure.data:
+            if trace.yaxis not in (None, "y"):
+                trace.xaxis = "x2"
+        for position in range(2, lower + 2):
+            figure.update_layout({f"yaxis{position}": {"anchor": "x2"}})
+    figure.update_layout(xaxis={"rangeslider": look})
+
+
+PANEL: dict[str, Any] = {
+    "gridcolor": GRID,
+    "zeroline": False,
+    "linecolor": "#9AA5B1",
+    "showline": True,
+    "ticks": "outside",
+}
+
+
+def style(figure: go.Figure, inner: float) -> None:
+    """What all charts have in common: fonts, colours, margins; ``inner`` is their height within the margins, px."""
+    figure.update_layout(
+        height=round(inner) + MARGIN["t"] + MARGIN["b"],
+        margin=MARGIN | ({"r": LEGEND_PX} if _needs_room(figure) else {}),
         barmode="overlay",
         bargap=0,
         hovermode="closest",
@@ -187,38 +279,44 @@ def _lay_out(figure: go.Figure, scene: _Scene, platform: Platform) -> None:
         paper_bgcolor="#FFFFFF",
         font={"family": "system-ui, Segoe UI, Helvetica, Arial, sans-serif", "size": 12, "color": "#22303C"},
         legend={"groupclick": "togglegroup", "itemsizing": "constant", "tracegroupgap": 0, "yanchor": "top", "y": 1},
-        xaxis=panel
+    )
+    if _has_colour_bar(figure):
+        figure.update_layout(legend={"y": 0.45})
+
+
+def time_axis_layout(axis: TimeAxis, window: tuple[float, float], anchor: str) -> dict[str, Any]:
+    """The x axis that all panels share, drawn under that of ``anchor``; ``window`` in s."""
+    return (
+        PANEL
+        | axis.layout()
         | {
-            "title": {"text": "Time (simulated seconds)"},
-            "range": [canvas.start - pad, canvas.end + pad],
-            "anchor": "y3",
-            "exponentformat": "none",
-            "separatethousands": True,
-            # The line under the mouse runs through all three panels.
+            "range": axis.places(np.array(window)).tolist(),
+            "anchor": anchor,
+            # The line under the mouse runs through all panels.
             "showspikes": True,
             "spikemode": "across",
             "spikesnap": "cursor",
             "spikethickness": 1,
             "spikecolor": "#7A8793",
             "spikedash": "dot",
-        },
-        yaxis=panel | _row_axis(scene, platform),
-        yaxis2=panel | {"title": {"text": "Power (W)"}, "domain": _POWER, "anchor": "x", "rangemode": "tozero"},
-        yaxis3=panel | {"title": {"text": "Busy cores"}, "domain": _BUSY, "anchor": "x"},
+        }
     )
-    # The axis below the curves does not follow them: how far they stay under the capacity is what it shows.
-    busy = {"nticks": 5, "separatethousands": True, "range": [0, 1.08 * platform.core_count]}
-    figure.update_layout(yaxis2={"nticks": 5, "exponentformat": "SI"}, yaxis3=busy)
+
+
+def _has_colour_bar(figure: go.Figure) -> bool:
+    return any(trace.type == "scatter" and trace.marker.showscale for trace in figure.data)
 
 
 def _needs_room(figure: go.Figure) -> bool:
-    return any(trace.type == "heatmap" or trace.showlegend for trace in figure.data)
+    return any(
+        trace.type == "heatmap" or trace.showlegend or trace.legendgroup == "reservations" for trace in figure.data
+    ) or _has_colour_bar(figure)
 
 
-def _row_axis(scene: _Scene, platform: Platform) -> dict[str, Any]:
-    scale = scene.scale
+def row_axis(scene: Scene, platform: Platform) -> dict[str, Any]:
+    """The y axis of the rows: nodes by name, as many as there is room for."""
+    scale = scene.held.scale
     axis: dict[str, Any] = {
-        "domain": _GANTT,
         "anchor": "x",
         # Listed from top to bottom, as one reads.
         "range": [scale.node_edge[-1], scale.node_edge[0]],
@@ -233,8 +331,8 @@ def _row_axis(scene: _Scene, platform: Platform) -> dict[str, Any]:
     return axis | ticks | {"title": {"text": what, "standoff": 8}, "automargin": True}
 
 
-def _head(figure: go.Figure, result: Result, scene: _Scene, how: str, title: str | None) -> None:
-    heading, note = plotly_text([title or run_title(result), " · ".join(_notes(result, scene, how))])
+def _head(figure: go.Figure, result: Result, scene: Scene, how: str, title: str | None, axis: TimeAxis) -> None:
+    heading, note = plotly_text([title or run_title(result), " · ".join(_notes(result, scene, how, axis))])
     figure.update_layout(
         title={
             "text": heading,
@@ -246,27 +344,28 @@ def _head(figure: go.Figure, result: Result, scene: _Scene, how: str, title: str
             "subtitle": {"text": note, "font": {"size": 12, "color": "#5A6772"}},
         }
     )
-    edges = scene.scale.node_edge[1:-1]
+    edges = scene.held.scale.node_edge[1:-1]
     if result.platform.core_count > result.platform.node_count and len(edges) <= 64:
         # One path for all separators: a shape each would be slow.
         path = "".join(f"M0,{y}L1,{y}" for y in edges.tolist())
         figure.add_shape(
-            type="path", path=path, xref="paper", yref="y", layer="below", line={"color": _GRID, "width": 1}
+            type="path", path=path, xref="paper", yref="y", layer="below", line={"color": GRID, "width": 1}
         )
 
 
-def _notes(result: Result, scene: _Scene, how: str) -> list[str]:
-    ran = int(scene.jobs["owner"].nunique())
+def _notes(result: Result, scene: Scene, how: str, axis: TimeAxis) -> list[str]:
+    ran = len(scene.jobs)
     notes = [f"{number(ran)} {'job' if ran == 1 else 'jobs'}"]
     if scene.outside:
         notes[0] += f" in this window, {number(scene.outside)} outside it"
     finished = result.jobs[result.jobs["start_time"].notna() & result.jobs["finish_time"].notna()]
     if len(finished):
-        notes.append(f"makespan {number(finished['finish_time'].max() - result.jobs['submit_time'].min())} s")
+        makespan = axis.durations(finished["finish_time"].max() - result.jobs["submit_time"].min())
+        notes.append(f"makespan {number(float(makespan))} {axis.duration_unit}")
     never = result.jobs[result.jobs["start_time"].isna()]
     if len(never):
         counts = never["state"].value_counts()
         notes.append("never started: " + listing([f"{number(n)} {state}" for state, n in counts.items()]))
     if how == "raster":
-        notes.append(raster_note(scene.scale, scene.canvas, len(scene.jobs)))
+        notes.append(raster_note(scene.held.scale, scene.canvas, len(scene.rectangles)))
     return notes

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from analysis.time_axis import TimeAxis
 from analysis.wording import NOTHING, numbers, plotly_text, shortened
 
 SHOWN_PIECES = 3
@@ -16,48 +17,129 @@ REASON_LENGTH = 100
 
 @dataclass(frozen=True, slots=True)
 class Hover:
-    """A plotly hover template and, per job, the texts that it refers to.
+    """A plotly hover template and, per job, the values that it refers to.
 
-    ``data`` has shape (jobs, texts). Column 0 is always the job's id. Labels stand once in the template and not in
-    every row, which keeps pages of many jobs small.
+    ``data`` has shape (jobs, values); texts are escaped, numbers are rounded to what is shown. Column 0 is always the
+    job's id, and ``columns`` says where else something can be looked up, such as "user". What all jobs share stands once
+    in the template and not in every row, which keeps pages of many jobs small.
     """
 
     template: str
     data: np.ndarray
+    columns: dict[str, int]
 
 
-# Each line of the hover: (label, column, unit, digits) parts. A part whose column the table lacks is left out, so
-# tables of other programs can be shown too.
-_LINES: tuple[tuple[tuple[str, str, str, int], ...], ...] = (
-    (("submitted", "submit_time", " s", 8), ("started", "start_time", " s", 8), ("finished", "finish_time", " s", 8)),
-    (("waited", "wait_time", " s", 6), ("ran", "run_time", " s", 6), ("requested", "requested_time", " s", 6)),
-    (("cores", "requested_cores", "", 6), ("slowdown", "slowdown", "", 4), ("energy", "energy_j", " J", 6)),
+@dataclass(frozen=True, slots=True)
+class _Quantity:
+    label: str
+    column: str
+    digits: int
+    unit: str = ""
+    kind: str = "number"  #: Or "time" or "duration", which the chart's time axis converts.
+
+
+# A line of the hover each. What the table lacks is left out, so tables of other programs can be shown too.
+_LINES: tuple[tuple[_Quantity, ...], ...] = (
+    (
+        _Quantity("submitted", "submit_time", 8, kind="time"),
+        _Quantity("started", "start_time", 8, kind="time"),
+        _Quantity("finished", "finish_time", 8, kind="time"),
+    ),
+    (
+        _Quantity("waited", "wait_time", 6, kind="duration"),
+        _Quantity("ran", "run_time", 6, kind="duration"),
+        _Quantity("requested", "requested_time", 6, kind="duration"),
+    ),
+    (
+        _Quantity("cores", "requested_cores", 6),
+        _Quantity("slowdown", "slowdown", 4),
+        _Quantity("energy", "energy_j", 6, " J"),
+        _Quantity("speedup", "speedup", 3),
+    ),
 )
+# Written out though all jobs may share them: the page's filters look for them.
+_LOOKED_UP = ("user", "profile")
 
 
-def job_hover(jobs: pd.DataFrame, allocations: pd.DataFrame, decisions: pd.DataFrame | None = None) -> Hover:
-    """Hover texts for every row of ``jobs``: id, state, user, profile, times, cores, energy and where it ran.
+def job_hover(
+    jobs: pd.DataFrame,
+    allocations: pd.DataFrame,
+    decisions: pd.DataFrame | None = None,
+    axis: TimeAxis | None = None,
+    remarks: Sequence[str] | None = None,
+) -> Hover:
+    """Hover of every row of ``jobs``: id, state, user, profile, times, cores, energy and where it ran.
 
     With ``decisions``, the log of a run that was to explain, also why: what its scheduler said last of each job.
+    ``axis`` converts times; ``remarks`` (one per job, trusted text) are a last line.
     """
-    columns: list[Sequence[str]] = [plotly_text(jobs["job_id"])]
-    lines: list[str] = [f"<b>job {_place(0)}</b>"]
-
-    def part(label: str, texts: Sequence[str]) -> str:
-        columns.append(texts)
-        return f"{label} {_place(len(columns) - 1)}".lstrip()
-
+    axis = axis or TimeAxis()
+    table = _Table()
+    lines = [f"<b>job {table.placed(plotly_text(jobs['job_id']))}</b>"]
     if "state" in jobs:
-        lines[0] += " " + part("·", plotly_text(_state(jobs)))
-    lines.append(" · ".join(part(name, _texts(jobs[name])) for name in ("user", "profile") if _filled(jobs, name)))
-    lines += [" · ".join(part(*_quantity(jobs, *spec)) for spec in line if spec[1] in jobs) for line in _LINES]
-    lines.append(part("on", plotly_text(allocation_texts(allocations, jobs["job_id"]))))
+        lines[0] += " · " + table.said(plotly_text(_state(jobs)))
+    named = [name for name in _LOOKED_UP if _filled(jobs, name)]
+    lines.append(" · ".join(f"{name} {table.placed(_texts(jobs[name]), name)}" for name in named))
+    for line in _LINES:
+        shown = [quantity for quantity in line if quantity.column in jobs]
+        lines.append(" · ".join(f"{quantity.label} {_quantity(jobs, quantity, axis, table)}" for quantity in shown))
+    lines.append("on " + table.said(plotly_text(allocation_texts(allocations, jobs["job_id"]))))
     if decisions is not None and len(decisions):
-        lines.append(part("why", plotly_text(reasons(decisions, jobs["job_id"]))))
-    data = np.empty((len(jobs), len(columns)), dtype=object)
-    for position, column in enumerate(columns):
-        data[:, position] = column
-    return Hover("<br>".join(filter(None, lines)) + "<extra></extra>", data)
+        lines.append("why " + table.placed(plotly_text(reasons(decisions, jobs["job_id"]))))
+    if remarks is not None:
+        lines.append(table.said(remarks))
+    return Hover("<br>".join(filter(None, lines)) + "<extra></extra>", table.data(), table.names)
+
+
+class _Table:
+    """The columns that a template refers to, gathered as it is written."""
+
+    def __init__(self) -> None:
+        self.columns: list[Sequence[object]] = []
+        self.names: dict[str, int] = {"job": 0}
+
+    def placed(self, values: Sequence[object], name: str = "", form: str = "") -> str:
+        """A column, and the place of its value in the template."""
+        if name:
+            self.names[name] = len(self.columns)
+        self.columns.append(values)
+        return f"%{{customdata[{len(self.columns) - 1}]{form}}}"
+
+    def said(self, texts: Sequence[str]) -> str:
+        """A column of texts, or the text itself where all jobs have the same."""
+        return texts[0] if len(texts) > 1 and len(set(texts)) == 1 and "%{" not in texts[0] else self.placed(texts)
+
+    def data(self) -> np.ndarray:
+        """Shape (jobs, columns)."""
+        data = np.empty((len(self.columns[0]), len(self.columns)), dtype=object)
+        for position, column in enumerate(self.columns):
+            data[:, position] = column
+        return data
+
+
+def _quantity(jobs: pd.DataFrame, quantity: _Quantity, axis: TimeAxis, table: _Table) -> str:
+    values = jobs[quantity.column].to_numpy(dtype=float)
+    unit = quantity.unit
+    if quantity.kind == "time" and axis.start is not None:
+        return table.said(axis.dates(values))
+    if quantity.kind != "number":
+        values, unit = axis.durations(values), f" {axis.duration_unit}"
+    finite = np.isfinite(values)
+    if finite.all():
+        return table.placed(rounded(values, quantity.digits), form=":,") + unit
+    # A request that is infinite is none; a time that is NaN did not come.
+    missing = "nothing" if quantity.column == "requested_time" else NOTHING
+    pairs = zip(numbers(values, quantity.digits), finite.tolist(), strict=True)
+    return table.said([text + unit if known else missing for text, known in pairs])
+
+
+def rounded(values: np.ndarray, digits: int) -> list[int | float]:
+    """Finite numbers as :func:`analysis.wording.numbers` writes them, whole ones without a point: short in a page."""
+    size = np.abs(values)
+    magnitude = np.floor(np.log10(np.where(size >= 1e-4, size, 1.0))).astype(int)
+    decimals = np.clip(digits - 1 - magnitude, 0, None).tolist()
+    short = (round(value, places) for value, places in zip(values.tolist(), decimals, strict=True))
+    return [int(value) if value == int(value) else value for value in short]
 
 
 def allocation_texts(allocations: pd.DataFrame, job_ids: pd.Series, pieces: int = SHOWN_PIECES) -> list[str]:
@@ -84,10 +166,6 @@ def reasons(decisions: pd.DataFrame, job_ids: pd.Series) -> list[str]:
     return text.where(~held, "waited: it " + text).reindex(job_ids).fillna(NOTHING).tolist()
 
 
-def _place(position: int) -> str:
-    return f"%{{customdata[{position}]}}"
-
-
 def _filled(jobs: pd.DataFrame, column: str) -> bool:
     return column in jobs and bool((jobs[column].fillna("") != "").any())
 
@@ -102,12 +180,3 @@ def _state(jobs: pd.DataFrame) -> list[str]:
         return state.tolist()
     reason = jobs["reason"].fillna("").astype(str)
     return state.where(reason == "", state + " (" + reason.map(shortened) + ")").tolist()
-
-
-def _quantity(jobs: pd.DataFrame, label: str, column: str, unit: str, digits: int) -> tuple[str, list[str]]:
-    values = jobs[column].to_numpy(dtype=float)
-    # A request that is infinite is none; a time that is NaN did not come.
-    missing = "nothing" if column == "requested_time" else NOTHING
-    finite = np.isfinite(values).tolist()
-    texts = numbers(values, digits)
-    return label, [text + unit if known else missing for text, known in zip(texts, finite, strict=True)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,8 @@ from cluster_sim.errors import SpecError
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 OTHERS = "#C4C4C4"
 NONE = "#9AA5B1"
+# Eight of matplotlib's cividis (Nuñez, Anderton, Renslow 2018), made for colour-blind readers; its darkest left out.
+_CIVIDIS = ("#00306F", "#35446B", "#575C6D", "#73756F", "#908E72", "#AFA871", "#D0C465", "#F5E14C")
 
 STATE_COLOURS = {
     "OFF": "#4A4A4A",
@@ -35,13 +38,16 @@ class ColourClasses:
     """The classes that a strategy sorts the jobs into.
 
     ``code`` has one entry per row of ``result.jobs``: the index of its class in ``names`` and ``colours``. ``title``
-    heads the legend; without one the classes mean nothing to a reader and no legend is shown.
+    heads the legend; without one the classes mean nothing to a reader and no legend is shown. ``edges``, one more than
+    classes, make them steps of a scale: then a colour bar stands in for the legend. Jobs without a value (code beyond
+    the steps) come after them, in classes of their own.
     """
 
     code: np.ndarray
     names: tuple[str, ...]
     colours: tuple[str, ...]
     title: str = ""
+    edges: tuple[float, ...] = ()
 
 
 ColourStrategy = Callable[[pd.DataFrame], ColourClasses]
@@ -75,25 +81,88 @@ def by_column(column: str) -> ColourStrategy:
             code = np.where(code < 0, len(names), code)
             names.append(f"no {column}")
             colours.append(NONE)
-        return ColourClasses(code, tuple(names), tuple(colours), title=column.capitalize())
+        return ColourClasses(code, tuple(names), tuple(colours), title=_titled(column))
 
     return strategy
+
+
+def by_number(column: str) -> ColourStrategy:
+    """A strategy that shades jobs by a column of numbers, in eight steps from dark blue to yellow (cividis).
+
+    The steps are equally long, or equally long in the logarithm where the largest value is above 100 times the middle
+    one: waits and energies spread over many orders of magnitude, and equal steps would give nearly all jobs one shade.
+    """
+
+    def strategy(jobs: pd.DataFrame) -> ColourClasses:
+        values = jobs[column].to_numpy(dtype=float)
+        known = values[np.isfinite(values)]
+        title = _titled(column)
+        if not len(known):
+            return ColourClasses(np.zeros(len(jobs), dtype=np.int64), (f"no {title}",), (NONE,), title)
+        edges = _steps(known)
+        code = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
+        names = tuple(f"{low:.4g} to {high:.4g}" for low, high in pairwise(edges.tolist()))
+        colours = tuple(_CIVIDIS[round(i * (len(_CIVIDIS) - 1) / max(len(names) - 1, 1))] for i in range(len(names)))
+        missing = ~np.isfinite(values)
+        if missing.any():
+            code, names, colours = np.where(missing, len(names), code), (*names, f"no {title}"), (*colours, NONE)
+        return ColourClasses(code, names, colours, title, tuple(edges.tolist()))
+
+    return strategy
+
+
+def _steps(known: np.ndarray) -> np.ndarray:
+    low, high = float(known.min()), float(known.max())
+    if low == high:
+        return np.array([low, low])
+    middle = float(np.median(known))
+    if low < 0 or high <= 100 * middle and middle > 0:
+        return np.linspace(low, high, len(_CIVIDIS) + 1)
+    least = max(float(known[known > 0].min()), high * 1e-6)
+    return np.concatenate(([low], np.geomspace(least, high, len(_CIVIDIS) + 1)[1:]))
+
+
+def _titled(column: str) -> str:
+    """A column in words with its unit: ``wait_time`` is Wait time (s)."""
+    words, unit = column, "s" if column.endswith("_time") else ""
+    for ending, its_unit in (("_j", "J"), ("_s", "s"), ("_w", "W")):
+        if column.endswith(ending):
+            words, unit = column.removesuffix(ending), its_unit
+    words = words.replace("_", " ").capitalize()
+    return f"{words} ({unit})" if unit else words
 
 
 STRATEGIES: dict[str, ColourStrategy] = {
     "job": by_job,
     "profile": by_column("profile"),
     "user": by_column("user"),
+    "wait": by_number("wait_time"),
+    "energy": by_number("energy_j"),
 }
 
 
 def colour_strategy(colour_by: str | ColourStrategy) -> ColourStrategy:
-    """The strategy of that name, or the function itself. Raises SpecError for an unknown name."""
+    """The strategy of that name, one for the column of that name, or the function itself.
+
+    A column of numbers is shaded, another has a colour for each value. Raises SpecError, here or when it is used, for
+    a name that is neither.
+    """
     if callable(colour_by):
         return colour_by
-    if colour_by not in STRATEGIES:
-        raise SpecError("colour_by", f"one of {', '.join(STRATEGIES)} or a function of the jobs table", colour_by)
-    return STRATEGIES[colour_by]
+    return STRATEGIES.get(colour_by, by_any(colour_by))
+
+
+def by_any(column: str) -> ColourStrategy:
+    """A strategy for any column, by what it holds."""
+
+    def strategy(jobs: pd.DataFrame) -> ColourClasses:
+        if column not in jobs:
+            known = [*STRATEGIES, *(name for name in jobs.columns if name not in STRATEGIES)]
+            raise SpecError("colour_by", f"one of {', '.join(map(str, known))} or a function of the jobs table", column)
+        numeric = pd.api.types.is_numeric_dtype(jobs[column]) and not pd.api.types.is_bool_dtype(jobs[column])
+        return (by_number if numeric else by_column)(column)(jobs)
+
+    return strategy
 
 
 def mixed(colour: str, other: str, share: float) -> str:

@@ -1,7 +1,7 @@
-"""One HTML page that needs nothing else: settings, comparison table, and a Gantt chart per run.
+"""One HTML page that needs nothing else: settings, comparison, and the figures of one or several runs.
 
-The page works offline. plotly.js stands in it once; a content security policy keeps the browser from loading or
-sending anything; and every text that came from input files is escaped.
+Each section is a function that returns pieces of HTML; what cannot be drawn for these runs (no users, no energy) is left
+out. The page itself is that of :mod:`analysis.page`.
 """
 
 from __future__ import annotations
@@ -11,17 +11,36 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import plotly.graph_objects as go
-from plotly.io import to_html
-from plotly.offline import get_plotlyjs
 
+from analysis.distributions import arrivals, ecdf
+from analysis.fairness import fairness_index, user_fairness, user_table
 from analysis.gantt_chart import CONFIG, gantt, run_title, time_window
+from analysis.packed import figure_html
+from analysis.page import page, write_whole
 from analysis.tables import comparison_table, headlines, named_runs, table_html
+from analysis.timelines import energy_timeline, power_timeline, queue_timeline, utilisation_timeline
+from analysis.wording import number, shortened
 from cluster_sim.errors import InputError
-from cluster_sim.formats.atomic import atomic_path
 
 if TYPE_CHECKING:
     from cluster_sim.records import Result
+    from cluster_sim.workload import Workload
+
+# Curves of a page with many runs: finer than a screen is wide, and 20,000 jobs stay small.
+_POINTS = 3_000
+_MOST_USERS = 200
+_USER_COLUMNS = {
+    "user": "user",
+    "run": "run",
+    "jobs": "jobs",
+    "core_s": "core-seconds",
+    "share_of_core_s": "share of them",
+    "mean_wait_s": "mean wait, s",
+    "mean_bounded_slowdown": "mean bounded slowdown",
+    "energy_j": "energy, J",
+}
 
 # The settings worth a row, in this order; what else `meta` holds follows under its own key.
 _SETTINGS = {
@@ -40,46 +59,24 @@ _SETTINGS = {
     "version": "Version",
 }
 
-# WebGL code in plotly.js is compiled when it runs, hence unsafe-eval; nothing may be fetched from anywhere.
-_POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
-    "img-src data: blob:; font-src data:"
-)
-
-_STYLE = """
-:root { color-scheme: light; overflow-y: scroll; } /* a bar that comes late would make later charts narrower */
-body { font: 15px/1.5 system-ui, "Segoe UI", Helvetica, Arial, sans-serif; color: #22303c; background: #fff;
-       margin: 0 auto; padding: 24px 28px 48px; max-width: 1500px; }
-h1 { font-size: 26px; line-height: 1.25; margin: 0 0 6px; }
-h2 { font-size: 19px; margin: 34px 0 10px; border-top: 1px solid #e4e8ec; padding-top: 18px; }
-.lead { color: #5a6772; margin: 0 0 18px; }
-nav a { margin-right: 16px; color: #0072b2; }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: 4px 14px; border-bottom: 1px solid #e4e8ec; text-align: right; white-space: nowrap; }
-thead th { border-bottom: 2px solid #9aa5b1; }
-th[scope=row], td:nth-child(2), thead th:first-child { text-align: left; font-weight: 500; }
-table.settings td { text-align: left; white-space: normal; overflow-wrap: anywhere; max-width: 560px; }
-table.settings thead th { text-align: left; }
-details { margin-top: 10px; }
-summary { cursor: pointer; color: #0072b2; margin-bottom: 6px; }
-tbody tr:hover { background: #f4f7f9; }
-footer { color: #5a6772; font-size: 13px; margin-top: 30px; }
-"""
-
 
 def write_report(
     results: Mapping[str, Result] | Result,
     path: str | Path,
     *,
     title: str | None = None,
+    workload: Workload | None = None,
+    replications: pd.DataFrame | None = None,
     **options: Any,
 ) -> Path:
     """Write the page that compares ``results`` (name → run, or one run) and return its path.
 
-    The charts share one window of time, so that they can be compared by eye. ``options`` go to
-    :func:`analysis.gantt`. The file appears whole or not at all. Raises InputError when there is no run or the
-    file cannot be written.
+    It holds a summary with differences to the first run, the Gantt chart of each run, power, use of the cores and queue
+    over time, distributions of waits and slowdowns, who waits by user, inputs and settings.
+    The charts share one window of time, so that they can be compared by eye. ``workload``, the runs' own, says by its
+    header when the jobs came, by the calendar; ``replications`` is a table of :func:`analysis.replication_table` to stand
+    in the summary's place. ``options`` go to :func:`analysis.gantt`. The file appears whole or not at all.
+    Raises InputError when there is no run or the file cannot be written.
     """
     runs = named_runs(results)
     if not runs:
@@ -88,23 +85,26 @@ def write_report(
     options.setdefault("x_range", (min(start for start, _ in windows), max(end for _, end in windows)))
     first = next(iter(runs.values()))
     heading = title or (run_title(first) if len(runs) == 1 else _comparison_title(runs))
-    body = [f"<h1>{html.escape(heading)}</h1>", f'<p class="lead">{html.escape(_platform_line(first))}</p>']
-    if len(runs) > 1:
-        links = "".join(f'<a href="#run{i}">{html.escape(name)}</a>' for i, name in enumerate(runs))
-        body.append(f"<nav>Schedules: {links}</nav>")
-    table = comparison_table(runs)
-    body += [
-        f"<h2>{'Summary' if len(runs) == 1 else 'Comparison'}</h2>",
-        f'<div class="scroll">{table_html(headlines(table))}</div>',
-        f'<details><summary>All metrics</summary><div class="scroll">{table_html(table)}</div></details>',
+    figures = _Figures()
+    sections = {
+        "Summary" if len(runs) == 1 else "Comparison": _summary_html(runs, replications),
+        **_schedules(runs, figures, options),
+        "Over time": _over_time(runs, figures),
+        "Jobs": _distributions(runs, workload, figures),
+        "Users": _users(runs, figures),
+        "Inputs and settings": [f'<div class="scroll">{_settings_html(runs)}</div>'],
+    }
+    sections = {name: pieces for name, pieces in sections.items() if pieces}
+    links = "".join(f'<a href="#part{i}">{html.escape(name)}</a>' for i, name in enumerate(sections))
+    body = [
+        f"<h1>{html.escape(heading)}</h1>",
+        f'<p class="lead">{html.escape(_platform_line(first))}</p>',
+        f"<nav>{links}</nav>",
     ]
-    figures = _aligned([gantt(result, **options) for result in runs.values()])
-    for position, (name, figure) in enumerate(zip(runs, figures, strict=True)):
-        body.append(f'<h2 id="run{position}">{html.escape(name)}</h2>')
-        body.append(_figure_html(figure, position))
-    body += ["<h2>Settings</h2>", f'<div class="scroll">{_settings_html(runs)}</div>']
+    for i, (name, pieces) in enumerate(sections.items()):
+        body += [f'<h2 id="part{i}">{html.escape(name)}</h2>', *pieces]
     body.append(f"<footer>{html.escape(_maker(first))}. Times are simulated seconds.</footer>")
-    return _write_whole(path, _page(heading, body))
+    return write_whole(path, page(heading, body))
 
 
 def write_gantt(figure: go.Figure | Result, path: str | Path, **options: Any) -> Path:
@@ -115,7 +115,88 @@ def write_gantt(figure: go.Figure | Result, path: str | Path, **options: Any) ->
     """
     chart = figure if isinstance(figure, go.Figure) else gantt(figure, **options)
     heading = "Gantt chart" if isinstance(figure, go.Figure) else run_title(figure)
-    return _write_whole(path, _page(heading, [_figure_html(chart, 0)]))
+    return write_whole(path, page(heading, [figure_html(chart, "figure0", CONFIG)]))
+
+
+class _Figures:
+    """Turns figures into pieces of the page, each with an id of its own."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def html(self, figure: go.Figure) -> str:
+        """The figure as HTML."""
+        self._count += 1
+        return figure_html(figure, f"figure{self._count}", CONFIG)
+
+
+def _summary_html(runs: Mapping[str, Result], replications: pd.DataFrame | None) -> list[str]:
+    table = comparison_table(runs) if replications is None else replications
+    told = [] if replications is None else ["<p>Means over replications ± half of the 95 % confidence interval; "
+            "differences are paired by seed. The figures below are of the first seed.</p>"]  # fmt: skip
+    return [
+        *told,
+        f'<div class="scroll">{table_html(headlines(table))}</div>',
+        f'<details><summary>All metrics</summary><div class="scroll">{table_html(table)}</div></details>',
+    ]
+
+
+def _schedules(runs: Mapping[str, Result], figures: _Figures, options: dict[str, Any]) -> dict[str, list[str]]:
+    charts = _aligned([gantt(result, **options) for result in runs.values()])
+    # A run may have the name of a section: sections are told apart by where they stand.
+    return {f"Schedule: {name}": [figures.html(chart)] for name, chart in zip(runs, charts, strict=True)}
+
+
+def _over_time(runs: Mapping[str, Result], figures: _Figures) -> list[str]:
+    drawn = []
+    if len(runs) > 1:  # those of a single run are under its Gantt chart
+        drawn += [utilisation_timeline(runs, most_points=_POINTS), queue_timeline(runs, most_points=_POINTS)]
+    powered = {name: result for name, result in runs.items() if not result.nodes["energy_j"].isna().any()}
+    powered = {name: result for name, result in powered.items() if result.power["watts"].to_numpy().any()}
+    if len(powered) > 1:
+        drawn.append(energy_timeline(powered, most_points=_POINTS))
+    for name, result in powered.items():
+        title = "Power by state" + (f": {shortened(name, 60)}" if len(runs) > 1 else "")
+        drawn.append(power_timeline(result, most_points=_POINTS, title=title))
+    return [figures.html(figure) for figure in drawn]
+
+
+def _distributions(runs: Mapping[str, Result], workload: Workload | None, figures: _Figures) -> list[str]:
+    if not any(result.jobs["start_time"].notna().any() for result in runs.values()):
+        return []
+    drawn = [ecdf(runs, column, most_points=_POINTS) for column in ("wait_time", "bounded_slowdown")]
+    if workload is not None and workload.unix_start_time is not None:
+        drawn += [arrivals(workload, by) for by in ("hour", "weekday")]
+    return [figures.html(figure) for figure in drawn]
+
+
+def _users(runs: Mapping[str, Result], figures: _Figures) -> list[str]:
+    table = user_table(runs)
+    if table["user"].nunique() < 2:
+        return []
+    slowdowns = {name: table.loc[table["run"] == name, "mean_bounded_slowdown"] for name in runs}
+    index = {name: fairness_index(values) for name, values in slowdowns.items()}
+    said = "; ".join(f"{name}: {number(value, digits=3)}" for name, value in index.items())
+    text = f"Jain's index of fairness over the users' mean bounded slowdowns (1: all equal): {said}."
+    return [
+        f"<p>{html.escape(text)}</p>",
+        figures.html(user_fairness(runs)),
+        f'<details><summary>By user</summary><div class="scroll">{_user_html(table)}</div></details>',
+    ]
+
+
+def _user_html(table: pd.DataFrame) -> str:
+    """The table by user; of very many those with the most core-seconds."""
+    shown = table[table.groupby("run").cumcount() < _MOST_USERS]
+    head = "".join(f'<th scope="col">{html.escape(text)}</th>' for text in _USER_COLUMNS.values())
+    rows = []
+    for row in shown.itertuples(index=False):
+        cells = [str(row.user), str(row.run), *(number(getattr(row, name)) for name in list(_USER_COLUMNS)[2:])]
+        rest = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells[1:])
+        rows.append(f'<tr><th scope="row">{html.escape(cells[0])}</th>{rest}</tr>')
+    left = len(table) - len(shown)
+    note = f"<p>{left:,} more rows are not shown.</p>" if left else ""
+    return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n" + "\n".join(rows) + f"</tbody>\n</table>{note}"
 
 
 def _aligned(figures: list[go.Figure]) -> list[go.Figure]:
@@ -164,36 +245,3 @@ def _setting(value: object) -> str:
     if isinstance(value, list | tuple | set | frozenset):
         return ", ".join(_setting(item) for item in value) or "none"
     return str(value)
-
-
-def _figure_html(figure: go.Figure, position: int) -> str:
-    # Plotly writes <, > and / of the data as JavaScript escapes, so no text can end the script.
-    return str(to_html(figure, config=CONFIG, include_plotlyjs=False, full_html=False, div_id=f"gantt{position}"))
-
-
-def _page(heading: str, body: list[str]) -> str:
-    parts = [
-        "<!DOCTYPE html>",
-        '<html lang="en">',
-        '<head><meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{html.escape(heading)}</title>",
-        f"<style>{_STYLE}</style>",
-        f"<script>{get_plotlyjs()}</script>",
-        "</head><body>",
-        *body,
-        "</body></html>",
-    ]
-    return "\n".join(parts) + "\n"
-
-
-def _write_whole(path: str | Path, text: str) -> Path:
-    target = Path(path)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(target.parent, "a folder that files can be written to", error.strerror) from None
-    with atomic_path(target) as aside:
-        aside.write_text(text, encoding="utf-8")
-    return target

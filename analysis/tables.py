@@ -1,11 +1,11 @@
-"""Several runs beside each other: metrics with units, and differences to the first run in %."""
+"""Several runs beside each other: metrics with units, differences to the first run in %, and half-widths of intervals."""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Mapping
 from numbers import Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 # In a summary for the sake of its file, but no metric: a difference in % would mean nothing.
 _NO_METRICS = frozenset({"seed", "version"})
-_VERSUS = " vs first, %"
+VERSUS = " vs first, %"
+HALF_WIDTH = " ±"
 
 # What most comparisons are about; the other metrics say where these come from.
 HEADLINES = (
@@ -43,14 +44,14 @@ def comparison_table(results: Mapping[str, Result] | Result) -> pd.DataFrame:
     its size, NaN where that is zero or unknown.
     """
     runs = named_runs(results)
-    values = {name: _metrics(result) for name, result in runs.items()}
+    values = {name: metrics_of(result.summary()) for name, result in runs.items()}
     keys = list(dict.fromkeys(key for metrics in values.values() for key in metrics))
     table = pd.DataFrame({"unit": [unit_of(key) for key in keys]}, index=pd.Index(keys, name="metric"))
     names = list(values)
     for name in names:
         table[name] = [values[name].get(key, np.nan) for key in keys]
     for name in names[1:]:
-        table[name + _VERSUS] = _difference(table[name], table[names[0]])
+        table[name + VERSUS] = _difference(table[name], table[names[0]])
     return table
 
 
@@ -88,11 +89,11 @@ def named_runs(results: Mapping[str, Result] | Result) -> dict[str, Result]:
     return {str(results.meta.get("scheduler") or "run"): results}
 
 
-def _metrics(result: Result) -> dict[str, float]:
-    # None stands for a metric without a value, such as a mean over no jobs.
+def metrics_of(summary: Mapping[str, Any] | pd.Series) -> dict[str, float]:
+    """The metrics in a summary; None, such as the mean over no jobs, becomes NaN."""
     return {
         str(key): np.nan if value is None else float(value)
-        for key, value in result.summary().items()
+        for key, value in summary.items()
         if value is None or (isinstance(value, Real) and not isinstance(value, bool) and key not in _NO_METRICS)
     }
 
@@ -103,14 +104,23 @@ def _difference(values: pd.Series, base: pd.Series) -> pd.Series:
 
 
 def _cells(table: pd.DataFrame) -> list[list[str]]:
-    rows = [["metric", *map(str, table.columns)]]
-    rows[0][1] = ""
-    for key, row in zip(table.index, table.itertuples(index=False), strict=True):
-        cells = [label_of(str(key)), str(row[0])]
-        for column, value in zip(table.columns[1:], row[1:], strict=True):
-            cells.append(_percent(value) if str(column).endswith(_VERSUS) else number(value))
-        rows.append(cells)
+    # Half-widths stand behind their means, in one cell with them.
+    names = [str(name) for name in table.columns[1:]]
+    shown = [name for name in names if not (name.endswith(HALF_WIDTH) and name.removesuffix(HALF_WIDTH) in names)]
+    rows = [["metric", "", *shown]]
+    for (key, unit), (_, row) in zip(table["unit"].items(), table.iterrows(), strict=True):
+        rows.append([label_of(str(key)), str(unit), *(_cell(row, name) for name in shown)])
     return rows
+
+
+def _cell(row: pd.Series, name: str) -> str:
+    value, around = float(row[name]), float(row.get(name + HALF_WIDTH, np.nan))
+    text = _percent(value) if name.endswith(VERSUS) else number(value)
+    if not (np.isfinite(around) and around) or text == NOTHING:
+        return text
+    # Two digits say how sure one is; the mean needs no more digits than its interval.
+    width = number(around, digits=2)
+    return f"{text.removesuffix(' %')} ± {width} %" if name.endswith(VERSUS) else f"{text} ± {width}"
 
 
 def _percent(value: float) -> str:

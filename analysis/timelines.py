@@ -1,16 +1,163 @@
-"""Step curves over the run: power and busy cores."""
+"""Curves over the run: power in a stack, energy, use of the cores, queue; and the curves under the Gantt chart.
+
+Past ``most_points`` a curve is drawn as means over equal intervals of time, which keeps every integral; hover and title
+of the axis say so. The tables behind the figures, never thinned, are those of :mod:`analysis.series`.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from analysis.palette import BUSY, CAPACITY, POWER
-from analysis.wording import number
+from analysis.look import run_styles, styled, transparent
+from analysis.palette import BUSY, CAPACITY, OKABE_ITO, OTHERS, POWER, STATE_COLOURS
+from analysis.series import OTHER_NODES, PowerBy, energy_table, power_table, queue_table, utilisation_table
+from analysis.tables import named_runs
+from analysis.wording import number, plotly_text
+
+if TYPE_CHECKING:
+    from cluster_sim.records import Result
 
 MOST_POINTS = 20_000
 COARSE_BINS = 4_000
+_TIME = "Time (simulated seconds)"
+# Those of the Gantt chart, and for the two states that it leaves white or covers with jobs.
+_STATE_FILLS = STATE_COLOURS | {"IDLE": "#E69F00", "COMPUTING": "#56B4E9"}
+
+
+def power_timeline(
+    result: Result, by: PowerBy = "state", *, most_points: int = MOST_POINTS, title: str | None = None
+) -> go.Figure:
+    """Power over time, W, stacked by node state, by node (the twelve with the most energy) or by cluster.
+
+    Draws :func:`analysis.power_table`, whose columns sum to the platform's power. Raises what that raises.
+    """
+    table, mean = _thinned(power_table(result, by), most_points)
+    names = [str(name) for name in table.columns[1:]]
+    figure = go.Figure()
+    for name, label, colour in zip(names, plotly_text(map(_state_name, names)), _stack_colours(names, by), strict=True):
+        figure.add_trace(
+            go.Scatter(
+                x=table["time"].to_numpy(),
+                y=table[name].to_numpy(),
+                name=label,
+                stackgroup="power",
+                mode="lines",
+                line={"shape": "hv", "width": 0.5, "color": colour},
+                fillcolor=colour,
+                hovertemplate=f"{label}: %{{y:,.6~g}} W{mean}<extra></extra>",
+            )
+        )
+    layout = {"hovermode": "x unified", "legend": {"traceorder": "reversed"}, "yaxis": {"rangemode": "tozero"}}
+    styled(figure, title or f"Power by {by}", _TIME, "Power (W)")
+    return figure.update_layout(layout)
+
+
+def energy_timeline(
+    results: Mapping[str, Result] | Result, *, most_points: int = MOST_POINTS, title: str | None = None
+) -> go.Figure:
+    """Energy used since time 0, J, a line per run (:func:`analysis.energy_table`)."""
+    runs = named_runs(results)
+    figure = go.Figure()
+    for result, (name, _, line) in zip(runs.values(), run_styles(list(runs)), strict=True):
+        table = energy_table(result)
+        time, energy = table["time"].to_numpy(), table["energy_j"].to_numpy()
+        if len(time) > most_points:
+            # Points of the curve itself, further apart: nothing is averaged, and the last one is the total.
+            grid = np.linspace(time[0], time[-1], most_points)
+            time, energy = grid, np.interp(grid, time, energy)
+        hover = f"{name}: %{{y:,.6~g}} J at %{{x:,.8~g}} s<extra></extra>"
+        figure.add_trace(go.Scatter(x=time, y=energy, name=name, mode="lines", line=line, hovertemplate=hover))
+    return _legend_above(styled(figure, title or "Energy used so far", _TIME, "Energy (J)"), len(runs))
+
+
+def utilisation_timeline(
+    results: Mapping[str, Result] | Result, *, most_points: int = MOST_POINTS, title: str | None = None
+) -> go.Figure:
+    """Share of all cores that jobs hold, a line per run (:func:`analysis.utilisation_table`).
+
+    With a single run, a dashed line says which share belongs to nodes that are on.
+    """
+    runs = named_runs(results)
+    tables = {name: utilisation_table(result) for name, result in runs.items()}
+    figure = _run_lines(tables, "utilisation", "%{y:.1%} of the cores", most_points)
+    if len(runs) == 1:
+        table, mean = _thinned(next(iter(tables.values())), most_points)
+        share = table["available_cores"].to_numpy() / next(iter(runs.values())).platform.core_count
+        line = {"shape": "hv", "color": CAPACITY, "width": 1.2, "dash": "dash"}
+        hover = f"on: %{{y:.1%}} of the cores{mean}<extra></extra>"
+        x = table["time"].to_numpy()
+        figure.add_trace(go.Scatter(x=x, y=share, name="nodes on", mode="lines", line=line, hovertemplate=hover))
+    styled(figure, title or "Cores in use", _TIME, "Share of all cores", yaxis_tickformat=".0%")
+    return _legend_above(figure.update_yaxes(range=[0, 1.05]), len(figure.data))
+
+
+def queue_timeline(
+    results: Mapping[str, Result] | Result,
+    unit: Literal["jobs", "cores"] = "jobs",
+    *,
+    most_points: int = MOST_POINTS,
+    title: str | None = None,
+) -> go.Figure:
+    """Jobs that wait, or the cores they ask for, a line per run (:func:`analysis.queue_table`)."""
+    runs = named_runs(results)
+    tables = {name: queue_table(result) for name, result in runs.items()}
+    column, words = (
+        ("pending", "Jobs that wait") if unit == "jobs" else ("pending_cores", "Cores asked for and waited for")
+    )
+    figure = _run_lines(tables, column, f"%{{y:,.6~g}} {unit}", most_points)
+    styled(figure, title or words, _TIME, unit.capitalize(), yaxis_rangemode="tozero")
+    return _legend_above(figure, len(runs))
+
+
+def _run_lines(tables: Mapping[str, pd.DataFrame], column: str, value: str, most_points: int) -> go.Figure:
+    figure = go.Figure()
+    for table, (name, _, line) in zip(tables.values(), run_styles(list(tables)), strict=True):
+        shown, mean = _thinned(table[["time", column]], most_points)
+        figure.add_trace(
+            go.Scatter(
+                x=shown["time"].to_numpy(),
+                y=shown[column].to_numpy(),
+                name=name,
+                mode="lines",
+                line=line | {"shape": "hv", "width": 1.4},
+                hovertemplate=f"{name}: {value}{mean}<br>from %{{x:,.8~g}} s<extra></extra>",
+            )
+        )
+    return figure
+
+
+def _legend_above(figure: go.Figure, entries: int) -> go.Figure:
+    """Lines of several runs are named above the plot, so that figures stand below each other with the same width."""
+    legend = {"orientation": "h", "yanchor": "bottom", "y": 1.0, "xanchor": "right", "x": 1.0}
+    return figure.update_layout(showlegend=entries > 1, legend=legend)
+
+
+def _state_name(name: str) -> str:
+    return name.replace("_", " ").lower() if name.isupper() else name
+
+
+def _stack_colours(names: list[str], by: PowerBy) -> list[str]:
+    if by == "state":
+        return [_STATE_FILLS[name] for name in names]
+    colours = iter(OKABE_ITO + tuple(transparent(colour, 0.55) for colour in OKABE_ITO))
+    return [OTHERS if name == OTHER_NODES else next(colours, OTHERS) for name in names]
+
+
+def _thinned(table: pd.DataFrame, most_points: int) -> tuple[pd.DataFrame, str]:
+    """The table, or means over equal intervals when it is longer; and words for the hover that say which."""
+    if len(table) <= most_points:
+        return table, ""
+    time = table["time"].to_numpy(dtype=float)
+    bins = max(1, min(COARSE_BINS, most_points - 1))
+    columns = {str(name): coarsened(time, table[name].to_numpy(dtype=float), bins) for name in table.columns[1:]}
+    edges = next(iter(columns.values()))[0]
+    shown = pd.DataFrame({"time": edges, **{name: level for name, (_, level) in columns.items()}})
+    return shown, f" (mean of {number(edges[1] - edges[0], digits=3)} s)"
 
 
 def power_trace(power: pd.DataFrame) -> go.Scatter:

@@ -13,10 +13,11 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks import inputs
+from benchmarks.figures import figure_row
 from benchmarks.measure import Cost, alternate, cost_of, floor, in_fresh_process, peak_memory_gb
 from benchmarks.passes import pass_row
 from benchmarks.report import CostRow, MemoryRow, Row
-from cluster_sim import Platform, Simulation, Workload, make_scheduler
+from cluster_sim import Platform, Simulation, Workload, make_power_policy, make_scheduler
 
 FLOOR = "SimPy's floor"
 BEST_OF_EXPERIMENT_3 = "list:smallest/most_used_mem"
@@ -35,6 +36,7 @@ class Sizes:
     in_a_row: int = 10  #: Runs of a contention case that are timed together.
     swift_jobs: int = 28_476  #: Of the log that FCFS and EASY are compared on with short queues.
     queues: tuple[int, ...] = (10, 100, 1_000, 10_000, 100_000)  #: Pending jobs in the passes that are timed.
+    rectangles: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000)  #: In the charts that are drawn.
     pcbe_queues: tuple[tuple[str, tuple[int, ...]], ...] = (
         ("mixed:100x64@3.0,200x8@4.2", (10, 100, 1_000, 10_000, 100_000)),
         ("mixed:400x64@3.0,600x8@4.2", (3_000,)),
@@ -50,6 +52,7 @@ QUICK = Sizes(
     in_a_row=1,
     swift_jobs=300,
     queues=(10, 100),
+    rectangles=(100,),
     pcbe_queues=(("mixed:4x64@3.0,8x8@4.2", (10, 100)),),
 )
 
@@ -63,9 +66,10 @@ def benchmark(function: Benchmark) -> Benchmark:
     return function
 
 
-def simulate(platform: Platform, workload: Workload, scheduler: str = "fcfs") -> int:
+def simulate(platform: Platform, workload: Workload, scheduler: str = "fcfs", power: str | None = None) -> int:
     """One run from its building to its table of jobs; how many jobs it had."""
-    return len(Simulation(platform, workload, make_scheduler(scheduler)).run().jobs)
+    policy = None if power is None else make_power_policy(power)
+    return len(Simulation(platform, workload, make_scheduler(scheduler), policy).run().jobs)
 
 
 def read_and_simulate(platform: Platform, path: Path) -> int:
@@ -215,6 +219,19 @@ def backfilling(sizes: Sizes, repeat: int) -> list[Row]:
 
 
 @benchmark
+def power(sizes: Sizes, repeat: int) -> list[Row]:
+    """Nodes that sleep: a timeout on the log with short queues, against the same with all nodes always on."""
+    log, machine = inputs.short_queues(sizes.swift_jobs), flat(inputs.SHORT_CORES)
+    rows: list[Row] = []
+    for scheduler in ("fcfs", "easy"):
+        runs = {policy: partial(simulate, machine, log, scheduler, policy) for policy in ("always-on", "timeout:300")}
+        costs = alternate(runs, repeat)
+        case = f"timeout:300, {scheduler.upper()}, on {len(log):,} jobs of {inputs.short_queues_source()}"
+        rows.append(CostRow("power", case, costs["timeout:300"], "always-on", costs["always-on"], target=1.5))
+    return rows
+
+
+@benchmark
 def passes(sizes: Sizes, repeat: int) -> list[Row]:
     """One scheduling pass against the length of the queue, when a job has ended on a full machine.
 
@@ -231,3 +248,9 @@ def passes(sizes: Sizes, repeat: int) -> list[Row]:
         rows.append(pass_row("pcbe", Platform.read(platform), lengths, target=1.0 if len(lengths) > 1 else None))
     rows.append(pass_row("adaptive-pcbe", Platform.read(sizes.pcbe_queues[0][0]), sizes.queues[1:3]))
     return rows
+
+
+@benchmark
+def figures(sizes: Sizes, repeat: int) -> list[Row]:
+    """Gantt charts: made here, drawn and zoomed by a browser."""
+    return [figure_row(rectangles, repeat) for rectangles in sizes.rectangles]

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
 
+from benchmarks.figures import FigureRow
 from benchmarks.measure import Cost, Ratio
 from benchmarks.passes import PassRow
 
@@ -65,7 +66,7 @@ class MemoryRow:
         return asdict(self)
 
 
-Row = CostRow | MemoryRow | PassRow
+Row = CostRow | MemoryRow | PassRow | FigureRow
 
 HEADER = ("benchmark", "case", "measured", "compared with", "ratio (least – most)", "target")
 

@@ -315,10 +315,16 @@ class Machine(Bookings):
                 for processor in self.processors_of(node):
                     # Nothing runs there; what it draws when it is on again depends on its clock then.
                     self._rate_watts.pop(processor, None)
-        for node, draw, drew in zip(nodes, draws_w, drew_w, strict=True):
+        for draw, drew in zip(draws_w, drew_w, strict=True):
             added += draw - drew
-            states[node] = state
-            draws[node] = draw
+        first, stop = nodes[0], nodes[0] + len(nodes)
+        if nodes[-1] == stop - 1 and len(nodes) > 1 and sorted(nodes) == list(range(first, stop)):
+            states[first:stop] = [state] * len(nodes)
+            draws[first:stop] = draws_w
+        else:
+            for node, draw in zip(nodes, draws_w, strict=True):
+                states[node] = state
+                draws[node] = draw
         self.enter_states(nodes, on=state is NodeState.IDLE, off=state is NodeState.OFF)
         self._add_watts(added)
 

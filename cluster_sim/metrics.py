@@ -30,15 +30,19 @@ def summarise(
     now: float,
 ) -> dict[str, Any]:
     """All metrics of ``SUMMARY_METRICS``, in their order. What has no value (a mean over no jobs) is None."""
+    values = job_metrics(result, horizon, now) | _energies(result, accounts, transitions, horizon)
+    values["edp_js"] = values["energy_j"] * values["makespan_s"]
+    return {name: _plain(values[name]) for name in names(SUMMARY_METRICS)}
+
+
+def job_metrics(result: Result, horizon: float, now: float) -> dict[str, Any]:
+    """The metrics that say nothing of energy: from the jobs' table alone, whatever program made it."""
     jobs = result.jobs
-    values: dict[str, Any] = {
+    return {
         **_counts(jobs, now),
         **_times(jobs, horizon, result.platform.core_count),
         **_queue(result.queue, horizon),
-        **_energies(result, accounts, transitions, horizon),
     }
-    values["edp_js"] = values["energy_j"] * values["makespan_s"]
-    return {name: _plain(values[name]) for name in names(SUMMARY_METRICS)}
 
 
 def _counts(jobs: pd.DataFrame, now: float) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Nodes: a power-state machine each, in SimPy processes that live for the time of a transition."""
+"""Nodes: a power-state machine each, whose transitions are SimPy events that any process can wait for."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class Node:
     """One node: the handle through which it is watched, switched off and on, failed and repaired.
 
-    A transition is a process of :mod:`cluster_sim.switching`, which the nodes that are switched together share; an idle
-    or a computing node costs no event. In a process of your own::
+    The end of a transition is an event of :mod:`cluster_sim.switching`, which the nodes that are switched together share;
+    an idle or a computing node costs none. In a process of your own::
 
         yield node.switch_off()     # goes on when the node is OFF
         yield node.switch_on()      # goes on when it is ready again
@@ -90,23 +90,14 @@ class Node:
     def switch_off(self) -> Event:
         """Start to switch the node off; the event happens when it is OFF.
 
-        It never happens if the node fails on the way. Raises NodeStateError unless the node is idle with all its cores
-        free.
+        If the node fails on the way, the event fails: NodeStateError is raised in the process that waits for it.
+        Raises NodeStateError unless the node is idle with all its cores free.
         """
         if self.state is not NodeState.IDLE or self.free_cores < self.cores:
             raise NodeStateError(f"{self.name}: only an idle node can be switched off, it is {self._described()}")
         switching = self._machine.switching
         switching.switch_off((self.index,))
-        done = self._env.event()
-
-        def tell(transition: Event) -> None:
-            if transition.ok and self.index in (transition.value or ()):
-                done.succeed(self)
-
-        underway = switching.underway(self.index)
-        assert underway is not None
-        underway.callbacks.append(tell)
-        return done
+        return switching.off(self.index)
 
     def switch_on(self) -> Event:
         """Start to boot the node; the event happens when it is ready.

@@ -48,6 +48,32 @@ class PowerPolicy(Protocol):
         ...
 
 
+class Steered:
+    """A power policy whose decisions come from outside: from whoever drives the simulation.
+
+    ``Simulation.step_to_power_decision`` stops where it would decide, before the scheduler's pass. To write one that is
+    asked less often, derive from it and set ``is_due`` in ``reserve`` only when somebody else is to decide; what
+    ``reserve`` and ``react`` return is carried out all the same.
+    """
+
+    clairvoyant = False
+    follows_switching = True
+    reserves = True
+    is_due = False  #: Whether a decision is waited for.
+
+    def begin(self, view: View) -> None:
+        """A run begins."""
+
+    def reserve(self, view: View) -> Iterable[PowerDecision]:
+        """Before the scheduler's pass: somebody else decides."""
+        self.is_due = True
+        return ()
+
+    def react(self, view: View) -> Iterable[PowerDecision]:
+        """After the scheduler's pass: nothing."""
+        return ()
+
+
 class Passes:
     """Plans the passes of an instant: whatever happens asks for one, and there is one of each kind.
 
@@ -61,6 +87,7 @@ class Passes:
         self._apply = apply
         #: Whether the power policy is to be told of nodes that went OFF, or came on for the job that holds them.
         self.follow_switching = bool(getattr(power, "follows_switching", True))
+        self._follows_submissions = bool(getattr(power, "follows_submissions", True))  # or only jobs that ended
         self._reserves = bool(getattr(power, "reserves", True))  # whether the power policy decides before the pass, too
         self._planned: set[int] = set()
         self._reserving = False
@@ -83,14 +110,30 @@ class Passes:
         due = self._pass if self._pass.callbacks is not None else self.due()
         if not due.triggered:
             self._env.trigger(due, SCHEDULE)
+            if self._follows_submissions or self._view.vacated:
+                self.request_policy()
+        elif not self._follows_submissions and REACT not in self._planned and self._view.vacated:
             self.request_policy()
 
     def request_policy(self) -> None:
         """Something happened that is nothing to the scheduler: the power policy alone decides, before and after nobody."""
-        if self._power is not None:
+        if self._power is not None and not self._is_planned():
             self._guard_against_circles()
             self._guard_against_stalls()
             self._plan_policy(self._power)
+
+    def carry_out(self, decisions: Iterable[PowerDecision]) -> None:
+        """Have decisions of somebody who drives the simulation count as the power policy's, before the scheduler's pass."""
+        self._reserving = True  # what is offered now is for the pass that follows
+        try:
+            for decision in decisions:
+                self._apply(decision)
+        finally:
+            self._reserving = False
+
+    def _is_planned(self) -> bool:
+        """Whether the power policy will decide in this instant, as often as it does."""
+        return REACT in self._planned and (not self._reserves or self._reserving or RESERVE in self._planned)
 
     def _plan_policy(self, power: PowerPolicy) -> None:
         if self._reserves and not self._reserving:  # what it offers just now is for the pass that follows

@@ -202,8 +202,17 @@ class Result:
 
     @classmethod
     def load(cls, directory: str | Path) -> Result:
-        """Read what :meth:`save` wrote. Raises FormatError naming the file that is missing or wrong."""
+        """Read what :meth:`save` wrote, or what Batsim did. Raises FormatError naming the file that is missing or wrong.
+
+        A file of jobs, as Batsim and evalys write it, or the prefix of Batsim's files, stands for them: ``out_jobs.csv``
+        or ``out`` (:func:`cluster_sim.formats.batsim_import.read_outputs`).
+        """
         directory = Path(directory)
+        if not directory.is_dir():
+            from cluster_sim.formats.batsim_import import is_batsim_result, read_outputs
+
+            if is_batsim_result(directory):
+                return read_outputs(directory)
         path = directory / "summary.json"
         try:
             content = json.loads(path.read_text())

@@ -18,6 +18,7 @@ from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
 from cluster_sim.errors import SpecError
+from cluster_sim.siblings import sibling
 
 T = TypeVar("T")
 
@@ -57,6 +58,7 @@ class Registry(Generic[T]):
         self.kind = kind
         self.group = group
         self._factories: dict[str, Callable[..., T]] = {}
+        self._later: dict[str, tuple[str, str, str]] = {}
         self._entry_points_loaded = False
 
     def register(self, name: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
@@ -70,17 +72,27 @@ class Registry(Generic[T]):
 
         return decorate
 
+    def register_later(self, name: str, module: str, attribute: str, meaning: str) -> None:
+        """Make what ``attribute`` of one of our own modules will be available as ``name``: imported when it is asked for.
+
+        For what stands in a package above the registry's, or needs what is slow to import. ``meaning`` is its line of help.
+        """
+        self._later[name] = (module, attribute, meaning)
+
     def __iter__(self) -> Iterator[str]:
         self._load_entry_points()
-        return iter(sorted(self._factories))
+        return iter(sorted(self._factories.keys() | self._later.keys()))
 
     def __contains__(self, name: str) -> bool:
         self._load_entry_points()
-        return name in self._factories
+        return name in self._factories or name in self._later
 
     def factory(self, name: str) -> Callable[..., T]:
         """The factory behind ``name``. Raises SpecError, listing the names there are."""
         self._load_entry_points()
+        if name in self._later and name not in self._factories:
+            module, attribute, _ = self._later[name]
+            self._factories[name] = getattr(sibling(module), attribute)
         try:
             return self._factories[name]
         except KeyError:
@@ -117,6 +129,8 @@ class Registry(Generic[T]):
 
     def help(self, name: str) -> str:
         """First line of the documentation of ``name``."""
+        if name in self._later:
+            return self._later[name][2]
         return (inspect.getdoc(self.factory(name)) or "").partition("\n")[0]
 
     def _load_entry_points(self) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.occupancy import Floats, Ints
+    from cluster_sim.platform import Platform
     from cluster_sim.records import Result
     from cluster_sim.simulation import Simulation
 
@@ -121,25 +122,7 @@ class RunTables:
 
     def allocations(self) -> pd.DataFrame:
         """One row per job, processor and run of neighbouring cores."""
-        holds, platform = self._history.holds, self._platform
-        bounds = platform.first_core
-        first_unit = np.searchsorted(bounds, holds.first, side="right") - 1
-        count = np.searchsorted(bounds, holds.last, side="right") - first_unit
-        unit = spread(first_unit, count)
-        node = np.searchsorted(platform.first_processor, unit, side="right") - 1
-        job = np.repeat(holds.job, count)
-        within = unit - platform.first_processor[node]
-        processors = np.array([f"processor{i}" for i in range(int(within.max(initial=0)) + 1)], object)
-        columns = {
-            "job_id": self._workload["job_id"].to_numpy()[job],
-            "node": np.array(platform.node_names(), object)[node],
-            "processor": processors[within],
-            "first_core": np.maximum(np.repeat(holds.first, count), bounds[unit]) - bounds[unit],
-            "last_core": np.minimum(np.repeat(holds.last, count), bounds[unit + 1] - 1) - bounds[unit],
-            "start": np.repeat(holds.start, count),
-            "end": np.repeat(holds.end, count),
-        }
-        return pd.DataFrame(columns, columns=names(RESULT_TABLES["allocations"]))
+        return allocation_table(self._platform, self._history.holds, self._workload["job_id"].to_numpy())
 
     def node_states(self) -> pd.DataFrame:
         """One row per node and interval: what it computes and what it is not on, and IDLE in between."""
@@ -165,7 +148,7 @@ class RunTables:
             start, end = np.concatenate([start, since]), np.concatenate([end, until])
             order = np.lexsort((start, node))
             node, state, start, end = node[order], state[order], start[order], end[order]
-        gaps = _gaps(node, start, end, platform.node_count, horizon)
+        gaps = idle_gaps(node, start, end, platform.node_count, horizon)
         node = np.concatenate([node, gaps[0]])
         state = np.concatenate([state, np.full(len(gaps[0]), str(NodeState.IDLE), object)])
         start, end = np.concatenate([start, gaps[1]]), np.concatenate([end, gaps[2]])
@@ -198,7 +181,29 @@ class RunTables:
         return summarise(result, self.accounts, self._history.transitions, self._horizon, self._now)
 
 
-def _gaps(
+def allocation_table(platform: Platform, holds: Holds, job_ids: npt.NDArray[np.object_]) -> pd.DataFrame:
+    """The table ``allocations``: holds cut at the bounds of processors; ``job_ids`` are those of the jobs by index."""
+    bounds = platform.first_core
+    first_unit = np.searchsorted(bounds, holds.first, side="right") - 1
+    count = np.searchsorted(bounds, holds.last, side="right") - first_unit
+    unit = spread(first_unit, count)
+    node = np.searchsorted(platform.first_processor, unit, side="right") - 1
+    job = np.repeat(holds.job, count)
+    within = unit - platform.first_processor[node]
+    processors = np.array([f"processor{i}" for i in range(int(within.max(initial=0)) + 1)], object)
+    columns = {
+        "job_id": job_ids[job],
+        "node": np.array(platform.node_names(), object)[node],
+        "processor": processors[within],
+        "first_core": np.maximum(np.repeat(holds.first, count), bounds[unit]) - bounds[unit],
+        "last_core": np.minimum(np.repeat(holds.last, count), bounds[unit + 1] - 1) - bounds[unit],
+        "start": np.repeat(holds.start, count),
+        "end": np.repeat(holds.end, count),
+    }
+    return pd.DataFrame(columns, columns=names(RESULT_TABLES["allocations"]))
+
+
+def idle_gaps(
     node: np.ndarray, start: np.ndarray, end: np.ndarray, nodes: int, horizon: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What intervals sorted by node and start leave free of [0, horizon] on each of ``nodes`` nodes."""

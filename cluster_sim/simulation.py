@@ -39,7 +39,7 @@ from cluster_sim.jobs import Job, request_columns
 from cluster_sim.machine import Machine
 from cluster_sim.network import NetworkModel, network_models
 from cluster_sim.node import Node, NodeState
-from cluster_sim.passes import Passes, PowerPolicy, Scheduler
+from cluster_sim.passes import Passes, PowerPolicy, Scheduler, Steered
 from cluster_sim.placement import Placement
 from cluster_sim.power import PowerModel, power_models
 from cluster_sim.power_budget import PowerBudget
@@ -73,7 +73,8 @@ class Simulation:
     Raises InputError for an unknown quirk and for names of models that do not exist.
 
     It can be driven: ``env`` is the SimPy environment, ``on(name)`` an event for processes of your own,
-    ``run(until=t)`` goes on to t, ``step_to_decision()`` and ``decide()`` take the scheduler's place.
+    ``run(until=t)`` goes on to t, ``step_to_decision()`` and ``decide()`` take the scheduler's place,
+    ``step_to_power_decision()`` and ``decide_power()`` the power policy's.
     """
 
     def __init__(
@@ -230,6 +231,32 @@ class Simulation:
         """Start jobs on the given cores now; the view that comes back shows them running."""
         for job, placement in placements:
             self.apply(Start(job, placement))
+        return self.view
+
+    def step_to_power_decision(self) -> View | None:
+        """Go on to the next decision of a power policy that is steered, and stop before the scheduler's pass; None at the end.
+
+        For agents that switch nodes beside a scheduler: build the simulation with ``power=Steered()``, look at the view,
+        ``decide_power`` as often as you like within the instant, and step again. Like any power policy, an agent is
+        asked when something has happened, and at the times that it asks for by ``WakeAt``.
+        Raises SimulationError when there is no scheduler, or another power policy.
+        """
+        steered = self.power_policy
+        if self.scheduler is None or not isinstance(steered, Steered):
+            raise SimulationError("power decisions can be stepped through with a scheduler and power=Steered() only")
+        steered.is_due = False
+        step = self.env.step
+        try:
+            while not (steered.is_due or self.is_over):
+                step()
+        except EmptySchedule:
+            self._warn_of_stall()
+            return None
+        return None if self.is_over else self.view
+
+    def decide_power(self, *decisions: PowerDecision) -> View:
+        """Carry power decisions out now, as a power policy's before the scheduler's pass; the view shows their effect."""
+        self._passes.carry_out(decisions)
         return self.view
 
     def _finish(self, event: Event) -> None:
@@ -471,7 +498,7 @@ class Simulation:
         can_be_had = self.machine.have_free_cores(nodes)
         if self.scheduler is None or (self._pending and (can_be_had or self.machine.budget is not None)):
             self.request_pass()
-        elif self._passes.follow_switching or (can_be_had and state is not NodeState.OFF):
+        if self._passes.follow_switching or (can_be_had and state is not NodeState.OFF):
             self._passes.request_policy()
 
     def kill_jobs_on(self, node: int, reason: str) -> int:

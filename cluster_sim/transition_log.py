@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -26,44 +26,50 @@ Change = tuple[float, int, NodeState, float]
 class TransitionLog(Sequence[Change]):
     """Rows (time s, node, new state, W drawn when not on), by time.
 
-    Kept in columns: a run that switches its nodes has more of these than of anything else, and a list of tuples would
-    have the garbage collector look at each of them again and again.
+    Kept in columns, of changes and of nodes: a run that switches its nodes has more of these than of anything else, and a
+    list of tuples would have the garbage collector look at each of them again and again.
     """
 
     def __init__(self) -> None:
-        self._times = array("d")
-        self._nodes = array("q")
+        self._times = array("d")  # of each change
         self._codes = bytearray()
+        self._stops = array("q")  # the rows up to and with it
+        self._nodes = array("q")  # of each row
         self._watts = array("d")
 
     def add(self, time: float, nodes: Sequence[int], state: NodeState, watts: Sequence[float]) -> None:
         """Some nodes enter a state; ``watts`` are what each draws in it."""
-        self._times.extend([time] * len(nodes))
+        self._times.append(time)
+        self._codes.append(CODES[state])
         self._nodes.extend(nodes)
-        self._codes.extend(bytes((CODES[state],)) * len(nodes))
         self._watts.extend(watts)
+        self._stops.append(len(self._nodes))
 
     def until(self, horizon: float) -> TransitionLog:
         """The rows up to a time, s."""
-        stop, log = bisect_right(self._times, horizon), TransitionLog()
-        log._times, log._nodes = self._times[:stop], self._nodes[:stop]
-        log._codes, log._watts = self._codes[:stop], self._watts[:stop]
+        changes, log = bisect_right(self._times, horizon), TransitionLog()
+        rows = self._stops[changes - 1] if changes else 0
+        log._times, log._codes, log._stops = self._times[:changes], self._codes[:changes], self._stops[:changes]
+        log._nodes, log._watts = self._nodes[:rows], self._watts[:rows]
         return log
 
     def entering(self, state: NodeState, first: int) -> list[int]:
-        """The nodes that entered a state in the rows from ``first`` on."""
-        code = CODES[state]
-        position = self._codes.find(code, first)
-        nodes = []
-        while position >= 0:
-            nodes.append(self._nodes[position])
-            position = self._codes.find(code, position + 1)
+        """The nodes that entered a state in the rows from ``first`` on, with which a change has to begin."""
+        nodes: list[int] = []
+        change = self._codes.find(CODES[state], bisect_right(self._stops, first))
+        while change >= 0:
+            nodes += self._nodes[self._stops[change - 1] if change else 0 : self._stops[change]]
+            change = self._codes.find(CODES[state], change + 1)
         return nodes
+
+    def _by_row(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """What is known of each change, for each of its rows."""
+        return np.repeat(values, np.diff(np.array(self._stops, np.int64), prepend=0))
 
     @property
     def times(self) -> npt.NDArray[np.float64]:
         """s, ascending, shape (rows,)."""
-        return np.array(self._times, np.float64)
+        return self._by_row(np.array(self._times, np.float64))
 
     @property
     def nodes(self) -> npt.NDArray[np.int64]:
@@ -73,7 +79,7 @@ class TransitionLog(Sequence[Change]):
     @property
     def codes(self) -> npt.NDArray[np.uint8]:
         """States as positions in STATES, shape (rows,)."""
-        return np.frombuffer(bytes(self._codes), np.uint8)
+        return self._by_row(np.frombuffer(bytes(self._codes), np.uint8))
 
     @property
     def watts(self) -> npt.NDArray[np.float64]:
@@ -81,7 +87,7 @@ class TransitionLog(Sequence[Change]):
         return np.array(self._watts, np.float64)
 
     def __len__(self) -> int:
-        return len(self._times)
+        return len(self._nodes)
 
     @overload
     def __getitem__(self, row: int) -> Change: ...
@@ -91,8 +97,10 @@ class TransitionLog(Sequence[Change]):
     def __getitem__(self, row: int | slice) -> Change | list[Change]:
         if isinstance(row, slice):
             return [self[i] for i in range(*row.indices(len(self)))]
-        return self._times[row], self._nodes[row], STATES[self._codes[row]], self._watts[row]
+        node, watts = self._nodes[row], self._watts[row]  # raise IndexError beyond the end
+        change = bisect_right(self._stops, row % len(self))
+        return self._times[change], node, STATES[self._codes[change]], watts
 
     def __iter__(self) -> Iterator[Change]:
-        states = map(STATES.__getitem__, self._codes)
-        return zip(self._times, self._nodes, states, self._watts, strict=True)
+        states = map(STATES.__getitem__, self.codes.tolist())
+        return zip(self.times.tolist(), self._nodes, states, self._watts, strict=True)

@@ -76,11 +76,15 @@ def spec_of(name: str, options: dict[str, str]) -> str:
     """A scheduler's spec, without the options that have their usual values."""
     usual = {
         "order": "first",
-        "nodes": "platform_order",
+        "nodes": "first",
         "depth": "1",
         "reservation": "counted",
         "memory": "no",
         "aging": "inf",
     }
-    said = [f"{key}={value}" for key, value in options.items() if value not in ("", usual.get(key), "first")]
+    said = [
+        f"{key}={value}"
+        for key, value in options.items()
+        if value not in ("", usual.get(key)) and (key, value) != ("nodes", "platform_order")  # the function named first
+    ]
     return f"{name}:{','.join(said)}" if said else name

@@ -62,15 +62,18 @@ class PowerPolicy:
     To write one, derive from this class and write one of the two methods. ``reserve`` runs before the scheduler's pass
     of an instant (nodes it switches off are gone for the scheduler), ``react`` after it. Both are also called at the
     times asked for by :class:`~cluster_sim.decisions.WakeAt` and when nodes have been switched, be there a pass of the
-    scheduler or not, and when the run begins. Set ``clairvoyant`` if you need to know true run times, and
-    ``follows_switching`` to False if it is no news to you that a node went OFF, or came on for the job that holds it.
-    Without a ``reserve``, ``reserves`` set to False saves an event in every instant in which something happens.
+    scheduler or not, and when the run begins. Set ``clairvoyant`` if you need to know true run times.
+
+    What you need not be told of saves time when you say so, by setting to False: ``follows_switching``, that a node went
+    OFF, or came on for the job that holds it; ``follows_submissions``, that jobs came or started, and what else has the
+    scheduler decide, as long as no job ended; ``reserves``, that the scheduler is about to decide, without a ``reserve``.
 
     A job needs nobody's help to use a node that is OFF: it is booted for it. But a node that the policy withholds, only
     the policy can offer again, so it has to ask to be woken, and let every job have its nodes in the end.
     """
 
     clairvoyant = False
+    follows_submissions = True
     follows_switching = True
     reserves = True
 
@@ -88,6 +91,17 @@ class PowerPolicy:
 
 schedulers: Registry[Scheduler] = Registry("scheduler", "cluster_sim.schedulers")
 power_policies: Registry[PowerPolicy] = Registry("power policy", "cluster_sim.power_policies")
+
+# From the package above this one, which nothing here imports: only a spec with this name does.
+schedulers.register_later(
+    "learned",
+    "learning.agent",
+    "LearnedScheduler",
+    "A trained agent decides: learned:DIR[,sample=yes], DIR left by train.",
+)
+power_policies.register_later(
+    "learned", "learning.agent", "LearnedPowerPolicy", "A trained agent switches nodes: learned:DIR[,sample=yes]."
+)
 
 
 def make_scheduler(spec: str) -> Scheduler:

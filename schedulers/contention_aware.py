@@ -128,7 +128,7 @@ class ContentionAware(Scheduler):
 
     def _may_fit(self, view: View, job: Job) -> bool:
         """A quick look first: most of a long queue does not fit."""
-        on_one_node = job.requested_cores <= view.platform.widest_node and not (job.nodes or job.ntasks_per_node)
+        on_one_node = job.requested_cores <= view.widest_node(job) and not (job.nodes or job.ntasks_per_node)
         return job.requested_cores <= (self._most_free if on_one_node else view.free_total)
 
     def _seconds(self, job: Job, ops_per_s: float) -> float:

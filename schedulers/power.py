@@ -69,9 +69,10 @@ class IdleTimeout(PowerPolicy):
     or from when it was ready if it was booted for nobody. Raises SpecError for a negative or infinite time.
 
     Costs one wake-up for an idle period at most: nodes stand in one queue in the order in which they fell idle, which is
-    the order in which they are due, and only its first is waited for.
+    the order in which they are due. Only its first is waited for, and not looked at again before its time.
     """
 
+    follows_submissions = False
     follows_switching = False
     reserves = False
 
@@ -82,49 +83,63 @@ class IdleTimeout(PowerPolicy):
     def begin(self, view: View) -> None:
         """Every node may be idle."""
         self._cores: list[int] = view.platform.node_cores.tolist()
-        self._touched = list(range(view.platform.node_count))
+        self._touched = list(range(view.platform.node_count))  # nodes that may have fallen idle
         self._changes_seen = 0
-        self._since: dict[int, float] = {}
-        self._waiting: deque[tuple[float, int]] = deque()  # (idle since, node), also of idle periods that are over
-        self._wakes_at = -1.0
+        self._since = [-1.0] * view.platform.node_count  # when each fell idle the last time
+        self._waiting: deque[tuple[float, list[int]]] = deque()  # (idle since, nodes), also of idle periods that are over
+        self._wakes_at = -1.0  # nothing can be due before
 
-    def react(self, view: View) -> Iterator[PowerDecision]:
+    def react(self, view: View) -> Iterable[PowerDecision]:
         """Switch off what has been idle long enough, now that the scheduler has taken what it wants."""
-        if view.vacated:
-            self._note_ends(view)
-        self._note_booted(view)
-        now, since, waiting = view.now, self._since, self._waiting
-        cores, free, is_on = self._cores, view.free_cores.item, view.powered_on.item
-        for node in self._touched:
-            if free(node) == cores[node] and since.get(node) != now and is_on(node):
-                since[node] = now
-                waiting.append((now, node))
-        self._touched.clear()
-        due: list[int] = []
-        while waiting:
-            begun, node = waiting[0]
-            if since.get(node) == begun and free(node) == cores[node] and is_on(node):
-                if begun + self._timeout > now:
-                    break
-                del since[node]
-                due.append(node)
-            waiting.popleft()
-        if due:
-            yield SwitchOff(due)
-        if waiting and (time := waiting[0][0] + self._timeout) != self._wakes_at:
-            self._wakes_at = time
-            yield WakeAt(time)
+        self._note_touched(view)
+        now, waiting = view.now, self._waiting
+        if self._touched:
+            if idle := self._fallen_idle(view):
+                waiting.append((now, idle))
+            self._touched.clear()
+        return self._due(view) if waiting and now >= self._wakes_at else ()
 
-    def _note_ends(self, view: View) -> None:
+    def _note_touched(self, view: View) -> None:
+        """Nodes that jobs have left, or that have been booted."""
         for running in view.vacated:
             for first, stop, _ in running.placement.spans:
                 self._touched += range(first, stop)
-
-    def _note_booted(self, view: View) -> None:
         changes = view.state_changes
         if len(changes) > self._changes_seen:
             self._touched += changes.entering(NodeState.IDLE, self._changes_seen)
             self._changes_seen = len(changes)
+
+    def _fallen_idle(self, view: View) -> list[int]:
+        """Those of the nodes touched that are idle since now."""
+        now, since, idle = view.now, self._since, []
+        cores, free, is_on = self._cores, view.free_cores.item, view.powered_on.item
+        for node in self._touched:
+            if free(node) == cores[node] and since[node] != now and is_on(node):
+                since[node] = now
+                idle.append(node)
+        return idle
+
+    def _due(self, view: View) -> Iterator[PowerDecision]:
+        """Switch off what is due, and be woken for the first that still has time."""
+        now, waiting, due = view.now, self._waiting, list[int]()
+        self._wakes_at = -1.0
+        while waiting:
+            begun, nodes = waiting[0]
+            idle = self._still_idle(view, begun, nodes)
+            if idle and begun + self._timeout > now:
+                self._wakes_at = begun + self._timeout
+                break
+            due += idle
+            waiting.popleft()
+        if due:
+            yield SwitchOff(due)
+        if waiting:
+            yield WakeAt(self._wakes_at)
+
+    def _still_idle(self, view: View, begun: float, nodes: list[int]) -> list[int]:
+        since, cores = self._since, self._cores
+        free, is_on = view.free_cores.item, view.powered_on.item
+        return [node for node in nodes if since[node] == begun and free(node) == cores[node] and is_on(node)]
 
 
 @power_policies.register("keep-ready")

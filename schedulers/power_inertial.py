@@ -39,7 +39,8 @@ class InertialShutdown(PowerPolicy):
     run jobs, which end first. Each turn costs a period in which nothing changes: the inertia.
 
     So many nodes stay on offer that each pending job fits on them once they are free; if jobs wait while nothing runs,
-    or one waits in its advance reservation, all are. A job that requests no time counts as one period. There is no
+    or one waits in its advance reservation, all are. A job that requests no time counts for nothing in the load. Monitoring
+    begins with the first job, as in Batsched; there is no
     monitoring while nothing waits and nothing runs and all is off. Raises SpecError for a period or factor that is not
     positive.
     """
@@ -53,6 +54,7 @@ class InertialShutdown(PowerPolicy):
 
     def begin(self, view: View) -> None:
         """All nodes are on offer, and the load is taken to rise."""
+        self._has_begun = False  # whether a job has come
         self._rising = True
         self._changed = 0  # nodes given back or withheld at the last stage
         self._next_stage = -1.0  # none is planned
@@ -63,6 +65,7 @@ class InertialShutdown(PowerPolicy):
     def reserve(self, view: View) -> Iterator[PowerDecision]:
         """Keep account of the load, decide at the end of a period, and let new jobs have enough nodes."""
         new = {job.index for job in view.submitted}
+        self._has_begun = self._has_begun or bool(new)
         self._account(view, [job for job in view.pending if job.index not in new])
         if 0.0 <= self._next_stage <= view.now:
             yield from self._stage(view)
@@ -110,7 +113,9 @@ class InertialShutdown(PowerPolicy):
     # ------------------------------------------------------------------ the stages
 
     def _goes_on(self, view: View) -> bool:
-        """Whether there is anything to monitor: work, or nodes left on with none."""
+        """Whether there is anything to monitor: work, or nodes left on with none since jobs have come."""
+        if not self._has_begun:
+            return False
         if view.running_count:
             return True
         return bool(view.withheld_count) if view.pending_count else not view.withheld.all()

@@ -20,12 +20,15 @@ import click
 from cluster_sim.cli.compare import compare
 from cluster_sim.cli.convert import convert
 from cluster_sim.cli.demo import demo
+from cluster_sim.cli.evaluate import evaluate
 from cluster_sim.cli.explain import explain
 from cluster_sim.cli.gantt import gantt
 from cluster_sim.cli.group import CommandLine, show_version
 from cluster_sim.cli.listing import list_names
 from cluster_sim.cli.optimum import optimum
+from cluster_sim.cli.reproduce import reproduce
 from cluster_sim.cli.run import run
+from cluster_sim.cli.train import train
 from cluster_sim.cli.validate import validate
 
 
@@ -51,5 +54,5 @@ def main(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-for command in (demo, run, compare, optimum, gantt, explain, convert, validate, list_names):
+for command in (demo, run, compare, train, evaluate, reproduce, optimum, gantt, explain, convert, validate, list_names):
     main.add_command(command)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,33 +15,49 @@ from cluster_sim.cli.group import Invocation
 from cluster_sim.cli.options import given, simulation_options
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from cluster_sim.cli.config import Settings
     from cluster_sim.platform import Platform
     from cluster_sim.records import Result
     from cluster_sim.workload import Workload
 
+COMPARISON = "comparison.csv"
 _schedulers = click.option(
     "--scheduler", "-s", "schedulers", required=True, multiple=True, metavar="S", help="Give it once for each run."
 )
 
 
+_replications = click.option(
+    "--replications", type=click.IntRange(min=1), default=1, show_default=True, metavar="N",
+    help="Runs of each scheduler, with the seeds from --seed on; prints means with 95 % confidence intervals.",
+)  # fmt: skip
+
+
 @click.command(short_help="Simulate under several schedulers and compare.")
 @simulation_options(_schedulers)
+@_replications
 @click.pass_obj
-def compare(invocation: Invocation, schedulers: tuple[str, ...], out: str, **options: Any) -> None:
+def compare(invocation: Invocation, schedulers: tuple[str, ...], out: str, replications: int, **options: Any) -> None:
     """Simulate a workload under several schedulers and print their metrics beside each other.
 
-    The folder receives comparison.csv, and for each scheduler a folder of its own with the results of its run.
+    The folder receives comparison.csv, and for each scheduler a folder of its own with the results of its run. With
+    --replications, the seed of a generated workload (lublin:…) changes, too, and differences are paired by seed.
     """
+    from analysis import comparison_table
     from cluster_sim.cli.config import settings_of
-    from cluster_sim.cli.simulate import check, load, prepare, summary_text, whereabouts
+    from cluster_sim.cli.simulate import check, load, prepare, table_text, whereabouts
 
     settings = settings_of(None, given(options))
     names = list(dict.fromkeys(schedulers))
     platform, workload = load(settings)
     check(settings, names, platform, workload)
     prepare(out, settings.file_format)
-    click.echo(summary_text(run_all(settings, names, platform, workload, out, invocation)))
+    if replications == 1:
+        table = comparison_table(run_all(settings, names, platform, workload, out, invocation))
+    else:
+        table = replicate(settings, names, replications, out, invocation)
+    click.echo(table_text(table))
     click.echo(whereabouts(out, settings))
 
 
@@ -53,19 +71,107 @@ def run_all(
 ) -> dict[str, Result]:
     """Run every scheduler and leave the results in ``out``: a folder each, comparison.csv, and the report if wanted."""
     from analysis import comparison_table, write_report
+
+    runs = _run_each(
+        settings, schedulers, platform, workload, [Path(out) / name for name in folders(schedulers)], invocation
+    )
+    _write_table(comparison_table(runs), Path(out) / COMPARISON)
+    if settings.report:
+        write_report(runs, Path(out) / "report.html", workload=workload)
+    return runs
+
+
+def replicate(
+    settings: Settings, schedulers: Sequence[str], replications: int, out: str, invocation: Invocation
+) -> pd.DataFrame:
+    """Run every scheduler with seed, seed + 1, …; the table of means with half-widths of confidence intervals.
+
+    ``out`` receives comparison.csv (that table), replications.csv (metric by metric, scheduler and seed), for each
+    scheduler a folder with one per seed, and the report, whose figures are of the first seed.
+    """
+    import pandas as pd
+
+    from analysis import replication_table, write_report
+    from cluster_sim.cli.simulate import load
+
+    summaries: dict[str, list[pd.Series]] = {name: [] for name in schedulers}
+    for number in range(replications):
+        once = _with_seed(settings, settings.seed + number, first=number == 0)
+        platform, workload = load(once)
+        places = [Path(out) / name / f"seed-{once.seed}" for name in folders(schedulers)]
+        runs = _run_each(once, schedulers, platform, workload, places, invocation)
+        for name, result in runs.items():
+            summaries[name].append(result.summary())
+        if number == 0:
+            shown = (runs, workload)  # of the others only the summaries are kept: a run's tables may be large
+    table = replication_table(summaries)
+    _warn_if_equal(summaries)
+    invocation.tell_warnings()
+    _write_table(table, Path(out) / COMPARISON)
+    rows = [
+        {"scheduler": name, "seed": settings.seed + number, "metric": metric, "value": value}
+        for name, several in summaries.items()
+        for number, summary in enumerate(several)
+        for metric, value in summary.items()
+    ]
+    _write_table(pd.DataFrame(rows).set_index("scheduler"), Path(out) / "replications.csv")
+    if settings.report:
+        write_report(shown[0], Path(out) / "report.html", workload=shown[1], replications=table)
+    return table
+
+
+def _run_each(
+    settings: Settings,
+    schedulers: Sequence[str],
+    platform: Platform,
+    workload: Workload,
+    places: Sequence[Path],
+    invocation: Invocation,
+) -> dict[str, Result]:
     from cluster_sim.cli.simulate import simulate
-    from cluster_sim.formats.atomic import atomic_path
 
     runs = {}
-    for name, folder in zip(schedulers, folders(schedulers), strict=True):
+    for name, place in zip(schedulers, places, strict=True):
         runs[name] = simulate(settings, name, platform, workload, invocation)
         # Saved at once: whoever interrupts the second run keeps the first.
-        runs[name].save(Path(out) / folder, settings.file_format)
-    with atomic_path(Path(out) / "comparison.csv") as path:
-        comparison_table(runs).to_csv(path)
-    if settings.report:
-        write_report(runs, Path(out) / "report.html")
+        runs[name].save(place, settings.file_format)
     return runs
+
+
+def _with_seed(settings: Settings, seed: int, first: bool) -> Settings:
+    """The settings of another replication; a generated workload gets the next seed of its own, too."""
+    from cluster_sim.registry import Spec
+    from cluster_sim.workload import WORKLOAD_GENERATORS
+
+    name, colon, _ = settings.workload.partition(":")
+    if first or not colon or name not in WORKLOAD_GENERATORS:
+        return replace(settings, seed=seed)
+    spec = Spec.parse(settings.workload)
+    own = spec.options.get("seed", "0")
+    if not own.isdecimal():
+        return replace(settings, seed=seed)  # the generator says what it expects
+    options = spec.options | {"seed": str(int(own) + seed - settings.seed)}
+    parts = [*spec.positional, *(f"{key}={value}" for key, value in options.items())]
+    return replace(settings, seed=seed, workload=f"{name}:{','.join(parts)}")
+
+
+def _warn_if_equal(summaries: dict[str, list[pd.Series]]) -> None:
+    """A log, and nothing random in the run: all replications are one, and an interval of width 0 would be a lie."""
+    from analysis.tables import metrics_of
+    from cluster_sim.errors import ModelWarning
+
+    several = [[metrics_of(summary) for summary in each] for each in summaries.values()]
+    # Compared as text, where NaN equals NaN.
+    if all(str(one) == str(each[0]) for each in several for one in each):
+        text = f"--replications: all {len(several[0])} are equal, for the seed changes nothing in these runs"
+        warnings.warn(f"{text}; a generated workload such as lublin:… changes with it", ModelWarning, stacklevel=2)
+
+
+def _write_table(table: pd.DataFrame, path: Path) -> None:
+    from cluster_sim.formats.atomic import atomic_path
+
+    with atomic_path(path) as aside:
+        table.to_csv(aside, lineterminator="\n")
 
 
 def folders(specs: Sequence[str]) -> list[str]:

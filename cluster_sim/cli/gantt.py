@@ -1,23 +1,82 @@
-"""``cluster-sim gantt``: the chart of a finished run."""
+"""``cluster-sim gantt``: the chart of finished runs."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from cluster_sim.errors import InputError
 
-@click.command(short_help="Draw the Gantt chart of a finished run.")
-@click.argument("directory", metavar="DIR")
-@click.option("--out", metavar="FILE.html", help="The page to write. [default: DIR/gantt.html]")
-@click.option("--colour-by", type=click.Choice(["job", "profile", "user"]), default="job", show_default=True)
-def gantt(directory: str, out: str | None, colour_by: str) -> None:
+if TYPE_CHECKING:
+    from cluster_sim.records import Result
+
+VIEWS = ("resources", "jobs")
+
+
+@click.command(short_help="Draw the Gantt chart of finished runs.")
+@click.argument("directories", nargs=-1, required=True, metavar="DIR...")
+@click.option("--out", metavar="FILE.html", help="The page to write. [default: gantt.html in the first DIR]")
+@click.option("--colour-by", default="job", show_default=True, metavar="NAME",
+              help="job, profile, user, wait, energy, speedup (with --workload), or any column of jobs.csv.")  # fmt: skip
+@click.option("--rows", type=click.Choice(["auto", "node", "core"]), default="auto", show_default=True)
+@click.option("--view", type=click.Choice(VIEWS), default="resources", show_default=True,
+              help="Resources x time, or a row per job with its wait faded.")  # fmt: skip
+@click.option("--pattern-by", metavar="COLUMN", help="Fill bars with a pattern by this column, such as profile.")
+@click.option("--panels", default="power,busy,queue", show_default=True, metavar="A,B,...",
+              help="Curves under the chart: power, power-by-state, busy, queue; none for no curves.")  # fmt: skip
+@click.option("--from", "begin", type=float, metavar="S", help="Begin of the window, simulated seconds.")
+@click.option("--to", "end", type=float, metavar="S", help="End of the window, simulated seconds.")
+@click.option("--time-unit", type=click.Choice(["auto", "s", "min", "h", "d", "calendar"]), default="auto",
+              show_default=True)  # fmt: skip
+@click.option("--start-date", metavar="DATE", help="Date and time of simulated second 0, for a calendar.")
+@click.option("--workload", metavar="W", help="The runs' workload: its header has the date, its jobs their speedups.")
+@click.option("--slider", is_flag=True, help="A small copy of the chart under it, to move the window with.")
+def gantt(directories: tuple[str, ...], out: str | None, workload: str | None, panels: str, **options: Any) -> None:
     """Draw the Gantt chart of a finished run, from the folder in which ``run`` left its results.
 
+    Several DIRs of the same jobs are drawn one above the other, with what differs from the first one marked.
     The page is interactive, needs nothing else and works offline.
     """
     from analysis import write_gantt
     from cluster_sim.records import Result
+    from cluster_sim.workload import Workload
 
-    path = write_gantt(Result.load(directory), out or Path(directory) / "gantt.html", colour_by=colour_by)
+    results = {_name(directory, directories): Result.load(directory) for directory in directories}
+    options["panels"] = () if panels == "none" else tuple(panels.split(","))
+    options["workload"] = None if workload is None else Workload.read(workload)
+    path = write_gantt(_figure(results, options), out or Path(directories[0]) / "gantt.html")
     click.echo(f"The chart is {path}")
+
+
+def _figure(results: dict[str, Result], options: dict[str, Any]) -> Any:
+    from analysis import gantt as one_run
+    from analysis import gantt_by_job, gantt_runs
+    from analysis.gantt_chart import time_window
+
+    view, begin, end = options.pop("view"), options.pop("begin"), options.pop("end")
+    if view == "jobs":
+        if len(results) > 1:
+            raise InputError("gantt, --view jobs", "one DIR", f"{len(results)}")
+        names = ("colour_by", "time_unit", "start_date")
+        return gantt_by_job(next(iter(results.values())), **{name: options[name] for name in names})
+    if begin is not None or end is not None:
+        windows = [time_window(result) for result in results.values()]
+        begin = min(start for start, _ in windows) if begin is None else begin
+        end = max(stop for _, stop in windows) if end is None else end
+        if not begin < end:
+            raise InputError("gantt, --from and --to", "a begin before the end", f"{begin:g} and {end:g}")
+        options["x_range"] = (begin, end)
+    if len(results) == 1:
+        return one_run(next(iter(results.values())), **options)
+    for name in ("pattern_by", "slider"):
+        if options.pop(name):
+            raise InputError(f"gantt, --{name.replace('_', '-')}", "one DIR", f"{len(results)}")
+    return gantt_runs(results, **options)
+
+
+def _name(directory: str, directories: tuple[str, ...]) -> str:
+    """The folder's own name where that tells it from the others, else all of its path."""
+    name = Path(directory).resolve().name
+    return name if [Path(each).resolve().name for each in directories].count(name) == 1 else directory

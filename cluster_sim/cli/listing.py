@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+import inspect
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import click
+
+from cluster_sim.errors import InputError
+from cluster_sim.siblings import sibling
 
 if TYPE_CHECKING:
     from cluster_sim.registry import Registry
@@ -21,20 +25,26 @@ REGISTRIES = {
     "network-models": ("cluster_sim.network", "network_models"),
     "workload-generators": ("cluster_sim.generators", "WORKLOAD_GENERATORS"),
     "platforms": ("cluster_sim.formats.platform_specs", "platforms"),
+    "observations": ("learning.observations", "observations"),
+    "rewards": ("learning.rewards", "rewards"),
+    "networks": ("learning.networks", "networks"),
 }
+ENVIRONMENTS = "environments"
+OURS = ("cluster_sim", "schedulers", "learning", "analysis")
 
 
 @click.command("list", short_help="Say which schedulers, policies and models there are.")
-@click.argument("kind", type=click.Choice(list(REGISTRIES)), metavar="KIND")
+@click.argument("kind", type=click.Choice([*REGISTRIES, ENVIRONMENTS]), metavar="KIND")
 def list_names(kind: str) -> None:
     """Print the names of a KIND, one a line, each with what it means.
 
     KIND is schedulers, job-orders, node-orders, power-policies, contention-models, power-models,
-    network-models, workload-generators or platforms.
+    network-models, workload-generators, platforms, environments, observations, rewards or networks.
     Job orders and node orders are the two halves of the scheduler list:JOB/NODE; platforms and workload generators
-    are the specs that --platform and --workload take beside files.
+    are the specs that --platform and --workload take beside files. The last four are what agents learn with;
+    observations and rewards are those of job-node.
     """
-    rows = _rows(*REGISTRIES[kind])
+    rows = _environments() if kind == ENVIRONMENTS else _rows(*REGISTRIES[kind])
     if kind == "platforms":
         rows += [(f"machine:{name}", meaning) for name, meaning in _rows("cluster_sim.machines", "machines")]
     width = max(len(name) for name, _ in rows)
@@ -43,5 +53,25 @@ def list_names(kind: str) -> None:
 
 
 def _rows(module: str, attribute: str) -> list[tuple[str, str]]:
-    registry: Registry[object] = getattr(import_module(module), attribute)
+    registry: Registry[object] = getattr(_module(module), attribute)
     return [(name, registry.help(name).replace("``", "")) for name in registry]
+
+
+def _environments() -> list[tuple[str, str]]:
+    """Gymnasium's ids, each with the first line of what its class says."""
+    rows = []
+    for name, place in _module("learning").ENVIRONMENTS.items():
+        module, _, attribute = place.partition(":")
+        meaning = inspect.getdoc(getattr(_module(module), attribute)) or ""
+        rows.append((name, meaning.partition("\n")[0]))
+    return rows
+
+
+def _module(name: str) -> ModuleType:
+    """A module of ours. Raises InputError where it needs what is not installed."""
+    try:
+        return sibling(name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in OURS:
+            raise
+        raise InputError(f"list, {name}", f"{error.name} to be installed (cluster-sim[learning])") from None

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from cluster_sim.errors import FormatError, InputError, ModelWarning
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from cluster_sim.cli.config import Settings
     from cluster_sim.cli.group import Invocation
     from cluster_sim.platform import Platform
@@ -148,9 +150,15 @@ def prepare(directory: str, file_format: str = "csv") -> None:
 
 def summary_text(runs: dict[str, Result]) -> str:
     """The metrics that matter most, as an aligned table with units; runs beside each other, differences in %."""
-    from analysis import comparison_table, format_table
+    from analysis import comparison_table
 
-    table = comparison_table(runs)
+    return table_text(comparison_table(runs))
+
+
+def table_text(table: pd.DataFrame) -> str:
+    """The rows of a comparison table that matter most, aligned."""
+    from analysis import format_table
+
     return format_table(table.loc[[key for key in SUMMARY_KEYS if key in table.index]])
 
 

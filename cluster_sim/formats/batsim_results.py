@@ -239,7 +239,7 @@ def _read(path: str | os.PathLike[str], kind: str) -> pd.DataFrame:
     for name in _EVER_PRESENT[kind]:
         if name not in table:
             raise FormatError(path, f"a column '{name}'", f"columns {', '.join(map(str, table.columns))}")
-        if name not in _TEXT_COLUMNS and not pd.api.types.is_numeric_dtype(table[name]):
+        if len(table) and name not in _TEXT_COLUMNS and not pd.api.types.is_numeric_dtype(table[name]):
             wrong = pd.to_numeric(table[name], errors="coerce").isna() & table[name].notna()
             row = int(wrong.to_numpy().argmax())
             raise FormatError(f"{path} row {row}, column {name}", "a number", table[name].iloc[row])

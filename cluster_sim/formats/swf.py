@@ -133,7 +133,7 @@ def write(workload: Workload, path: str) -> None:
     """
     jobs = as_columns(workload.jobs)
     table: Columns = {name: jobs[name] for name in _AS_LOGGED.values()}
-    table["job_id"] = _numbers(jobs["job_id"])
+    table["job_id"] = numbers_of_names(jobs["job_id"])
     table["preceding_job"] = _renumbered(jobs["preceding_job"], jobs["job_id"], table["job_id"])
     if has_after(jobs):
         warnings.warn(f"{path}: SWF has no field for what jobs wait for (after)", ModelWarning, stacklevel=4)
@@ -144,11 +144,11 @@ def write(workload: Workload, path: str) -> None:
     table["requested_time"] = np.where(asked, jobs["requested_time"], UNKNOWN)
     unlogged = (jobs["requested_memory"] == UNKNOWN) & (jobs["memory"] > 0)
     table["requested_memory"] = np.where(unlogged, jobs["memory"] * 1024, jobs["requested_memory"])
-    table["user"] = _numbers(jobs["user"])
-    table["group"] = _numbers(jobs["group"])
+    table["user"] = numbers_of_names(jobs["user"])
+    table["group"] = numbers_of_names(jobs["group"])
     own = {0: "job_id", 1: "submit_time", 3: "run_time", 7: "cores", 8: "requested_time", 11: "user", 12: "group"}
     order = [(_AS_LOGGED | own)[position] for position in range(FIELDS)]
-    lines = pd.DataFrame({name: _whole_where_possible(table[name]) for name in order})
+    lines = pd.DataFrame({name: whole_where_possible(table[name]) for name in order})
     text = lines.to_csv(sep=" ", header=False, index=False, lineterminator="\n")
     header = workload.header or _minimal_header(workload)
     write_bytes(path, ("".join(f"{line}\n" for line in header) + text).encode())
@@ -333,7 +333,7 @@ def _name_of(number: float) -> str:
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-def _numbers(names: np.ndarray) -> np.ndarray:
+def numbers_of_names(names: np.ndarray) -> np.ndarray:
     """Names as whole numbers: themselves where all of them are, else numbered by appearance; -1 where empty."""
     distinct = dict.fromkeys(names.tolist(), UNKNOWN)
     is_number = all(name == "" or (name.isdecimal() and str(int(name)) == name) for name in distinct)
@@ -363,7 +363,7 @@ def _run_times(workload: Workload, path: str) -> np.ndarray:
     return np.where(unrecorded, workload.jobs["operations"].to_numpy() / (gflops * 1e9), recorded)
 
 
-def _whole_where_possible(values: np.ndarray) -> np.ndarray:
+def whole_where_possible(values: np.ndarray) -> np.ndarray:
     """A column for printing: 12 rather than 12.0, and other floats with all the digits they need."""
     if values.dtype != np.float64:
         return values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -176,7 +177,7 @@ def test_hover_tells_the_wait(small: FakeResult) -> None:
     trace = next(trace for trace in gantt(small).data if trace.customdata is not None and trace.customdata[0][0] == "b")
     text = trace.hovertemplate
     for position, value in enumerate(trace.customdata[0]):
-        text = text.replace(f"%{{customdata[{position}]}}", value)
+        text = re.sub(rf"%\{{customdata\[{position}\](:,)?\}}", str(value), text)
     assert text.startswith("<b>job b</b> · completed<br>user bob · profile y<br>submitted 0 s · started 5 s")
     assert "waited 5 s · ran 15 s · requested nothing" in text
     assert "on cluster0.node0.processor1:0-1; cluster0.node1.processor0:0" in text
@@ -192,7 +193,8 @@ def test_text_from_input_cannot_mark_up_the_figure(two_nodes: Platform, drawing:
     figure = gantt(run, colour_by="user", drawing=drawing)
     shown = [figure.layout.title.text, figure.layout.title.subtitle.text, *(trace.name for trace in figure.data)]
     for trace in figure.data:
-        shown += [str(text) for row in (trace.customdata if trace.customdata is not None else []) for text in row]
+        rows = trace.customdata if trace.customdata is not None and np.ndim(trace.customdata) == 2 else []
+        shown += [str(text) for row in rows for text in row]
         shown += list(trace.text) if isinstance(trace.text, list | tuple | np.ndarray) else []
     assert not [text for text in shown if "<" in text]
     assert any("&lt;a href" in text for text in shown)

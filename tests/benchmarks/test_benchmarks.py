@@ -15,7 +15,7 @@ import pytest
 from cluster_sim import Simulation, make_scheduler
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("fcfs", "jobs", "cores", "contention", "backfilling", "passes", "profile")
+NAMES = ("fcfs", "jobs", "cores", "contention", "backfilling", "power", "passes", "profile")
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +48,7 @@ def test_the_list_of_names_is_whole() -> None:
 
 @pytest.mark.parametrize(
     ("measured", "rows"),
-    [("fcfs", 2), ("jobs", 2), ("cores", 4), ("contention", 2), ("backfilling", 4), ("passes", 6)],
+    [("fcfs", 2), ("jobs", 2), ("cores", 4), ("contention", 2), ("backfilling", 4), ("power", 2), ("passes", 6)],
     indirect=["measured"],
 )
 def test_a_benchmark_prints_a_table(measured: tuple[str, dict[str, Any]], rows: int) -> None:

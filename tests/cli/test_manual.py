@@ -43,7 +43,7 @@ def files(here: Path) -> Path:
     return here
 
 
-@pytest.mark.parametrize("line", [line for line in EXAMPLES if not re.search(" (demo|gantt|explain)", line)])
+@pytest.mark.parametrize("line", [line for line in EXAMPLES if not re.search(" (demo|gantt|explain|convert results)", line)])
 def test_examples_can_be_typed(files, done, line) -> None:
     """Every example runs as it stands."""
     program, *words = shlex.split(line)
@@ -55,7 +55,7 @@ def test_examples_of_gantt_can_be_typed(files, done) -> None:
     """Those that start from results run, too, after the first example that leaves some."""
     done(*shlex.split(EXAMPLES[2])[1:])
     for line in EXAMPLES:
-        if re.search(" (gantt|explain) ", line):
+        if re.search(" (gantt|explain|convert results) ", line):
             done(*shlex.split(line)[1:])
     assert Path("chart.html").exists()
 

@@ -263,3 +263,35 @@ def test_deepshutdown_days_are_in_minutes(shared: Path) -> None:
     for day in days:
         minutes = day.jobs["operations"] / platform.fastest_ops_per_s / 60
         np.testing.assert_allclose(minutes, day.jobs["profile"].astype(float))
+
+
+def test_metrics_recomputed_from_its_files_are_its_own(shared: Path) -> None:
+    """From Batsim's tables alone, without simulating: every figure of that run's own summary, to its last digit."""
+    prefix = shared / "cases/batsim-medium-late/easy/out"
+    result, said = Result.load(prefix), pd.read_csv(f"{prefix}_schedule.csv").iloc[0]
+    jobs, ours = result.jobs, result.summary()
+    recomputed = {
+        "makespan": ours["makespan_s"],
+        "mean_waiting_time": ours["mean_wait_s"],
+        "max_waiting_time": ours["max_wait_s"],
+        "mean_turnaround_time": ours["mean_turnaround_s"],
+        "max_turnaround_time": jobs["turnaround_time"].max(),
+        "mean_slowdown": ours["mean_slowdown"],
+        "max_slowdown": ours["max_slowdown"],
+        "time_computing": result.nodes["computing_s"].sum(),
+        # Each host's last open interval is left out by Batsim.
+        "time_idle": (result.node_states.query("state == 'COMPUTING'").groupby("node")["end"].max()).sum()
+        - result.nodes["computing_s"].sum(),
+    }
+    for name, value in recomputed.items():
+        assert value == pytest.approx(said[name], abs=6e-7 * max(1.0, len(jobs) if name.startswith("time") else 1.0)), (
+            name
+        )
+    assert ours["energy_j"] == pytest.approx(said["consumed_joules"], rel=1e-9)
+    counts = (
+        ("nb_jobs_finished", "jobs_completed"),
+        ("nb_jobs_killed", "jobs_killed"),
+        ("nb_jobs_success", "jobs_completed"),
+    )
+    assert all(said[theirs] == ours[name] for theirs, name in counts)
+    assert result.platform.core_count == said["nb_computing_machines"] == 32

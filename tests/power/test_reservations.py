@@ -132,26 +132,33 @@ def test_random_reservations_leave_the_schedulers_randomness_alone() -> None:
 def test_inertial_shutdown_by_hand() -> None:
     """With nothing to do the load does not rise: it turns round, then withholds 1, 2 and 4 nodes, one period after another.
 
-    Monitoring begins at 0. At 10 the load (0, as before) does not rise: it turns round. At 20 one node is withheld, the
+    Monitoring begins with a first job at 0, which does not wait. At 10 the load (0, as before) does not rise: it turns round. At 20 one node is withheld, the
     last, at 30 the next two, at 40 all that are left. A job of one node at 100 has one offered, and booted.
     """
-    result = Simulation(nodes(7), jobs((100, 1, 5, 5)), Fcfs(), InertialShutdown(period=10)).run()
-    begun = [states(result, node)[1][1] for node in range(7)]
+    result = Simulation(nodes(7), jobs((0, 1, 5, 5), (100, 1, 5, 5)), Fcfs(), InertialShutdown(period=10)).run()
+    begun = [next(row[1] for row in states(result, node) if row[0] == "SWITCHING_OFF") for node in range(7)]
     assert begun == [40.0, 40.0, 40.0, 40.0, 30.0, 30.0, 20.0]
-    assert result.jobs["start_time"].tolist() == [101.0]
+    assert result.jobs["start_time"].tolist() == [0.0, 101.0]
     assert states(result, 0)[-1] == ("COMPUTING", 101.0, 106.0)
     assert all(states(result, node)[-1] == ("OFF", states(result, node)[1][2], 106.0) for node in range(1, 7))
 
 
+def test_inertial_shutdown_waits_for_the_first_job() -> None:
+    """Before the first job, at 100, nothing is monitored and nothing withheld: it starts at once."""
+    result = Simulation(nodes(7), jobs((100, 1, 5, 5)), Fcfs(), InertialShutdown(period=10)).run()
+    assert result.jobs["start_time"].tolist() == [100.0]
+    assert set(result.node_states["state"]) == {"IDLE", "COMPUTING"}
+
+
 def test_inertial_shutdown_boots_while_the_load_rises() -> None:
-    """All is off at 100, when jobs of a node and 100 s begin to come every 5 s, and one node is offered.
+    """After a first job all is off at 100, when jobs of a node and 100 s begin to come every 5 s, and one node is offered.
 
     At 110 the load has risen, so it turns round; at 120 it has risen again, and the next node is booted, which no job
     could have asked for.
     """
-    workload = jobs(*[(100.0 + 5 * i, 1, 100, 100) for i in range(20)])
+    workload = jobs((0, 1, 5, 5), *[(100.0 + 5 * i, 1, 100, 100) for i in range(20)])
     result = Simulation(nodes(7), workload, Fcfs(), InertialShutdown(period=10)).run()
-    assert result.jobs["start_time"].tolist()[:2] == [101.0, 121.0]
+    assert result.jobs["start_time"].tolist()[:3] == [0.0, 101.0, 121.0]
     assert states(result, 1)[3] == ("SWITCHING_ON", 120.0, 121.0)
     assert (result.jobs["state"] == "completed").all()
 

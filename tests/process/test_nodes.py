@@ -70,6 +70,24 @@ def test_a_process_can_wait_for_the_transitions(log: Log) -> None:
     assert log == [(3.0, "OFF"), (7.0, "IDLE"), (7.0, "IDLE")]
 
 
+def test_who_waits_for_a_node_that_breaks_down_is_told(at: At, log: Log) -> None:
+    """A node that takes 3 s to switch off fails after 1: its event fails, nobody waits for ever; others need not care."""
+    simulation = Simulation(machine(nodes=3), jobs((50, 1, 1)), Fcfs())
+
+    def story() -> Story:
+        try:
+            yield simulation.node(0).switch_off()
+        except NodeStateError as error:
+            log.append((simulation.env.now, str(error)))
+
+    simulation.env.process(story())
+    at(simulation, 0.0, simulation.node(1).switch_off)  # nobody waits for this one
+    for node in (0, 1):
+        at(simulation, 1.0, simulation.node(node).fail)
+    simulation.run()
+    assert log == [(1.0, "cluster0.node0: it failed before it was OFF")]
+
+
 def test_a_busy_node_cannot_be_switched_off() -> None:
     """Nor can one that is off, in transition, or held by a job that waits for another node's boot."""
     simulation = Simulation(machine(nodes=1, off=1), jobs((0, 4, 20)), Fcfs())

@@ -308,6 +308,7 @@ def test_specs_name_what_was_asked_for() -> None:
     from schedulers import ConservativeBackfilling, EasyBackfilling
 
     assert EasyBackfilling().spec == "easy"
+    assert EasyBackfilling("saf", backfill="first").spec == "easy:order=saf,backfill=first"
     assert EasyBackfilling("saf", depth=2, reservation="pinned").spec == "easy:order=saf,depth=2,reservation=pinned"
     assert ConservativeBackfilling(nodes="high_cores").spec == "conservative:nodes=high_cores"
 

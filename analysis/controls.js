@@ -1,0 +1,156 @@
+// What the pages add to plotly: unpacking of what they contain, and a line of controls above each chart of jobs.
+// Texts in the charts come from input files. They are put into the page as text, never as markup.
+"use strict";
+const clusterSim = {
+  ready: null,
+
+  async unpack(base64) {
+    const bytes = Uint8Array.from(atob(base64), character => character.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return new Response(stream).text();
+  },
+
+  load(plotly) {
+    this.ready = this.unpack(plotly).then(text => {
+      const script = document.createElement("script");
+      script.textContent = text;
+      document.head.append(script);
+    });
+  },
+
+  failed: id => error => {
+    const old = typeof DecompressionStream === "undefined";
+    document.getElementById(id).textContent =
+      old ? "This page needs a browser of 2023 or later." : `The figure could not be drawn: ${error}`;
+  },
+
+  // ---------------------------------------------------------------- controls
+
+  addControls(chart) {
+    const columns = chart.layout.meta && chart.layout.meta.columns;
+    const traces = chart._fullData.filter(trace => trace.meta === "jobs" || trace.meta === "hover");
+    if (!columns || !traces.length) return;
+    const all = traces.map(trace => new JobTrace(trace));
+    all.forEach((trace, place) => { if (trace.outlines) trace.points = all[place + 1].data; });
+    const bar = document.createElement("div");
+    bar.className = "controls";
+    bar.style.cssText = "display: flex; flex-wrap: wrap; gap: 18px; font-size: 13px; color: #5a6772; margin: 6px 0;";
+    const said = document.createElement("output");
+    const filters = ["user", "profile"].filter(name => name in columns).map(name => {
+      const values = new Set(all.flatMap(trace => trace.rows.map(row => row[columns[name]])));
+      return values.size > 1 ? { column: columns[name], select: choice(name, [...values].sort(byNumberOrName)) } : null;
+    }).filter(Boolean);
+
+    const filter = () => {
+      const wanted = filters.filter(each => each.select.value !== "");
+      const keep = row => wanted.every(each => row[each.column] === each.select.value);
+      const update = merged(all.map(trace => trace.filtered(wanted.length ? keep : null)));
+      Plotly.restyle(chart, update.values, update.indices);
+      const jobs = new Set(all.flatMap(trace => trace.rows).map(row => row[0]));
+      const shown = new Set(all.flatMap(trace => trace.rows).filter(keep).map(row => row[0]));
+      said.textContent = wanted.length ? `${shown.size} of ${jobs.size} jobs shown` : "";
+    };
+    filters.forEach(each => each.select.addEventListener("change", filter));
+
+    const search = document.createElement("input");
+    search.type = "search";
+    search.placeholder = "job id";
+    search.setAttribute("aria-label", "search for a job");
+    const find = () => {
+      const boxes = all.flatMap(trace => trace.boxesOf(escaped(search.value.trim())));
+      said.textContent = search.value && !boxes.length ? "no such job among those drawn" : "";
+      const marks = boxes.slice(0, 200).map(box => ({
+        type: "rect", name: "found", x0: box.x0, x1: box.x1, y0: box.y0, y1: box.y1, yref: box.axis,
+        line: { color: "#000000", width: 3 },
+      }));
+      const others = (chart.layout.shapes || []).filter(shape => shape.name !== "found");
+      const change = { shapes: others.concat(marks) };
+      if (boxes.length) {
+        const left = Math.min(...boxes.map(box => box.x0)), right = Math.max(...boxes.map(box => box.x1));
+        const room = Math.max(right - left, 1e-9);
+        change["xaxis.range"] = [left - 2 * room, right + 2 * room];
+      }
+      Plotly.relayout(chart, change);
+    };
+    search.addEventListener("change", find);
+
+    bar.append(label("Find job", search), ...filters.map(each => label(each.select.name, each.select)), said);
+    chart.before(bar);
+  },
+};
+
+// A trace of jobs as it was at first. Bars have a row of customdata each; outlines of polygons are five places long and
+// say in customdata which hover point, in the trace that follows, stands for their job.
+class JobTrace {
+  constructor(trace) {
+    this.index = trace.index;
+    this.axis = trace.yaxis;
+    this.type = trace.type;
+    this.outlines = trace.type === "scatter";
+    this.data = Array.from(trace.customdata);
+    this.rows = this.outlines ? [] : this.data;
+    this.x = trace.x; this.y = trace.y; this.base = trace.base; this.width = trace.width;
+    this.pattern = trace.marker && trace.marker.pattern && trace.marker.pattern.shape;
+  }
+
+  row(place) { return this.outlines ? this.points[this.data[place]] : this.data[place]; }
+
+  places(keep) {
+    const found = [];
+    for (let place = 0; place < this.data.length; place++) if (keep(this.row(place))) found.push(place);
+    return found;
+  }
+
+  filtered(keep) {
+    const places = keep ? this.places(keep) : null;
+    const pick = values => !places || !values || !values.length ? values : places.map(place => values[place]);
+    if (this.outlines) {
+      const five = values => !places ? values : places.flatMap(place => Array.from(values.slice(5 * place, 5 * place + 5)));
+      return { index: this.index, values: { x: five(this.x), y: five(this.y) } };
+    }
+    const values = { x: pick(this.x), y: pick(this.y), customdata: pick(this.data) };
+    if (this.type === "bar") {
+      values.base = pick(this.base);
+      values.width = pick(this.width);
+      if (Array.isArray(this.pattern)) values["marker.pattern.shape"] = pick(this.pattern);
+    }
+    return { index: this.index, values };
+  }
+
+  boxesOf(job) {
+    if (this.type === "scattergl" || job === "") return [];
+    return this.places(row => row[0] === job).map(place => {
+      if (this.outlines) {
+        const x = this.x.slice(5 * place, 5 * place + 4), y = this.y.slice(5 * place, 5 * place + 4);
+        return { x0: x[0], x1: x[1], y0: y[0], y1: y[2], axis: this.axis };
+      }
+      const half = this.width[place] / 2;
+      return { x0: this.base[place], x1: this.base[place] + this.x[place],
+               y0: this.y[place] - half, y1: this.y[place] + half, axis: this.axis };
+    });
+  }
+}
+
+function merged(updates) {
+  const names = new Set(updates.flatMap(update => Object.keys(update.values)));
+  const values = {};
+  for (const name of names) values[name] = updates.map(update => update.values[name]);
+  return { values, indices: updates.map(update => update.index) };
+}
+
+function choice(name, values) {
+  const select = document.createElement("select");
+  select.name = name;
+  select.append(new Option("all", ""), ...values.slice(0, 1000).map(value => new Option(plain(value), value)));
+  return select;
+}
+
+function label(text, element) {
+  const whole = document.createElement("label");
+  whole.append(`${text} `, element);
+  return whole;
+}
+
+const byNumberOrName = new Intl.Collator(undefined, { numeric: true }).compare;
+const escaped = text => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+const plain = text => String(text).replace(/&lt;/g, "<").replace(/&gt;/g, ">").replace(/&amp;/g, "&");

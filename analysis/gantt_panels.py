@@ -1,0 +1,136 @@
+"""The curves under a Gantt chart, on its time axis: power, busy cores, queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from analysis.timelines import (
+    COARSE_BINS,
+    MOST_POINTS,
+    busy_trace,
+    capacity_trace,
+    coarsened,
+    power_timeline,
+    power_trace,
+)
+from analysis.wording import number
+from cluster_sim.errors import SpecError
+
+if TYPE_CHECKING:
+    from analysis.scene import Scene
+
+QUEUE = "#CC79A7"
+PANEL_PX, GAP_PX = 84, 34
+
+
+def panels_of(names: Sequence[str]) -> list[str]:
+    """The names, checked. Raises SpecError for an unknown one."""
+    for name in names:
+        if name not in _PANELS:
+            raise SpecError("panels", f"one of {', '.join(_PANELS)}", name)
+    return list(names)
+
+
+def panel_traces(name: str, scene: Scene) -> list[Any]:
+    """The curves of a panel."""
+    return _PANELS[name][0](scene)
+
+
+def panel_axis(name: str, scene: Scene) -> dict[str, Any]:
+    """Title and range of a panel's y axis."""
+    return _PANELS[name][1](scene)
+
+
+def stacked_domains(upper_px: Sequence[float], lower: int, inner_px: float) -> list[tuple[float, float]]:
+    """Shares of the height, from the top: the large panels as high as ``upper_px``, then ``lower`` small ones."""
+    domains, top = [], 1.0
+    for height in [*upper_px, *[float(PANEL_PX)] * lower]:
+        share = height / inner_px
+        domains.append((max(0.0, top - share), top))
+        top -= share + GAP_PX / inner_px
+    return domains
+
+
+def _power(scene: Scene) -> list[Any]:
+    return [power_trace(_near(scene.held.result.power, scene))]
+
+
+def _power_by_state(scene: Scene) -> list[Any]:
+    figure = power_timeline(scene.held.result, "state")
+    # Parts of a stack belong to one group of their own; the states have their legend above.
+    return [trace.update(showlegend=False) for trace in figure.data]
+
+
+def _busy(scene: Scene) -> list[Any]:
+    held = scene.held
+    allocations = held.allocations
+    if scene.part and len(allocations) > MOST_POINTS:
+        ends = allocations["end"].fillna(held.until)
+        allocations = allocations[(ends >= scene.canvas.start) & (allocations["start"] <= scene.canvas.end)]
+    end = max(scene.canvas.end, held.until)
+    return [
+        busy_trace(allocations, held.until),
+        capacity_trace(held.result.platform.core_count, scene.canvas.start, end),
+    ]
+
+
+def _queue(scene: Scene) -> list[Any]:
+    steps = getattr(scene.held.result, "queue", None)
+    if steps is None or not len(steps):
+        return []
+    steps = _near(steps, scene)
+    time, pending = steps["time"].to_numpy(dtype=float), steps["pending"].to_numpy(dtype=float)
+    said = "pending jobs"
+    if len(time) > MOST_POINTS:
+        time, pending = coarsened(time, pending, COARSE_BINS)
+        said = f"mean pending jobs of {number(time[1] - time[0], digits=3)} s"
+    return [
+        go.Scatter(
+            x=time,
+            y=pending,
+            mode="lines",
+            line={"shape": "hv", "color": QUEUE, "width": 1.2},
+            fill="tozeroy",
+            fillcolor="rgba(204,121,167,0.25)",
+            name="pending jobs",
+            hovertemplate=f"{said}: %{{y:,.6~g}}<br>from %{{x:,.8~g}} s<extra></extra>",
+            showlegend=False,
+        )
+    ]
+
+
+def _near(steps: pd.DataFrame, scene: Scene) -> pd.DataFrame:
+    """The steps in view, where there are more than are drawn: a window shows them one by one."""
+    if not scene.part or len(steps) <= MOST_POINTS:
+        return steps
+    time = steps["time"].to_numpy(dtype=float)
+    first = max(int(np.searchsorted(time, scene.canvas.start, side="right")) - 1, 0)
+    return steps.iloc[first : int(np.searchsorted(time, scene.canvas.end, side="right")) + 1]
+
+
+def _power_axis(scene: Scene) -> dict[str, Any]:
+    return {"title": {"text": "Power (W)"}, "rangemode": "tozero", "nticks": 5, "exponentformat": "SI"}
+
+
+def _busy_axis(scene: Scene) -> dict[str, Any]:
+    # It does not follow the curve: how far that stays under the capacity is what it shows.
+    cores = scene.held.result.platform.core_count
+    return {"title": {"text": "Busy cores"}, "nticks": 5, "separatethousands": True, "range": [0, 1.08 * cores]}
+
+
+def _queue_axis(scene: Scene) -> dict[str, Any]:
+    return {"title": {"text": "Queue (jobs)"}, "nticks": 5, "separatethousands": True, "rangemode": "tozero"}
+
+
+_PANELS: dict[str, tuple[Callable[[Scene], list[Any]], Callable[[Scene], dict[str, Any]]]] = {
+    "power": (_power, _power_axis),
+    "power-by-state": (_power_by_state, _power_axis),
+    "busy": (_busy, _busy_axis),
+    "queue": (_queue, _queue_axis),
+}
+PANELS = ("power", "busy", "queue")

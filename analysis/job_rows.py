@@ -1,0 +1,153 @@
+"""A row per job, grouped by node, with the wait faded: the schedules as drawn in López (2023), Figs. 4.3 to 4.7."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from analysis.drawing import JOBS, MOST_BARS
+from analysis.gantt_chart import GRID, PANEL, run_title, style, time_axis_layout, time_window
+from analysis.hover import Hover, job_hover
+from analysis.palette import ColourStrategy, colour_strategy, darker
+from analysis.time_axis import StartDate, TimeAxis
+from analysis.wording import number, plotly_text, shortened
+from cluster_sim.errors import InputError
+
+if TYPE_CHECKING:
+    from analysis.palette import ColourClasses
+    from cluster_sim.records import Result
+
+MOST_NAMED = 120
+WAIT_OPACITY = 0.3
+
+
+def gantt_by_job(
+    result: Result,
+    colour_by: str | ColourStrategy = "job",
+    *,
+    title: str | None = None,
+    time_unit: str = "s",
+    start_date: StartDate | None = None,
+) -> go.Figure:
+    """Draw a row per job, from submission to finish, the wait faded; jobs stand together by the node that ran them.
+
+    A job on several nodes has its row under the first, and its name says how many more there are. Jobs that never
+    started come last, waiting to the end of the run. For up to 5,000 jobs; raises InputError for more, of which
+    :func:`analysis.gantt` shows any number. The other options are those of that function.
+    """
+    if len(result.jobs) > MOST_BARS:
+        raise InputError("gantt_by_job", f"at most {number(MOST_BARS)} jobs", number(len(result.jobs)))
+    strategy = colour_strategy(colour_by)
+    window = time_window(result)
+    axis = TimeAxis.of(time_unit, window, start_date)
+    rows = job_rows(result)
+    jobs = result.jobs.iloc[rows["job"]].reset_index(drop=True)
+    hover = job_hover(jobs, result.allocations, getattr(result, "decisions", None), axis)
+    figure = go.Figure(_bars(rows, jobs, strategy(result.jobs), hover, window[1]))
+    inner = max(220.0, min(26.0 * len(rows) + 10, 4_000.0))
+    style(figure, inner)
+    names = [_row_name(*row) for row in zip(jobs["job_id"], rows["nodes"], strict=True)]
+    figure.update_layout(
+        title={"text": plotly_text([title or run_title(result)])[0], "x": 0.01, "xanchor": "left"},
+        meta={"columns": hover.columns},
+        xaxis=time_axis_layout(axis, window, "y"),
+        yaxis=PANEL
+        | {
+            "range": [len(rows) - 0.5, -0.5],
+            "showgrid": False,
+            "automargin": True,
+            "tickvals": np.arange(len(rows)) if len(rows) <= MOST_NAMED else None,
+            "ticktext": plotly_text(names) if len(rows) <= MOST_NAMED else None,
+        },
+        margin={"r": 150},
+    )
+    _name_groups(figure, rows)
+    axis.convert(figure)
+    return figure
+
+
+def job_rows(result: Result) -> pd.DataFrame:
+    """The rows from top to bottom: ``job`` (its row in ``result.jobs``), ``node`` (its first; "" if none), ``nodes``.
+
+    By node in platform order, within a node by start and submission.
+    """
+    jobs, allocations, platform = result.jobs, result.allocations, result.platform
+    code, names = pd.factorize(allocations["node"])
+    index = np.array([platform.node_index(str(name)) for name in names], dtype=np.int64)[code]
+    by_job = pd.Series(index).groupby(allocations["job_id"].to_numpy())
+    first = by_job.min().reindex(jobs["job_id"]).fillna(platform.node_count).to_numpy(dtype=np.int64)
+    count = by_job.nunique().reindex(jobs["job_id"]).fillna(0).to_numpy(dtype=np.int64)
+    order = np.lexsort((np.arange(len(jobs)), jobs["start_time"].to_numpy(dtype=float), first))
+    node_names = np.array([*platform.node_names(), ""], dtype=object)
+    return pd.DataFrame({"job": order, "node": node_names[first[order]], "nodes": count[order]})
+
+
+def _bars(rows: pd.DataFrame, jobs: pd.DataFrame, classes: ColourClasses, hover: Hover, until: float) -> list[go.Bar]:
+    submit, start, finish = (jobs[name].to_numpy(dtype=float) for name in ("submit_time", "start_time", "finish_time"))
+    begun = np.where(np.isnan(start), until, start)
+    code = classes.code[rows["job"]]
+    traces = []
+    for position in np.unique(code).tolist():
+        ran, waited = (code == position) & ~np.isnan(start), (code == position) & (begun > submit)
+        common: dict[str, Any] = {
+            "orientation": "h",
+            "width": 0.72,
+            "hovertemplate": hover.template,
+            "name": plotly_text([shortened(classes.names[position], 18)])[0],
+            "legendgroup": str(position),
+        }
+        colour = classes.colours[position]
+        line = {"width": 1, "color": darker(colour)}
+        traces.append(
+            go.Bar(
+                base=submit[waited],
+                x=(begun - submit)[waited],
+                y=np.flatnonzero(waited),
+                marker={"color": colour, "opacity": WAIT_OPACITY},
+                customdata=hover.data[waited],
+                meta="waits",
+                showlegend=False,
+                **common,
+            )
+        )
+        end = np.where(np.isnan(finish), until, finish)
+        traces.append(
+            go.Bar(
+                base=start[ran],
+                x=(end - start)[ran],
+                y=np.flatnonzero(ran),
+                marker={"color": colour, "line": line},
+                customdata=hover.data[ran],
+                meta=JOBS,
+                showlegend=bool(classes.title),
+                **common,
+            )
+        )
+    return traces
+
+
+def _row_name(job_id: object, nodes: int) -> str:
+    name = shortened(str(job_id), 14)
+    return name if nodes <= 1 else f"{name} (+{nodes - 1} node{'s' * (nodes > 2)})"
+
+
+def _name_groups(figure: go.Figure, rows: pd.DataFrame) -> None:
+    """A line between the nodes' groups, and each node's name at the right."""
+    node = rows["node"].to_numpy()
+    begins = np.flatnonzero(np.append(True, node[1:] != node[:-1])) if len(node) else np.zeros(0, dtype=np.int64)
+    if len(begins) > MOST_NAMED:
+        return
+    for first, last in zip(begins.tolist(), [*(begins[1:] - 1).tolist(), len(node) - 1], strict=True):
+        if first:
+            figure.add_hline(y=first - 0.5, line={"color": GRID, "width": 1.5})
+        figure.add_annotation(
+            text=plotly_text([shortened(node[first] or "never started", 22)])[0],
+            x=1.005,
+            xref="paper",
+            xanchor="left",
+            y=(first + last) / 2,
+            showarrow=False,
+        )

@@ -1,0 +1,48 @@
+"""What the figures other than the Gantt chart have in common: fonts, axes, colours of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import cycle
+from typing import Any
+
+import plotly.graph_objects as go
+
+from analysis.palette import OKABE_ITO
+from analysis.wording import plotly_text, shortened
+
+GRID = "#E4E8EC"
+# Runs are told apart by colour and, past seven, by dash, so that a print in grey still has a chance.
+_DASHES = ("solid", "dash", "dot", "dashdot")
+
+
+def styled(figure: go.Figure, title: str, x: str, y: str, height: int = 340, **layout: Any) -> go.Figure:
+    """Give a figure the common look, with the titles of the figure and its axes; they are escaped here."""
+    heading, x_title, y_title = plotly_text([title, x, y])
+    axis = {"gridcolor": GRID, "zeroline": False, "linecolor": "#9AA5B1", "showline": True, "ticks": "outside"}
+    figure.update_layout(
+        title={"text": heading, "x": 0.01, "xanchor": "left", "font": {"size": 16}},
+        height=height,
+        margin={"l": 80, "r": 30, "t": 56, "b": 56},
+        plot_bgcolor="#FFFFFF",
+        paper_bgcolor="#FFFFFF",
+        font={"family": "system-ui, Segoe UI, Helvetica, Arial, sans-serif", "size": 12, "color": "#22303C"},
+        hoverlabel={"align": "left", "font": {"size": 12}},
+        legend={"tracegroupgap": 0, "itemsizing": "constant"},
+        xaxis=axis | {"title": {"text": x_title}, "exponentformat": "none", "separatethousands": True},
+        yaxis=axis | {"title": {"text": y_title}, "exponentformat": "SI", "separatethousands": True},
+    )
+    return figure.update_layout(layout)
+
+
+def run_styles(names: Sequence[str]) -> Iterator[tuple[str, str, dict[str, str]]]:
+    """For each run its name, as a legend can show it, its colour, and its line."""
+    styles = cycle((colour, dash) for dash in _DASHES for colour in OKABE_ITO[:6])
+    for name, (colour, dash) in zip(plotly_text(shortened(name, 40) for name in names), styles, strict=False):
+        yield name, colour, {"color": colour, "dash": dash}
+
+
+def transparent(colour: str, share: float) -> str:
+    """``#rrggbb`` as a colour that lets the background through: ``share`` is how much there is of it, 0 to 1."""
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{share:g})"

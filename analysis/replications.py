@@ -1,0 +1,92 @@
+"""Several runs of each scheduler that differ by their seed: means with confidence intervals, and paired differences.
+
+Replication r of every scheduler has the same seed, hence the same workload and the same luck; so the difference between
+two schedulers is taken within each replication, and its interval is that of the mean of these differences. It is far
+narrower than what the two schedulers' own intervals suggest (Law 2015, ch. 10.2.1: common random numbers).
+
+Intervals are Student's, mean ± t · s/√n with n - 1 degrees of freedom. The quantile is worked out here, in closed form
+and by bisection, so that a comparison does not need scipy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.tables import HALF_WIDTH, VERSUS, metrics_of
+from analysis.wording import unit_of
+from cluster_sim.errors import InputError
+
+CONFIDENCE = 0.95
+Summary = Mapping[str, Any] | pd.Series
+
+
+def replication_table(runs: Mapping[str, Sequence[Summary]], confidence: float = CONFIDENCE) -> pd.DataFrame:
+    """Means over replications of summaries, as a comparison table with half-widths of the confidence intervals.
+
+    ``runs`` has for each scheduler the summaries of its replications, the same seeds in the same order for all. Index:
+    metric; columns: ``unit``; for each run ``NAME`` (mean) and ``NAME ±``; from the second on ``NAME vs first, %``, the
+    mean difference to the first relative to the first's mean, and ``NAME vs first, % ±``. Half-widths are NaN for a
+    single replication. A metric without a value in some replication has none.
+    Raises InputError for different numbers of replications, none, or a ``confidence`` outside of (0, 1).
+    """
+    counts = {name: len(summaries) for name, summaries in runs.items()}
+    if not counts or 0 in counts.values() or len(set(counts.values())) > 1:
+        raise InputError("replications", "the same number of replications of each run, at least one", counts)
+    frames = {name: pd.DataFrame([metrics_of(one) for one in several]) for name, several in runs.items()}
+    keys = list(dict.fromkeys(key for frame in frames.values() for key in frame.columns))
+    values = {name: frame.reindex(columns=keys).to_numpy(dtype=float) for name, frame in frames.items()}
+    table = pd.DataFrame({"unit": [unit_of(key) for key in keys]}, index=pd.Index(keys, name="metric"))
+    for name, several in values.items():
+        table[name], table[name + HALF_WIDTH] = several.mean(axis=0), half_width(several, confidence)
+    first = next(iter(values.values()))
+    base = np.abs(first.mean(axis=0))
+    for name, several in list(values.items())[1:]:
+        apart = several - first
+        with np.errstate(divide="ignore", invalid="ignore"):
+            change, around = (100 * part / base for part in (apart.mean(axis=0), half_width(apart, confidence)))
+        change = np.where(np.isfinite(change), change, np.where((apart == 0).all(axis=0), 0.0, np.nan))
+        table[name + VERSUS] = change
+        table[name + VERSUS + HALF_WIDTH] = np.where(np.isfinite(around), around, np.nan)
+    return table
+
+
+def half_width(values: np.ndarray, confidence: float = CONFIDENCE) -> np.ndarray:
+    """Half the width of the confidence interval of the mean of each column; NaN for a single row."""
+    count = len(values)
+    if count < 2:
+        return np.full(values.shape[1], np.nan)
+    spread = values.std(axis=0, ddof=1) / math.sqrt(count)
+    return np.asarray(student_quantile(count - 1, confidence) * spread)
+
+
+def student_quantile(freedom: int, confidence: float = CONFIDENCE) -> float:
+    """The t for which a Student variable lies in [-t, t] with probability ``confidence``.
+
+    >>> round(student_quantile(4), 3)
+    2.776
+    """
+    if not 0.0 < confidence < 1.0:
+        raise InputError("confidence", "a number between 0 and 1", confidence)
+    low, high = 0.0, math.pi / 2
+    while high - low > 1e-15:
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if _within(middle, freedom) < confidence else (low, middle)
+    return math.tan(low) * math.sqrt(freedom)
+
+
+def _within(angle: float, freedom: int) -> float:
+    """P(|T| <= t) with t = √freedom · tan(angle): Abramowitz and Stegun (1964), 26.7.3 and 26.7.4."""
+    sine, square = math.sin(angle), math.cos(angle) ** 2
+    odd = freedom % 2 == 1
+    term = total = 0.0 if odd and freedom == 1 else math.cos(angle) if odd else 1.0
+    for k in range(3 if odd else 2, freedom - 1, 2):
+        term *= square * (k - 1) / k
+        total += term
+    return 2 / math.pi * (angle + sine * total) if odd else sine * total

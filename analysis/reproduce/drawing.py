@@ -1,0 +1,82 @@
+"""Figures that several papers need: bars beside each other, points, lines, a schedule. All are plotly JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import plotly.graph_objects as go
+
+from analysis.look import styled
+from analysis.palette import OKABE_ITO
+from analysis.reproduce.paper import Figure
+from analysis.wording import plotly_text
+
+if TYPE_CHECKING:
+    from cluster_sim.records import Result
+
+Numbers = Sequence[float | None]
+
+
+def as_figure(name: str, caption: str, figure: go.Figure) -> Figure:
+    """A plotly figure as it is kept."""
+    return Figure(name, caption, json.loads(figure.to_json()))
+
+
+def bars(
+    name: str, caption: str, x: Sequence[str], series: Mapping[str, Numbers], unit: str, zero: bool = True
+) -> Figure:
+    """A group of bars at each of ``x``, one for each series; without ``zero`` the axis shows where the values are."""
+    labels = plotly_text(x)
+    figure = go.Figure(
+        [
+            go.Bar(name=label, x=labels, y=list(values), marker_color=OKABE_ITO[i % 7])
+            for i, (label, values) in enumerate(zip(plotly_text(series), series.values(), strict=True))
+        ]
+    )
+    styled(figure, name, "", unit, barmode="group")
+    known = [value for values in series.values() for value in values if value is not None]
+    if not zero and known and min(known) > 0:
+        low, high = min(known), max(known)
+        room = 0.15 * (high - low) or 0.05 * high
+        figure.update_yaxes(range=[low - room, high + room])
+    return as_figure(name, caption, figure)
+
+
+def points(name: str, caption: str, x: Sequence[Any], series: Mapping[str, Numbers], x_title: str, unit: str) -> Figure:
+    """A cloud of points for each series."""
+    symbols = ("circle", "square", "diamond", "cross", "x", "triangle-up", "star")
+    figure = go.Figure(
+        [
+            go.Scatter(
+                name=label,
+                x=list(x),
+                y=list(values),
+                mode="markers",
+                marker={"color": OKABE_ITO[i % 7], "symbol": symbols[i % 7], "size": 8},
+            )
+            for i, (label, values) in enumerate(zip(plotly_text(series), series.values(), strict=True))
+        ]
+    )
+    return as_figure(name, caption, styled(figure, name, x_title, unit))
+
+
+def lines(
+    name: str, caption: str, curves: Mapping[str, tuple[Sequence[float], Sequence[float]]], x_title: str, unit: str
+) -> Figure:
+    """A line for each of the curves (x, y)."""
+    figure = go.Figure(
+        [
+            go.Scatter(name=label, x=list(x), y=list(y), mode="lines", line={"color": OKABE_ITO[i % 7]})
+            for i, (label, (x, y)) in enumerate(zip(plotly_text(curves), curves.values(), strict=True))
+        ]
+    )
+    return as_figure(name, caption, styled(figure, name, x_title, unit))
+
+
+def schedule(name: str, caption: str, result: Result, **options: Any) -> Figure:
+    """A run's Gantt chart. ``options`` go to :func:`analysis.gantt`."""
+    from analysis.gantt_chart import gantt
+
+    return as_figure(name, caption, gantt(result, title=name, **options))

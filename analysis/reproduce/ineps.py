@@ -1,0 +1,96 @@
+"""InEPS (López, Stafford and Bosque 2025): the thesis' experiments 3 and 4 again, and the platform its text describes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from analysis.reproduce import energy_scheduler_3 as convergence
+from analysis.reproduce import energy_scheduler_4 as adaptability
+from analysis.reproduce import lopez
+from analysis.reproduce.agents import AgentRow, agent_parts, left_out, reductions
+from analysis.reproduce.claims import Claim, Values, at_least
+from analysis.reproduce.energy_scheduler_1 import AGENTS
+from analysis.reproduce.paper import Figure, Paper, Part, Setting
+
+NAME = "ineps"
+RANDOM = f"list:{convergence.RANDOM}"
+CONVERGENCE = tuple(
+    AgentRow(f"convergence-{name}", f"{what} InEPS", ("3",), (RANDOM,))
+    for name, what in (("energy", "Energy"), ("edp", "EDP"))
+)
+ADAPTABILITY = replace(adaptability.ROWS[0], name="adaptability", what="Energy InEPS")
+ROWS = (*CONVERGENCE, ADAPTABILITY)
+# §5.1: mean reductions against the random heuristic, energy and EDP.
+MEANS = {"convergence-energy": ("26", "44"), "convergence-edp": ("28", "47")}
+GROUPS = (
+    "convergence experiment",
+    "adaptability experiment, 30 + 4 nodes as in the thesis",
+    "the 10 + 2 nodes of the text",
+)
+WHY_12 = "the table was made on 30 + 4 nodes: it is the thesis' Table 4.18, figure for figure"
+
+
+def parts(setting: Setting) -> Sequence[Part]:
+    """All pairs on the experiments' inputs, agents."""
+    cases = ("3", "4-mem", "4-comp", "12-mem", "12-comp")
+    return [
+        *(part for case in cases for part in lopez.pair_parts(case, setting.quick)),
+        *agent_parts(NAME, ROWS, setting, "analysis.reproduce.energy_scheduler_1:episode"),
+    ]
+
+
+def claims() -> Sequence[Claim]:
+    """§5.1 with Figs. 5 and 6, §5.2 with Fig. 8 and Table 7."""
+    first, second, text = GROUPS
+    sources = ("§5.1, Fig. 5", "§5.1", "§5.1", "§5.1")
+    found = [replace(claim, group=first) for claim in convergence.heuristic_claims(sources, "38", "70.6")]
+    found.append(
+        Claim("jobs", "jobs of profiles A, B, C in the workload", "10, 10, 10", "", "Table 4", None, impossible=True,
+              reason="the text beside it says 180 jobs; the workload has 140, 20, 20", group=first)
+    )  # fmt: skip
+    found += [replace(c, group=second) for c in adaptability.heuristic_claims("4", "Table 7", "§5.2, Fig. 8")]
+    found += [
+        replace(c, group=text, reason=WHY_12)
+        for c in adaptability.heuristic_claims("12", "§5.2, Table 7", "§5.2, Fig. 8")
+    ]
+    for row in CONVERGENCE:
+        found += [
+            Claim(f"{row.name}/{metric}/avg", f"{row.what}, {metric}: mean reduction against the random heuristic", number,
+                  "%", "§5.1", f"agent/{row.name}/3/{RANDOM}/{metric}/avg", at_least(2.0), group=AGENTS)
+            for metric, number in zip(("energy", "EDP"), MEANS[row.name], strict=True)
+        ]  # fmt: skip
+    for kind, table in adaptability.TABLE.items():
+        for pair, three in table.items():
+            found += reductions(ADAPTABILITY, f"4-{kind}", f"list:{pair}", "energy", three, "Table 7", AGENTS)
+    return found
+
+
+def figures(values: Values) -> Sequence[Figure]:
+    """Figs. 5, 6 and 8, the last on both platforms."""
+    drawn = [
+        *lopez.pair_figure("Fig. 5", "Convergence: energy of every pair.", values, "3", "energy"),
+        *lopez.pair_figure("Fig. 6", "Convergence: EDP of every pair.", values, "3", "EDP"),
+    ]
+    for platform, nodes in (("4", "30 + 4 nodes"), ("12", "10 + 2 nodes")):
+        for kind, what in adaptability.WORK.items():
+            name, caption = f"Fig. 8, {what}, {nodes}", "Energy of every pair; random ones are means."
+            drawn += lopez.pair_figure(name, caption, values, f"{platform}-{kind}", "energy")
+    return drawn
+
+
+PAPER = Paper(
+    name=NAME,
+    title="InEPS: an intelligent scheduler by energy, in its journal version",
+    citation="López, Stafford and Bosque (2025), The Journal of Supercomputing.",
+    parts=parts,
+    claims=claims,
+    figures=figures,
+    quick="random pairs are means of 5 seeds, not 20; agents are tested in 10 runs, not 100.",
+    notes=(
+        "The text of §5.2 says ten and two nodes; Table 7 is that of the thesis, made on 30 and 4. Both platforms are run.",
+        "§4 describes lists of the jobs that could fit, that is, skipping; the numbers come from a list that blocks.",
+        "Training curves (Figs. 4, 7) print no numbers; metrics.csv of a training has ours.",
+    ),
+    left_out=lambda setting: left_out(NAME, ROWS, setting),
+)

@@ -1,0 +1,182 @@
+"""A reproduction as files: results.csv, results.json, results.md and report.html; and as text for the terminal."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from analysis.reproduce.claims import Judged, Verdict
+from analysis.wording import NOTHING, number
+from cluster_sim import __version__
+from cluster_sim.formats.atomic import write_bytes
+
+if TYPE_CHECKING:
+    from analysis.reproduce.runner import Reproduction
+
+COLUMNS = (
+    "key",
+    "group",
+    "what",
+    "published",
+    "measured",
+    "difference",
+    "unit",
+    "tolerance",
+    "verdict",
+    "why",
+    "source",
+)
+
+
+def save(found: Reproduction, out: Path, meta: Mapping[str, Any]) -> Path:
+    """Leave the files in ``out``, each whole or not at all; the path of the report is returned."""
+    from analysis.reproduce.page import page
+
+    meta = {"paper": found.paper.name, "version": __version__, "date": datetime.now(UTC).date().isoformat(), **meta}
+    document = {
+        **meta,
+        "title": found.paper.title,
+        "citation": found.paper.citation,
+        "verdicts": dict(counts(found.judged)),
+        "cost": found.cost,
+        "claims": [row(judged) for judged in found.judged],
+        "values": found.values,
+    }
+    write_bytes(out / "results.csv", _csv(found.judged).encode())
+    write_bytes(out / "results.json", (json.dumps(_plain(document), indent=1) + "\n").encode())
+    write_bytes(out / "results.md", markdown(found, meta).encode())
+    write_bytes(out / "report.html", page(found, meta).encode())
+    return out / "report.html"
+
+
+def counts(judged: Iterable[Judged]) -> dict[str, int]:
+    """How many claims of each verdict."""
+    found = dict.fromkeys((verdict.value for verdict in Verdict), 0)
+    for one in judged:
+        found[one.verdict.value] += 1
+    return found
+
+
+def row(judged: Judged) -> dict[str, Any]:
+    """A claim as a row of results.csv."""
+    claim = judged.claim
+    return {
+        "key": claim.key,
+        "group": claim.group,
+        "what": claim.what,
+        "published": claim.published,
+        "measured": judged.measured,
+        "difference": judged.difference,
+        "unit": claim.unit,
+        "tolerance": claim.tolerance.text(),
+        "verdict": judged.verdict.value,
+        "why": judged.why,
+        "source": claim.source,
+        "how": claim.how,
+    }
+
+
+def cells(judged: Judged) -> tuple[str, ...]:
+    """A claim as people read it: what, published, measured, difference, unit, verdict, why, source."""
+    claim = judged.claim
+    return (
+        claim.what,
+        claim.published.replace("..", " to "),
+        shown(judged.measured),
+        _difference(judged),
+        claim.unit,
+        judged.verdict.value,
+        "; ".join(text for text in (claim.how, judged.why) if text),
+        claim.source,
+    )
+
+
+def shown(value: float | bool | None) -> str:
+    """A measured value for people."""
+    if value is None:
+        return NOTHING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return number(value, 7)
+
+
+def _difference(judged: Judged) -> str:
+    if judged.difference is None:
+        return NOTHING
+    claim = judged.claim
+    if claim.tolerance.kind in ("points", "range", "at-least") or not isinstance(judged.measured, float):
+        return f"{judged.difference:+.3g}"
+    published = judged.measured - judged.difference
+    share = 100.0 * judged.difference / abs(published) if published else math.nan
+    return f"{judged.difference:+.3g} ({share:+.2g} %)" if published else f"{judged.difference:+.3g}"
+
+
+def text(found: Reproduction) -> str:
+    """For the terminal: published and measured side by side, then the verdicts counted."""
+    lines = []
+    group = None
+    for judged in found.judged:
+        if judged.claim.group != group:
+            group = judged.claim.group
+            lines += ["", group or found.paper.title]
+        what, published, measured, difference, unit, verdict, _, source = cells(judged)
+        beside = f"{published} → {measured} {unit}".rstrip()
+        lines.append(f"  {source:<18.18} {what:<52.52} {beside:<38} {difference:>20}  {verdict}")
+    told = ", ".join(f"{count} {verdict}" for verdict, count in counts(found.judged).items())
+    cost = found.cost
+    spent = f"{cost['computing_s']:.0f} s of computing in {cost['elapsed_s']:.0f} s, {cost['runs']:.0f} runs"
+    return "\n".join([*lines, "", f"{len(found.judged)} published numbers and statements: {told}", spent])
+
+
+def markdown(found: Reproduction, meta: Mapping[str, Any]) -> str:
+    """The tables for the manual, with command, version and date."""
+    cost = found.cost
+    lines = [
+        f"# {found.paper.title}",
+        "",
+        f"{found.paper.citation}",
+        "",
+        f"    {meta.get('command', '')}",
+        "",
+        f"cluster-sim {meta['version']}, {meta['date']}. {cost['runs']:.0f} runs, {cost['computing_s']:.0f} s of computing.",
+        "",
+        "| verdict | claims |",
+        "|---|---|",
+        *(f"| {verdict} | {count} |" for verdict, count in counts(found.judged).items()),
+    ]
+    if meta.get("quick"):
+        lines += ["", f"Quick: {found.paper.quick}"]
+    lines += ["", *(f"- {note}" for note in found.paper.notes)]
+    group: str | None = None
+    for judged in found.judged:
+        if judged.claim.group != group or group is None:
+            group = judged.claim.group
+            lines += ["", f"## {group}" if group else "", "", "| " + " | ".join(HEADINGS) + " |", "|---" * 8 + "|"]
+        lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells(judged)) + " |")
+    return "\n".join(lines) + "\n"
+
+
+HEADINGS = ("what", "published", "measured", "difference", "unit", "verdict", "how, why", "source")
+
+
+def _csv(judged: Iterable[Judged]) -> str:
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, COLUMNS, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(row(one) for one in judged)
+    return stream.getvalue()
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no NaN: None takes its place."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,84 @@
+"""What the module of a paper declares: parts to compute, claims to judge, figures to draw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from analysis.reproduce.claims import Claim, Values
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A plotly figure as its JSON, under the number that it has in the paper."""
+
+    name: str
+    caption: str
+    plotly: Mapping[str, Any]
+
+
+@dataclass
+class Measured:
+    """What a part found: values by name (numbers, bools, lists of them), figures, and how many runs it took."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    figures: list[Figure] = field(default_factory=list)
+    runs: int = 0
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of the work that is computed in one go, in a process of its own, and kept when it is done.
+
+    Attributes
+    ----------
+    name : unique within the paper.
+    compute : a function of a module (processes look it up by name): ``compute(inputs, **arguments) -> Measured``.
+    arguments : of ``compute``, as JSON knows them. A part is computed again when they change.
+    needs : files and folders that it reads, relative to the folder of inputs. It is left out when one is missing.
+    measures : how the names of its values begin, to say why they are absent.
+    """
+
+    name: str
+    compute: Callable[..., Measured]
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    needs: tuple[str, ...] = ()
+    measures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How a reproduction is to be done: quickly or in full, from which inputs, with whose trained agents."""
+
+    quick: bool
+    inputs: Path
+    agents: Path | None = None
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper's declarations.
+
+    Attributes
+    ----------
+    name : on the command line.
+    title, citation : for the report.
+    parts : the work, for a setting.
+    claims : every published number, in the order of the paper.
+    figures : what is drawn from all values together; parts may draw their own.
+    quick : one sentence: what ``--quick`` leaves out.
+    notes : what a reader has to know beside the verdicts.
+    left_out : start of a value's name → why nothing measures it in that setting.
+    """
+
+    name: str
+    title: str
+    citation: str
+    parts: Callable[[Setting], Sequence[Part]]
+    claims: Callable[[], Sequence[Claim]]
+    figures: Callable[[Values], Sequence[Figure]]
+    quick: str
+    notes: tuple[str, ...] = ()
+    left_out: Callable[[Setting], Mapping[str, str]] = lambda setting: {}

@@ -1,0 +1,178 @@
+"""Computes the parts of a paper on all cores, keeps each that is finished, and judges its claims.
+
+A finished part is a JSON file in ``DIR/parts``. It is used again when the same part, with the same arguments, inputs and
+version of cluster-sim, is asked for: so a reproduction that was interrupted goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from dataclasses import asdict, dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from analysis.reproduce.claims import Judged, judge
+from analysis.reproduce.inputs import fingerprint, missing
+from analysis.reproduce.paper import Figure, Measured, Paper, Part, Setting
+from cluster_sim import __version__
+from cluster_sim.errors import InputError
+from cluster_sim.formats.atomic import write_bytes
+
+Tell = Callable[[str], None]
+
+
+@dataclass
+class Reproduction:
+    """A paper's claims with their verdicts, its figures, and what it cost.
+
+    ``cost``: ``computing_s`` summed over all parts, also those taken from an earlier call; ``elapsed_s`` of this call;
+    ``runs`` simulations; ``parts`` and how many of them were ``kept_parts``.
+    """
+
+    paper: Paper
+    judged: list[Judged]
+    figures: list[Figure]
+    values: dict[str, Any]
+    absent: dict[str, str]
+    cost: dict[str, float] = field(default_factory=dict)
+
+
+def reproduce(
+    paper: Paper,
+    setting: Setting,
+    out: Path,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    tell: Tell = lambda line: None,
+) -> Reproduction:
+    """Compute what is not yet in ``out``, judge, and return it all. Raises InputError when no part has its inputs.
+
+    ``workers``: processes, as many as there are cores by default; 1 computes in this process. An ``executor`` takes
+    their place. ``tell`` gets a line for each part that is finished.
+    """
+    began = time.monotonic()
+    parts = list(paper.parts(setting))
+    absent = dict(paper.left_out(setting))
+    ready = list(_with_inputs(parts, setting, absent, tell))
+    if not ready:
+        gone = missing(setting.inputs, (need for part in parts for need in part.needs))
+        raise InputError(f"{paper.name}, --inputs {setting.inputs}", "the paper's inputs", f"no {', '.join(gone)}")
+    finished = _computed(ready, setting.inputs, out / "parts", workers, executor, tell)
+    values: dict[str, Any] = {}
+    figures: list[Figure] = []
+    cost = {"computing_s": 0.0, "runs": 0, "parts": len(ready), "kept_parts": 0}
+    for part in ready:
+        record, kept = finished[part.name]
+        values |= record["values"]
+        figures += [Figure(**figure) for figure in record["figures"]]
+        cost["computing_s"] += record["wall_s"]
+        cost["runs"] += record["runs"]
+        cost["kept_parts"] += kept
+    judged = [judge(claim, values, absent) for claim in paper.claims()]
+    figures = [*paper.figures(values), *figures]
+    cost["elapsed_s"] = time.monotonic() - began
+    return Reproduction(paper, judged, figures, values, absent, cost)
+
+
+def _with_inputs(parts: Iterable[Part], setting: Setting, absent: dict[str, str], tell: Tell) -> Iterator[Part]:
+    """The parts whose inputs are there; why the values of the others are absent is noted, and told in one line."""
+    gone: dict[str, None] = {}
+    for part in parts:
+        lacks = missing(setting.inputs, part.needs)
+        if not lacks:
+            yield part
+            continue
+        gone |= dict.fromkeys(lacks)
+        absent |= dict.fromkeys(part.measures or (part.name,), f"input missing: {', '.join(lacks)}")
+    if gone:
+        tell(f"left out, for want of inputs in {setting.inputs}: {', '.join(gone)}")
+
+
+def _computed(
+    parts: Sequence[Part], inputs: Path, folder: Path, workers: int | None, executor: Executor | None, tell: Tell
+) -> dict[str, tuple[dict[str, Any], bool]]:
+    """For each part its record, and whether it was there already."""
+    folder.mkdir(parents=True, exist_ok=True)
+    records: dict[str, tuple[dict[str, Any], bool]] = {}
+    keys = {part.name: _key(part, inputs) for part in parts}
+    for part in parts:
+        record = _kept(folder / f"{file_name(part.name)}.json", keys[part.name])
+        if record is not None:
+            records[part.name] = record, True
+    if records:
+        tell(f"{len(records)} of {len(parts)} parts are kept from an earlier call")
+    todo = [part for part in parts if part.name not in records]
+    for part, record in _in_processes(todo, inputs, workers, executor):
+        record["key"] = keys[part.name]
+        text = json.dumps(record, allow_nan=True)
+        write_bytes(folder / f"{file_name(part.name)}.json", text.encode())
+        records[part.name] = json.loads(text), False
+        tell(f"{len(records)}/{len(parts)} {part.name}: {record['runs']} runs, {record['wall_s']:.1f} s")
+    return records
+
+
+def _in_processes(
+    parts: Sequence[Part], inputs: Path, workers: int | None, executor: Executor | None
+) -> Iterator[tuple[Part, dict[str, Any]]]:
+    """Every part with its record, as they are finished."""
+    count = min(workers or os.cpu_count() or 1, len(parts))
+    if executor is None and count <= 1:
+        for part in parts:
+            yield part, compute(part, inputs)
+        return
+    pool = executor or ProcessPoolExecutor(count, get_context("spawn"), initializer=_one_thread)
+    try:
+        waiting: dict[Future[dict[str, Any]], Part] = {pool.submit(compute, part, inputs): part for part in parts}
+        while waiting:
+            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                yield waiting.pop(future), future.result()
+    finally:
+        if executor is None:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _one_thread() -> None:
+    """Processes are the parallelism; their libraries need no threads."""
+    os.environ["OMP_NUM_THREADS"] = "1"
+
+
+def compute(part: Part, inputs: Path) -> dict[str, Any]:
+    """The record of a part: what it measured, and what that cost."""
+    began = time.monotonic()
+    found: Measured = part.compute(inputs, **part.arguments)
+    return {
+        "part": part.name,
+        "values": found.values,
+        "figures": [asdict(figure) for figure in found.figures],
+        "runs": found.runs,
+        "wall_s": time.monotonic() - began,
+    }
+
+
+def _key(part: Part, inputs: Path) -> str:
+    """Changes with whatever could change what a part finds, the code of the project by its version and its file only."""
+    module = sys.modules[part.compute.__module__]
+    source = Path(module.__file__).read_bytes() if module.__file__ else b""
+    told = [part.name, part.compute.__qualname__, dict(part.arguments), __version__, fingerprint(inputs, part.needs)]
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode() + source).hexdigest()
+
+
+def _kept(path: Path, key: str) -> dict[str, Any] | None:
+    """The record in a file, unless it is of something else, or broken."""
+    try:
+        record: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return dict(record) if isinstance(record, dict) and record.get("key") == key else None
+
+
+def file_name(part: str) -> str:
+    """A part's name as that of a file."""
+    return "".join(c if c.isalnum() or c in "-_." else "-" for c in part)

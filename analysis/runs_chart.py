@@ -1,0 +1,242 @@
+"""Several runs one above the other on one time axis, with what differs from the first one marked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from analysis.drawing import chosen_drawing, raster_note
+from analysis.gantt_chart import (
+    PANEL,
+    WIDTH_PX,
+    draw_rows,
+    row_axis,
+    style,
+    time_axis_layout,
+    time_window,
+)
+from analysis.gantt_panels import GAP_PX, PANEL_PX, PANELS, panel_axis, panel_traces, panels_of, stacked_domains
+from analysis.look import run_styles
+from analysis.palette import ColourStrategy, colour_strategy
+from analysis.scene import Held, Scene
+from analysis.tables import named_runs
+from analysis.time_axis import StartDate, TimeAxis
+from analysis.wording import number, numbers, plotly_text, shortened
+from cluster_sim.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cluster_sim.records import Result
+    from cluster_sim.workload import Workload
+
+EARLIER, LATER, ELSEWHERE = "#000000", "#B3261E", "#7A8793"
+MOST_RUNS = 6
+_MARKS = (("earlier", EARLIER, "triangle-left"), ("later", LATER, "triangle-right"), ("elsewhere", ELSEWHERE, "circle"))
+
+
+def gantt_runs(
+    results: Mapping[str, Result],
+    colour_by: str | ColourStrategy = "job",
+    rows: str = "auto",
+    *,
+    drawing: str = "auto",
+    labels: bool = True,
+    title: str | None = None,
+    x_range: tuple[float, float] | None = None,
+    panels: Sequence[str] = PANELS,
+    time_unit: str = "s",
+    start_date: StartDate | None = None,
+    workload: Workload | None = None,
+    most_marks: int = 2_000,
+) -> go.Figure:
+    """Draw two to six runs of the same jobs above each other, and under them one line per run of each panel.
+
+    A job that started earlier or later than in the first run, or on other cores at the same time, has a mark at its
+    start there: ◂ black, ▸ red, a grey dot. Its hover says by how much. The legend counts all of them; the
+    ``most_marks`` largest shifts have marks. The other options are those of :func:`analysis.gantt`.
+
+    Raises InputError for fewer than two runs or more than six.
+    """
+    runs = named_runs(results)
+    if not 2 <= len(runs) <= MOST_RUNS:
+        raise InputError("gantt_runs", f"2 to {MOST_RUNS} runs", len(runs))
+    strategy, lower = colour_strategy(colour_by), panels_of(panels)
+    windows = [time_window(result) for result in runs.values()]
+    window = x_range or (min(start for start, _ in windows), max(end for _, end in windows))
+    held = [Held.of(result, rows, workload) for result in runs.values()]
+    axis = TimeAxis.of(time_unit, window, start_date or held[0].start_date)
+    upper = [float(np.clip(180 + 4 * each.scale.height, 200, 420)) for each in held]
+    inner = sum(upper) + len(lower) * PANEL_PX + (len(upper) + len(lower) - 1) * GAP_PX
+    scenes = [Scene.of(each, window, WIDTH_PX, px, x_range is not None) for each, px in zip(held, upper, strict=True)]
+    figure = go.Figure()
+    for place, scene in enumerate(scenes, start=1):
+        _add_run(
+            figure,
+            scene,
+            held[0],
+            place,
+            strategy,
+            chosen_drawing(drawing, len(scene.rectangles)),
+            axis,
+            labels,
+            most_marks,
+        )
+    for place, name in enumerate(lower, start=len(runs) + 1):
+        figure.add_traces(_lines(name, dict(zip(runs, scenes, strict=True)), f"y{place}"))
+    style(figure, inner)
+    domains = stacked_domains(upper, len(lower), inner)
+    _lay_out(figure, list(runs), scenes, lower, domains, axis, window)
+    notes = [
+        _note(name, scene, chosen_drawing(drawing, len(scene.rectangles)))
+        for name, scene in zip(runs, scenes, strict=True)
+    ]
+    heading, note = plotly_text([title or " vs ".join(runs), " · ".join(notes)])
+    subtitle = {"text": note, "font": {"size": 12, "color": "#5A6772"}}
+    figure.update_layout(
+        title={
+            "text": heading,
+            "x": 0.01,
+            "xanchor": "left",
+            "y": 1,
+            "yanchor": "top",
+            "pad": {"t": 16},
+            "subtitle": subtitle,
+        }
+    )
+    axis.convert(figure)
+    return figure
+
+
+def differences(first: Held, other: Held) -> pd.DataFrame:
+    """What became of the jobs that started in both runs, compared with the first.
+
+    Columns: ``job_id``, ``shift_s`` (start there − start in the first), ``kind``: earlier, later, elsewhere (at the same
+    time on other cores) or same.
+    """
+    mine = first.jobs[["job_id", "start_time"]].merge(
+        other.jobs[["job_id", "start_time"]], on="job_id", suffixes=("", "_there")
+    )
+    mine = mine.dropna()
+    shift = (mine["start_time_there"] - mine["start_time"]).to_numpy(dtype=float)
+    places = [_places(held).reindex(mine["job_id"]).to_numpy() for held in (first, other)]
+    moved = np.where(places[0] != places[1], "elsewhere", "same")
+    kind = np.where(shift < 0, "earlier", np.where(shift > 0, "later", moved))
+    return pd.DataFrame({"job_id": mine["job_id"].to_numpy(), "shift_s": shift, "kind": kind})
+
+
+def _places(held: Held) -> pd.Series:
+    """A number per job that is the same where its cores are."""
+    table = held.rectangles.sort_values(["owner", "first_core"])
+    text = table["first_core"].astype(str) + "-" + table["last_core"].astype(str)
+    joined = text.groupby(table["owner"]).agg(";".join)
+    return pd.Series(joined.to_numpy(), index=held.jobs["job_id"].to_numpy()[joined.index])
+
+
+def _add_run(
+    figure: go.Figure,
+    scene: Scene,
+    first: Held,
+    place: int,
+    strategy: ColourStrategy,
+    how: str,
+    axis: TimeAxis,
+    labels: bool,
+    most_marks: int,
+) -> None:
+    yaxis = "y" if place == 1 else f"y{place}"
+    if place == 1:
+        draw_rows(figure, scene, strategy, how, axis, yaxis=yaxis, labels=labels)
+        return
+    found = differences(first, scene.held).set_index("job_id").reindex(scene.jobs["job_id"])
+    remarks = _remarks(found, axis)
+    draw_rows(figure, scene, strategy, how, axis, yaxis=yaxis, legend=False, remarks=remarks, labels=labels)
+    if how != "raster":
+        figure.add_traces(_marks(scene, found, yaxis, place, most_marks))
+
+
+def _remarks(found: pd.DataFrame, axis: TimeAxis) -> list[str]:
+    kind = found["kind"].fillna("").tolist()
+    by = numbers(np.abs(axis.durations(found["shift_s"].to_numpy(dtype=float))))
+    said = {"": "it did not run in the first run", "same": "as in the first run"}
+    said["elsewhere"] = "at the same time, on other cores than in the first run"
+    return [
+        said.get(each) or f"{amount} {axis.duration_unit} {each} than in the first run"
+        for each, amount in zip(kind, by, strict=True)
+    ]
+
+
+def _marks(scene: Scene, found: pd.DataFrame, yaxis: str, place: int, most: int) -> list[Any]:
+    shown = scene.rectangles.drop_duplicates("owner").set_index("owner")
+    kind, shift = found["kind"].to_numpy(), np.abs(found["shift_s"].to_numpy(dtype=float))
+    largest = set(np.argsort(-np.nan_to_num(shift), kind="stable")[:most].tolist())
+    traces = []
+    for name, colour, symbol in _MARKS:
+        owners = np.flatnonzero(kind == name)
+        if not len(owners):
+            continue
+        boxes = shown.loc[[owner for owner in owners.tolist() if owner in largest]]
+        traces.append(
+            go.Scatter(
+                x=boxes["start"].to_numpy(),
+                y=((boxes["low"] + boxes["high"]) / 2).to_numpy(),
+                mode="markers",
+                marker={
+                    "symbol": symbol,
+                    "size": 9 if name != "elsewhere" else 6,
+                    "color": colour,
+                    "line": {"width": 1, "color": "#FFFFFF"},
+                },
+                hoverinfo="skip",
+                name=f"run {place}: {number(len(owners))} {name}",
+                legendgroup=f"differences {place} {name}",
+                legendrank=1_800 + place,
+                meta="differences",
+                yaxis=yaxis,
+            )
+        )
+    return traces
+
+
+def _lines(name: str, scenes: Mapping[str, Scene], yaxis: str) -> list[Any]:
+    """The first curve of a panel of every run, as lines without filling."""
+    lines = []
+    for scene, (run, _, line) in zip(scenes.values(), run_styles(list(scenes)), strict=True):
+        for trace in panel_traces(name, scene)[:1]:
+            hover = f"{run}: {trace.hovertemplate}"
+            style_ = trace.line.to_plotly_json() | line | {"width": 1.4}
+            lines.append(
+                trace.update(yaxis=yaxis, fill="none", line=style_, hovertemplate=hover, name=f"{run}: {name}")
+            )
+    return lines
+
+
+def _lay_out(
+    figure: go.Figure,
+    names: Sequence[str],
+    scenes: Sequence[Scene],
+    lower: Sequence[str],
+    domains: Sequence[tuple[float, float]],
+    axis: TimeAxis,
+    window: tuple[float, float],
+) -> None:
+    pad = 0.004 * (window[1] - window[0])
+    figure.update_layout(xaxis=time_axis_layout(axis, (window[0] - pad, window[1] + pad), f"y{len(domains)}"))
+    for place, (name, scene) in enumerate(zip(names, scenes, strict=True), start=1):
+        settings = PANEL | row_axis(scene, scene.held.result.platform) | {"domain": domains[place - 1]}
+        settings["title"] = {"text": plotly_text([shortened(name, 30)])[0], "standoff": 8}
+        figure.update_layout({"yaxis" if place == 1 else f"yaxis{place}": settings})
+    for place, panel in enumerate(lower, start=len(names) + 1):
+        settings = PANEL | {"domain": domains[place - 1], "anchor": "x"} | panel_axis(panel, scenes[0])
+        figure.update_layout({f"yaxis{place}": settings})
+
+
+def _note(name: str, scene: Scene, how: str) -> str:
+    text = f"{name}: {number(len(scene.jobs))} jobs"
+    if scene.outside:
+        text += f", {number(scene.outside)} outside this window"
+    return text + (f", {raster_note(scene.held.scale, scene.canvas, len(scene.rectangles))}" if how == "raster" else "")

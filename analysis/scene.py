@@ -1,0 +1,140 @@
+"""What a Gantt chart shows of a run, measured once: its rows, its rectangles, its window of time."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.drawing import Canvas, job_bars, job_labels, job_polygons, job_raster, state_traces
+from analysis.hover import Hover, job_hover
+from analysis.palette import ColourClasses, ColourStrategy
+from analysis.rectangles import RowScale, job_rectangles, state_rectangles
+from analysis.speedups import job_speedups
+from analysis.time_axis import start_date_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from analysis.time_axis import TimeAxis
+    from cluster_sim.records import Result
+    from cluster_sim.workload import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """All rectangles of a run, whatever the window; worth keeping, since a million of them take seconds."""
+
+    result: Result
+    jobs: pd.DataFrame  # with the column speedup, if a workload was given
+    allocations: pd.DataFrame  # a result makes the table anew when asked
+    scale: RowScale
+    rectangles: pd.DataFrame
+    states: pd.DataFrame
+    until: float
+    start_date: datetime.datetime | None  # at simulated second 0, if the workload says it
+
+    @classmethod
+    def of(cls, result: Result, rows: str = "auto", workload: Workload | None = None) -> Held:
+        """The rectangles of ``result``; ``rows`` as in :func:`analysis.gantt`, ``workload`` for speedups."""
+        scale = RowScale.of(result.platform, rows)
+        allocations, states = result.allocations, result.node_states
+        jobs = result.jobs
+        if workload is not None:
+            jobs = jobs.assign(speedup=job_speedups(result, workload))
+        until = float(np.nanmax([0.0, result.power["time"].max(), allocations["end"].max(), states["end"].max()]))
+        return cls(
+            result,
+            jobs,
+            allocations,
+            scale,
+            job_rectangles(allocations, jobs, result.platform, scale, until),
+            state_rectangles(states, result.platform, scale, until),
+            until,
+            start_date_of(result, workload),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What is in view. ``rectangles["owner"]`` is the row in ``jobs``, which has only the jobs in view."""
+
+    held: Held
+    jobs: pd.DataFrame
+    position: np.ndarray  # of those jobs in the run's table
+    rectangles: pd.DataFrame
+    states: pd.DataFrame
+    outside: int  # jobs that ran, but not in the window
+    canvas: Canvas
+    part: bool  # whether the window was chosen, so that nothing beyond it is of interest
+
+    @classmethod
+    def of(
+        cls, held: Held, window: tuple[float, float], width_px: float, height_px: float, part: bool = False
+    ) -> Scene:
+        """What of ``held`` overlaps ``window`` (s), on a panel of that size."""
+        start, end = window
+        shown = within(held.rectangles, start, end)
+        position, owner = np.unique(shown["owner"].to_numpy(), return_inverse=True)
+        return cls(
+            held=held,
+            jobs=held.jobs.iloc[position],
+            position=position,
+            rectangles=shown.assign(owner=owner),
+            states=within(held.states, start, end),
+            outside=held.rectangles["owner"].nunique() - len(position),
+            canvas=Canvas(width_px, height_px, start, end, held.scale.height),
+            part=part,
+        )
+
+    def classes(self, strategy: ColourStrategy) -> ColourClasses:
+        """The colours of the jobs in view: by the whole workload, so that a job looks the same in every window."""
+        whole = strategy(self.held.jobs)
+        return ColourClasses(whole.code[self.position], whole.names, whole.colours, whole.title, whole.edges)
+
+    def state_traces(self) -> list[Any]:
+        """Nodes that cannot work."""
+        names = self.held.result.platform.node_names()
+        return state_traces(self.states, names, self.held.scale, self.canvas)
+
+    def hover(self, axis: TimeAxis, remarks: Sequence[str] | None = None) -> Hover:
+        """What the jobs' hovers say; ``remarks`` (one per job) end them."""
+        allocations = self.held.allocations
+        if self.outside:
+            allocations = allocations[allocations["job_id"].isin(set(self.jobs["job_id"]))]
+        return job_hover(self.jobs, allocations, getattr(self.held.result, "decisions", None), axis, remarks)
+
+    def job_traces(
+        self,
+        classes: ColourClasses,
+        how: str,
+        hover: Hover | None,
+        *,
+        labels: bool = True,
+        pattern_by: str | None = None,
+    ) -> list[Any]:
+        """The jobs, drawn as ``how`` says; a raster needs no hover."""
+        if not len(self.rectangles):
+            return []
+        if hover is None:
+            return [job_raster(self.rectangles, self.held.scale, self.canvas)]
+        traces: list[Any] = (
+            list(job_bars(self.rectangles, classes, hover, self.canvas, _patterns(self.jobs, pattern_by)))
+            if how == "bars"
+            else list(job_polygons(self.rectangles, classes, hover))
+        )
+        if labels:
+            traces += job_labels(self.rectangles, self.jobs["job_id"], classes, self.canvas)
+        return traces
+
+
+def _patterns(jobs: pd.DataFrame, pattern_by: str | None) -> pd.Series | None:
+    return None if pattern_by is None else jobs[pattern_by].fillna("").astype(str)
+
+
+def within(rectangles: pd.DataFrame, start: float, end: float) -> pd.DataFrame:
+    """The rectangles that overlap a window of time (s), or touch it."""
+    return rectangles[(rectangles["end"] >= start) & (rectangles["start"] <= end)]

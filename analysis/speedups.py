@@ -1,0 +1,51 @@
+"""How much contention slowed each job: its speed over the whole run, relative to the same cores without neighbours."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+if TYPE_CHECKING:
+    from cluster_sim.records import Result
+    from cluster_sim.workload import Workload
+
+
+def job_speedups(result: Result, workload: Workload) -> np.ndarray:
+    """Mean speedup in (0, 1] of every row of ``result.jobs``; NaN for jobs that did not run to their end.
+
+    The time that the job's work takes on the slowest of its processors, at their full clock and alone, over the time it
+    took. A result does not keep the work of its jobs, hence ``workload``; a job that it lacks has NaN. Jobs whose clock
+    was lowered, or that communicate between nodes, count that as slowing too.
+    """
+    jobs, work = result.jobs, workload.jobs.set_index("job_id")
+    work = work.reindex(jobs["job_id"])
+    platform = result.platform
+    reference = workload.reference_gflops
+    at_reference = platform.fastest_ops_per_s if reference is None else reference * 1e9
+    logged = work["recorded_run_time"].to_numpy(dtype=float)
+    operations = work["operations"].to_numpy(dtype=float)
+    operations = np.where(np.isnan(operations), logged * at_reference, operations)
+    alone = operations / _slowest_rate(result)
+    fixed = work["fixed_run_time"].fillna(False).to_numpy(dtype=bool) & np.isnan(
+        work["operations"].to_numpy(dtype=float)
+    )
+    alone = np.where(fixed, logged, alone)
+    took = (jobs["finish_time"] - jobs["start_time"]).to_numpy(dtype=float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        speedup = np.where(took > 0, alone / took, np.nan)
+    speedup[(jobs["state"] != "completed").to_numpy()] = np.nan
+    # Rounding of times far from zero may leave a job that ran alone just above one.
+    return np.minimum(speedup, 1.0)
+
+
+def _slowest_rate(result: Result) -> np.ndarray:
+    platform, allocations = result.platform, result.allocations
+    rates = np.array([kind.ops_per_s for kind in platform.processor_types], dtype=float)
+    code, names = pd.factorize(allocations["node"])
+    node = np.array([platform.node_index(str(name)) for name in names], dtype=np.int64)[code]
+    within = allocations["processor"].astype(str).str.removeprefix("processor").astype(np.int64).to_numpy()
+    rate = rates[platform.type_of_processor[platform.first_processor[node] + within]]
+    slowest = pd.Series(rate).groupby(allocations["job_id"].to_numpy()).min()
+    return slowest.reindex(result.jobs["job_id"]).to_numpy(dtype=float)

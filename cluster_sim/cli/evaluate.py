@@ -1,0 +1,83 @@
+"""``cluster-sim evaluate``: how good an agent is, against every heuristic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from cluster_sim.cli.group import Invocation
+from cluster_sim.cli.options import TIME_UNITS, TimeUnit
+
+
+@click.command(short_help="Compare trained agents with all heuristics.")
+@click.argument("directory", metavar="DIR")
+@click.option("--workload", "-w", required=True, metavar="W", help="As of run.")
+@click.option("--platform", "-p", metavar="P", help="As of run. [default: the one it was trained on]")
+@click.option("--first", type=click.IntRange(min=1), metavar="N", help="Take only the first N jobs.")
+@click.option(
+    "--time-unit", type=TimeUnit(), metavar="UNIT", help=f"What times in the workload count: {', '.join(TIME_UNITS)}."
+)
+@click.option(
+    "--trajectories", type=click.IntRange(min=1), metavar="N", help="Test on every piece of N consecutive jobs."
+)
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="M",
+    help="Key of summary.json; several times. [default: the objective]",
+)
+@click.option(
+    "--heuristic", "heuristics", multiple=True, metavar="S", help="Instead of all list heuristics; several times."
+)
+@click.option(
+    "--runs",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="Test runs in which the agent samples its actions.",
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="N", help="Of the first test run."
+)
+@click.option(
+    "--workers", type=click.IntRange(min=1), metavar="N", help="Processes. [default: as many as there are cores]"
+)
+@click.option("--out", required=True, type=click.Path(file_okay=False), metavar="DIR", help="Folder for the tables.")
+@click.pass_obj
+def evaluate(
+    invocation: Invocation,
+    directory: str,
+    workload: str,
+    platform: str | None,
+    first: int | None,
+    time_unit: str | None,
+    trajectories: int | None,
+    metrics: tuple[str, ...],
+    heuristics: tuple[str, ...],
+    out: str,
+    **options: Any,
+) -> None:
+    """Compare the agents of all training seeds in DIR with heuristics, in the form of the papers' tables.
+
+    For each heuristic and the best of them: least, mean and greatest reduction in % over the test runs in which the
+    agent samples, the reduction of its greedy run, and the spread of both over training seeds. The folder receives
+    evaluation.csv, evaluation.txt, evaluation.json and runs.csv.
+    """
+    from cluster_sim.cli.simulate import checksums, prepare
+    from cluster_sim.siblings import sibling
+
+    sibling("learning")
+    from learning.evaluation import cases_of
+    from learning.evaluation import evaluate as compare
+
+    cases = cases_of(directory, workload, platform, first=first, time_unit=time_unit, length=trajectories)
+    prepare(out)
+    invocation.tell_warnings()
+    evaluation = compare(directory, cases, metrics=metrics, heuristics=heuristics or None, progress=True, **options)
+    evaluation.meta |= {"command": invocation.command, "inputs": checksums([platform, workload])}
+    evaluation.save(out)
+    click.echo(evaluation.text())
+    click.echo(f"\nThe tables are in {out}")

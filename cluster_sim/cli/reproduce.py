@@ -1,0 +1,78 @@
+"""``cluster-sim reproduce``: a paper's tables and figures, published and measured side by side."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from cluster_sim.cli.group import Invocation, plain, say
+
+ALL = "all"
+
+
+@click.command(short_help="Reproduce a published paper's tables and figures.")
+@click.argument("name", metavar="NAME")
+@click.option("--out", required=True, type=click.Path(file_okay=False), metavar="DIR", help="Folder for the results.")
+@click.option("--quick", is_flag=True, help="Fewer seeds and steps: under two minutes, and says so.")
+@click.option(
+    "--inputs",
+    metavar="FOLDER",
+    help="The papers' inputs. [default: the environment variable CLUSTER_SIM_INPUTS, else ../shared]",
+)
+@click.option(
+    "--agents",
+    type=click.Path(file_okay=False, exists=True),
+    metavar="FOLDER",
+    help="Trained agents, FOLDER/NAME/ROW each as train leaves it: the papers' rows of agents.",
+)
+@click.option(
+    "--workers", type=click.IntRange(min=1), metavar="N", help="Processes. [default: as many as there are cores]"
+)
+@click.pass_obj
+def reproduce(
+    invocation: Invocation,
+    name: str,
+    out: str,
+    quick: bool,
+    inputs: str | None,
+    agents: str | None,
+    workers: int | None,
+) -> None:
+    """Reproduce a paper: irmasim, energy-scheduler-1 to -4, ineps, pcbe, deepshutdown, or all.
+
+    Every published number is printed beside the measured one, with a verdict: reproduced, not reproduced, or not
+    reproducible and why. The folder receives report.html, results.csv, results.json and results.md, and keeps what is
+    finished of an interrupted call, which the same command then goes on from.
+    """
+    from analysis.reproduce import MODULES, paper_of
+    from analysis.reproduce.inputs import inputs_folder
+    from analysis.reproduce.outcome import save, text
+    from analysis.reproduce.paper import Setting
+    from analysis.reproduce.runner import reproduce as run
+    from cluster_sim.cli.simulate import prepare
+
+    papers = [paper_of(each) for each in (MODULES if name == ALL else [name])]
+    setting = Setting(quick, inputs_folder(inputs), Path(agents).resolve() if agents else None)
+    for each in papers:
+        folder = Path(out) / each.name if name == ALL else Path(out)
+        prepare(str(folder))
+        found = run(each, setting, folder, workers, tell=_tell)
+        invocation.tell_warnings()
+        click.echo(plain_lines(text(found)))
+        if quick:
+            click.echo(f"quick: {each.quick}")
+        report = save(found, folder, {"command": invocation.command, "quick": quick})
+        click.echo(f"The report is {report}\n")
+
+
+def plain_lines(text: str) -> str:
+    """``text`` with what could steer a terminal escaped, line by line."""
+    return "\n".join(plain(line) for line in text.splitlines())
+
+
+def _tell(line: str) -> None:
+    """What is left out is always said; how far it is, only to people."""
+    if line.startswith("left out") or sys.stderr.isatty():
+        say(line)

@@ -1,0 +1,66 @@
+"""``cluster-sim train``: agents that learn to schedule."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from cluster_sim.cli.group import Invocation
+
+if TYPE_CHECKING:
+    from learning.training import Summary
+
+
+@click.command(short_help="Train an agent that schedules.")
+@click.argument("config", metavar="CONFIG")
+@click.option("--out", required=True, type=click.Path(file_okay=False), metavar="DIR", help="Folder for the agent.")
+@click.option("--resume", is_flag=True, help="Go on from the last checkpoint in the folder, if there is one.")
+@click.option("--iterations", type=click.IntRange(min=0), metavar="N", help="In place of the configuration's.")
+@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="In place of the configuration's.")
+@click.option("--seeds", type=click.IntRange(min=1), metavar="N", help="So many trainings, each in DIR/seed-…")
+@click.option(
+    "--workers", type=click.IntRange(min=1), metavar="N", help="Processes. [default: as many as there are cores]"
+)
+@click.pass_obj
+def train(
+    invocation: Invocation,
+    config: str,
+    out: str,
+    resume: bool,
+    iterations: int | None,
+    seed: int | None,
+    seeds: int | None,
+    workers: int | None,
+) -> None:
+    """Train an agent as a YAML file says, and leave it in a folder.
+
+    The folder receives config.yaml, metrics.csv, TensorBoard's events, the last checkpoint and the best agent, which
+    is then a scheduler like any other: --scheduler learned:DIR. A training that was killed goes on with --resume, to
+    the same weights as one that was not.
+    """
+    from cluster_sim.cli.simulate import prepare
+    from cluster_sim.siblings import sibling
+
+    sibling("learning")
+    from learning.config import read_config
+    from learning.training import train as learn
+
+    given = {"iterations": iterations, "seed": seed, "seeds": seeds, "workers": workers}
+    settings = read_config(config)
+    settings = settings.model_copy(update={key: value for key, value in given.items() if value is not None})
+    prepare(out)
+    invocation.tell_warnings()
+    summaries = learn(settings, out, resume=resume, progress=True)
+    for summary in summaries:
+        click.echo(_told(summary))
+    click.echo(f"\nThe agent is a scheduler now: learned:{out}")
+
+
+def _told(summary: Summary) -> str:
+    """A line about a training: what the best agent reaches, when it was found, and against what."""
+    found = f"after {summary.best_iteration} of {summary.iterations} iterations"
+    line = f"seed {summary.seed}: {summary.objective} {summary.value:.6g} {found}"
+    if summary.baseline:
+        line += f", {summary.reduction:.2f} % less than {summary.baseline} ({summary.baseline_value:.6g})"
+    return line

@@ -1,0 +1,280 @@
+"""A result from Batsim's files, or from evalys' table of jobs: what another program simulated, in our tables and figures.
+
+| file | gives |
+|---|---|
+| ``PREFIX_jobs.csv`` | jobs, allocations, and with them the metrics of jobs |
+| ``PREFIX_machine_states.csv`` | the number of machines, where there is no platform; a warning where machines slept |
+| ``PREFIX_consumed_energy.csv`` | power and energy; without it they are unknown, and NaN |
+
+Only the first must be there. Batsim says how many machines sleep, not which: nodes are COMPUTING while a job holds them, and
+IDLE otherwise. It rounds times in the file of energies to six digits; they are put back on the times of the jobs.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from cluster_sim.accounting import node_bounds
+from cluster_sim.clock_table import as_clock_table
+from cluster_sim.decision_log import no_decisions
+from cluster_sim.errors import FormatError, ModelWarning
+from cluster_sim.fields import RESULT_TABLES, SUMMARY_METRICS, names
+from cluster_sim.formats.batsim_results import (
+    parse_resources,
+    read_consumed_energy,
+    read_jobs,
+    read_machine_states,
+)
+from cluster_sim.metrics import job_metrics
+from cluster_sim.occupancy import Holds, busy_intervals
+from cluster_sim.platform import Platform
+from cluster_sim.run_tables import allocation_table, idle_gaps
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.records import Result
+
+    Floats = npt.NDArray[np.float64]
+
+_JOBS = "_jobs.csv"
+_DIGITS = 6  # of the times in the file of energies
+
+
+def read_outputs(path: str | os.PathLike[str], platform: Platform | None = None) -> Result:
+    """The result that Batsim left in ``PREFIX_jobs.csv`` and the files beside it; ``path`` is that file, or the prefix.
+
+    An evalys table of jobs under any name is read, too. ``platform`` has a core per machine of Batsim's, in its order; by
+    default it is as many one-core nodes as the machine states count, else as the highest machine that a job used.
+    Raises FormatError naming file, row and column.
+    """
+    from cluster_sim.records import Result
+
+    name = os.fspath(path)
+    file = name if os.path.isfile(name) else name + _JOBS
+    prefix = file.removesuffix(_JOBS) if file.endswith(_JOBS) else None
+    jobs = read_jobs(file)
+    beside = {
+        kind: read(f"{prefix}_{kind}.csv")
+        for kind, read in (("machine_states", read_machine_states), ("consumed_energy", read_consumed_energy))
+        if prefix is not None and os.path.isfile(f"{prefix}_{kind}.csv")
+    }
+    states = beside.get("machine_states")
+    if platform is None:
+        platform = Platform.homogeneous(nodes=_machine_count(jobs, states, file), cores=1)
+    _tell_sleepers(states, f"{prefix}_machine_states.csv")
+    workload = jobs["workload_name"].iloc[0] if "workload_name" in jobs and len(jobs) else Path(file).stem
+    meta = {"scheduler": "Batsim" if beside else "imported", "workload": str(workload), "platform": platform.id}
+    return Result(
+        platform, meta | {"source": file}, _ImportedTables(platform, jobs, beside.get("consumed_energy"), file)
+    )
+
+
+def is_batsim_result(path: str | os.PathLike[str]) -> bool:
+    """Whether ``path`` is a table of jobs as Batsim and evalys write them, or the prefix of Batsim's files."""
+    name = os.fspath(path)
+    if not os.path.isfile(name):
+        return os.path.isfile(name + _JOBS)
+    with open(name, "rb") as file:
+        header = file.readline(4096)
+    return b"job_id" in header and b"submission_time" in header and b"allocated_resources" in header
+
+
+class _ImportedTables:
+    """The tables of a result, from those of Batsim."""
+
+    def __init__(self, platform: Platform, jobs: pd.DataFrame, energy: pd.DataFrame | None, source: str):
+        self._platform = platform
+        self._raw = jobs
+        self._energy = energy
+        self._source = source
+
+    @cached_property
+    def _horizon(self) -> float:
+        ends = self._raw["finish_time"].to_numpy(dtype=float)
+        return float(np.nanmax(ends)) if np.isfinite(ends).any() else 0.0
+
+    def jobs(self) -> pd.DataFrame:
+        """The jobs in order of submission; what Batsim does not say is NaN, and a walltime of -1 none."""
+        raw = self._raw
+        start, finish, submit = (raw[name].to_numpy(dtype=float) for name in _TIMES)
+        run, limit = finish - start, raw["requested_time"].to_numpy(dtype=float)
+        limit = np.where(limit < 0, math.inf, limit)
+        success = raw["success"].to_numpy(dtype=float) > 0
+        final = raw["final_state"] if "final_state" in raw else pd.Series("", index=raw.index)
+        ended = np.where(success, "completed", "killed")
+        state = np.where(np.isnan(start), "rejected", ended)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            columns = {
+                "job_id": raw["job_id"],
+                "submit_time": submit,
+                "eligible_time": submit,
+                "allocation_time": start,
+                "start_time": start,
+                "finish_time": finish,
+                "state": state,
+                "reason": np.where(final == "COMPLETED_WALLTIME_REACHED", "walltime", ""),
+                "requested_cores": raw["requested_number_of_resources"].to_numpy(dtype=np.int64),
+                "requested_time": limit,
+                "wait_time": start - submit,
+                "run_time": run,
+                "turnaround_time": finish - submit,
+                "slowdown": np.where(run > 0, (finish - submit) / run, np.nan),
+                "bounded_slowdown": np.maximum(1.0, (finish - submit) / np.maximum(run, 10.0)),
+                "stretch": np.where(limit > 0, (start - submit) / limit, np.nan),
+                "tardiness": np.nan,
+                "energy_j": np.where(np.isnan(start), 0.0, raw["consumed_energy"].to_numpy(dtype=float)),
+                "profile": raw["profile"].fillna("") if "profile" in raw else "",
+                "user": "",
+            }
+        table = pd.DataFrame(columns, columns=names(RESULT_TABLES["jobs"]))
+        return table.sort_values("submit_time", kind="stable", ignore_index=True)
+
+    @cached_property
+    def _holds(self) -> Holds:
+        """The cores in use, a row per run of neighbouring ones."""
+        job: list[int] = []
+        first: list[int] = []
+        last: list[int] = []
+        texts = self._raw["allocated_resources"].fillna("").tolist()
+        start, end = (self._raw[name].to_numpy(dtype=float) for name in ("starting_time", "finish_time"))
+        for row in np.flatnonzero(np.isfinite(start)).tolist():
+            where = f"{self._source} row {row}, column allocated_resources"
+            cores = parse_resources(texts[row], self._platform, where)
+            breaks = np.flatnonzero(np.diff(cores) > 1)
+            first += cores[np.concatenate([[0], breaks + 1])[: len(cores)]].tolist()
+            last += cores[np.concatenate([breaks, [len(cores) - 1]])[: len(cores)]].tolist()
+            job += [row] * (len(first) - len(job))
+        owner = np.array(job, np.int64)
+        return Holds(owner, np.array(first, np.int64), np.array(last, np.int64), start[owner], end[owner])
+
+    def allocations(self) -> pd.DataFrame:
+        """Who held which cores."""
+        return allocation_table(self._platform, self._holds, self._raw["job_id"].to_numpy(dtype=object))
+
+    @cached_property
+    def _busy(self) -> tuple[npt.NDArray[np.int64], Floats, Floats]:
+        return busy_intervals(self._holds, node_bounds(self._platform))
+
+    def node_states(self) -> pd.DataFrame:
+        """COMPUTING while a job holds a core of the node, IDLE otherwise."""
+        busy = self._busy
+        gaps = idle_gaps(*busy, self._platform.node_count, self._horizon)
+        node, start, end = (np.concatenate(pair) for pair in zip(busy, gaps, strict=True))
+        state = np.repeat(np.array(["COMPUTING", "IDLE"], object), [len(busy[0]), len(gaps[0])])
+        order = np.lexsort((start, node))
+        owner = np.array(self._platform.node_names(), object)[node]
+        columns = {"node": owner[order], "state": state[order], "start": start[order], "end": end[order]}
+        return pd.DataFrame(columns, columns=names(RESULT_TABLES["node_states"]))
+
+    def nodes(self) -> pd.DataFrame:
+        """Seconds in each state; energy by node is unknown, NaN."""
+        count = self._platform.node_count
+        node, start, end = self._busy
+        computing = np.bincount(node, end - start, count)
+        holds = self._holds
+        busy = np.zeros(self._platform.core_count + 1)
+        np.add.at(busy, holds.first, holds.end - holds.start)
+        np.subtract.at(busy, holds.last + 1, holds.end - holds.start)
+        edges = node_bounds(self._platform)[:-1]
+        known: dict[str, Any] = {
+            "node": self._platform.node_names(),
+            "computing_s": computing,
+            "idle_s": self._horizon - computing,
+            "busy_core_s": np.add.reduceat(np.cumsum(busy)[:-1], edges),
+        }
+        columns = {
+            field.name: known.get(field.name, np.nan if field.unit == "J" else 0) for field in RESULT_TABLES["nodes"]
+        }
+        return pd.DataFrame(columns, index=range(count))
+
+    @cached_property
+    def _power(self) -> pd.DataFrame:
+        if self._energy is None or not len(self._energy):
+            return pd.DataFrame({"time": [0.0, self._horizon], "watts": [np.nan, np.nan]})
+        times = self._unrounded(self._energy["time"].to_numpy(dtype=float))
+        energy = self._energy["energy"].to_numpy(dtype=float)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            level = np.diff(energy, prepend=0.0) / np.diff(times, prepend=0.0)
+        if "epower" in self._energy:  # power over the interval before the event; energies are rounded
+            said = self._energy["epower"].to_numpy(dtype=float)
+            level = np.where(np.isnan(said), level, said)
+        moved = np.diff(times, prepend=0.0) > 0
+        starts = np.concatenate([[0.0], times[moved]])
+        return pd.DataFrame({"time": starts, "watts": np.append(level[moved], level[moved][-1:])})
+
+    def power(self) -> pd.DataFrame:
+        """Power between the events of the file of energies; NaN throughout when there is none."""
+        return self._power
+
+    def _unrounded(self, times: Floats) -> Floats:
+        """Times of six digits as the jobs' files have them: the one start or end that rounds to it, else as they are."""
+        exact = np.unique(self._raw[["starting_time", "finish_time"]].to_numpy(dtype=float))
+        exact = exact[np.isfinite(exact)]
+        if not len(exact):
+            return times
+        right = np.searchsorted(exact, times).clip(1, len(exact) - 1) if len(exact) > 1 else np.zeros(len(times), int)
+        left = np.maximum(right - 1, 0)
+        nearest = np.where(np.abs(exact[left] - times) <= np.abs(exact[right] - times), exact[left], exact[right])
+        unit = 10.0 ** (np.floor(np.log10(np.maximum(np.abs(times), 1e-9))) + 1 - _DIGITS)
+        return np.maximum.accumulate(np.where(np.abs(nearest - times) <= 0.5 * unit, nearest, times))
+
+    def p_states(self) -> pd.DataFrame:
+        """None."""
+        return as_clock_table([])
+
+    def decisions(self) -> pd.DataFrame:
+        """None."""
+        return no_decisions()
+
+    def summary(self, result: Result) -> dict[str, Any]:
+        """The metrics of jobs, and energy and power in total; energies by state are unknown, None."""
+        power = result.power
+        level = power["watts"].to_numpy(dtype=float)
+        energy = float((level[:-1] * np.diff(power["time"])).sum())
+        known = job_metrics(result, self._horizon, self._horizon)
+        known |= {
+            "energy_j": energy,
+            "edp_js": energy * known["makespan_s"],
+            "energy_jobs_j": float(result.jobs["energy_j"].sum(min_count=1)),
+            "energy_wmin": energy / 60.0,
+            "mean_watts": energy / self._horizon if self._horizon else math.nan,
+            "max_watts": float(np.nanmax(level)) if np.isfinite(level).any() else math.nan,
+        }
+        values = {name: known.get(name) for name in names(SUMMARY_METRICS)}
+        return {name: None if isinstance(v, float) and not math.isfinite(v) else v for name, v in values.items()}
+
+
+_TIMES = ("starting_time", "finish_time", "submission_time")
+
+
+def _machine_count(jobs: pd.DataFrame, states: pd.DataFrame | None, source: str) -> int:
+    if states is not None and len(states):
+        return int(states.drop(columns="time").select_dtypes("number").iloc[0].sum())
+    highest = -1
+    for row, text in enumerate(jobs["allocated_resources"].fillna("")):
+        for part in text.split():
+            last = part.rpartition("-")[2]
+            if not (last.isascii() and last.isdigit()) or len(last) > 9:
+                raise FormatError(f"{source} row {row}, column allocated_resources", "resources such as 0-3 7", part)
+            highest = max(highest, int(last))
+    if highest < 0:
+        raise FormatError(source, "a job that was given machines, or a platform with --platform", "none")
+    return highest + 1
+
+
+def _tell_sleepers(states: pd.DataFrame | None, source: str) -> None:
+    if states is None:
+        return
+    most = int(states[["nb_sleeping", "nb_switching_on", "nb_switching_off"]].sum(axis=1).max())
+    if most > 0:
+        text = f"{source}: up to {most:,} machines slept or switched, it does not say which; they are shown as idle"
+        warnings.warn(text, ModelWarning, stacklevel=3)

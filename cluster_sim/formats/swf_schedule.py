@@ -1,0 +1,108 @@
+"""A simulated schedule as a log in Standard Workload Format, with the waits and run times that came out.
+
+A workload written as SWF (:mod:`.swf`) says what was asked for; this says what became of it, for the programs that analyse
+logs. A line per job that was submitted, in order of submission:
+
+| field | is |
+|---|---|
+| 1 job number | the job's id where all ids are whole numbers, else its position from 1 |
+| 2 submit, 3 wait, 4 run time | s, of the run; −1 for what never started, and for the run time of what still runs |
+| 5 allocated processors | cores that the job held |
+| 8 requested processors, 9 requested time | as asked for; no time is −1 |
+| 11 status | 1 completed, 0 killed, 5 rejected, or cancelled before its start, −1 unfinished |
+| 12 user, 14 executable | numbers, from 1 in order of appearance, where names are no numbers; the header's notes list them |
+
+Other fields are −1. SWF writes seconds without saying how fine; these keep all their digits.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from cluster_sim.fields import UNKNOWN
+from cluster_sim.formats.atomic import write_bytes
+from cluster_sim.formats.swf import numbers_of_names, whole_where_possible
+
+if TYPE_CHECKING:
+    from cluster_sim.records import Result
+
+_STATUS = {"completed": 1, "killed": 0, "rejected": 5, "unfinished": -1}
+_CANCELLED = 5
+_MOST_NOTES = 1_000
+
+
+def write_schedule(result: Result, path: str | os.PathLike[str]) -> None:
+    """Write the schedule of a run as SWF, compressed when the name ends in ``.gz``."""
+    table = schedule_table(result)
+    text = table.to_csv(sep=" ", header=False, index=False, lineterminator="\n")
+    header = "".join(f"; {line}\n" for line in _header(result))
+    write_bytes(path, (header + text).encode())
+
+
+def schedule_table(result: Result) -> pd.DataFrame:
+    """The 18 fields of each job that was submitted, whole numbers where they are."""
+    jobs = result.jobs[result.jobs["submit_time"].notna()]
+    held = result.allocations
+    cores = (held["last_core"] - held["first_core"] + 1).groupby(held["job_id"], sort=False).sum()
+    limit = jobs["requested_time"].to_numpy(dtype=float)
+    started = jobs["start_time"].notna().to_numpy()
+    status = jobs["state"].map(_STATUS).to_numpy(dtype=np.int64)
+    unknown = np.full(len(jobs), UNKNOWN, np.int64)
+    fields = {
+        "job": _job_numbers(jobs["job_id"].to_numpy(dtype=object)),
+        "submit": jobs["submit_time"].to_numpy(dtype=float) + _origin(result),
+        "wait": jobs["wait_time"].fillna(UNKNOWN).to_numpy(dtype=float),
+        "run": jobs["run_time"].fillna(UNKNOWN).to_numpy(dtype=float),
+        "allocated": jobs["job_id"].map(cores).fillna(UNKNOWN).to_numpy(dtype=np.int64),
+        "cpu": unknown,
+        "memory": unknown,
+        "requested": jobs["requested_cores"].to_numpy(dtype=np.int64),
+        "requested_time": np.where(np.isfinite(limit), limit, UNKNOWN),
+        "requested_memory": unknown,
+        "status": np.where((status == 0) & ~started, _CANCELLED, status),
+        "user": numbers_of_names(jobs["user"].to_numpy(dtype=object)),
+        "group": unknown,
+        "executable": numbers_of_names(jobs["profile"].to_numpy(dtype=object)),
+        "queue": unknown,
+        "partition": unknown,
+        "preceding": unknown,
+        "think": unknown,
+    }
+    return pd.DataFrame({name: whole_where_possible(values) for name, values in fields.items()})
+
+
+def _job_numbers(ids: np.ndarray) -> np.ndarray:
+    # Unlike users, jobs are lines: those that cannot keep their ids are numbered as they stand.
+    whole = all(job.isascii() and job.isdecimal() and str(int(job)) == job for job in ids.tolist())
+    return np.array([int(job) for job in ids.tolist()], object) if whole else np.arange(1, len(ids) + 1)
+
+
+def _origin(result: Result) -> float:
+    return float(result.meta.get("origin_s") or 0.0)
+
+
+def _header(result: Result) -> list[str]:
+    """Directives of the format's definition; what comes from the input is kept on its line."""
+    from cluster_sim import __version__
+
+    meta, platform, jobs = result.meta, result.platform, result.jobs
+    lines = [
+        "Version: 2.2",
+        f"Computer: {platform.id}, simulated",
+        f"Conversion: cluster-sim {__version__}",
+        f"MaxJobs: {int(jobs['submit_time'].notna().sum())}",
+        f"MaxRecords: {int(jobs['submit_time'].notna().sum())}",
+        f"MaxNodes: {platform.node_count}",
+        f"MaxProcs: {platform.core_count}",
+        f"Note: schedule of {meta.get('scheduler', '')} for workload {meta.get('workload', '')}",
+    ]
+    for what, column in (("User", "user"), ("Executable", "profile")):
+        names = jobs[column].to_numpy(dtype=object)
+        numbered = dict(zip(names.tolist(), numbers_of_names(names).tolist(), strict=True))
+        named = [(number, name) for name, number in numbered.items() if name and str(number) != name]
+        lines += [f"Note: {what} {number} is {name}" for number, name in named[:_MOST_NOTES]]
+    return [" ".join(line.split()) for line in lines]

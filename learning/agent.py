@@ -1,0 +1,206 @@
+"""A trained agent as a scheduler, or as a power policy, like any other: ``learned:DIR``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from cluster_sim.decisions import Decision, PowerDecision
+from cluster_sim.errors import FormatError, InputError
+from learning.episodes import Drawn
+from schedulers.base import PowerPolicy, Scheduler
+
+if TYPE_CHECKING:
+    from cluster_sim.platform import Platform
+    from cluster_sim.view import View
+    from cluster_sim.workload import Workload
+    from learning.environments.base import DecisionMaker
+    from learning.networks import Memory, Network
+
+BEST = "best"
+FILE = "agent"
+"""An agent is the tree FILE in a folder: what its environment is made of, its network's spec, and weights."""
+
+
+class Agent:
+    """A trained agent: what it looks at, what it may do, and the network that decides.
+
+    Attributes: ``kind`` of environment; ``environment``, what a decision-maker of that kind is made of; ``network`` its
+    spec, ``weights`` by name; ``facts`` about its training (seed, iteration, objective, value, reduction, baseline …).
+    """
+
+    def __init__(
+        self, environment: Mapping[str, Any], network: str, weights: Mapping[str, Any], facts: Mapping[str, Any]
+    ):
+        self.environment = dict(environment)
+        self.kind = str(environment["kind"])
+        self.network = network
+        self.weights = dict(weights)
+        self.facts = dict(facts)
+
+    def save(self, folder: str | Path) -> None:
+        """Leave the agent in a folder, whole or not at all. Raises FormatError."""
+        from learning.checkpoints import save
+
+        tree = {"environment": self.environment, "network": self.network, "weights": self.weights, "facts": self.facts}
+        save(folder, FILE, tree)
+
+    @classmethod
+    def load(cls, directory: str | Path) -> Agent:
+        """The agent in a folder that ``train`` left: itself, its best one, or the best of its seeds.
+
+        Raises InputError when there is none, FormatError when its files are broken.
+        """
+        _require_torch()
+        folder = find_agents(directory)[0]
+        from learning.checkpoints import load
+
+        tree = load(folder, FILE)
+        try:
+            return cls(tree["environment"], tree["network"], tree["weights"], tree["facts"])
+        except (KeyError, TypeError, AttributeError) as error:
+            raise FormatError(folder / f"{FILE}.json", "an agent as train leaves it", error) from None
+
+    @property
+    def decides(self) -> Literal["scheduler", "power"]:
+        """Whose place it takes: the scheduler's, or a power policy's."""
+        return "power" if self.kind == "node-shutdown" else "scheduler"
+
+    def maker(self, platform: Platform) -> DecisionMaker:
+        """What makes observations of a view on that platform, and decisions of an action. Raises InputError."""
+        from learning.config import EnvironmentKeys
+        from learning.inputs import environment_on
+
+        keys = EnvironmentKeys.model_validate(self.environment)
+        return environment_on(keys, Drawn(platform, _no_jobs)).maker
+
+    def build(self, maker: DecisionMaker) -> Network:
+        """Its network, for the observations of a decision-maker. Raises InputError where the weights do not suit it."""
+        from learning.networks import make_network
+
+        network = make_network(self.network, maker.observation_space, int(maker.action_space.n), seed=0)
+        network.load_weights(self.weights)
+        return network
+
+
+def _no_jobs(rng: np.random.Generator) -> Workload:
+    raise AssertionError("an environment that only lends its decision-maker is never reset")
+
+
+def find_agents(directory: str | Path) -> list[Path]:
+    """The folders of the agents that ``train`` left in a folder: one for each training seed, the best one first.
+
+    Best by validation: the greatest reduction, or where there was no baseline the least objective; the first of equals.
+    Raises InputError when there is none.
+    """
+    folder = Path(directory)
+    for place in (folder, folder / BEST):
+        if (place / f"{FILE}.json").is_file():
+            return [place]
+    agents = [seed / BEST for seed in _in_order(folder.glob("seed-*")) if (seed / BEST / f"{FILE}.json").is_file()]
+    if not agents:
+        raise InputError(f"learned:{directory}", "a folder in which cluster-sim train has left an agent", directory)
+    return sorted(agents, key=_merit)
+
+
+def _in_order(folders: Iterable[Path]) -> list[Path]:
+    return sorted(folders, key=lambda folder: (len(folder.name), folder.name))
+
+
+def _merit(folder: Path) -> float:
+    """Least for the best."""
+    from learning.checkpoints import load
+
+    facts = load(folder, FILE)["facts"]
+    return float(facts["score"])
+
+
+class _Player:
+    """An agent in a run: observes, chooses, and turns what it chose into decisions.
+
+    The same decision-maker is behind the environment it learned in, so a run is the episode it would be there.
+    """
+
+    def __init__(self, directory: str, sample: bool, kind: str):
+        agent = Agent.load(directory)
+        if agent.decides != kind:
+            words = {"scheduler": "an agent that starts jobs", "power": "an agent that switches nodes"}
+            raise InputError(f"learned:{directory}", words[kind], f"one of kind {agent.kind}")
+        self.agent, self._sample = agent, sample
+        self._platform: Platform | None = None
+
+    def begin(self, view: View) -> None:
+        """A run begins; nothing is remembered of the last one."""
+        if view.platform is not self._platform:
+            self._platform = view.platform
+            self._maker = self.agent.maker(view.platform)
+            self._network = self.agent.build(self._maker)
+        self._maker.begin(view)
+        self._memory: Memory | None = None
+        # A stream of its own: whoever else draws in this run draws the same with and without the agent.
+        self._rng: np.random.Generator | None = view.rng.spawn(1)[0] if self._sample else None
+
+    def play(self, view: View) -> Iterator[Any]:
+        """The decisions of this instant."""
+        yield from self._maker.attend(view)
+        while self._maker.goes_on(view):
+            action, self._memory = self._network.decide(self._maker.observe(view), self._memory, self._rng)
+            yield from self._maker.decisions(view, action)
+
+    def settle(self, view: View) -> Iterable[Any]:
+        """What follows, when the others have decided in this instant, from what the agent decided before them."""
+        settle = getattr(self._maker, "settle", None)
+        return () if settle is None else settle(view)
+
+
+class LearnedScheduler(Scheduler):
+    """A trained agent decides: learned:DIR[,sample=yes], DIR left by train.
+
+    DIR may also hold several training seeds: the best of them, by validation, decides. The agent takes its most probable
+    action, or with ``sample`` one drawn with the run's seed. Raises InputError when there is no agent in DIR, or one that
+    does not suit the platform.
+    """
+
+    def __init__(self, path: str, sample: bool = False):
+        self.spec = f"learned:{path}" + (",sample=yes" if sample else "")
+        self._player = _Player(path, sample, "scheduler")
+        self.memory = bool(self._player.agent.environment.get("options", {}).get("memory", False))
+
+    def begin(self, view: View) -> None:
+        """A run begins."""
+        self._player.begin(view)
+
+    def schedule(self, view: View) -> Iterable[Decision]:
+        """What the agent does in this pass."""
+        return self._player.play(view)
+
+
+class LearnedPowerPolicy(PowerPolicy):
+    """A trained agent switches nodes: learned:DIR[,sample=yes]. As :class:`LearnedScheduler`, for agents of node-shutdown."""
+
+    def __init__(self, path: str, sample: bool = False):
+        self.spec = f"learned:{path}" + (",sample=yes" if sample else "")
+        self._player = _Player(path, sample, "power")
+
+    def begin(self, view: View) -> None:
+        """A run begins."""
+        self._player.begin(view)
+
+    def reserve(self, view: View) -> Iterable[PowerDecision]:
+        """What the agent does before the scheduler's pass."""
+        return self._player.play(view)
+
+    def react(self, view: View) -> Iterable[PowerDecision]:
+        """What follows from it after the scheduler's pass."""
+        return self._player.settle(view)
+
+
+def _require_torch() -> None:
+    try:
+        import safetensors  # noqa: F401
+        import torch  # noqa: F401
+    except ImportError as error:
+        raise InputError("learned agents", f"{error.name} to be installed (cluster-sim[learning])") from None

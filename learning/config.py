@@ -1,0 +1,202 @@
+"""What a training is: the keys of its configuration file, checked, and what they stand for.
+
+A YAML or JSON file; relative names of files start in its folder::
+
+    environment:
+      kind: job-node
+      platform: platform.json
+      workload: workload.json
+      reward: energy
+    iterations: 100
+    baselines: ["list:smallest/high_mem_bw"]
+
+Every key is a field of a class below, with what it means (docs/training.md has the same as a table). A key that does not
+exist, a value of the wrong type and a file that is not there end in one line that names file and key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from cluster_sim.errors import FormatError, InputError
+from cluster_sim.formats.atomic import write_bytes
+from cluster_sim.formats.documents import read_document
+from cluster_sim.formats.native_platform import OwnKeys, validated
+
+Count = Annotated[int, Field(ge=1)]
+Whole = Annotated[int, Field(ge=0)]
+
+
+def _field(meaning: str, default: Any = None, **more: Any) -> Any:
+    """A key with its meaning, for the manual; without a default it may be left out and is None."""
+    return Field(description=meaning, **({"default": default} if "default_factory" not in more else {}), **more)
+
+
+class TrajectoryKeys(OwnKeys):
+    """Episodes of consecutive jobs out of a workload, on a clock that starts at the first one's submission."""
+
+    length: Count = _field("jobs of an episode", ...)
+    origin: Literal["random", "fixed"] | Whole = _field(
+        "where an episode begins: at a random job, at the first one (fixed), or at the job of that number", "random"
+    )
+
+
+class InputKeys(OwnKeys):
+    """Where jobs come from, for training or for validation."""
+
+    workload: str | None = _field("a file, or a spec such as lublin:jobs=1000,nodes=64")
+    first: Count | None = _field("take only the first so many jobs")
+    slice: tuple[float, float] | None = _field("take only the jobs submitted from … up to … (s)", strict=False)
+    time_unit: Literal["ms", "s", "min", "h", "d"] | None = _field(
+        "what times in the workload count; s unless said otherwise"
+    )
+    trajectories: TrajectoryKeys | None = _field("episodes are pieces of the workload: {length: 30, origin: random}")
+    days: bool = _field("episodes are days: of the workload, or the files of the folder that it names", False)
+    fold: tuple[Whole, Count] | None = _field(
+        "[k, n]: leave out days k, k + n, k + 2n, …, to test on them", strict=False
+    )
+
+    @model_validator(mode="after")
+    def _one_way_to_cut(self) -> InputKeys:
+        if self.days and self.trajectories is not None:
+            raise PydanticCustomError("one_way", "either days or trajectories")
+        if self.fold is not None and not (self.days and self.fold[0] < self.fold[1]):
+            raise PydanticCustomError("fold", "fold: [k, n] with days, k below n")
+        return self
+
+
+class EnvironmentKeys(InputKeys):
+    """The machine, its jobs, and what an agent sees, does and gets for it."""
+
+    kind: Literal["job-node", "policy-selection", "node-shutdown"] = _field("which environment", "job-node")
+    platform: str | None = _field(
+        "a file, or a spec such as homogeneous:nodes=4,cores=8; without, a small built-in case"
+    )
+    contention_model: str | None = _field("in place of the platform's")
+    power_model: str | None = _field("in place of the platform's")
+    enforce_walltime: bool = _field("kill jobs at their requested time", False)
+    until: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = _field(
+        "an episode ends there, at the latest (s)"
+    )
+    observation: str | None = _field("what the agent sees; the environment's default unless said otherwise")
+    reward: str | None = _field("what it is rewarded for; the environment's default unless said otherwise")
+    options: dict[str, Any] = _field(
+        "further options of the environment, such as {placements: one}", default_factory=dict
+    )
+
+
+class AlgorithmKeys(OwnKeys):
+    """How the agent learns."""
+
+    name: str = _field("ppo, reinforce or actor-critic", "ppo")
+    published: str | None = _field("begin with hyper-parameters as published: energy-scheduler or deepshutdown")
+    options: dict[str, Any] = _field("its hyper-parameters, such as {actor_lr: 0.001}", default_factory=dict)
+
+
+class ValidationKeys(InputKeys):
+    """What the best agent is chosen by. Without a workload: the training's own episodes (all, or as many as said)."""
+
+    every: Count = _field("iterations from one validation to the next", 5)
+    episodes: Count = _field("how many episodes, evenly spread over those there are", 10)
+
+
+class WarmStartKeys(OwnKeys):
+    """Learning from the decisions of a heuristic before learning from reward."""
+
+    teacher: str = _field("a scheduler, such as contention-aware:metric=energy,placements=one", ...)
+    episodes: Count = _field("how many of its episodes to learn from", 16)
+    options: dict[str, Any] = _field("options of the imitation, such as {epochs: 20}", default_factory=dict)
+
+
+class Config(OwnKeys):
+    """A whole training."""
+
+    environment: EnvironmentKeys = _field("see below", default_factory=EnvironmentKeys)
+    algorithm: AlgorithmKeys = _field("see below", default_factory=AlgorithmKeys)
+    network: str = _field("a spec of the registry of networks, such as scorer:hidden=32 or as-published", "scorer")
+    iterations: Whole = _field("rollouts, each followed by an update", 100)
+    episodes: Count = _field("episodes of a rollout", 16)
+    group: Count = _field("episodes that are played in lockstep; rounding makes the result depend on it", 16)
+    workers: Count | None = _field(
+        "processes, the result does not depend on them; as many as there are cores unless given"
+    )
+    seed: Whole = _field("of everything random", 0)
+    seeds: Count = _field("trainings, with seeds from `seed` on, each in a folder of its own", 1)
+    objective: str | None = _field(
+        "what is to be least: a key of summary.json, or reward; the reward's metric unless given"
+    )
+    baselines: list[str] = _field("schedulers (of node-shutdown: power policies) to compare with", default_factory=list)
+    validation: ValidationKeys = _field("see below", default_factory=ValidationKeys)
+    warm_start: WarmStartKeys | None = _field("see below; none unless given")
+    checkpoint_every: Count = _field("iterations from one checkpoint to the next", 10)
+
+
+SECTIONS: tuple[tuple[str, type[OwnKeys]], ...] = (
+    ("", Config),
+    ("environment", EnvironmentKeys),
+    ("environment.trajectories", TrajectoryKeys),
+    ("algorithm", AlgorithmKeys),
+    ("validation", ValidationKeys),
+    ("warm_start", WarmStartKeys),
+)
+"""Every section of a configuration, for the manual."""
+
+# What may change from one call to the next of one training without making it another.
+FREE_KEYS = ("workers", "seeds", "checkpoint_every")
+
+
+def read_config(path: str | Path) -> Config:
+    """The configuration in a file, its files' names made absolute. Raises FormatError naming file and key."""
+    document = read_document(path)
+    if not isinstance(document, dict):
+        raise FormatError(path, "a training: keys such as 'environment' and 'iterations'", type(document).__name__)
+    config = validated(Config, document, path)
+    update: dict[str, Any] = {}
+    for name in ("environment", "validation"):
+        section: InputKeys = getattr(config, name)
+        files = {
+            key: _beside(path, source) for key in ("platform", "workload") if (source := getattr(section, key, None))
+        }
+        update[name] = section.model_copy(update=files)
+    return config.model_copy(update=update)
+
+
+def write_config(config: Config, path: str | Path) -> None:
+    """Write a configuration that :func:`read_config` reads as the same one."""
+    text = yaml.safe_dump(config.model_dump(mode="json", exclude_none=True), sort_keys=False, allow_unicode=True)
+    write_bytes(path, text.encode())
+
+
+def check_same(config: Config, begun: Config, where: str | Path) -> None:
+    """Raise InputError, naming the first key, where a training is to go on with another configuration than it began with.
+
+    Not even ``iterations`` may change, on which learning rates depend; how the work is divided among processes may.
+    """
+    new, old = (dict(_flat(c.model_dump(mode="json", exclude=set(FREE_KEYS)))) for c in (config, begun))
+    for key in dict.fromkeys([*old, *new]):
+        if old.get(key) != new.get(key):
+            raise InputError(f"{where}, {key}", f"{old.get(key)}, with which the training there began", new.get(key))
+
+
+def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def _beside(path: str | Path, source: str) -> str:
+    """A file that a configuration names, from its folder on; or a spec as it is."""
+    from cluster_sim.formats.platform_specs import is_platform_spec
+    from cluster_sim.workload import WORKLOAD_GENERATORS
+
+    if is_platform_spec(source) or source.partition(":")[0] in WORKLOAD_GENERATORS:
+        return source
+    return str((Path(path).parent / source).resolve())

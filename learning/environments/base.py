@@ -1,0 +1,312 @@
+"""What the environments share: a simulation that is stepped from decision to decision.
+
+What may be decided, what an agent sees, and what a decision does are worked out by a :class:`DecisionMaker` from the
+scheduler's view alone. So an agent, once trained, runs in an ordinary simulation by the same code, and the simulation
+that is stepped here is the one that everybody else runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+from cluster_sim.contention import contention_models
+from cluster_sim.errors import InputError
+from cluster_sim.network import network_models
+from cluster_sim.power import power_models
+from cluster_sim.simulation import Simulation
+
+if TYPE_CHECKING:
+    from cluster_sim.decisions import Decision, PowerDecision
+    from cluster_sim.records import Result
+    from cluster_sim.view import View
+    from learning.episodes import Episode, EpisodeSource
+    from learning.rewards import Reward
+    from schedulers.base import PowerPolicy
+
+Observation = dict[str, np.ndarray]
+
+
+class DecisionMaker(Protocol):
+    """Puts questions to an agent and turns its answers into decisions. To write one, all of these.
+
+    A pass of it, in an environment as in a scheduler that an agent has become::
+
+        carry out maker.attend(view)
+        while maker.goes_on(view):
+            action = agent(maker.observe(view))
+            carry out maker.decisions(view, action)
+    """
+
+    kind: Literal["scheduler", "power"]  #: Whose decisions these are.
+    memory: bool  #: Whether what it starts respects the nodes' memory.
+    observation_space: spaces.Dict
+    action_space: spaces.Discrete
+
+    def begin(self, view: View) -> None:
+        """A run begins; forget everything about the last one."""
+        ...
+
+    def attend(self, view: View) -> Sequence[Decision | PowerDecision]:
+        """A pass begins: take note of what is new. What comes back leaves nobody a choice, and is to be carried out."""
+        ...
+
+    def goes_on(self, view: View) -> bool:
+        """Whether there is something to decide now: at the beginning of a pass, and again after each decision."""
+        ...
+
+    def observe(self, view: View) -> Observation:
+        """What the agent sees, ``action_mask`` (int8, 1: allowed) among it; never is all of that 0."""
+        ...
+
+    def decisions(self, view: View, action: int) -> Sequence[Decision | PowerDecision]:
+        """What an allowed action means; to be carried out before anything else is asked."""
+        ...
+
+
+class Listener(Protocol):
+    """Follows the passes of an environment, such as a teacher that has to know of those at which nothing is decided."""
+
+    def begin(self, view: View) -> None:
+        """An episode begins."""
+        ...
+
+    def attend(self, view: View) -> None:
+        """A pass begins."""
+        ...
+
+
+class SchedulingEnv(gym.Env[Any, Any]):
+    """A Gymnasium environment in which an agent decides for a simulated cluster; one ``step`` is one decision.
+
+    Parameters: the ``maker`` says what is decided; ``episodes`` what is run; ``reward`` what that is worth; ``flat``
+    puts all observations but the mask in one Box, in the order of their names; ``power`` makes the power policy of
+    every run; ``render_mode`` is None, "ansi" (a few lines of text) or "figure" (the Gantt so far).
+
+    ``reset(seed=, options={"episode": Episode})`` runs that episode; without the option one is drawn with
+    ``np_random``, from which alone all randomness comes. ``info["action_mask"]`` and :meth:`action_masks` say what is
+    allowed. An action that is not allowed counts as the first that is, and ``info["action_refused"]`` says so.
+
+    ``terminated``: the jobs are over. ``truncated``: the episode's ``until`` came first. Either way ``info["metrics"]``
+    has the run's summary; the observation then is zeros, with the first action allowed.
+
+    ``simulation`` is the run, :meth:`result` its records; ``listeners`` are told of every pass.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["ansi", "figure"], "render_fps": 1}  # noqa: RUF012 - Gymnasium declares it so
+
+    def __init__(
+        self,
+        maker: DecisionMaker,
+        episodes: EpisodeSource,
+        reward: Reward,
+        *,
+        flat: bool = False,
+        power: str | None = None,
+        render_mode: str | None = None,
+    ):
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            raise InputError(
+                "environment, render_mode", f"one of {', '.join(self.metadata['render_modes'])}", render_mode
+            )
+        self.maker = maker
+        self.episodes = episodes
+        self.reward = reward
+        self.flat = flat
+        self.render_mode = render_mode
+        self.power = power
+        self.listeners: list[Listener] = []
+        self.simulation: Simulation | None = None
+        self.episode: Episode | None = None
+        self.action_space = maker.action_space
+        self.observation_space = _flat_space(maker.observation_space) if flat else maker.observation_space
+        self._models: dict[tuple[str, str], Any] = {}
+        self._mask: np.ndarray = np.zeros(int(maker.action_space.n), np.int8)
+        self._is_over = True
+
+    # ------------------------------------------------------------------ Gymnasium
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode and go on to its first decision. Raises InputError for an episode on another machine."""
+        super().reset(seed=seed)
+        episode = (options or {}).get("episode")
+        self.episode = episode = self.episodes.draw(self.np_random) if episode is None else episode
+        if episode.platform is not self.episodes.platform and episode.platform != self.episodes.platform:
+            raise InputError("episode", f"one on the platform '{self.episodes.platform.id}'", episode.platform.id)
+        self.simulation = simulation = self.make_simulation(episode)
+        self.maker.begin(simulation.view)
+        for listener in self.listeners:
+            listener.begin(simulation.view)
+        self.reward.begin(simulation, self.maker)
+        self._is_over = False
+        self._go_to_decision()
+        return self._observation(), self._info()
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Carry out an action and go on to the next decision. Raises InputError before a reset and after the end."""
+        if self._is_over or self.simulation is None:
+            raise InputError("environment", "a reset before the first step and after the last one")
+        choice = int(action)
+        if not 0 <= choice < len(self._mask):
+            raise InputError("action", f"a number from 0 to {len(self._mask) - 1}", choice)
+        refused = not self._mask[choice]
+        if refused:
+            choice = int(self._mask.argmax())
+        view = self.simulation.view
+        self.carry_out(self.maker.decisions(view, choice))
+        if not self.maker.goes_on(view):
+            self._go_to_decision()
+        terminated, truncated = self._ending()
+        value = self.reward.value(self.simulation.view, terminated)
+        observation, info = self._observation(), self._info()
+        if refused:
+            info["action_refused"] = True
+        return observation, value, terminated, truncated, info
+
+    def action_masks(self) -> np.ndarray:
+        """Which actions are allowed now, bool, shape (actions,): for sb3-contrib's MaskablePPO."""
+        return self._mask.astype(bool)
+
+    def render(self) -> Any:
+        """What ``render_mode`` asks for, of the simulation as it stands."""
+        if self.render_mode is None or self.simulation is None:
+            return None
+        if self.render_mode == "ansi":
+            return described(self.simulation)
+        import cluster_sim
+
+        return cluster_sim.gantt(self.simulation.result())
+
+    def result(self) -> Result:
+        """The records of the run as it stands. Raises InputError before the first reset."""
+        if self.simulation is None:
+            raise InputError("environment", "a reset before there is a result")
+        return self.simulation.result()
+
+    # ------------------------------------------------------------------ stepping: what other kinds of agents replace
+
+    def make_simulation(self, episode: Episode) -> Simulation:
+        """The run of an episode, without a scheduler: the agent has its place."""
+        platform = episode.platform
+        simulation = Simulation(
+            platform,
+            episode.workload,
+            power=self._power_policy(),
+            seed=episode.seed,
+            enforce_walltime=episode.enforce_walltime,
+            until=episode.until,
+            contention=self._model(contention_models, platform.contention_model),
+            power_model=self._model(power_models, platform.power_model),
+            network=self._model(network_models, "none"),
+        )
+        simulation.view.counts_memory = simulation.view.counts_memory and self.maker.memory
+        return simulation
+
+    def next_pass(self) -> View | None:
+        """Go on to the agent's next pass; None when the run is over."""
+        assert self.simulation is not None
+        return self.simulation.step_to_decision()
+
+    def carry_out(self, decisions: Sequence[Any]) -> None:
+        """Carry out what has been decided."""
+        assert self.simulation is not None
+        for decision in decisions:
+            self.simulation.apply(decision)
+
+    def metrics(self) -> dict[str, Any]:
+        """What ``info["metrics"]`` says of a run that is over: by default all of its summary."""
+        return dict(self.result().summary())
+
+    # ------------------------------------------------------------------
+
+    def _power_policy(self) -> PowerPolicy | None:
+        from schedulers.base import make_power_policy
+
+        return None if self.power is None else make_power_policy(self.power)
+
+    def _model(self, registry: Any, spec: str) -> Any:
+        """The model of a spec, made once: they are pure, and taking a spec apart costs as much as several steps."""
+        key = registry.kind, spec
+        if key not in self._models:
+            self._models[key] = registry.make(spec)
+        return self._models[key]
+
+    def _go_to_decision(self) -> None:
+        """Go on until the agent is asked something or the run is over."""
+        assert self.simulation is not None
+        self.reward.leave(self.simulation.view)
+        while (view := self.next_pass()) is not None:
+            for listener in self.listeners:
+                listener.attend(view)
+            self.carry_out(self.maker.attend(view))
+            goes_on = self.maker.goes_on(view)
+            self.reward.passed(view)
+            if goes_on:
+                return
+            self.reward.leave(view)
+        self.reward.passed(self.simulation.view)
+        self._is_over = True
+
+    def _ending(self) -> tuple[bool, bool]:
+        """(terminated, truncated)"""
+        simulation = self.simulation
+        assert simulation is not None
+        if not self._is_over:
+            return False, False
+        cut_short = simulation.until is not None and simulation.recorder.over < len(simulation.workload)
+        return not cut_short, cut_short
+
+    def _observation(self) -> Any:
+        assert self.simulation is not None
+        if self._is_over:
+            observation = self._nothing()
+        else:
+            observation = self.maker.observe(self.simulation.view)
+        self._mask = observation["action_mask"]
+        return _flattened(observation) if self.flat else observation
+
+    def _nothing(self) -> Observation:
+        """What is observed when there is nothing to decide any more."""
+        observation = {name: np.zeros_like(box.low) for name, box in self.maker.observation_space.items()}  # type: ignore[attr-defined]
+        observation["action_mask"][0] = 1
+        return observation
+
+    def _info(self) -> dict[str, Any]:
+        assert self.simulation is not None
+        info: dict[str, Any] = {"action_mask": self._mask.copy()}
+        if self._is_over:
+            info["metrics"] = self.metrics()
+        return info
+
+
+def described(simulation: Simulation) -> str:
+    """A running simulation in a few lines of text."""
+    view = simulation.view
+    free, cores = view.free_total, view.platform.core_count
+    lines = [
+        f"t = {view.now:g} s   {view.watts:g} W   {view.energy_j:g} J",
+        f"jobs: {view.pending_count} pending, {view.running_count} running, {simulation.recorder.over} over "
+        f"of {len(simulation.workload)}   cores: {free} of {cores} free",
+    ]
+    lines += [
+        f"  {running.job.job_id}: {running.job.requested_cores} cores on "
+        + ", ".join(view.platform.node_name(node) for node in running.placement.nodes[:4])
+        + (" …" if len(running.placement.nodes) > 4 else "")
+        for running in view.running[:20]
+    ]
+    return "\n".join(lines)
+
+
+def _flat_space(space: spaces.Dict) -> spaces.Box:
+    boxes = [box for name, box in sorted(space.items()) if name != "action_mask"]
+    low = np.concatenate([box.low.ravel() for box in boxes])  # type: ignore[attr-defined]
+    high = np.concatenate([box.high.ravel() for box in boxes])  # type: ignore[attr-defined]
+    return spaces.Box(low, high, dtype=np.float32)
+
+
+def _flattened(observation: Observation) -> np.ndarray:
+    return np.concatenate([observation[name].ravel() for name in sorted(observation) if name != "action_mask"])

@@ -1,0 +1,243 @@
+"""JobNode: the agent chooses a job and a node, or waits (López 2023; López, Stafford and Bosque 2025)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from gymnasium import spaces
+
+from cluster_sim.decisions import Decision, Reject, Start, WakeAt
+from cluster_sim.errors import InputError
+from learning.environments.base import SchedulingEnv
+from learning.environments.built_in import job_node_case
+from learning.environments.metrics import quick_metrics
+from learning.episodes import Whole
+from learning.observations import observations
+from learning.pairs import PairFinder, PairOptions, Pairs
+from learning.rewards import rewards
+
+if TYPE_CHECKING:
+    from cluster_sim.jobs import Job
+    from cluster_sim.platform import Platform
+    from cluster_sim.view import View
+    from cluster_sim.workload import Workload
+    from learning.environments.base import Observation
+    from learning.episodes import EpisodeSource
+
+NO_ROOM = "no set of nodes has memory for it"
+PLACEMENTS = ("one", "all")
+TOO_HUNGRY = "its energy estimate exceeds its max_energy on every idle node that could hold it"
+
+
+class JobNodeMaker:
+    """Decides which job starts where.
+
+    ``placements=one``: at most one start in a pass, as published, unless nothing runs. ``all``: goes on until nothing
+    fits, or the agent waits.
+
+    ``wait`` adds waiting as the last action; it means that nothing more is started in this pass. The next decision is at
+    the next event (``event``), when a job has ended (``completion``), or at the next event but after that many seconds
+    at the latest (a number). Waiting is allowed while jobs run, so that something will end. On a machine on which
+    nothing runs only arrivals can change anything, and nobody knows of those: there one may wait for ``patience`` s at
+    the most, and then not again before something has happened. So no agent can stall: every wait ends, and there can
+    be no more waits in a row than events to come. Its cost is the energy and the delay that it causes.
+
+    When nothing runs and nothing can be chosen, jobs that exceed their ``max_energy`` on every idle node are rejected.
+    """
+
+    kind: Literal["scheduler", "power"] = "scheduler"
+
+    def __init__(
+        self,
+        platform: Platform,
+        observation: str = "default",
+        *,
+        placements: str = "one",
+        wait: str = "no",
+        patience: float = 1.0,
+        num_jobs: int = 16,
+        merge_equal: bool | None = None,
+        memory: bool = False,
+    ):
+        if placements not in PLACEMENTS:
+            raise InputError("JobNode, placements", f"one of {', '.join(PLACEMENTS)}", placements)
+        if num_jobs < 1:
+            raise InputError("JobNode, num_jobs", "1 or more", num_jobs)
+        if not 0.0 <= patience < np.inf:
+            raise InputError("JobNode, patience", "seconds, 0 or more", patience)
+        self.placements, self.memory, self.patience = placements, memory, patience
+        self.wait, self.timer = _wait_option(wait)
+        self.observation = observations.make(observation)
+        merges = self.observation.merges_equal if merge_equal is None else merge_equal
+        self.options = PairOptions(num_jobs, merges, memory, self.wait != "no")
+        self.finder = PairFinder(self.options)
+        actions = num_jobs * platform.node_count + self.options.wait
+        self.action_space = spaces.Discrete(actions)
+        boxes = self.observation.space(platform, self.options)
+        self.observation_space = spaces.Dict({**boxes, "action_mask": spaces.Box(0, 1, (actions,), np.int8)})
+
+    # ------------------------------------------------------------------ DecisionMaker
+
+    def begin(self, view: View) -> None:
+        """A run begins."""
+        self.finder.begin(view)
+        self.observation.begin(view, self.finder)
+        self._pairs: Pairs | None = None
+        self._started = self._waits = self._idled = False
+        self._until_completion = False
+
+    def attend(self, view: View) -> list[Decision]:
+        """A pass begins. Rejects jobs that would otherwise block an idle machine for ever."""
+        rejects = self._attend(view)
+        self._pairs = None  # of the queue as it was
+        return rejects
+
+    def _attend(self, view: View) -> list[Decision]:
+        self._pairs = None
+        self._started = self._waits = False
+        if view.submitted or view.ended:
+            self._idled = False
+        if view.ended or not view.running_count:
+            self._until_completion = False
+        if self.memory and view.counts_memory and (never := [j for j in view.submitted if self._never_fits(view, j)]):
+            return [Reject(job, NO_ROOM) for job in never]
+        if view.running_count or not view.pending_count or len(self.pairs(view)):
+            return []
+        jobs, _ = self.finder.eligible(view)
+        return [Reject(job, TOO_HUNGRY) for job in jobs if self.finder.is_too_hungry(view, job)]
+
+    def goes_on(self, view: View) -> bool:
+        """Whether some pair is allowed, and the agent has neither waited nor had its one placement."""
+        if self._waits or self._until_completion or not view.pending_count or not view.free_total:
+            return False
+        if self._started and self.placements == "one" and view.running_count:
+            return False
+        return len(self.pairs(view)) > 0
+
+    def observe(self, view: View) -> Observation:
+        """The observation, and the mask."""
+        pairs = self.pairs(view)
+        observation: Observation = dict(self.observation.observe(view, pairs))
+        observation["action_mask"] = pairs.mask
+        return observation
+
+    def decisions(self, view: View, action: int) -> list[Decision]:
+        """Start the job on the node, or wait."""
+        chosen = self.pairs(view).action(action)
+        self._pairs = None
+        if chosen is not None:
+            self._started = True
+            return [Start(*chosen)]
+        self._waits = True
+        if not view.running_count:
+            self._idled = True
+            return [WakeAt(view.now + self.patience)]
+        self._until_completion = self.wait == "completion"
+        return [] if self.timer is None else [WakeAt(view.now + self.timer)]
+
+    # ------------------------------------------------------------------
+
+    def pairs(self, view: View) -> Pairs:
+        """What is allowed now; found once for every decision."""
+        if self._pairs is None:
+            self._pairs = self.finder.pairs(view, self._may_wait(view))
+        return self._pairs
+
+    @staticmethod
+    def _never_fits(view: View, job: Job) -> bool:
+        """Whether not even the empty machine has memory for the job; as a scheduler such jobs never get so far."""
+        return view.is_pending(job) and view.outlook(empty=True, withheld=True).place(job, memory=True) is None
+
+    def _may_wait(self, view: View) -> bool:
+        if not self.options.wait:
+            return False
+        return view.running_count > 0 or (self.patience > 0.0 and not self._idled)
+
+
+class JobNode(SchedulingEnv):
+    """The agent starts one of the pending jobs on one of the nodes, or waits.
+
+    What is run: ``episodes``, or ``platform`` and ``workload`` (objects, files or specs) for the same jobs every time;
+    without any of them a small built-in case. ``observation`` and ``reward`` are registered names with options, such as
+    ``p2:features=wait_time+requested_cores`` and ``edp:shaped=no``; ``placements``, ``wait``, ``patience``, ``num_jobs``,
+    ``merge_equal`` and ``memory`` are those of :class:`JobNodeMaker` and :class:`~learning.pairs.PairOptions`, the others
+    those of :class:`~learning.environments.base.SchedulingEnv`.
+
+    ==============  ========================================  =====================================================
+    space           shape                                     what
+    ==============  ========================================  =====================================================
+    action          Discrete(num_jobs · nodes [+ 1])          job · nodes + node; the last one waits, if ``wait``
+    observation     Dict; see the observation's class         ``default``: actions (A, F), state (S,); published:
+                                                              observation (A, 9 or 10); always action_mask (A,)
+    reward          float; see the reward's class             the return is minus the metric of the run
+    ==============  ========================================  =====================================================
+
+    Raises InputError and SpecError for arguments that do not fit.
+    """
+
+    def __init__(
+        self,
+        platform: Platform | str | None = None,
+        workload: Workload | str | None = None,
+        *,
+        episodes: EpisodeSource | None = None,
+        observation: str = "default",
+        reward: str = "energy",
+        placements: str = "one",
+        wait: str = "no",
+        patience: float = 1.0,
+        num_jobs: int = 16,
+        merge_equal: bool | None = None,
+        memory: bool = False,
+        power: str | None = None,
+        flat: bool = False,
+        render_mode: str | None = None,
+    ):
+        source = episode_source(platform, workload, episodes)
+        maker = JobNodeMaker(
+            source.platform,
+            observation,
+            placements=placements,
+            wait=wait,
+            patience=patience,
+            num_jobs=num_jobs,
+            merge_equal=merge_equal,
+            memory=memory,
+        )
+        super().__init__(maker, source, rewards.make(reward), flat=flat, power=power, render_mode=render_mode)
+
+    def metrics(self) -> dict[str, Any]:
+        """Those of :func:`~learning.environments.metrics.quick_metrics`: an episode may take less than a summary."""
+        return quick_metrics(self.simulation) if self.simulation is not None else {}
+
+
+def episode_source(
+    platform: Platform | str | None, workload: Workload | str | None, episodes: EpisodeSource | None
+) -> EpisodeSource:
+    """The episodes that are meant: those given, the whole workload, or a built-in case. Raises InputError for half."""
+    from cluster_sim.platform import Platform
+    from cluster_sim.workload import Workload
+
+    if (platform is None) != (workload is None) or (episodes is not None and platform is not None):
+        raise InputError("JobNode", "platform and workload, or episodes, or nothing")
+    if episodes is not None:
+        return episodes
+    if platform is None or workload is None:
+        return job_node_case()
+    machine = Platform.read(platform) if isinstance(platform, str) else platform
+    jobs = Workload.read(workload) if isinstance(workload, str) else workload
+    return Whole(machine, jobs)
+
+
+def _wait_option(text: Any) -> tuple[str, float | None]:
+    """What ends a wait, and the timer (s) if there is one."""
+    if text in ("no", "event", "completion"):
+        return text, None
+    try:
+        seconds = float(text)
+    except (TypeError, ValueError):
+        seconds = 0.0
+    if not 0.0 < seconds < np.inf:
+        raise InputError("JobNode, wait", "no, event, completion, or seconds above 0", text)
+    return "event", seconds

@@ -1,0 +1,58 @@
+"""The metrics of an episode that is over, without the tables that a result makes for its summary."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cluster_sim.jobs import JobState
+from cluster_sim.recorder import STATES
+
+if TYPE_CHECKING:
+    from cluster_sim.simulation import Simulation
+
+BOUND_S = 10.0
+"""Run times below this count as this in a bounded slowdown, s."""
+
+
+def quick_metrics(simulation: Simulation) -> dict[str, Any]:
+    """Energy, makespan, waits and slowdowns of a run that is over, by the keys and with the values of its summary.
+
+    The summary as a whole takes longer than many an episode. Where jobs are not submitted at the times of the workload,
+    and where a run went on beyond its last completion, it is asked all the same, for what these metrics then mean.
+    """
+    records, workload = simulation.recorder, simulation.workload
+    start, finish = np.array(records.start_time), np.array(records.finish_time)
+    submit = workload.jobs["submit_time"].to_numpy()
+    ran = ~np.isnan(start) & ~np.isnan(finish)
+    if workload.think_times or not ran.any() or finish[ran].max() != simulation.env.now:
+        summary = simulation.result().summary()
+        return {name: summary[name] for name in KEYS}
+    makespan = float(finish[ran].max() - submit.min())
+    wait, turnaround = (start - submit)[ran], (finish - submit)[ran]
+    slowdown = np.maximum(1.0, turnaround / np.maximum((finish - start)[ran], BOUND_S))
+    states = np.bincount(np.frombuffer(records.state, np.uint8), minlength=len(STATES))
+    energy = simulation.view.energy_j
+    values = (
+        *(energy, makespan, energy * makespan, float(wait.mean()), float(wait.max())),
+        *(float(turnaround.mean()), float(slowdown.mean()), float(slowdown.max())),
+        *(int(states[STATES.index(state)]) for state in _STATES),
+    )
+    return dict(zip(KEYS, values, strict=True))
+
+
+_STATES = (JobState.COMPLETED, JobState.KILLED, JobState.REJECTED, JobState.UNFINISHED)
+
+KEYS = (
+    "energy_j",
+    "makespan_s",
+    "edp_js",
+    "mean_wait_s",
+    "max_wait_s",
+    "mean_turnaround_s",
+    "mean_bounded_slowdown",
+    "max_bounded_slowdown",
+    *(f"jobs_{state}" for state in _STATES),
+)
+"""Keys of the summary that :func:`quick_metrics` gives."""

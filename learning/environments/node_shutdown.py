@@ -1,0 +1,109 @@
+"""NodeShutdown: an agent says how many nodes are kept off, beside an ordinary scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cluster_sim.contention import contention_models
+from cluster_sim.network import network_models
+from cluster_sim.passes import Steered
+from cluster_sim.power import power_models
+from cluster_sim.simulation import Simulation
+from learning.environments.base import SchedulingEnv
+from learning.reservations import LATE, Reservations
+from learning.shutdown_rewards import shutdown_rewards
+from schedulers.base import make_scheduler
+
+if TYPE_CHECKING:
+    from cluster_sim.decisions import PowerDecision
+    from cluster_sim.view import View
+    from learning.episodes import Episode, EpisodeSource
+    from learning.waste import WasteMeter
+
+
+class Metered(Steered):
+    """The place of a power policy, held for an agent, with a meter that looks at the end of every instant."""
+
+    def __init__(self, maker: Reservations):
+        self._maker = maker
+        self.meter: WasteMeter | None = None
+
+    def react(self, view: View) -> Iterable[PowerDecision]:
+        """After the scheduler's pass: what the agent decided of nodes that are left idle; then read the meter."""
+        yield from self._maker.settle(view)
+        if self.meter is not None:
+            self.meter.look(view)
+
+
+class NodeShutdown(SchedulingEnv):
+    """Casagrande et al. (2022): in every minute the agent reserves 0 … G nodes, which are kept off.
+
+    A reserved node is out of the scheduler's reach and switched off as soon as it is idle. The agent acts before the
+    ``scheduler``, which starts jobs on the other nodes and boots those of them that it needs. Nodes that are neither
+    reserved nor used stay as they are. Without ``episodes``, a small built-in day is run.
+
+    ======================= ==================== =======================================================
+    observation             shape                values
+    ======================= ==================== =======================================================
+    ``default``: actions    (2 (G + 1), 21)         what each action would mean now, 0 … 1; see foresight.ROW
+    \\            state      (20,)                cluster and queue, 0 … 1; see shutdown_observations.STATE
+    ``as-published``        (20, 48)             the last 20 minutes, 0 … (shares and days)
+    ``action_mask``         (G + 1,) int8        1: may be reserved
+    ======================= ==================== =======================================================
+
+    Action a: reserve a nodes; see :func:`~learning.reservations.offer_order` for which. Rewards:
+    :mod:`learning.shutdown_rewards`. ``skip``, ``patience``, ``tau`` and ``step_s`` are those of
+    :class:`~learning.reservations.Reservations`; ``NodeShutdown(observation="as-published", reward="as-published",
+    skip=False, patience=math.inf)`` is the published form, on days with ``until=86400`` and ``enforce_walltime``.
+    """
+
+    def __init__(
+        self,
+        episodes: EpisodeSource | None = None,
+        observation: str = "default",
+        reward: str = "default",
+        *,
+        scheduler: str = "saf-easy",
+        step_s: float = 60.0,
+        skip: bool = True,
+        patience: float = 1.0,
+        tau: float = LATE,
+        idle: str = "choose",
+        flat: bool = False,
+        render_mode: str | None = None,
+    ):
+        if episodes is None:
+            from learning.environments.built_in_shutdown import built_in_day
+
+            episodes = built_in_day()
+        maker = Reservations(episodes.platform, observation, step_s, skip, patience, tau, idle)
+        super().__init__(maker, episodes, shutdown_rewards.make(reward), flat=flat, render_mode=render_mode)
+        self.scheduler = scheduler
+        make_scheduler(scheduler)  # a wrong spec is better found now
+
+    def make_simulation(self, episode: Episode) -> Simulation:
+        """The run of an episode: the scheduler, and the agent in the place of the power policy."""
+        platform = episode.platform
+        return Simulation(
+            platform,
+            episode.workload,
+            make_scheduler(self.scheduler),
+            Metered(self.maker),  # type: ignore[arg-type]
+            seed=episode.seed,
+            enforce_walltime=episode.enforce_walltime,
+            until=episode.until,
+            contention=self._model(contention_models, platform.contention_model),
+            power_model=self._model(power_models, platform.power_model),
+            network=self._model(network_models, "none"),
+        )
+
+    def next_pass(self) -> View | None:
+        """Go on to the next instant in which something happened or a decision is due, before the scheduler's pass."""
+        assert self.simulation is not None
+        return self.simulation.step_to_power_decision()
+
+    def carry_out(self, decisions: Sequence[Any]) -> None:
+        """Carry out what has been decided."""
+        assert self.simulation is not None
+        self.simulation.decide_power(*decisions)

@@ -1,0 +1,173 @@
+"""Episodes: what an environment runs from a reset to the end, and where they are drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import numpy as np
+
+from cluster_sim.errors import InputError
+
+if TYPE_CHECKING:
+    from cluster_sim.platform import Platform
+    from cluster_sim.workload import Workload
+
+_SEEDS = 2**31
+
+
+@dataclass(frozen=True, eq=False)
+class Episode:
+    """One run: these jobs on this machine. ``seed`` is for what is random in the run itself, such as boot times.
+
+    ``until`` (s) cuts it short; ``enforce_walltime`` kills jobs that outlive their requested time.
+    """
+
+    platform: Platform
+    workload: Workload
+    seed: int = 0
+    until: float | None = None
+    enforce_walltime: bool = False
+    name: str = ""
+
+
+class EpisodeSource(Protocol):
+    """Where episodes come from. To write one: the platform, which all its episodes share, and the two methods."""
+
+    @property
+    def platform(self) -> Platform:
+        """The machine of every episode."""
+        ...
+
+    def draw(self, rng: np.random.Generator) -> Episode:
+        """An episode; only ``rng`` decides which."""
+        ...
+
+    def all(self) -> Sequence[Episode]:
+        """Every episode there is, for tests over all of them."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class _Source:
+    """What the sources below have in common: how their episodes are run."""
+
+    platform: Platform
+
+    def _episode(self, workload: Workload, name: str, seed: int) -> Episode:
+        return Episode(self.platform, workload, seed, self.until, self.enforce_walltime, name)  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, eq=False)
+class Whole(_Source):
+    """The same jobs every time. What is random in the run is drawn, and has seed 0 in ``all()``."""
+
+    workload: Workload
+    until: float | None = None
+    enforce_walltime: bool = False
+
+    def draw(self, rng: np.random.Generator) -> Episode:
+        """The whole workload."""
+        return self._episode(self.workload, self.workload.name, int(rng.integers(_SEEDS)))
+
+    def all(self) -> Sequence[Episode]:
+        """The one episode."""
+        return [self._episode(self.workload, self.workload.name, 0)]
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectories(_Source):
+    """``length`` consecutive jobs of a workload, from a place that is drawn, the first, or the one given by ``origin``.
+
+    Arrivals count from the first of them, as in López (2023). ``all()`` cuts the workload into pieces of that length,
+    the last of which may be shorter. Raises InputError for a length or an origin that the workload does not have.
+    """
+
+    workload: Workload
+    length: int
+    origin: Literal["random", "fixed"] | int = "random"
+    until: float | None = None
+    enforce_walltime: bool = False
+
+    def __post_init__(self) -> None:
+        jobs = len(self.workload)
+        if not 1 <= self.length <= jobs:
+            raise InputError("trajectories, length", f"a number of jobs from 1 to {jobs}", self.length)
+        most = jobs - self.length
+        if isinstance(self.origin, str) and self.origin not in ("random", "fixed"):
+            raise InputError("trajectories, origin", f"random, fixed, or a position from 0 to {most}", self.origin)
+        if not isinstance(self.origin, str) and not 0 <= self.origin <= most:
+            raise InputError("trajectories, origin", f"random, fixed, or a position from 0 to {most}", self.origin)
+
+    def draw(self, rng: np.random.Generator) -> Episode:
+        """Jobs from a random place, each equally likely, or from the given one."""
+        seed = int(rng.integers(_SEEDS))
+        if self.origin == "random":
+            return self._from(int(rng.integers(len(self.workload) - self.length + 1)), seed)
+        return self._from(0 if self.origin == "fixed" else int(self.origin), seed)
+
+    def all(self) -> Sequence[Episode]:
+        """The whole workload, piece after piece; the one piece if its origin is given."""
+        if self.origin == "random":
+            return [self._from(first, 0) for first in range(0, len(self.workload), self.length)]
+        return [self.draw(np.random.default_rng(0))]
+
+    def _from(self, first: int, seed: int) -> Episode:
+        jobs = consecutive(self.workload, first, self.length)
+        return self._episode(jobs, f"{self.workload.name}[{first}:{first + len(jobs)}]", seed)
+
+
+@dataclass(frozen=True, eq=False)
+class Days(_Source):
+    """One of several workloads, each equally likely: a uniformly drawn day, as in Casagrande et al. (2022)."""
+
+    days: Sequence[Workload]
+    until: float | None = None
+    enforce_walltime: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.days:
+            raise InputError("days", "at least one workload", "none")
+
+    def draw(self, rng: np.random.Generator) -> Episode:
+        """A day."""
+        seed, number = int(rng.integers(_SEEDS)), int(rng.integers(len(self.days)))
+        return self._episode(self.days[number], f"day {number}", seed)
+
+    def all(self) -> Sequence[Episode]:
+        """Every day once."""
+        return [self._episode(day, f"day {number}", 0) for number, day in enumerate(self.days)]
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn(_Source):
+    """A fresh workload every time, made by a function of a random generator. ``all()`` has ``count`` of them."""
+
+    make: Callable[[np.random.Generator], Workload]
+    until: float | None = None
+    enforce_walltime: bool = False
+    count: int = 10
+
+    def draw(self, rng: np.random.Generator) -> Episode:
+        """A new workload."""
+        seed = int(rng.integers(_SEEDS))
+        workload = self.make(rng)
+        return self._episode(workload, workload.name, seed)
+
+    def all(self) -> Sequence[Episode]:
+        """The workloads that generators seeded with 0, 1, … make."""
+        workloads = [self.make(np.random.default_rng(seed)) for seed in range(self.count)]
+        return [self._episode(workload, f"draw {seed}", 0) for seed, workload in enumerate(workloads)]
+
+
+def consecutive(workload: Workload, first: int, length: int) -> Workload:
+    """Jobs ``first`` … of a workload, at most ``length``, their times counted from the first one's submission.
+
+    Raises InputError for a first job that the workload does not have.
+    """
+    jobs = len(workload)
+    if not 0 <= first < max(jobs, 1):
+        raise InputError("first job", f"a position from 0 to {jobs - 1}", first)
+    start = float(workload.jobs["submit_time"].iloc[first]) if jobs else 0.0
+    return workload._cut(first, min(first + length, jobs), start)

@@ -1,0 +1,274 @@
+"""How good an agent is: the papers' tables, against every heuristic, over test runs and over training seeds.
+
+López (2023, Tables 4.6 to 4.18) gives the least, mean and greatest reduction of a metric with respect to the best
+heuristic, over 100 test runs in which the agent samples its actions. :func:`evaluate` gives them against each heuristic,
+beside the greedy run, and with the spread over training seeds, which tells luck from learning::
+
+    reduction = 100 · (1 - metric of the agent / metric of the heuristic) %, in the same case
+
+Cases that the agent has not been trained on, such as windows of a log or days left out, are :class:`~learning.episodes.Episode`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from cluster_sim.errors import InputError
+from cluster_sim.fields import SUMMARY_METRICS, names
+from cluster_sim.formats.atomic import atomic_path, write_bytes
+from cluster_sim.workload import Workload
+from learning.agent import Agent, find_agents
+from learning.config import EnvironmentKeys
+from learning.episodes import Episode
+from learning.heuristics import HEURISTICS, policies, run_on
+from learning.inputs import TIME_UNITS, read_platform
+from learning.logs import progress_bar
+from learning.validation import REWARD
+from learning.workers import map_in_order, processes
+
+BEST_CLASSIC = "the best list heuristic"
+BEST = "the best heuristic"
+BEST_OF_EACH = "the best heuristic of each case"
+GREEDY, SAMPLED = "greedy", "sampled"
+
+
+@dataclass
+class Evaluation:
+    """What was measured.
+
+    Attributes
+    ----------
+    runs : one row per run of an agent: ``training_seed``, ``case``, ``mode`` (greedy or sampled), ``seed`` of the run,
+        and the metrics.
+    heuristics : one row per heuristic and case: ``heuristic``, ``case``, and the metrics.
+    metrics : which ones, least is best.
+    meta : how it came about.
+    """
+
+    runs: pd.DataFrame
+    heuristics: pd.DataFrame
+    metrics: tuple[str, ...]
+    meta: dict[str, Any] = field(default_factory=dict)
+
+    def table(self) -> pd.DataFrame:
+        """One row per metric and heuristic, the best one first: reductions in %, as the module's docstring defines them.
+
+        Columns: ``metric``, ``against``, ``value`` (its mean over the cases), ``min``, ``mean``, ``max`` (over all runs in
+        which agents sample), ``spread`` (standard deviation over training seeds of their means), and the same of the greedy
+        runs: ``greedy_min``, ``greedy_mean``, ``greedy_max``, ``greedy_spread``.
+        """
+        rows = [row for metric in self.metrics for row in self._rows(metric)]
+        return pd.DataFrame(rows)
+
+    def best_heuristic(self, metric: str, classic: bool = False) -> str:
+        """The heuristic with the least mean ratio to each case's best one; the first of equals.
+
+        With ``classic`` only list scheduling counts, which is what the papers compare with ("" where there is none).
+        """
+        values = self._values(metric)
+        if classic:
+            values = values[values.index.str.startswith("list:")]
+        return str(_ratio(values, values.min()).mean(axis=1).idxmin()) if len(values) else ""
+
+    def _values(self, metric: str) -> pd.DataFrame:
+        """A row for each heuristic, a column for each case."""
+        table = self.heuristics.pivot(index="heuristic", columns="case", values=metric)
+        return table.loc[list(dict.fromkeys(self.heuristics["heuristic"]))]
+
+    def _rows(self, metric: str) -> Iterable[dict[str, Any]]:
+        values = self._values(metric)
+        for name, classic in ((BEST_CLASSIC, True), (BEST, False)):
+            if best := self.best_heuristic(metric, classic):
+                yield {"metric": metric, "against": f"{name}: {best}"} | self._reductions(metric, values.loc[best])
+        if values.shape[1] > 1:
+            yield {"metric": metric, "against": BEST_OF_EACH} | self._reductions(metric, values.min())
+        for heuristic in values.mean(axis=1).sort_values(kind="stable").index:
+            yield {"metric": metric, "against": heuristic} | self._reductions(metric, values.loc[heuristic])
+
+    def _reductions(self, metric: str, reference: Any) -> dict[str, float]:
+        """Reductions of every run against the heuristic's value in its case, summed up."""
+        reduction = 100.0 * (1.0 - _ratio(self.runs[metric], self.runs["case"].map(reference)))
+        numbers = {"value": float(reference.mean())}
+        for mode, prefix in ((SAMPLED, ""), (GREEDY, "greedy_")):
+            chosen = reduction[self.runs["mode"] == mode]
+            seeds = chosen.groupby(self.runs["training_seed"]).mean()
+            numbers[f"{prefix}min"], numbers[f"{prefix}mean"] = float(chosen.min()), float(seeds.mean())
+            numbers[f"{prefix}max"] = float(chosen.max())
+            numbers[f"{prefix}spread"] = float(seeds.std(ddof=1)) if len(seeds) > 1 else 0.0
+        return numbers
+
+    def text(self) -> str:
+        """The table for people: what it is about, then a line for each heuristic."""
+        seeds, cases = self.runs["training_seed"].nunique(), self.runs["case"].nunique()
+        sampled = int((self.runs["mode"] == SAMPLED).sum())
+        lines = [
+            f"{seeds} training seeds, {cases} cases, {sampled} test runs with sampled actions, {len(self.runs) - sampled} greedy",
+            "reduction in %: positive is better than the heuristic; ± is the standard deviation over training seeds",
+        ]
+        table = self.table()
+        width = max(map(len, table["against"]))
+        for metric, rows in table.groupby("metric", sort=False):
+            lines += ["", str(metric), f"{'against':<{width}}  {'value':>12}  {'min':>8} {'mean':>8} {'max':>8} {'±':>6}"
+                      f"  {'greedy min':>10} {'mean':>8} {'max':>8} {'±':>6}"]  # fmt: skip
+            for row in rows.to_dict("records"):
+                lines.append(
+                    f"{row['against']:<{width}}  {row['value']:>12.6g}  {row['min']:>8.2f} {row['mean']:>8.2f} {row['max']:>8.2f}"
+                    f" {row['spread']:>6.2f}  {row['greedy_min']:>10.2f} {row['greedy_mean']:>8.2f} {row['greedy_max']:>8.2f}"
+                    f" {row['greedy_spread']:>6.2f}"
+                )
+        return "\n".join(lines)
+
+    def save(self, folder: str | Path) -> None:
+        """Leave evaluation.csv, .txt and .json, runs.csv and heuristics.csv in a folder, each whole or not at all."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, frame in (("evaluation", self.table()), ("runs", self.runs), ("heuristics", self.heuristics)):
+            with atomic_path(folder / f"{name}.csv") as path:
+                frame.to_csv(path, index=False)
+        write_bytes(folder / "evaluation.txt", (self.text() + "\n").encode())
+        best = {metric: self.best_heuristic(metric) for metric in self.metrics}
+        classic = {metric: self.best_heuristic(metric, classic=True) for metric in self.metrics}
+        document = {
+            "metrics": list(self.metrics),
+            "best_heuristic": best,
+            "best_list_heuristic": classic,
+            "table": self.table().to_dict("records"),
+        } | self.meta
+        write_bytes(folder / "evaluation.json", (json.dumps(document, indent=1) + "\n").encode())
+
+
+def evaluate(
+    directory: str | Path,
+    cases: Sequence[Episode],
+    metrics: Sequence[str] = (),
+    heuristics: Sequence[str] | None = None,
+    runs: int = 100,
+    seed: int = 0,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: bool = False,
+) -> Evaluation:
+    """Run the agents of all training seeds in a folder, and heuristics, on every case.
+
+    Args:
+        directory: what ``train`` left.
+        cases: episodes to test on.
+        metrics: keys of ``result.summary()`` of which less is better; by default what the agents were trained to reduce.
+        heuristics: specs of schedulers (for agents that switch nodes: of power policies); by default
+            :data:`~learning.heuristics.HEURISTICS`.
+        runs: test runs of each agent in which it samples its actions, spread over the cases (at least one on each). Each
+            has a seed of its own, from ``seed`` on; one greedy run on each case comes on top.
+        workers, executor: processes to run on. The result does not depend on them.
+
+    Raises InputError where there is no agent, no such metric or heuristic.
+    """
+    folders = find_agents(directory)
+    agents = sorted((Agent.load(folder) for folder in folders), key=lambda agent: int(agent.facts["seed"]))
+    folders = sorted(folders, key=lambda folder: int(Agent.load(folder).facts["seed"]))
+    chosen = tuple(dict.fromkeys(metrics)) or _default_metrics(agents[0])
+    for metric in chosen:
+        if metric not in names(SUMMARY_METRICS):
+            raise InputError("evaluate, metric", "a key of summary.json", metric)
+    if not cases:
+        raise InputError("evaluate, cases", "at least one")
+    kind = agents[0].decides
+    specs = tuple(dict.fromkeys(HEURISTICS[kind] if heuristics is None else heuristics))
+    each = -(-runs // len(cases))
+    tasks: list[_Task] = []
+    for number, case in enumerate(cases):
+        tasks += [_Task(number, case, spec, kind, agents[0].environment, chosen) for spec in specs]
+        for folder, agent in zip(folders, agents, strict=True):
+            for sample in (False, True):
+                spec = f"learned:{folder}" + (",sample=yes" if sample else "")
+                seeds = tuple(range(seed + number * each, seed + (number + 1) * each)) if sample else (seed,)
+                tasks.append(
+                    _Task(number, case, spec, kind, agent.environment, chosen, seeds, int(agent.facts["seed"]))
+                )
+    bar = progress_bar(len(tasks), unit=" tests", hidden=not progress)
+    with bar, processes(workers, len(tasks), executor) as pool:
+        found = map_in_order(_run, tasks, pool, lambda _: bar.update())
+    rows = [row for task, rows in zip(tasks, found, strict=True) if task.training_seed is not None for row in rows]
+    others = [row for task, rows in zip(tasks, found, strict=True) if task.training_seed is None for row in rows]
+    meta = {"agents": [str(folder) for folder in folders], "training": [agent.facts for agent in agents]}
+    return Evaluation(pd.DataFrame(rows), pd.DataFrame(others), chosen, meta)
+
+
+def cases_of(
+    directory: str | Path,
+    workload: str,
+    platform: str | None = None,
+    *,
+    first: int | None = None,
+    time_unit: str | None = None,
+    length: int | None = None,
+) -> list[Episode]:
+    """The cases of a test workload: the whole of it, or every piece of ``length`` consecutive jobs on a clock of its own.
+
+    On the platform that the agent was trained on, unless another is named, and within its limits. Raises InputError.
+    """
+    keys = EnvironmentKeys.model_validate(Agent.load(find_agents(directory)[0]).environment)
+    if platform is not None:
+        keys = keys.model_copy(update={"platform": platform})
+    if keys.platform is None:
+        raise InputError("evaluate", "--platform P: the agent was trained on the built-in case")
+    machine = read_platform(keys)
+    options = {} if time_unit is None else {"time_unit": TIME_UNITS.get(time_unit, time_unit)}
+    jobs = Workload.read(workload, **options)
+    jobs = jobs if first is None else jobs.first(first)
+    if not len(jobs):
+        raise InputError(workload, "at least one job")
+    episode = Episode(machine, jobs, until=keys.until, enforce_walltime=keys.enforce_walltime)
+    if length is None:
+        return [episode]
+    from learning.episodes import Trajectories
+
+    pieces = Trajectories(machine, jobs, min(length, len(jobs))).all()
+    return [replace(piece, until=keys.until, enforce_walltime=keys.enforce_walltime) for piece in pieces]
+
+
+def _default_metrics(agent: Agent) -> tuple[str, ...]:
+    """What the agent was trained to reduce; where that is a reward of several things, these."""
+    if agent.decides == "power":
+        return ("energy_waste_j", "mean_stretch", "node_switches")
+    objective = str(agent.facts["objective"])
+    return ("energy_j", "mean_bounded_slowdown") if objective == REWARD else (objective,)
+
+
+def _ratio(values: Any, references: Any) -> Any:
+    """values / references of tables or series; 1 where both are 0, as a mean wait may be."""
+    return (values / references).fillna(1.0)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Runs of one scheduler on one case."""
+
+    number: int
+    case: Episode
+    spec: str
+    kind: str
+    environment: dict[str, Any]
+    metrics: tuple[str, ...]
+    seeds: tuple[int, ...] = (0,)
+    training_seed: int | None = None
+
+
+def _run(task: _Task) -> list[dict[str, Any]]:
+    """A row for each run of a task."""
+    scheduler, power = policies(task.spec, task.kind, task.environment)
+    return [_row(task, seed, run_on(task.case, scheduler, power, seed)) for seed in task.seeds]
+
+
+def _row(task: _Task, seed: int, summary: pd.Series) -> dict[str, Any]:
+    numbers = {metric: float(summary[metric]) for metric in task.metrics}
+    if task.training_seed is None:
+        return {"heuristic": task.spec, "case": task.number} | numbers
+    mode = SAMPLED if task.spec.endswith(",sample=yes") else GREEDY
+    return {"training_seed": task.training_seed, "case": task.number, "mode": mode, "seed": seed} | numbers

@@ -1,0 +1,52 @@
+"""What agents are compared with: the published heuristics, and a run under one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from cluster_sim.simulation import Simulation
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from learning.episodes import Episode
+    from schedulers import PowerPolicy, Scheduler
+
+# López 2023, Table 4.1, and the programs' reading of high_mem beside the text's. Random orders are nothing to beat.
+_JOBS = ("first", "shortest", "smallest", "low_mem", "low_mem_ops")
+_NODES = ("high_gflops", "high_cores", "high_mem", "most_used_mem", "high_mem_bw", "low_power")
+LIST_HEURISTICS = tuple(f"list:{job}/{node}" for job, node in product(_JOBS, _NODES))
+CONTENTION_AWARE = tuple(
+    f"contention-aware:metric={metric},placements={placements}"
+    for metric, placements in product(("delay", "energy", "edp"), ("one", "all"))
+)
+SHUTDOWN = ("always-on", "timeout:0", "timeout:60", "timeout:300", "timeout:600")
+HEURISTICS = {"scheduler": LIST_HEURISTICS + CONTENTION_AWARE, "power": SHUTDOWN}
+"""What an agent is compared with unless others are asked for, by whose place it takes."""
+
+BESIDE = "saf-easy"
+"""The scheduler beside an agent that switches nodes, where its environment names none: NodeShutdown's default."""
+
+
+def policies(spec: str, kind: str, environment: Mapping[str, Any]) -> tuple[Scheduler, PowerPolicy | None]:
+    """The scheduler of a spec, or (``kind`` power) the power policy of a spec beside the environment's scheduler.
+
+    ``environment`` is what the agent's environment was made of, as a mapping. Raises SpecError for unknown names.
+    """
+    from schedulers import make_power_policy, make_scheduler
+
+    options = environment.get("options") or {}
+    if kind == "power":
+        return make_scheduler(str(options.get("scheduler", BESIDE))), make_power_policy(spec)
+    beside = options.get("power")
+    return make_scheduler(spec), None if beside is None else make_power_policy(str(beside))
+
+
+def run_on(case: Episode, scheduler: Scheduler, power: PowerPolicy | None = None, seed: int = 0) -> pd.Series:
+    """The summary of a run on a case; one pair of objects may serve one run after the other."""
+    simulation = Simulation(
+        case.platform, case.workload, scheduler, power, seed, case.enforce_walltime, until=case.until
+    )
+    return simulation.run().summary()

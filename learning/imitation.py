@@ -1,0 +1,138 @@
+"""Warm start: learn to decide as somebody else does, before learning from rewards.
+
+Supervised learning of (observation, action) pairs by cross-entropy (*behavioural cloning*). The agent then begins where the
+teacher stands, and reinforcement learning only has to find what is better. The critic is taught as well, by the returns that
+the teacher's episodes had, so that the first advantages are not noise which would undo the warm start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from cluster_sim.errors import InputError
+from learning.categorical import log_probabilities, of_chosen
+from learning.gae import discounted_sums
+from learning.networks import Kept, Network, Observation, one_thread
+from learning.optimisers import Adam
+from learning.ppo import Means
+from learning.rollouts import Trajectory
+from learning.samples import Samples
+
+#: The action that a teacher takes, from the environment and what is observed of it.
+Teacher = Callable[[Any, Observation], int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImitationOptions:
+    """Hyper-parameters.
+
+    Attributes:
+        epochs: times that all decisions are gone through.
+        minibatch: decisions for one step; 0: all.
+        actor_lr, critic_lr: learning rates.
+        gamma: γ, of the returns that the critic learns; that of the reinforcement learning to come.
+        smoothing: share of the teacher's certainty that is spread evenly over all allowed actions, so that the policy does
+            not become so certain that it would never try another action again.
+    """
+
+    epochs: int = 50
+    minibatch: int = 256
+    actor_lr: float = 2e-3
+    critic_lr: float = 2e-3
+    gamma: float = 1.0
+    smoothing: float = 0.05
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.smoothing < 1.0:
+            raise InputError("imitation option 'smoothing'", "a number from 0, below 1", self.smoothing)
+        if not 0.0 <= self.gamma <= 1.0:
+            raise InputError("imitation option 'gamma'", "a number from 0 to 1", self.gamma)
+        for name in ("epochs", "actor_lr", "critic_lr"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"imitation option '{name}'", "a number above 0", getattr(self, name))
+        if self.minibatch < 0:
+            raise InputError("imitation option 'minibatch'", "no negative number", self.minibatch)
+
+
+def demonstrate(
+    environment: Any, teacher: Teacher, network: Network, seed: int, options: dict[str, Any] | None = None
+) -> Trajectory:
+    """One episode in which the teacher decides, as the network would have seen it.
+
+    Args:
+        environment: to be reset with the seed and the options.
+        teacher: says the action.
+        network: says what is kept of the observations.
+        seed: of the episode.
+        options: of ``reset``.
+
+    Raises InputError when the teacher takes an action that is not allowed.
+    """
+    observation, _ = environment.reset(seed=seed, options=options)
+    kept: list[Kept] = []
+    columns, actions, rewards = [], [], []
+    while True:
+        action = int(teacher(environment, observation))
+        kept.append(network.keep(observation))
+        columns.append(network.column(kept[-1], action))
+        actions.append(action)
+        observation, reward, terminated, truncated, info = environment.step(action)
+        rewards.append(float(reward))
+        if terminated or truncated:
+            last = network.keep(observation) if not terminated else None
+            metrics = dict(info.get("metrics", {}))
+            return Trajectory(kept, np.array(columns), np.array(actions), np.array(rewards), last, seed, metrics)
+
+
+def imitate(
+    network: Network, trajectories: Sequence[Trajectory], options: ImitationOptions, seed: int = 0
+) -> list[dict[str, float]]:
+    """Teach the network the decisions of these episodes, and their returns.
+
+    Args:
+        network: changed in place.
+        trajectories: the teacher's episodes, from ``demonstrate``.
+        options: hyper-parameters.
+        seed: of the order of the minibatches.
+
+    Returns:
+        For each epoch ``warm_start/cross_entropy`` (nats), ``warm_start/agreement`` (share of decisions in which the
+        teacher's action was the most probable) and ``warm_start/value_loss``.
+    """
+    with one_thread():
+        rng = np.random.default_rng([seed, 3])
+        samples = Samples(network, trajectories)
+        actor = Adam(network.actor_parameters(), options.actor_lr)
+        critic = Adam(network.critic_parameters(), options.critic_lr)
+        returns = [discounted_sums(trajectory.rewards, options.gamma) for trajectory in trajectories]
+        target = torch.tensor(np.concatenate(returns), dtype=torch.float32)
+        size = options.minibatch or len(samples)
+        epochs = []
+        for _ in range(options.epochs):
+            logged = Means()
+            for steps, lengths in samples.minibatches(size, rng):
+                logits, values = network.unroll(samples.batch(steps), lengths)
+                log_p = log_probabilities(logits)
+                allowed = log_p > -torch.inf
+                even = log_p.masked_fill(~allowed, 0.0).sum(1) / allowed.sum(1)
+                chosen = of_chosen(log_p, samples.columns[steps])
+                cross_entropy = -((1.0 - options.smoothing) * chosen + options.smoothing * even).mean()
+                value_loss = (values - target[steps]).square().mean()
+
+                actor.zero_grad()
+                critic.zero_grad()
+                torch.autograd.backward(cross_entropy + 0.5 * value_loss)
+                actor.step()
+                critic.step()
+                logged.add(
+                    cross_entropy=cross_entropy.item(),
+                    agreement=(logits.argmax(1) == samples.columns[steps]).float().mean(),
+                    value_loss=value_loss.item(),
+                )
+            epochs.append(logged.named("warm_start/"))
+    return epochs

@@ -1,0 +1,152 @@
+"""From the words of a configuration to episodes: platforms and workloads read, cut and made into episode sources."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cluster_sim.errors import InputError
+from cluster_sim.platform import Platform
+from cluster_sim.workload import Workload
+from learning.episodes import Days, EpisodeSource, Trajectories, Whole
+
+if TYPE_CHECKING:
+    from learning.config import EnvironmentKeys, InputKeys
+    from learning.environments.base import SchedulingEnv
+
+KINDS = {
+    "job-node": "ClusterSim/JobNode-v0",
+    "policy-selection": "ClusterSim/PolicySelection-v0",
+    "node-shutdown": "ClusterSim/NodeShutdown-v0",
+}
+"""Kinds of environments by their names in a configuration."""
+
+TIME_UNITS = {"ms": "milliseconds", "s": "seconds", "min": "minutes", "h": "hours", "d": "days"}
+
+
+def training_episodes(keys: EnvironmentKeys) -> EpisodeSource | None:
+    """The episodes to learn from; None for the environment's built-in case. Raises InputError."""
+    if keys.platform is None and keys.workload is None:
+        return None
+    if keys.platform is None or keys.workload is None:
+        raise InputError("environment", "both platform and workload, or neither for the built-in case")
+    return _source(keys, keys)
+
+
+def validation_episodes(keys: InputKeys, environment: EnvironmentKeys) -> EpisodeSource:
+    """The episodes of a validation workload, on the training's platform and within its limits. Raises InputError."""
+    return _source(keys, environment)
+
+
+def read_platform(keys: EnvironmentKeys) -> Platform:
+    """The platform, with the contention and power models in place of its own, if any are given. Raises InputError."""
+    assert keys.platform is not None
+    platform = Platform.read(keys.platform)
+    return platform.with_models(keys.contention_model, keys.power_model)
+
+
+def read_days(keys: InputKeys) -> list[Workload]:
+    """The days of a workload, or of a folder of workloads, without those of the fold left out. Raises InputError."""
+    return split_days(_all_days(keys), *keys.fold)[0] if keys.fold else _all_days(keys)
+
+
+def split_days(days: Sequence[Workload], fold: int, folds: int) -> tuple[list[Workload], list[Workload]]:
+    """Days to train on and days to test on: day i is tested in fold i modulo ``folds``.
+
+    So every fold has days from all over the log, and every day is tested in exactly one.
+    """
+    train = [day for i, day in enumerate(days) if i % folds != fold]
+    test = [day for i, day in enumerate(days) if i % folds == fold]
+    if not train or not test:
+        raise InputError("days", f"at least {folds}, for as many folds", len(days))
+    return train, test
+
+
+def _source(keys: InputKeys, environment: EnvironmentKeys) -> EpisodeSource:
+    platform = read_platform(environment)
+    limits: dict[str, Any] = {"until": environment.until, "enforce_walltime": environment.enforce_walltime}
+    if keys.days:
+        return Days(platform, read_days(keys), **limits)
+    workload = read_workload(keys)
+    if keys.trajectories is not None:
+        return Trajectories(platform, workload, keys.trajectories.length, keys.trajectories.origin, **limits)
+    return Whole(platform, workload, **limits)
+
+
+def read_workload(keys: InputKeys) -> Workload:
+    """The workload, cut as the keys say. Raises InputError."""
+    workload = Workload.read(str(keys.workload), **_options(keys))
+    if keys.slice is not None:
+        workload = workload.slice(*keys.slice)
+    if keys.first is not None:
+        workload = workload.first(keys.first)
+    if not len(workload):
+        raise InputError(str(keys.workload), "at least one job")
+    return workload
+
+
+def _all_days(keys: InputKeys) -> list[Workload]:
+    folder = Path(str(keys.workload))
+    if folder.is_dir():
+        return [Workload.read(file, **_options(keys)) for file in sorted(folder.iterdir()) if file.is_file()]
+    return read_workload(keys).days()
+
+
+def _options(keys: InputKeys) -> dict[str, Any]:
+    return {} if keys.time_unit is None else {"time_unit": TIME_UNITS[keys.time_unit]}
+
+
+@dataclass(frozen=True)
+class MakeEnvironment:
+    """Makes the environment of a configuration, in any process: the words travel, and files are read where they arrive.
+
+    ``keys`` is an :class:`~learning.config.EnvironmentKeys` as JSON, so that equal configurations are equal.
+    """
+
+    keys: str
+
+    @classmethod
+    def of(cls, keys: EnvironmentKeys) -> MakeEnvironment:
+        """From the keys of a configuration."""
+        return cls(keys.model_dump_json())
+
+    def __call__(self) -> SchedulingEnv:
+        """A new environment; its episodes are read once in a process. Raises InputError."""
+        from learning.config import EnvironmentKeys
+
+        keys = EnvironmentKeys.model_validate_json(self.keys)
+        return environment_on(keys, _episodes(self.keys))
+
+
+@lru_cache(maxsize=4)
+def _episodes(keys: str) -> EpisodeSource | None:
+    from learning.config import EnvironmentKeys
+
+    return training_episodes(EnvironmentKeys.model_validate_json(keys))
+
+
+def environment_on(keys: EnvironmentKeys, episodes: EpisodeSource | None) -> SchedulingEnv:
+    """An environment of the kind, observation, reward and options in ``keys``; without episodes the built-in case.
+
+    Raises InputError for an option that the kind does not have.
+    """
+    from learning import ENVIRONMENTS
+
+    module, _, name = ENVIRONMENTS[KINDS[keys.kind]].partition(":")
+    kind = getattr(import_module(module), name)
+    named = {"episodes": episodes, "observation": keys.observation, "reward": keys.reward}
+    arguments = keys.options | {key: value for key, value in named.items() if value is not None}
+    known = inspect.signature(kind).parameters
+    for key in keys.options:
+        if key not in known or key in named:
+            raise InputError("environment, options", f"some of {', '.join(k for k in known if k not in named)}", key)
+    for key, value in arguments.items():
+        if isinstance(value, bool) and isinstance(known[key].default, str):
+            arguments[key] = "yes" if value else "no"  # YAML reads these words as truths
+    environment: SchedulingEnv = kind(**arguments)
+    return environment

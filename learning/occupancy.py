@@ -1,0 +1,135 @@
+"""Which jobs run on which node, kept from decision to decision; and what is the same for an agent.
+
+Two jobs with the same request are the same to whoever decides: only their ages differ. Two nodes of one type with the
+same jobs on them since the same times are the same too, by what a scheduler can know.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from cluster_sim.jobs import Job
+    from cluster_sim.view import View
+
+
+class Request(NamedTuple):
+    """What a job asks for; jobs that ask for the same share one."""
+
+    number: int
+    cores: int
+    requested_time: float  #: s; inf when not given.
+    mem_vol: float  #: MB per task.
+    memory: float  #: MB per task.
+    max_energy: float  #: J; inf when not given.
+    key: Hashable  #: All of it: equal for jobs of other runs that ask for the same.
+
+
+class Requests:
+    """Numbers the requests of a run's jobs, equal ones alike."""
+
+    def __init__(self, view: View):
+        self._of_job: dict[int, Request] = {}
+        self._numbered: dict[Hashable, Request] = {}
+        self._plain = view.one_node_rule  # no job asks for nodes, tags, whole nodes or a reservation
+
+    def of(self, job: Job) -> Request:
+        """The request of a job."""
+        request = self._of_job.get(job.index)
+        if request is None:
+            key = self._key(job)
+            request = self._numbered.get(key)
+            if request is None:
+                request = Request(len(self._numbered), *key[0], key)
+                self._numbered[key] = request
+            self._of_job[job.index] = request
+        return request
+
+    def _key(self, job: Job) -> tuple[tuple[int, float, float, float, float], Hashable]:
+        figures = (job.requested_cores, job.requested_time, job.mem_vol, job.memory, job.max_energy)
+        energy = job.req_energy
+        others = (None if math.isnan(energy) else energy, job.priority, job.deadline, job.tags)
+        if self._plain:
+            return figures, others
+        return figures, (others, job.nodes, job.ntasks_per_node, job.requires, job.exclusive, job.reservation)
+
+
+class Tenant(NamedTuple):
+    """A job on a node."""
+
+    request: Request
+    cores: int
+    start: float  #: s; when its tasks begin, or should if its nodes boot.
+
+
+class Occupancy:
+    """The jobs on each node, by what a view shows."""
+
+    def __init__(self, view: View, requests: Requests):
+        nodes = view.platform.node_count
+        self._requests = requests
+        self._nodes_of: dict[int, list[int]] = {}
+        self.tenants: list[dict[int, Tenant]] = [{} for _ in range(nodes)]  #: By index of the job.
+        self.job_count = np.zeros(nodes)  #: Jobs on each node.
+        self._numbers: dict[Hashable, int] = {}
+        self._types = view.platform.type_of_node.tolist()
+        self._one_processor = [len(kind.processors) == 1 for kind in view.platform.node_types]
+        self._states = np.array([self._number((kind,)) for kind in self._types], np.int64)
+        self._version: object = None
+        self.changes: list[int] = []  #: Nodes whose jobs have changed, in that order, since the run began.
+
+    def update(self, view: View) -> None:
+        """Take note of jobs that have ended or begun."""
+        if view.version is self._version:
+            return
+        self._version = view.version
+        present = {running.job.index: running for running in view.running}
+        changed: set[int] = set()
+        for index in [index for index in self._nodes_of if index not in present]:
+            for node in self._nodes_of.pop(index):
+                del self.tenants[node][index]
+                changed.add(node)
+        for index, running in present.items():
+            if index not in self._nodes_of:
+                request = self._requests.of(running.job)
+                cores = running.placement.cores_by_node()
+                self._nodes_of[index] = list(cores)
+                for node, taken in cores.items():
+                    self.tenants[node][index] = Tenant(request, taken, running.expected_start)
+                    changed.add(node)
+        for node in changed:
+            self.job_count[node] = len(self.tenants[node])
+            self._states[node] = self._number(self._state(node))
+        self.changes += sorted(changed)
+
+    def _state(self, node: int) -> Hashable:
+        tenants = self.tenants[node]
+        if tenants and not self._one_processor[self._types[node]]:
+            return -1, node  # which of its processors the jobs are on would have to be told apart
+        there = sorted((tenant.request.number, tenant.cores, tenant.start) for tenant in tenants.values())
+        return self._types[node], *there
+
+    def _number(self, state: Hashable) -> int:
+        return self._numbers.setdefault(state, len(self._numbers))
+
+    def first_of_each_state(self, view: View) -> npt.NDArray[np.bool_] | None:
+        """The first node of those that are the same to a job, bool, shape (nodes,); None: take all to be different."""
+        keys = self._keys(view)
+        if keys is None:
+            return None
+        seen: set[int] = set()
+        return np.array([not (key in seen or seen.add(key)) for key in keys.tolist()], np.bool_)  # type: ignore[func-returns-value]
+
+    def first_like(self, view: View, node: int) -> int:
+        """The first node that is the same to a job as the given one."""
+        keys = self._keys(view)
+        return node if keys is None else int((keys == keys[node]).argmax())
+
+    def _keys(self, view: View) -> npt.NDArray[np.int64] | None:
+        """Equal for nodes that are the same; None where more decides than what is known here."""
+        return None if view.restricts or view.clock_changes else self._states * 2 + view.is_on

@@ -1,0 +1,81 @@
+"""Adam (Kingma and Ba 2015) over all weights of a part of a network at once.
+
+The weights become views of one long vector, and so do their gradients. A step is then some ten operations on one vector
+instead of as many for each layer, which is what a step of a small network costs; and what has to be stored so that a
+training can be put down and taken up again exactly are two vectors and a count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from torch import nn
+
+from cluster_sim.errors import InputError
+
+Arrays = dict[str, np.ndarray]
+
+
+class Adam:
+    """Steps against the gradient, of a size that is about the learning rate for every weight.
+
+    With g the gradient at step t: m ← β₁m + (1 − β₁)g and v ← β₂v + (1 − β₂)g², and each weight moves by
+    −lr · m̂ / (√v̂ + ε), where m̂ = m / (1 − β₁ᵗ) and v̂ = v / (1 − β₂ᵗ).
+
+    Args:
+        weights: to be changed by ``step``; they and their gradients are made views of vectors that belong to this object,
+            so only the optimiser that was made last can change them.
+        learning_rate: lr.
+        eps: ε. 1e-8 in the paper; 1e-5 is usual in reinforcement learning (Huang et al. 2022), where gradients vanish as
+            the policy becomes certain, and their noise should not be blown up.
+    """
+
+    BETA_1, BETA_2 = 0.9, 0.999
+
+    def __init__(self, weights: Sequence[nn.Parameter], learning_rate: float, eps: float = 1e-5):
+        self.learning_rate = learning_rate
+        self.eps = eps
+        self.steps = 0
+        size = sum(weight.numel() for weight in weights)
+        self._weights, self._gradient = torch.zeros(size), torch.zeros(size)
+        self._mean, self._square = torch.zeros(size), torch.zeros(size)
+        begin = 0
+        for weight in weights:
+            part = slice(begin, begin := begin + weight.numel())
+            self._weights[part] = weight.detach().flatten()
+            weight.data = self._weights[part].view_as(weight)
+            weight.grad = self._gradient[part].view_as(weight)
+
+    def zero_grad(self) -> None:
+        """Forget the gradient; what is differentiated next is added to zeros."""
+        self._gradient.zero_()
+
+    def step(self, longest: float = 0.0) -> None:
+        """One step against the gradient, which is first shortened to ``longest`` if that is not 0."""
+        gradient = self._gradient
+        if longest:
+            gradient.mul_((longest / (gradient.norm() + 1e-6)).clamp(max=1.0))
+        self.steps += 1
+        self._mean.lerp_(gradient, 1.0 - self.BETA_1)
+        self._square.mul_(self.BETA_2).addcmul_(gradient, gradient, value=1.0 - self.BETA_2)
+        scale = self._square.sqrt().div_((1.0 - self.BETA_2**self.steps) ** 0.5).add_(self.eps)
+        self._weights.addcdiv_(self._mean, scale, value=-self.learning_rate / (1.0 - self.BETA_1**self.steps))
+
+    def state(self, name: str) -> Arrays:
+        """Everything but the weights, to be stored."""
+        return {
+            f"{name}.steps": np.array(self.steps),
+            f"{name}.mean": self._mean.numpy().copy(),
+            f"{name}.square": self._square.numpy().copy(),
+        }
+
+    def load_state(self, name: str, arrays: Mapping[str, np.ndarray]) -> None:
+        """Take over what ``state`` gave. Raises InputError when it is of another number of weights."""
+        mean, square = arrays[f"{name}.mean"], arrays[f"{name}.square"]
+        if mean.shape != tuple(self._mean.shape) or square.shape != mean.shape:
+            raise InputError(f"state of optimiser '{name}'", f"{len(self._mean)} weights", len(mean))
+        self.steps = int(arrays[f"{name}.steps"])
+        self._mean.copy_(torch.tensor(mean))
+        self._square.copy_(torch.tensor(square))

@@ -1,0 +1,215 @@
+"""The actions of JobNode: pairs of a job and a node, and waiting; which of them are allowed, and what each starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from cluster_sim.placement import Placement, shape
+from learning.estimate import EnergyEstimate
+from learning.occupancy import Occupancy, Request, Requests
+from learning.predictions import Alone, Predictions
+
+if TYPE_CHECKING:
+    from cluster_sim.jobs import Job
+    from cluster_sim.view import View
+
+
+@dataclass(frozen=True, slots=True)
+class PairOptions:
+    """Which jobs are offered, and how.
+
+    ``num_jobs`` pending jobs are eligible, the oldest first. ``merge_equal`` offers what is the same only once: of jobs
+    with the same request the oldest, of nodes in the same state the first. Nothing is lost by that: exchanging two jobs
+    that differ in nothing but their age, or two nodes that differ in nothing but their names, turns every schedule into
+    one of equal energy and makespan, and equal expected waits by all that can be known. ``memory`` has nodes have room
+    for the jobs' memory. ``wait`` adds the last action.
+    """
+
+    num_jobs: int = 16
+    merge_equal: bool = True
+    memory: bool = False
+    wait: bool = False
+
+
+class Pairs:
+    """The actions at one decision: action ``job * nodes + node`` starts the job on the node, the last one waits.
+
+    A job that one node can hold goes on the node. One that needs several begins with the node and goes on in platform
+    order. A pair is allowed if the job can start there now, and if the energy that it is estimated to need there does
+    not exceed its ``max_energy``.
+
+    ``jobs`` are the eligible jobs, at most ``num_jobs``; ``mask`` (int8, shape (actions,)) says what is allowed;
+    ``actions`` are the allowed pairs by number, ``job_of`` and ``node_of`` what they consist of, all of shape (pairs,).
+    """
+
+    __slots__ = ("_placements", "actions", "job_of", "jobs", "mask", "may_wait", "node_of", "requests", "view")
+
+    def __init__(
+        self,
+        view: View,
+        jobs: list[Job],
+        requests: list[Request],
+        allowed: npt.NDArray[np.bool_],
+        placements: dict[tuple[int, int], Placement],
+        options: PairOptions,
+        may_wait: bool,
+    ):
+        nodes = allowed.shape[1]
+        self.view = view
+        self.jobs = jobs
+        self.requests = requests
+        self.may_wait = may_wait
+        self._placements = placements
+        self.mask = np.zeros(options.num_jobs * nodes + options.wait, np.int8)
+        self.actions = np.flatnonzero(allowed)
+        self.mask[self.actions] = 1
+        self.job_of, self.node_of = np.divmod(self.actions, nodes)
+        if may_wait:
+            self.mask[-1] = 1
+
+    def __len__(self) -> int:
+        """How many pairs are allowed; waiting is none."""
+        return len(self.actions)
+
+    def action(self, number: int) -> tuple[Job, Placement] | None:
+        """What an allowed action starts, and on which cores; None: it waits."""
+        if self.may_wait and number == len(self.mask) - 1:
+            return None
+        row, node = divmod(number, self.view.platform.node_count)
+        job = self.jobs[row]
+        placement = self._placements.get((row, node))
+        return job, placement or Placement(((node, node + 1, job.requested_cores),))
+
+
+class PairFinder:
+    """Finds the pairs of every decision of a run; what can be kept from one to the next is kept here."""
+
+    def __init__(self, options: PairOptions):
+        self.options = options
+        self._estimate: EnergyEstimate | None = None
+        self._alone: dict[object, Alone] = {}  # requests on idle nodes: the same in every run on a platform
+
+    def begin(self, view: View) -> None:
+        """A run begins."""
+        self._predictions: Predictions | None = None
+        self.requests = Requests(view)
+        self.occupancy = Occupancy(view, self.requests)
+        self._view = view
+        if self._estimate is not None and not self._estimate.is_of(view):
+            self._estimate = None
+
+    @property
+    def estimate(self) -> EnergyEstimate:
+        """The energy estimate on this machine; made when it is first asked for."""
+        if self._estimate is None:
+            self._estimate = EnergyEstimate(self._view)
+        return self._estimate
+
+    def predictions(self, view: View) -> Predictions:
+        """What can be expected of the machine in this run; made when it is first asked for."""
+        if self._predictions is None:
+            self._predictions = Predictions(view, self.occupancy, self._alone)
+        return self._predictions
+
+    def eligible(self, view: View) -> tuple[list[Job], list[Request]]:
+        """The oldest pending jobs, of equal ones the oldest if they are merged, and what they ask for."""
+        most, of = self.options.num_jobs, self.requests.of
+        if not self.options.merge_equal:
+            jobs = list(view.pending[:most])
+            return jobs, [of(job) for job in jobs]
+        first: dict[int, Job] = {}
+        found: list[Request] = []
+        for job in view.pending:
+            request = of(job)
+            if request.number not in first:
+                first[request.number] = job
+                found.append(request)
+                if len(found) == most:
+                    break
+        return list(first.values()), found
+
+    def pairs(self, view: View, may_wait: bool = False) -> Pairs:
+        """What can be done now."""
+        jobs, requests = self.eligible(view)
+        placements: dict[tuple[int, int], Placement] = {}
+        allowed = self._startable(view, jobs, placements)
+        if any(request.max_energy < np.inf for request in requests):
+            self.occupancy.update(view)
+            allowed &= self._affordable(requests)
+        if self.options.merge_equal and allowed.any():
+            self.occupancy.update(view)
+            first = self.occupancy.first_of_each_state(view)
+            if first is not None:
+                allowed &= first
+        return Pairs(view, jobs, requests, allowed, placements, self.options, may_wait and self.options.wait)
+
+    def is_too_hungry(self, view: View, job: Job) -> bool:
+        """Whether the job's energy estimate exceeds its ``max_energy`` on every idle node that could hold it."""
+        request = self.requests.of(job)
+        if request.max_energy == np.inf:
+            return False
+        eligible = view.eligible(job)
+        could = np.ones(view.platform.node_count, np.bool_) if eligible is None else eligible
+        if request.cores <= view.widest_node(job):
+            could = could & (view.platform.node_cores >= request.cores)
+        return not (self.estimate.of([request], np.zeros(len(could)))[0, could] <= request.max_energy).any()
+
+    def _affordable(self, requests: list[Request]) -> npt.NDArray[np.bool_]:
+        most = np.array([request.max_energy for request in requests])
+        return self.estimate.of(requests, self.occupancy.job_count) <= most[:, None]
+
+    def _startable(
+        self, view: View, jobs: list[Job], placements: dict[tuple[int, int], Placement]
+    ) -> npt.NDArray[np.bool_]:
+        """Which jobs can start where, bool, shape (jobs, nodes); placements that are not just cores of one node."""
+        usable = np.where(view.is_on | view.is_off, view.free_cores, 0)
+        cores = np.array([job.requested_cores for job in jobs], np.int64)
+        allowed = usable >= cores[:, None]
+        memory = self.options.memory and view.counts_memory
+        plain = view.one_node_rule and not memory and view.power_budget is None
+        if plain and (not len(cores) or cores.max() <= view.platform.widest_node):
+            return allowed
+        for row, job in enumerate(jobs):
+            wide = job.requested_cores > view.widest_node(job) or shape(job) is not None
+            if wide or not plain:
+                allowed[row] = self._placed(
+                    view, row, job, usable if wide else usable * allowed[row], memory, placements
+                )
+        return allowed
+
+    def _placed(
+        self,
+        view: View,
+        row: int,
+        job: Job,
+        usable: npt.NDArray[np.int32],
+        memory: bool,
+        placements: dict[tuple[int, int], Placement],
+    ) -> npt.NDArray[np.bool_]:
+        """The nodes that a placement of the job can begin with, for jobs of which more is asked than free cores."""
+        found = np.zeros(len(usable), np.bool_)
+        if view.place(job, None, memory) is None:
+            return found
+        wide = job.requested_cores > view.widest_node(job) or shape(job) is not None
+        order, within = np.zeros(len(usable)), np.zeros(len(usable), np.int32)
+        for node in self._candidates(view, usable):
+            order[node], within[node] = -1.0, usable[node]
+            placement = view.place(job, order, memory, None if wide else within)
+            order[node], within[node] = 0.0, 0
+            if placement is not None and placement.spans[0][0] == node:
+                placements[row, node] = placement
+                found[node] = True
+        return found
+
+    def _candidates(self, view: View, usable: npt.NDArray[np.int32]) -> list[int]:
+        candidates = usable > 0
+        if self.options.merge_equal:
+            self.occupancy.update(view)
+            first = self.occupancy.first_of_each_state(view)
+            if first is not None:
+                candidates &= first
+        return np.flatnonzero(candidates).tolist()

@@ -1,0 +1,246 @@
+"""What an agent can expect of the machine: when nodes fall idle, and what a job would take and cost on each.
+
+By requests alone, with the run's contention and power models, as :class:`schedulers.contention_aware.ContentionAware`
+predicts. Most pairs contend with nobody, and for those the prediction is a formula, worked out for all pairs at once;
+only where tasks slow each other is a forecast made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cluster_sim.prediction import Group, ProcessorModel, Share, predict
+from schedulers.expectations import Expectations
+
+if TYPE_CHECKING:
+    from cluster_sim.execution import Running
+    from cluster_sim.jobs import Job
+    from cluster_sim.platform import NodeType
+    from cluster_sim.view import View
+    from learning.occupancy import Occupancy, Request
+    from learning.pairs import Pairs
+
+Floats = npt.NDArray[np.float64]
+
+ENDLESS_S = 1e12
+"""What a job that requested no time is expected to take, s."""
+
+OVERRUN = 0.1
+"""What a job that outlives its prediction is expected to need more, as a share of its whole work."""
+
+
+class Alone(NamedTuple):
+    """A request on idle nodes.
+
+    ``figures``, shape (node types, 5): its time if nothing slows it, not even its own tasks (s); its time (s); what it
+    adds to the idle node's energy (J); the bandwidth that one task asks for (MB/s); what it would add if others had all
+    the other cores and paid their share of the static watts (J). Times and energies are inf where it does not fit.
+    """
+
+    figures: Floats
+    best_finish: float  #: The least time, s.
+    best_energy: float  #: The least energy, J.
+    best_shared_energy: float  #: The least energy if others pay their share, J.
+
+
+class Estimates(NamedTuple):
+    """What each allowed pair is expected to bring, arrays of shape (pairs,)."""
+
+    uncontended: Floats  #: The job's own time if nothing slowed it, s.
+    finish: Floats  #: Its own time, s.
+    others: Floats  #: By how much it delays the jobs on the node, summed, s.
+    energy: Floats  #: By how much it raises the node's energy, to the end of all that runs there, J.
+    contended: npt.NDArray[np.bool_]  #: Whether tasks would slow each other.
+    asked: Floats  #: Bandwidth that the job asks for there, MB/s.
+    threshold: Floats  #: Bandwidth of the node below which nothing slows, MB/s.
+
+
+class Predictions:
+    """Kept up to date over a run; ``models`` may be kept from one run to the next on the same platform.
+
+    Arrays of shape (nodes,): ``horizon``, when the last job of the node should be over (s on the run's clock; 0 when
+    idle), and ``demand``, the bandwidth that its tasks ask for (MB/s).
+    """
+
+    def __init__(self, view: View, occupancy: Occupancy, alone: dict[object, Alone]):
+        platform = view.platform
+        self._occupancy = occupancy
+        self._alone = alone
+        self._models = {
+            kind: ProcessorModel(kind, view.contention, view.power_model) for kind in platform.processor_types
+        }
+        self._reference = min(kind.ops_per_s for kind in platform.processor_types)
+        self._expected = Expectations(view, self._seconds_of, OVERRUN)
+        self._types = platform.type_of_node
+        self._node_types: Sequence[NodeType] = platform.node_types
+        nodes = platform.node_count
+        self.horizon, self.demand = np.zeros(nodes), np.zeros(nodes)
+        self._known_horizon = np.zeros(nodes)  # the same of the jobs that requested a time
+        self._dynamic_w, self._dynamic_ws = np.zeros(nodes), np.zeros(nodes)
+        self._soonest = np.full(nodes, np.inf)
+        self._ends: list[dict[int, float]] = [{} for _ in range(nodes)]
+        by_type = [self._figures(kind) for kind in platform.node_types]
+        self.static_w, self.idle_w, self.dynamic_w, self.threshold, linear = np.array(by_type).T[:, self._types]
+        self._closed_form = linear > 0.0
+        self._rise_w = self.static_w - self.idle_w
+        self.idle_total_w = float(self.idle_w.sum())
+        self._at: tuple[float, object] = (-1.0, None)
+        self._seen = 0
+        self._forecasts: dict[tuple[int, int, int], tuple[float, float, float]] = {}
+
+    def _figures(self, kind: NodeType) -> tuple[float, float, float, float, bool]:
+        """(static W, idle W, W per busy core, MB/s before anything slows, whether the closed form holds) of a type."""
+        models = [self._models[processor] for processor in kind.processors]
+        model = models[0]
+        cores = model.kind.cores
+        dynamic = (model.watts[cores] - model.watts[1]) / (cores - 1) if cores > 1 else 0.0
+        static = model.watts[1] - dynamic
+        straight = all(abs(w - static - dynamic * n) <= 1e-9 * (1.0 + abs(w)) for n, w in enumerate(model.watts) if n)
+        idle = sum(m.watts[0] for m in models)
+        threshold = min(m.contention.threshold for m in models)
+        return len(models) * static, idle, dynamic, threshold, straight and len(models) == 1 and not model.follows_rates
+
+    def _seconds_of(self, job: Job, ops_per_s: float) -> float:
+        return min(job.requested_time * (self._reference / ops_per_s), ENDLESS_S)
+
+    # ------------------------------------------------------------------ keeping up
+
+    def update(self, view: View) -> None:
+        """Bring everything up to now; done once for every instant and state of the machine."""
+        if self._at == (view.now, view.version):
+            return
+        if self._at[0] != view.now:
+            self._forecasts.clear()
+        self._at = view.now, view.version
+        self._occupancy.update(view)
+        self._expected.update()
+        log = self._occupancy.changes
+        stale = {*log[self._seen :], *np.flatnonzero(self._soonest <= view.now).tolist()}
+        self._seen = len(log)
+        for node in stale:
+            self._refresh(node, view.now)
+
+    def _refresh(self, node: int, now: float) -> None:
+        for key in [key for key in self._forecasts if key[1] == node]:
+            del self._forecasts[key]
+        tenants = self._occupancy.tenants[node]
+        if not tenants:
+            self.horizon[node] = self.demand[node] = self._dynamic_w[node] = self._dynamic_ws[node] = 0.0
+            self._known_horizon[node] = 0.0
+            self._soonest[node] = np.inf
+            self._ends[node] = {}
+            return
+        ends = self._expected.outlook(node).ends
+        kind, dynamic = int(self._types[node]), float(self.dynamic_w[node])
+        demand = watts = joules = known = 0.0
+        until: dict[int, float] = {}
+        for index, tenant in tenants.items():
+            end = until[index] = now + ends.get(index, 0.0)
+            demand += tenant.cores * self.alone(tenant.request).figures.item(kind, 3)
+            if tenant.request.requested_time < np.inf:
+                watts += tenant.cores * dynamic
+                joules += tenant.cores * dynamic * end
+                known = max(known, end)
+        self._ends[node] = until
+        self._known_horizon[node] = known
+        self.horizon[node], self._soonest[node] = max(until.values()), min(until.values())
+        self.demand[node], self._dynamic_w[node], self._dynamic_ws[node] = demand, watts, joules
+
+    # ------------------------------------------------------------------ asking
+
+    def alone(self, request: Request) -> Alone:
+        """What a request takes and costs on an idle node of each type."""
+        known = self._alone.get(request.key)
+        if known is None:
+            known = self._alone[request.key] = self._make_alone(request)
+        return known
+
+    def _make_alone(self, request: Request) -> Alone:
+        figures = np.array([self._alone_on(request, kind) for kind in self._node_types])
+        return Alone(figures, *(float(figures[:, i].min()) for i in (1, 2, 4)))
+
+    def _alone_on(self, request: Request, kind: NodeType) -> tuple[float, float, float, float, float]:
+        widest = max(t.cores for t in self._node_types)
+        if request.cores > kind.cores and request.cores <= widest:
+            return np.inf, np.inf, np.inf, 0.0, np.inf
+        shares, left, seconds, bandwidth = [], min(request.cores, kind.cores), 0.0, 0.0
+        for processor in kind.processors:
+            model, taken = self._models[processor], min(left, processor.cores)
+            own = min(request.requested_time * (self._reference / processor.ops_per_s), ENDLESS_S)
+            asked = request.mem_vol / own if own > 0.0 else 0.0
+            if taken:
+                seconds, bandwidth = max(seconds, own), max(bandwidth, asked)
+            shares.append(Share(model, (Group(0, taken, own, asked),) if taken else ()))
+            left -= taken
+        forecast = predict(shares)
+        idle_w = sum(share.model.watts[0] for share in shares)
+        finish = forecast.horizon
+        energy = max(forecast.energy(0.0, finish) - idle_w * finish, 0.0)
+        static, idle, *_ = self._figures(kind)
+        others = max(static - idle, 0.0) * finish * (1.0 - min(request.cores, kind.cores) / kind.cores)
+        return seconds, finish, energy, bandwidth, max(energy - others, 0.0)
+
+    def estimates(self, view: View, pairs: Pairs) -> Estimates:
+        """What each pair is expected to bring, if it is started now."""
+        self.update(view)
+        nodes, jobs = pairs.node_of, pairs.job_of
+        known = np.array([self.alone(request).figures for request in pairs.requests])[jobs, self._types[nodes]]
+        own, finish, energy, demand, _ = known.T
+        cores = np.array([request.cores for request in pairs.requests], np.float64)
+        tasks = np.minimum(cores[jobs], view.free_cores[nodes])
+        asked, threshold = tasks * demand, self.threshold[nodes]
+        total = self.demand[nodes] + asked
+        contended = (total >= threshold) & (total > 0.0)
+        busy = self._occupancy.job_count[nodes] > 0
+        others = np.zeros(len(nodes))
+        beyond = np.maximum(own - np.maximum(self.horizon[nodes] - view.now, 0.0), 0.0)
+        joined = self.dynamic_w[nodes] * tasks * own + self._rise_w[nodes] * beyond
+        finish, energy = np.where(busy, own, finish), np.where(busy, joined, energy)
+        for i in np.flatnonzero(busy & (contended | ~self._closed_form[nodes])).tolist():
+            row, node = int(jobs[i]), int(nodes[i])
+            figures = self._forecast(pairs.jobs[row], pairs.requests[row].number, node, int(tasks[i]))
+            finish[i], others[i], energy[i] = figures
+        return Estimates(own, finish, others, energy, contended, asked, threshold)
+
+    def _forecast(self, job: Job, number: int, node: int, tasks: int) -> tuple[float, float, float]:
+        """(own finish s, delay of the others s, energy J) where tasks slow each other."""
+        key = number, node, tasks
+        known = self._forecasts.get(key)
+        if known is None:
+            before, after = self._expected.outlook(node), self._expected.joined(node, job, tasks)
+            own = after.ends[job.index]
+            others = sum([after.ends[other] - end for other, end in before.ends.items()])
+            stop = max(before.horizon, after.horizon)
+            energy = max(after.energy(0.0, stop) - before.energy(0.0, stop), 0.0)
+            known = self._forecasts[key] = own, max(others, 0.0), energy
+        return known
+
+    def end_of(self, running: Running, now: float) -> float:
+        """When a running job should be over, s on the run's clock."""
+        ends = [self._ends[node].get(running.job.index, now) for node in running.placement.nodes]
+        return max(now, *ends)
+
+    def active_energy(self, now: float) -> float:
+        """What the jobs that run should still add to the energy of idle nodes, J; watts as a straight line.
+
+        Jobs that requested no time count for nothing, here and in :meth:`last_known_end`.
+        """
+        left = np.maximum(self._known_horizon - now, 0.0) @ self._rise_w
+        return float(left + self._dynamic_ws.sum() - self._dynamic_w.sum() * now)
+
+    def last_end(self, now: float) -> float:
+        """When the last running job should be over, s on the run's clock; now when none runs."""
+        return max(float(self.horizon.max()), now)
+
+    def last_known_end(self, now: float) -> float:
+        """When the last of the running jobs that requested a time should be over, s on the run's clock; else now."""
+        return max(float(self._known_horizon.max()), now)
+
+    def next_end(self, now: float) -> float:
+        """When the first running job should be over, s on the run's clock; inf when none runs."""
+        soonest = float(self._soonest.min())
+        return max(soonest, now)

@@ -1,0 +1,210 @@
+"""Reservations of nodes that are kept off: what each would mean now, and the decision-maker that chooses their number.
+
+Casagrande et al. (2022), §4.1: an agent reserves 0 … G nodes; they are out of the scheduler's reach, and switched off as
+soon as they are idle. The scheduler decides after it, on the others.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from gymnasium import spaces
+
+from cluster_sim.decisions import Offer, PowerDecision, SwitchOff, WakeAt, Withhold
+from cluster_sim.errors import SpecError
+from cluster_sim.node import NodeState
+from learning.shutdown_observations import shutdown_observations
+from learning.waste import state_of
+from schedulers.power import idle_nodes, unused_nodes
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.platform import Platform
+    from cluster_sim.view import View
+
+IDLE = ("stay", "sleep", "choose")
+"""What becomes of nodes that are not reserved and that the scheduler leaves idle."""
+LATE = 0.5
+"""tau: share of its requested time that a job may wait, in the papers' reward."""
+FALLBACK_S = 86400.0
+"""What counts as the requested time of a job that requested none, s."""
+
+
+def offer_order(view: View) -> list[int]:
+    """Nodes in the order in which they are offered to the scheduler, by position; the last ones are reserved first.
+
+    Nodes in use, the fullest first, so that a small offer packs; then idle ones, those that boot for nobody, OFF ones,
+    and last those that are shutting down, of which nobody has anything yet. Ties in platform order.
+    """
+    free, cores, on, off = (
+        a.tolist() for a in (view.free_cores, view.platform.node_cores, view.powered_on, view.powered_off)
+    )
+
+    def key(node: int) -> tuple[int, int]:
+        if free[node] < cores[node]:
+            return 0, free[node]
+        if on[node]:
+            return 1, 0
+        if off[node]:
+            return 3, 0
+        return (2 if view.node(node).state is NodeState.SWITCHING_ON else 4), 0
+
+    return sorted(range(len(free)), key=key)
+
+
+class Reservations:
+    """The decision-maker of :class:`~learning.environments.node_shutdown.NodeShutdown`: how many nodes are reserved.
+
+    One decision every ``step_s`` (s), the first when the run begins. With ``skip`` those are left out at which there is
+    nothing to decide, because no job waits and no node is idle; the published form decides in every minute, 1440 times a
+    day. A job that has waited ``patience`` times its requested time (a day, if it requested none) has every action masked
+    that does not offer as many nodes as it and the jobs before it need beyond those in use. With ``patience=inf``, as
+    published, nothing is masked, and an agent that reserves everything has jobs wait for ever: give the episode an end.
+    ``idle`` says what becomes of nodes that are not reserved and that the scheduler leaves idle. They ``stay`` on, as
+    published; they are reserved and put to ``sleep`` right after its pass, by :meth:`settle`; or that is for the agent to
+    ``choose``: then there are twice as many actions, and action G + 1 + a is to reserve a nodes and put those to sleep.
+    The number alone is too poor to save much: whoever decides before the scheduler cannot know which nodes it will leave
+    idle, and each costs the idle watts of a whole step.
+    ``observation`` is a name of :data:`~learning.shutdown_observations.shutdown_observations`; ``tau`` is the share of
+    its requested time that a job may wait before it is late. Raises SpecError for a number that is not above 0.
+    """
+
+    kind: Literal["scheduler", "power"] = "power"
+    memory = False
+
+    def __init__(
+        self,
+        platform: Platform,
+        observation: str = "default",
+        step_s: float = 60.0,
+        skip: bool = True,
+        patience: float = 1.0,
+        tau: float = LATE,
+        idle: str = "choose",
+    ):
+        if idle not in IDLE:
+            raise SpecError("node-shutdown, option idle", f"one of {', '.join(IDLE)}", idle)
+        for name, value in (("step_s", step_s), ("patience", patience), ("tau", tau)):
+            if not value > 0.0:
+                raise SpecError(f"node-shutdown, option {name}", "a number above 0", value)
+        self.platform = platform
+        self.tau = tau
+        self.step_s = step_s
+        self._skip = skip
+        self._patience = patience
+        self.idle = idle
+        self._numbers = platform.node_count + 1
+        actions = self._numbers * (2 if idle == "choose" else 1)
+        self._everything = np.ones(actions, np.int8)
+        self._observation = shutdown_observations.make(observation)
+        mask = spaces.Box(0, 1, (actions,), np.int8)
+        self.action_space = spaces.Discrete(actions)
+        self.observation_space = spaces.Dict({**self._observation.spaces(self), "action_mask": mask})
+
+    def begin(self, view: View) -> None:
+        """A run begins; nothing is reserved, and the first decision is due."""
+        self.reserved = 0  #: How many nodes are reserved.
+        self._sleeps = self.idle == "sleep"  # whether what the scheduler leaves idle is reserved, too
+        self._due = view.now
+        self._wakes_at = -math.inf
+        self._state: object = None
+        self._order: list[int] = []
+        self._observation.begin(view)
+
+    def order(self, view: View) -> list[int]:
+        """:func:`offer_order`, worked out once for a state of the machine."""
+        state = state_of(view)
+        if state != self._state:
+            self._state, self._order = state, offer_order(view)
+        return self._order
+
+    # ------------------------------------------------------------------ when
+
+    def attend(self, view: View) -> list[PowerDecision]:
+        """Switch off what was reserved and has fallen idle; have a decision that is not due yet come when it is."""
+        decisions: list[PowerDecision] = []
+        idle = idle_nodes(view)
+        if idle.any() and view.withheld_count and len(left := np.flatnonzero(idle & view.withheld)):
+            decisions.append(SwitchOff(left.tolist()))
+        if view.now < self._due:
+            decisions += self._wake(view)
+        return decisions
+
+    def goes_on(self, view: View) -> bool:
+        """Whether it is time to decide; once in a step."""
+        return view.now >= self._due and (not self._skip or self._can_matter(view))
+
+    @staticmethod
+    def _can_matter(view: View) -> bool:
+        return bool(view.pending_count) or bool(idle_nodes(view).any())
+
+    def _wake(self, view: View) -> list[PowerDecision]:
+        if self._wakes_at == self._due or (self._skip and not self._can_matter(view)):
+            return []
+        self._wakes_at = self._due
+        return [WakeAt(self._due)]
+
+    # ------------------------------------------------------------------ what
+
+    def observe(self, view: View) -> dict[str, npt.NDArray[Any]]:
+        """The observation of this step."""
+        return {**self._observation.observe(view), "action_mask": self.mask(view)}
+
+    def mask(self, view: View) -> npt.NDArray[np.int8]:
+        """Which numbers of nodes may be reserved now, shape (nodes + 1,)."""
+        if not view.pending_count or self._patience == math.inf:
+            return self._everything.copy()
+        needed = self._cores_of_the_impatient(view)
+        mask = self._everything.copy()
+        if needed:
+            in_use = int((~unused_nodes(view)).sum())
+            nodes = math.ceil(needed / view.platform.node_cores.min())
+            most = max(view.platform.node_count - in_use - nodes, 0)
+            for first in range(0, len(mask), self._numbers):
+                mask[first + most + 1 : first + self._numbers] = 0
+        return mask
+
+    def _cores_of_the_impatient(self, view: View) -> int:
+        """Cores of the jobs up to the last one that has lost its patience."""
+        cores = needed = 0
+        for job in view.pending:
+            cores += job.requested_cores
+            if view.now - job.submit_time >= self._patience * finite_time(job.requested_time):
+                needed = cores
+        return needed
+
+    def decisions(self, view: View, action: int) -> list[PowerDecision]:
+        """Reserve so many nodes, switch off those of them that are idle, and decide again after a step."""
+        decisions: list[PowerDecision] = []
+        action, again = int(action) % self._numbers, int(action) // self._numbers
+        self._sleeps = self.idle == "sleep" or again > 0
+        if action or view.withheld_count:
+            order, withheld = self.order(view), view.withheld
+            offered, reserved = order[: len(order) - action], order[len(order) - action :]
+            decisions += [Offer(node) for node in offered if withheld[node]]
+            decisions += [Withhold(node) for node in reserved if not withheld[node]]
+            idle = idle_nodes(view)
+            if left := [node for node in reserved if idle[node]]:
+                decisions.append(SwitchOff(left))
+        self.reserved = action
+        self._due = view.now + self.step_s
+        return decisions + self._wake(view)
+
+    def settle(self, view: View) -> list[PowerDecision]:
+        """After the scheduler's pass: what it left idle is reserved, and switched off, if that was decided."""
+        if not self._sleeps:
+            return []
+        left = np.flatnonzero(idle_nodes(view)).tolist()
+        if not left:
+            return []
+        fresh = [node for node in left if not view.withheld[node]]
+        self.reserved += len(fresh)
+        return [*(Withhold(node) for node in fresh), SwitchOff(left)]
+
+
+def finite_time(requested_time: float) -> float:
+    """Requested time, s; a day where there is none."""
+    return requested_time if requested_time < math.inf else FALLBACK_S

@@ -1,0 +1,209 @@
+"""Collecting experience: whole episodes, as a pure function of weights and seeds.
+
+The episodes of one group run in lockstep, so that a network is asked about all of them at once; groups are spread over
+the processes of any ``concurrent.futures.Executor``. How episodes are grouped is part of the question, because sums in a
+batch may round otherwise than alone; how many processes answer it is not, and never changes the answer.
+
+Episodes are run from their reset to their end, and a finished one drops out of its group. So there is no reset within a
+batch whose first step would have to be left out of the loss, and no step is thrown away.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from cluster_sim.errors import InputError
+from learning.categorical import best, draw
+from learning.networks import Batch, Kept, Memory, Network, Weights, make_network, one_thread
+
+#: Makes an environment. To be sent to other processes it has to be picklable; equal ones share environments there, so
+#: a frozen dataclass with ``__call__`` is best.
+EnvironmentMaker = Callable[[], Any]
+
+_ENVIRONMENT_KINDS = 4  # whose environments a process keeps
+
+
+@dataclass(slots=True)
+class Trajectory:
+    """One episode as its network saw it, T decisions.
+
+    Attributes:
+        kept: T observations, what the network keeps of them.
+        columns: (T,) the chosen columns of the logits.
+        actions: (T,) the actions that these stand for.
+        rewards: (T,) what followed each.
+        last: what is kept of the observation after the last step if the episode was truncated; None when it terminated.
+        seed: of the episode.
+        metrics: ``info["metrics"]`` of the last step, if the environment gives them.
+    """
+
+    kept: list[Kept]
+    columns: npt.NDArray[np.int64]
+    actions: npt.NDArray[np.int64]
+    rewards: npt.NDArray[np.float64]
+    last: Kept | None = None
+    seed: int = 0
+    metrics: dict[str, float] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.rewards)
+
+    @property
+    def reward(self) -> float:
+        """Sum of the rewards, without discount."""
+        return float(self.rewards.sum())
+
+
+def episode_seeds(seed: int, iteration: int, count: int) -> list[int]:
+    """Seeds of the episodes of one iteration of a training, the same whenever it is run or resumed."""
+    return [int(np.random.SeedSequence([seed, iteration, i]).generate_state(1)[0]) for i in range(count)]
+
+
+def collect(
+    make_environment: EnvironmentMaker,
+    network: Network,
+    seeds: Sequence[int],
+    *,
+    group: int = 16,
+    greedy: bool = False,
+    options: Sequence[dict[str, Any] | None] | None = None,
+    executor: Executor | None = None,
+) -> list[Trajectory]:
+    """Run one episode for each seed, in the order of the seeds.
+
+    Args:
+        make_environment: makes an environment; what it makes is kept and reset for later episodes.
+        network: decides; made by ``make_network``.
+        seeds: of the episodes: of ``reset(seed=…)``, and of the drawing of actions.
+        group: episodes in lockstep. Part of what fixes the result.
+        greedy: take the most probable action, instead of drawing one.
+        options: of ``reset(options=…)`` for each episode, for example ``{"episode": episode}``.
+        executor: runs the groups; without one they run here, one after the other.
+
+    Raises InputError for a group of less than one, or as many options as there are not seeds.
+    """
+    if group < 1:
+        raise InputError("rollouts", "a group of at least 1 episode", group)
+    if options is not None and len(options) != len(seeds):
+        raise InputError("rollouts", f"options for {len(seeds)} episodes", len(options))
+    tasks = [
+        Task(make_environment, tuple(seeds[i : i + group]), greedy, None if options is None else options[i : i + group])
+        for i in range(0, len(seeds), group)
+    ]
+    if executor is None:
+        with one_thread():
+            found = [_run(task, _environments(make_environment, len(task.seeds)), network) for task in tasks]
+    else:
+        weights = network.weights()
+        futures = [executor.submit(run_elsewhere, task, network.spec, weights) for task in tasks]
+        found = [future.result() for future in futures]
+    return [trajectory for trajectories in found for trajectory in trajectories]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """The episodes of one group."""
+
+    make_environment: EnvironmentMaker
+    seeds: tuple[int, ...]
+    greedy: bool
+    options: Sequence[dict[str, Any] | None] | None
+
+
+def run_elsewhere(task: Task, spec: str, weights: Weights) -> list[Trajectory]:
+    """Run a task in this process, with a network built from its spec and its weights."""
+    with one_thread():
+        environments = _environments(task.make_environment, len(task.seeds))
+        network = make_network(spec, environments[0].observation_space, int(environments[0].action_space.n))
+        network.load_weights(weights)
+        return _run(task, environments, network)
+
+
+_kept_environments: OrderedDict[EnvironmentMaker, list[Any]] = OrderedDict()
+
+
+def _environments(make_environment: EnvironmentMaker, count: int) -> list[Any]:
+    """That many environments, made or used before in this process."""
+    environments = _kept_environments.setdefault(make_environment, [])
+    _kept_environments.move_to_end(make_environment)
+    if len(_kept_environments) > _ENVIRONMENT_KINDS:
+        _kept_environments.popitem(last=False)
+    environments += [make_environment() for _ in range(count - len(environments))]
+    return environments[:count]
+
+
+def _run(task: Task, environments: Sequence[Any], network: Network) -> list[Trajectory]:
+    """Step all episodes of a group together until the last of them ends."""
+    episodes = [
+        _Episode(environment, network, seed, task.options[i] if task.options is not None else None)
+        for i, (environment, seed) in enumerate(zip(environments, task.seeds, strict=True))
+    ]
+    running, memory = episodes, None
+    with torch.inference_mode():
+        while running:
+            batch = network.stack([episode.kept[-1] for episode in running])
+            logits, memory = _logits(network, batch, memory)
+            scores = logits.numpy()
+            if task.greedy:
+                columns = best(scores)
+            else:
+                columns = draw(scores, np.array([episode.rng.random() for episode in running]))
+            for episode, column in zip(running, columns.tolist(), strict=True):
+                episode.step(column)
+            if any(episode.over for episode in running):
+                if memory is not None:
+                    left = torch.tensor([not episode.over for episode in running])
+                    memory = (memory[0][:, left], memory[1][:, left])
+                running = [episode for episode in running if not episode.over]
+    return [episode.trajectory() for episode in episodes]
+
+
+def _logits(network: Network, batch: Batch, memory: Memory | None) -> tuple[Tensor, Memory | None]:
+    """What a decision needs; values are worked out later, for all decisions at once, by those who learn from them."""
+    if network.recurrent:
+        logits, _, memory = network(batch, memory)
+        return logits, memory
+    return network.policy(batch), None
+
+
+class _Episode:
+    """An episode while it runs."""
+
+    def __init__(self, environment: Any, network: Network, seed: int, options: dict[str, Any] | None):
+        self.environment, self.network, self.seed = environment, network, seed
+        self.rng = np.random.default_rng([seed, 1])  # not the environment's stream
+        observation, _ = environment.reset(seed=seed, options=options)
+        self.kept = [network.keep(observation)]
+        self.columns: list[int] = []
+        self.actions: list[int] = []
+        self.rewards: list[float] = []
+        self.over = self.truncated = False
+        self.metrics: dict[str, float] = {}
+
+    def step(self, column: int) -> None:
+        """Take the action of a column."""
+        action = self.network.action(self.kept[-1], column)
+        observation, reward, terminated, truncated, info = self.environment.step(action)
+        self.columns.append(column)
+        self.actions.append(action)
+        self.rewards.append(float(reward))
+        self.over, self.truncated = terminated or truncated, truncated and not terminated
+        if self.over:
+            self.metrics = dict(info.get("metrics", {}))
+        if not terminated:  # after the end there is nothing to decide, perhaps not even an allowed action
+            self.kept.append(self.network.keep(observation))
+
+    def trajectory(self) -> Trajectory:
+        """What is left of it at its end."""
+        last = self.kept.pop() if self.truncated else None
+        columns, actions = np.array(self.columns, dtype=np.int64), np.array(self.actions, dtype=np.int64)
+        return Trajectory(self.kept, columns, actions, np.array(self.rewards), last, self.seed, self.metrics)

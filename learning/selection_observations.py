@@ -1,0 +1,245 @@
+"""What an agent that selects policies sees: the three levels of Herrera et al. (2021), and the default."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from gymnasium import spaces
+
+from cluster_sim.errors import SpecError
+from cluster_sim.registry import Registry
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.jobs import Job
+    from cluster_sim.view import View
+    from learning.policy_choice import PolicyChoice
+
+    Arrays = dict[str, npt.NDArray[np.float32]]
+    Floats = npt.NDArray[np.float64]
+
+LEVELS = ("normal", "small", "minimal")
+HALF_S, HALF_MB, HALF_VOLUME_MB = 3600.0, 1000.0, 1e5
+"""Requested time, memory and memory volume of a job whose features are 0.5."""
+
+
+class SelectionObservation(Protocol):
+    """To write one: its spaces, and what it shows. Register it in :data:`selection_observations`."""
+
+    def spaces(self, maker: PolicyChoice) -> dict[str, spaces.Box]:
+        """Its parts, without the mask."""
+        ...
+
+    def begin(self, view: View) -> None:
+        """A run begins."""
+        ...
+
+    def observe(self, view: View) -> Arrays:
+        """What there is to see now."""
+        ...
+
+
+selection_observations: Registry[SelectionObservation] = Registry(
+    "observation of policy-selection", "cluster_sim.selection_observations"
+)
+
+
+class _Queue:
+    """Five statistics (least, quartiles, most) of four requests over the queue, and how its length has changed.
+
+    Time, cores, memory and memory volume, each in [0, 1]: cores as the share of all, the others as x / (x + half). The
+    change is (length - length before) / the longer of both, moved from [-1, 1] to [0, 1]. 21 numbers.
+    """
+
+    size = 21
+
+    def begin(self, view: View) -> None:
+        self._length = 0
+
+    def of(self, view: View) -> Floats:
+        pending = view.pending
+        before, self._length = self._length, len(pending)
+        change = (len(pending) - before) / max(len(pending), before, 1)
+        if not pending:
+            return np.array([0.0] * 20 + [0.5 + 0.5 * change])
+        cores = view.platform.core_count
+        requests = np.array([scaled_requests(job, cores) for job in pending])
+        return np.append(np.percentile(requests, (0, 25, 50, 75, 100), axis=0).T.ravel(), 0.5 + 0.5 * change)
+
+
+def scaled_requests(job: Job, cores: int) -> tuple[float, float, float, float]:
+    """Requested time, cores, memory and memory volume, each in [0, 1]."""
+    time = job.requested_time
+    return (
+        time / (time + HALF_S) if time < math.inf else 1.0,
+        min(job.requested_cores / cores, 1.0),
+        job.memory / (job.memory + HALF_MB),
+        job.mem_vol / (job.mem_vol + HALF_VOLUME_MB),
+    )
+
+
+@selection_observations.register("as-published")
+class AsPublished:
+    """One vector in [0, 1], at a level of detail: as-published:normal, small or minimal.
+
+    normal: for each node the share of memory that is free; for each core its rate (share of the fastest core's), what
+    it draws (share of what its processor draws with all cores busy, by core) and the share of the requested time that is
+    left of its task; then the queue's statistics. small: without the cores. minimal: the queue's statistics only.
+    The paper's own formula for the size adds the number of processors, for which it names no feature: left out. A core's
+    numbers are its processor's, busy cores first, for tasks are not told apart by core.
+    """
+
+    def __init__(self, level: str = "normal"):
+        if level not in LEVELS:
+            raise SpecError("observation of policy-selection, level", f"one of {', '.join(LEVELS)}", level)
+        self._level = level
+        self._queue = _Queue()
+
+    def spaces(self, maker: PolicyChoice) -> dict[str, spaces.Box]:
+        """``observation``, shape (nodes + 3 · cores + 21,), (nodes + 21,) or (21,)."""
+        platform, size = maker.platform, _Queue.size
+        if self._level != "minimal":
+            size += platform.node_count
+        if self._level == "normal":
+            size += 3 * platform.core_count
+        return {"observation": spaces.Box(0.0, 1.0, (size,), np.float32)}
+
+    def begin(self, view: View) -> None:
+        """Nobody waits."""
+        self._queue.begin(view)
+
+    def observe(self, view: View) -> Arrays:
+        """The vector."""
+        parts = [self._queue.of(view)]
+        if self._level != "minimal":
+            parts.insert(0, free_memory(view))
+        if self._level == "normal":
+            parts.insert(1, _cores(view))
+        return {"observation": np.clip(np.concatenate(parts), 0.0, 1.0).astype(np.float32)}
+
+
+def free_memory(view: View) -> Floats:
+    """Share of each node's memory that is free, 1 where it is unlimited, shape (nodes,)."""
+    capacity = view.memory_capacity
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isfinite(capacity), 1.0 - view.memory_used / capacity, 1.0)
+
+
+def _cores(view: View) -> Floats:
+    """Rate, draw and work left of every core, shape (3 · cores,)."""
+    platform = view.platform
+    left: dict[int, list[float]] = {}
+    for running in view.running:
+        elapsed, wall = max(view.now - running.start_time, 0.0), running.job.requested_time
+        share = max(1.0 - elapsed / wall, 0.0) if 0.0 < wall < math.inf else 1.0
+        for processor, cores in view.held_cores(running.job):
+            left.setdefault(processor, []).extend([share] * cores)
+    rows = []
+    for node in view.nodes():
+        for here in node.processors:
+            kind, works = here.type, left.get(here.index, [])
+            most = view.power_model.shared_watts(kind, kind.cores) + kind.cores * view.power_model.core_watts(
+                kind, kind.cores
+            )
+            rate = kind.ops_per_s / platform.fastest_ops_per_s
+            draw = here.watts / most if most else 0.0
+            works = works + [0.0] * (kind.cores - len(works))
+            rows += [(rate, draw, work) for work in works]
+    return np.array(rows, np.float64).ravel()
+
+
+@selection_observations.register("default")
+class Default:
+    """A row for each policy: which orders it is made of, the first job it would take and the first node; and the state.
+
+    ``actions``, shape (policies, job orders + node orders + 11): who the policy is, whether it is void, requests of its
+    first job (time, cores, memory, volume), whether that fits, and of the node it would go to: rate (share of the
+    fastest), share of cores free, share of the bandwidth that it serves that is asked for, draw (share of its most), on.
+    ``state``, shape (26,): the queue's 21 numbers, shares of cores free and of power drawn, jobs running and waiting (as
+    x / (x + 10)), and the bandwidth asked for by all tasks. All in [0, 1]. Orders that draw at random are not drawn for it.
+    """
+
+    def __init__(self) -> None:
+        self._queue = _Queue()
+
+    def spaces(self, maker: PolicyChoice) -> dict[str, spaces.Box]:
+        """``actions`` and ``state``."""
+        self._maker = maker
+        pairs = [policy.partition("/") for policy in maker.policies]
+        jobs = sorted({job for job, slash, _ in pairs if slash})
+        nodes = sorted({node for _, slash, node in pairs if slash})
+        self._identity = np.zeros((len(pairs), len(jobs) + len(nodes) + 1))
+        for row, (job, slash, node) in zip(self._identity, pairs, strict=True):
+            if slash:
+                row[jobs.index(job)] = row[len(jobs) + nodes.index(node)] = 1.0
+            else:
+                row[-1] = 1.0
+        self._is_random = [("random" in (job, node), job, node) for job, _, node in pairs]
+        shape = (len(pairs), self._identity.shape[1] + 10)
+        return {
+            "actions": spaces.Box(0.0, 1.0, shape, np.float32),
+            "state": spaces.Box(0.0, 1.0, (_Queue.size + 5,), np.float32),
+        }
+
+    def begin(self, view: View) -> None:
+        """Nobody waits."""
+        self._queue.begin(view)
+        self._most_watts = float(view.node_max_watts.sum()) or 1.0
+
+    def observe(self, view: View) -> Arrays:
+        """Of every policy, and of the state."""
+        rows = np.zeros((len(self._identity), self._identity.shape[1] + 10))
+        rows[:, : self._identity.shape[1]] = self._identity
+        first_jobs: dict[str, Job] = {}
+        seen: dict[tuple[int, str], list[float]] = {}
+        for row, orders, (is_random, job_name, node_name) in zip(
+            rows, self._maker.orders, self._is_random, strict=True
+        ):
+            if orders is None or is_random or not view.pending_count:
+                continue
+            job = first_jobs.get(job_name)
+            if job is None:
+                job = first_jobs[job_name] = min(view.pending, key=lambda j: (orders[0](j, view.now), j.index))
+            key = job.index, node_name
+            if key not in seen:
+                seen[key] = self._what_follows(view, job, orders[1])
+            row[-10:] = seen[key]
+        return {"actions": rows.astype(np.float32), "state": self._state(view)}
+
+    def _what_follows(self, view: View, job: Job, node_order: object) -> list[float]:
+        """Of a job and the node that it would go to: ten numbers."""
+        values = list(scaled_requests(job, view.platform.core_count))
+        order = node_order(view, job)  # type: ignore[operator]
+        placement = view.place(job, order, self._maker.memory) if job.requested_cores <= view.free_total else None
+        if placement is None:
+            return [*values, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+        node = placement.nodes[0]
+        served, asked = float(view.node_bandwidth[node]), float(view.demand[node])
+        most = float(view.node_max_watts[node])
+        values += [
+            1.0,
+            float(view.node_gflops[node] / view.node_gflops.max()),
+            float(view.free_cores[node] / view.platform.node_cores[node]),
+            asked / (asked + served) if served < math.inf and asked + served > 0.0 else 0.0,
+            min(view.node(node).watts / most, 1.0) if most else 0.0,
+            float(view.is_on[node]),
+        ]
+        return values
+
+    def _state(self, view: View) -> npt.NDArray[np.float32]:
+        served = float(view.node_bandwidth.sum())
+        asked = float(view.demand.sum())
+        state = [
+            view.free_total / view.platform.core_count,
+            min(view.watts / self._most_watts, 1.0),
+            view.running_count / (view.running_count + 10.0),
+            view.pending_count / (view.pending_count + 10.0),
+            asked / (asked + served) if served < math.inf and asked + served > 0.0 else 0.0,
+        ]
+        values: npt.NDArray[np.float32] = np.clip(np.concatenate([self._queue.of(view), state]), 0.0, 1.0).astype(
+            np.float32
+        )
+        return values

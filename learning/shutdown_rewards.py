@@ -1,0 +1,138 @@
+"""What reserving nodes is worth: wasted energy against waiting, as Casagrande et al. (2022, Eq. 3) have it and by default."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from cluster_sim.errors import SpecError
+from cluster_sim.registry import Registry
+from learning.waste import WasteMeter, cycle_joules
+
+if TYPE_CHECKING:
+    from cluster_sim.jobs import Job
+    from cluster_sim.simulation import Simulation
+    from cluster_sim.view import View
+    from learning.environments.base import DecisionMaker
+    from learning.rewards import Reward
+
+DAY_S = 86400.0
+
+
+class _OfWaste:
+    """Shared by both: the wasted energy since the last step, by node or by core."""
+
+    objective = "energy_waste_by_core_j"
+
+    def __init__(self, by: str):
+        if by not in ("core", "node"):
+            raise SpecError("reward of node-shutdown, option by", "core or node", by)
+        self._by_core = by == "core"
+        self.objective = "energy_waste_by_core_j" if by == "core" else "energy_waste_j"
+
+    def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
+        """An episode begins."""
+        from learning.environments.node_shutdown import Metered
+
+        assert isinstance(simulation.power_policy, Metered)
+        self._meter = simulation.power_policy.meter = WasteMeter(simulation.view)
+        self._wasted_j = 0.0
+        self._tau: float = maker.tau  # type: ignore[attr-defined]
+
+    def leave(self, view: View) -> None:
+        """All is decided at this instant."""
+
+    def passed(self, view: View) -> None:
+        """A pass begins: nothing to note."""
+
+    def _newly_wasted_j(self, view: View) -> float:
+        before, self._wasted_j = self._wasted_j, self._meter.joules(view.now)[self._by_core]
+        return self._wasted_j - before
+
+
+shutdown_rewards: Registry[Reward] = Registry("reward of node-shutdown", "cluster_sim.shutdown_rewards")
+
+
+@shutdown_rewards.register("as-published")
+class WasteAndLateJobs(_OfWaste):
+    """-(E_waste + QoS), Eq. 3: W·min wasted since the last decision + cores of the jobs that are late now.
+
+    A job is late from ``tau`` times its requested time on. Energy is counted ``by`` core, as in the released data, or by
+    node, as in Table 3, where a node wastes what its model gives it. The paper adds watt-minutes and cores as they are:
+    on Taurus an idle node weighs as much as 95 of its late jobs.
+    """
+
+    def __init__(self, by: str = "core"):
+        super().__init__(by)
+
+    def value(self, view: View, terminated: bool) -> float:
+        """Of the step that has just ended."""
+        now = view.now
+        late = 0
+        if view.pending_count:
+            late = sum(j.requested_cores for j in view.pending if now - j.submit_time >= self._tau * j.requested_time)
+        return -(self._newly_wasted_j(view) / 60.0 + late)
+
+
+@shutdown_rewards.register("default")
+class WasteAndStretch(_OfWaste):
+    """-(cycles wasted + ``stretch`` · summed stretch + ``late`` · jobs that became late), times ``scale``.
+
+    Energy counts in cycles: what switching one node off and on costs. Stretch (wait / requested time) is paid as it
+    grows, each job that waits adding dt / requested time in dt, while its nodes boot too; over an episode the terms add up
+    to the sum of the jobs' stretches, so the return is a weighted sum of total waste, total stretch and late jobs:
+    nothing is shaped that could change what is optimal. ``stretch`` is the price in cycles of one job's waiting as long
+    as it asked to run: 5 has a rule that boots once for 0.2 of summed stretch break even. A day's return is some -10.
+    """
+
+    def __init__(self, stretch: float = 5.0, late: float = 0.2, by: str = "core", scale: float = 0.05):
+        super().__init__(by)
+        for name, value in (("stretch", stretch), ("late", late)):
+            if not 0.0 <= value < math.inf:
+                raise SpecError(f"reward of node-shutdown, option {name}", "a number, 0 or more", value)
+        if not 0.0 < scale < math.inf:
+            raise SpecError("reward of node-shutdown, option scale", "a number above 0", scale)
+        self._stretch = stretch
+        self._late = late
+        self._scale = scale
+
+    def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
+        """An episode begins."""
+        super().begin(simulation, maker)
+        self._cycle_j = cycle_joules(simulation.view)
+        self._waiting: dict[
+            int, tuple[Job, float]
+        ] = {}  # those that waited when last looked at, and since when counted
+        self._paid = 0.0
+
+    def passed(self, view: View) -> None:
+        """Before the scheduler's pass: whoever waits, in the queue or for a boot, has waited until now."""
+        now = view.now
+        waiting = self._waiting
+        if not waiting and not view.pending_count:
+            return
+        still = {job.index: job for job in view.pending}
+        for running in view.running:
+            # One that has just begun waited until it began; one whose nodes boot still waits.
+            if running.job.index in waiting or running.start_time > now:
+                still[running.job.index] = running.job
+        begun = {r.job.index: r.start_time for r in view.running if r.start_time <= now}
+        fresh: dict[int, tuple[Job, float]] = {}
+        for index, job in still.items():
+            since = waiting[index][1] if index in waiting else job.submit_time
+            until = min(begun.get(index, now), now)
+            self._paid += self._price(job, since, max(until, since))
+            if index not in begun:
+                fresh[index] = (job, now)
+        self._waiting = fresh
+
+    def _price(self, job: Job, since: float, until: float) -> float:
+        """Of a job's waiting from one time to another."""
+        wall = job.requested_time if job.requested_time < math.inf else DAY_S
+        bound = job.submit_time + self._tau * wall
+        return self._stretch * (until - since) / wall + self._late * (since < bound <= until)
+
+    def value(self, view: View, terminated: bool) -> float:
+        """Of the step that has just ended."""
+        paid, self._paid = self._paid, 0.0
+        return -self._scale * (self._newly_wasted_j(view) / self._cycle_j + paid)

@@ -1,0 +1,276 @@
+"""Training: rollouts and updates, an iteration at a time, with logs, checkpoints, and the best agent kept.
+
+A training is a function of its configuration. An iteration depends on the weights, the optimisers and its own number
+alone: every random number in it comes from a generator seeded with the training's seed and that number, and how many
+processes share the work changes nothing. So a training that was killed and goes on from its last checkpoint ends with the
+same weights, bit by bit, as one that was not (on one machine, with the same versions).
+
+What is in the folder::
+
+    config.yaml       the configuration
+    metrics.csv       a row per iteration (learning.logs.NUMBERS explains them), events.out.tfevents… the same
+    checkpoint/       everything that the next iteration depends on
+    best/             the best agent by validation: what ``learned:DIR`` plays
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cluster_sim import __version__
+from cluster_sim.errors import FormatError, InputError
+from learning import checkpoints
+from learning.agent import BEST, Agent
+from learning.algorithms import Algorithm, make_algorithm, options_of
+from learning.config import Config, WarmStartKeys, check_same, read_config, write_config
+from learning.imitation import ImitationOptions, demonstrate, imitate
+from learning.inputs import MakeEnvironment
+from learning.logs import CSV, Log, in_brief, progress_bar, read_metrics
+from learning.networks import Network, make_network, one_thread
+from learning.rollouts import Trajectory, collect, episode_seeds
+from learning.teachers import make_teacher
+from learning.validation import Validation, objective_of
+from learning.workers import processes
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+_BEFORE_ALL = 2**31
+"""Stands for the number of an iteration in the seeds of a teacher's episodes."""
+
+CHECKPOINT, STATE, CONFIG = "checkpoint", "state", "config.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """How a training ended: the best agent's objective and reduction in % by validation, and when it was found."""
+
+    folder: str
+    seed: int
+    iterations: int
+    best_iteration: int
+    objective: str
+    value: float
+    baseline: str
+    baseline_value: float
+    reduction: float
+
+
+def train(config: Config, out: str | Path, resume: bool = False, progress: bool = False) -> list[Summary]:
+    """Train as ``config`` says and leave everything in a folder; several seeds in folders ``seed-…`` in it, at the same time.
+
+    With ``resume``, a training goes on from its last checkpoint (and begins where there is none). Raises InputError when
+    the folder holds a training and ``resume`` was not asked for, or one of another configuration.
+    """
+    if config.seeds == 1:
+        return [train_one(config, out, resume, progress)]
+    from learning.several import train_several
+
+    return train_several(config, Path(out), resume, progress)
+
+
+def train_one(config: Config, out: str | Path, resume: bool = False, progress: bool = False) -> Summary:
+    """One training, in this process and those that play its episodes. Raises InputError."""
+    folder = Path(out)
+    begun = checkpoints.exists(folder / CHECKPOINT, STATE)
+    if begun and not resume:
+        raise InputError(folder, "a folder without a training in it, or --resume")
+    if begun:
+        check_same(config, read_config(folder / CONFIG), folder / CONFIG)
+    groups = -(-config.episodes // config.group)
+    with processes(config.workers, groups) as executor:
+        training = Training(config, folder, executor)
+        return training.run(begun, progress)
+
+
+class Training:
+    """A training in the making. ``run`` runs it; parts are there to be looked at and tried out one by one.
+
+    Parameters: the configuration, the folder for what it leaves, and an executor to play episodes in; without one they
+    are played here.
+    """
+
+    def __init__(self, config: Config, folder: str | Path, executor: Executor | None = None):
+        self.config = config
+        self.folder = Path(folder)
+        self.executor = executor
+        self.make_environment = MakeEnvironment.of(config.environment)
+        environment = self.make_environment()
+        self.objective = config.objective or objective_of(environment)
+        actions = int(environment.maker.action_space.n)
+        with one_thread():
+            self.network: Network = make_network(config.network, environment.observation_space, actions, config.seed)
+            self.algorithm: Algorithm = make_algorithm(config, self.network)
+        self.validation = Validation(config, environment, self.objective)
+        self.iteration = 0
+        self.steps = 0
+        self.best_score = float("inf")
+        self.best: dict[str, Any] = {}
+
+    def run(self, begun: bool = False, progress: bool = False) -> Summary:
+        """Train to the last iteration, from the beginning or from the checkpoint. Ctrl-C leaves the last checkpoint."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if begun:
+            self.load()
+        log = Log(self.folder, kept=self.iteration if begun else None)
+        self._started = time.perf_counter()
+        with progress_bar(self.config.iterations, self.iteration, hidden=not progress) as bar:
+            if not begun:
+                write_config(self.config, self.folder / CONFIG)
+                self._begin(log, bar)
+            while self.iteration < self.config.iterations:
+                log.write(self._log_of(self.step(), bar))
+                if self.iteration % self.config.checkpoint_every == 0 or self.iteration == self.config.iterations:
+                    self.save()
+        return self.summary()
+
+    def _begin(self, log: Log, bar: tqdm) -> None:
+        """Before the first update: learn from the teacher, see what that is worth, and have something to resume from."""
+        numbers: dict[str, float] = {"iteration": 0}
+        if self.config.warm_start is not None:
+            bar.set_postfix_str(f"learning from {self.config.warm_start.teacher}")
+            numbers |= self.imitate(self.config.warm_start)
+        log.write(self._log_of(numbers | self.validate(), bar))
+        self.save()
+
+    def imitate(self, keys: WarmStartKeys) -> dict[str, float]:
+        """Learn from a teacher's decisions, in as many of its episodes as the keys say (one, if all are the same)."""
+        if self.config.environment.kind != "job-node":
+            raise InputError("warm_start", "an environment of kind job-node", self.config.environment.kind)
+        given = {"gamma": self.gamma} | keys.options
+        options = options_of(ImitationOptions, given, "warm_start, options")
+        teacher = make_teacher(keys.teacher)
+        environment = self.make_environment()
+        seeds = episode_seeds(self.config.seed, _BEFORE_ALL, 1 if self.validation.fixed else keys.episodes)
+        episodes = [demonstrate(environment, teacher, self.network, seed) for seed in seeds]
+        return imitate(self.network, episodes, options, self.config.seed)[-1]
+
+    @property
+    def gamma(self) -> float:
+        """The discount that the algorithm learns with."""
+        return float(self.algorithm.options.gamma)
+
+    def step(self) -> dict[str, float]:
+        """One iteration: a rollout, an update, perhaps a validation; the numbers to be logged."""
+        started, config = time.perf_counter(), self.config
+        seeds = episode_seeds(config.seed, self.iteration, config.episodes)
+        episodes = collect(self.make_environment, self.network, seeds, group=config.group, executor=self.executor)
+        numbers = self._rollout_numbers(episodes) | self.algorithm.update(episodes, self.iteration)
+        self.iteration += 1
+        decisions = sum(map(len, episodes))
+        self.steps += decisions
+        if self.iteration % config.validation.every == 0 or self.iteration == config.iterations:
+            numbers |= self.validate()
+        numbers |= {
+            "iteration": self.iteration,
+            "time/fps": decisions / (time.perf_counter() - started),
+            "time/total_timesteps": self.steps,
+            "time/total_episodes": self.iteration * config.episodes,
+        }
+        return numbers
+
+    def validate(self) -> dict[str, float]:
+        """Play the validation episodes with greedy actions; keep the agent if it is better than the best so far.
+
+        Where the algorithm averages weights, it is the average that is tried, and kept.
+        """
+        learning = self.network.weights()
+        averaged = self.algorithm.averaged()
+        if averaged is not None:
+            self.network.load_weights(averaged)
+        found = self.validation.of(self.network, self.make_environment, self.executor)
+        if found.score < self.best_score:
+            self.best_score = found.score
+            self.best = {"iteration": self.iteration} | found.facts()
+            self._agent(found.score).save(self.folder / BEST)
+        if averaged is not None:
+            self.network.load_weights(learning)
+        numbers = found.numbers()
+        if found.baseline:
+            numbers["validation/best"] = self.best["reduction"]
+        return numbers
+
+    def summary(self) -> Summary:
+        """How it stands."""
+        return Summary(
+            folder=str(self.folder),
+            seed=self.config.seed,
+            iterations=self.iteration,
+            best_iteration=self.best["iteration"],
+            objective=self.objective,
+            value=self.best["value"],
+            baseline=self.best["baseline"],
+            baseline_value=self.best["baseline_value"],
+            reduction=self.best["reduction"],
+        )
+
+    # ------------------------------------------------------------------ checkpoints
+
+    def save(self) -> None:
+        """Leave a checkpoint: everything that the next iteration depends on, whole or not at all."""
+        tree = {
+            "version": __version__,
+            "iteration": self.iteration,
+            "steps": self.steps,
+            "best_score": self.best_score,
+            "best": self.best,
+            "weights": self.network.weights(),
+            "algorithm": self.algorithm.state(),
+        }
+        checkpoints.save(self.folder / CHECKPOINT, STATE, tree)
+
+    def load(self) -> None:
+        """Take up the checkpoint. Raises FormatError when it is not one of this training."""
+        path = self.folder / CHECKPOINT
+        tree = checkpoints.load(path, STATE)
+        try:
+            self.iteration, self.steps = int(tree["iteration"]), int(tree["steps"])
+            self.best_score, self.best = float(tree["best_score"]), dict(tree["best"])
+            self.network.load_weights(tree["weights"])
+            self.algorithm.load_state(tree["algorithm"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise FormatError(path / f"{STATE}.json", "a checkpoint of this training", error) from None
+
+    def _agent(self, score: float) -> Agent:
+        facts = {"version": __version__, "seed": self.config.seed, "objective": self.objective, "score": score}
+        environment = self.config.environment.model_dump(mode="json", exclude_none=True)
+        return Agent(environment, self.config.network, self.network.weights(), facts | self.best)
+
+    # ------------------------------------------------------------------ numbers
+
+    def _rollout_numbers(self, episodes: Sequence[Trajectory]) -> dict[str, float]:
+        rewards = [episode.reward for episode in episodes]
+        numbers = {
+            "rollout/ep_rew_mean": float(np.mean(rewards)),
+            "rollout/ep_rew_min": min(rewards),
+            "rollout/ep_rew_max": max(rewards),
+            "rollout/ep_len_mean": float(np.mean([len(episode) for episode in episodes])),
+        }
+        values = [self.validation.value(episode) for episode in episodes]
+        numbers |= {"rollout/objective_mean": float(np.mean(values)), "rollout/objective_min": min(values)}
+        if self.validation.single_baseline:
+            reductions = [100.0 * (1.0 - value / self.validation.single_baseline) for value in values]
+            numbers |= {"rollout/reduction_mean": float(np.mean(reductions)), "rollout/reduction_max": max(reductions)}
+        return numbers
+
+    def _log_of(self, numbers: Mapping[str, float], bar: tqdm) -> dict[str, float]:
+        """The numbers with the time; the bar shows them."""
+        bar.n = self.iteration
+        bar.set_postfix(in_brief(numbers))
+        return {"time/elapsed_s": time.perf_counter() - self._started} | dict(numbers)
+
+
+def last_iteration(folder: str | Path) -> int:
+    """The last iteration in the log of a training; 0 where there is none yet."""
+    try:
+        rows = read_metrics(folder)
+    except OSError:
+        return 0
+    return int(rows[-1].get("iteration", 0)) if rows and (Path(folder) / CSV).exists() else 0

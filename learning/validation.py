@@ -1,0 +1,185 @@
+"""Which agent is best: greedy runs on validation episodes, against the best baseline of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cluster_sim.errors import InputError
+from cluster_sim.fields import SUMMARY_METRICS, names
+from learning.heuristics import policies, run_on
+from learning.inputs import MakeEnvironment, validation_episodes
+from learning.rollouts import Trajectory, collect
+
+if TYPE_CHECKING:
+    from learning.config import Config
+    from learning.environments.base import SchedulingEnv
+    from learning.episodes import Episode
+    from learning.networks import Network
+
+
+@dataclass(frozen=True, slots=True)
+class Validated:
+    """What a validation found. ``values`` of the objective by episode, and of the best baseline there (empty without).
+
+    ``score`` is least for the best agent: the mean ratio of the objective to the best baseline's, or without baselines
+    the mean objective. ``baseline`` is the one with the least mean ratio over all episodes.
+    """
+
+    values: tuple[float, ...]
+    references: tuple[float, ...]
+    baseline: str
+    baseline_value: float
+
+    @property
+    def score(self) -> float:
+        """Least is best."""
+        if not self.references:
+            return float(np.mean(self.values))
+        return float(np.mean([ratio(*pair) for pair in zip(self.values, self.references, strict=True)]))
+
+    @property
+    def reductions(self) -> list[float]:
+        """In % against the best baseline of each episode."""
+        return [100.0 * (1.0 - ratio(*pair)) for pair in zip(self.values, self.references, strict=True)]
+
+    def numbers(self) -> dict[str, float]:
+        """What is logged."""
+        numbers = {"validation/objective_mean": float(np.mean(self.values))}
+        if self.references:
+            numbers["validation/reduction_mean"] = float(np.mean(self.reductions))
+            numbers["validation/reduction_min"] = min(self.reductions)
+        return numbers
+
+    def facts(self) -> dict[str, Any]:
+        """What is remembered of the best agent."""
+        return {
+            "value": float(np.mean(self.values)),
+            "reduction": float(np.mean(self.reductions)) if self.references else 0.0,
+            "baseline": self.baseline,
+            "baseline_value": self.baseline_value,
+        }
+
+
+class Validation:
+    """The validation of a training: its episodes, and what the baselines reach on each, worked out once.
+
+    ``fixed``: every episode of the training is the same one; then ``single_baseline`` is the best baseline's objective
+    there, else it is None.
+    Raises InputError for an objective or a baseline that does not exist.
+    """
+
+    def __init__(self, config: Config, environment: SchedulingEnv, objective: str):
+        if objective != REWARD and objective not in names(SUMMARY_METRICS):
+            raise InputError("objective", "reward, or a key of summary.json", objective)
+        if objective == REWARD and config.baselines:
+            raise InputError("objective", "a key of summary.json, to compare with baselines", REWARD)
+        self.objective = objective
+        keys = config.validation
+        trained_on = list(environment.episodes.all())
+        own = keys.workload is None
+        self.episodes = spread(
+            trained_on if own else validation_episodes(keys, config.environment).all(), keys.episodes
+        )
+        self._baselines = _baselines(config, environment, self.episodes, objective)
+        best = [min(values) for values in zip(*self._baselines.values(), strict=True)]
+        self._references = tuple(best)
+        self._best_baseline = _best_of(self._baselines, best)
+        drawn = config.environment.trajectories is not None and config.environment.trajectories.origin == "random"
+        self.fixed = len(trained_on) == 1 and not drawn
+        self.single_baseline = best[0] if best and own and self.fixed else None
+
+    def of(self, network: Network, make_environment: MakeEnvironment, executor: Executor | None) -> Validated:
+        """Play every validation episode with greedy actions."""
+        options = [{"episode": episode} for episode in self.episodes]
+        found = collect(
+            make_environment,
+            network,
+            [episode.seed for episode in self.episodes],
+            greedy=True,
+            options=options,
+            executor=executor,
+        )
+        values = tuple(self.value(trajectory) for trajectory in found)
+        value = float(np.mean(self._baselines[self._best_baseline])) if self._best_baseline else 0.0
+        return Validated(values, self._references, self._best_baseline, value)
+
+    def value(self, trajectory: Trajectory) -> float:
+        """The objective of an episode."""
+        if self.objective == REWARD:
+            return -trajectory.reward
+        try:
+            return float(trajectory.metrics[self.objective])
+        except KeyError:
+            known = ", ".join(trajectory.metrics)
+            raise InputError("objective", f"a metric of the environment's episodes ({known})", self.objective) from None
+
+
+def spread(episodes: Sequence[Episode], count: int) -> list[Episode]:
+    """At most ``count`` of the episodes, evenly spread over them."""
+    if len(episodes) <= count:
+        return list(episodes)
+    return [episodes[i * len(episodes) // count] for i in range(count)]
+
+
+def ratio(value: float, reference: float) -> float:
+    """value / reference; 1 where both are 0."""
+    if value == reference:
+        return 1.0
+    return value / reference if reference else float("inf")
+
+
+OBJECTIVES = {
+    "energy": "energy_j",
+    "edp": "edp_js",
+    "edp-as-published": "edp_js",
+    "makespan": "makespan_s",
+    "wait": "mean_wait_s",
+    "bounded-slowdown": "mean_bounded_slowdown",
+}
+"""The metric, of those of which less is better, that a reward is about, by the name of the reward."""
+
+REWARD = "reward"
+"""The objective that is no metric: minus the mean sum of rewards."""
+
+
+def objective_of(environment: SchedulingEnv) -> str:
+    """The metric that the reward is about: what it says itself, or by its name.
+
+    The reward itself where it is about several things, as for agents that switch nodes: whoever never lets a job run
+    wastes nothing.
+    """
+    reward = environment.reward
+    said = getattr(reward, "objective", "")
+    if environment.maker.kind == "power":
+        return REWARD
+    return (
+        said
+        if said in names(SUMMARY_METRICS)
+        else OBJECTIVES.get(getattr(reward, "spec", "").partition(":")[0], REWARD)
+    )
+
+
+def _baselines(
+    config: Config, environment: SchedulingEnv, episodes: Sequence[Episode], objective: str
+) -> dict[str, list[float]]:
+    keys = config.environment.model_dump(mode="json")
+    found = {}
+    for spec in dict.fromkeys(config.baselines):
+        pair = policies(spec, environment.maker.kind, keys)
+        found[spec] = [float(run_on(episode, *pair)[objective]) for episode in episodes]
+    return found
+
+
+def _best_of(baselines: dict[str, list[float]], best: Sequence[float]) -> str:
+    """The baseline with the least mean ratio to the best one of each episode."""
+    if not baselines:
+        return ""
+    means = {
+        name: np.mean([ratio(*pair) for pair in zip(values, best, strict=True)]) for name, values in baselines.items()
+    }
+    return min(means, key=lambda name: means[name])

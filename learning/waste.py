@@ -1,0 +1,91 @@
+"""Energy that idle and switching nodes waste while a run goes on: what a power agent is rewarded by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.execution import Running
+    from cluster_sim.platform import PowerTransitions
+    from cluster_sim.view import View
+
+
+def state_of(view: View) -> tuple[int, tuple[Running, ...]]:
+    """Equal to what it was before if no node was switched and no job started or ended since; what is withheld is nothing."""
+    return len(view.state_changes), view.running
+
+
+class WasteMeter:
+    """Joules wasted so far, by node and by core (``energy_waste_j`` and ``energy_waste_by_core_j`` of the results).
+
+    A node wastes what it draws while it is idle, booting or shutting down (Casagrande et al. 2022, Eq. 4); by core, the
+    idle cores of computing nodes waste their share of the idle watts too. :meth:`look` has to be called at the end of
+    every instant in which the machine changed. Clocks that change are not followed.
+    """
+
+    def __init__(self, view: View):
+        self._idle_w = idle_node_watts(view)
+        self._cores = view.platform.node_cores
+        self._joules = (0.0, 0.0)
+        self._watts = (0.0, 0.0)
+        self._since = view.now
+        self._state: object = None
+        self.look(view)
+
+    def look(self, view: View) -> None:
+        """Take note of the machine as it is now."""
+        state = state_of(view)
+        if state == self._state and not self._boots:
+            return
+        self._joules = self.joules(view.now)
+        self._since = view.now
+        self._state = state
+        self._watts = self._wasted(view)
+
+    def joules(self, now: float) -> tuple[float, float]:
+        """J wasted up to now, by node and by core."""
+        seconds = now - self._since
+        return self._joules[0] + self._watts[0] * seconds, self._joules[1] + self._watts[1] * seconds
+
+    _boots = True  # whether jobs hold cores and do not run: they begin, and nothing else has to happen
+
+    def _wasted(self, view: View) -> tuple[float, float]:
+        busy = self._cores - view.free_cores
+        self._boots = False
+        for running in view.running:
+            if running.start_time > view.now:
+                self._boots = True
+                for first, stop, cores in running.placement.spans:
+                    busy[first:stop] -= cores
+        switching = sum(view.node(node).watts for node in view.transition_ends)
+        on = view.powered_on
+        by_node = float(self._idle_w[on & (busy == 0)].sum())
+        by_core = float((self._idle_w * (1.0 - busy / self._cores))[on].sum())
+        return switching + by_node, switching + by_core
+
+
+def idle_node_watts(view: View) -> npt.NDArray[np.float64]:
+    """What each node draws when it is on and idle, W, shape (nodes,)."""
+    platform = view.platform
+    idle = [sum(view.power_model.idle_watts(p) for p in kind.processors) for kind in platform.node_types]
+    watts: npt.NDArray[np.float64] = np.array(idle, np.float64)[platform.type_of_node]
+    return watts
+
+
+def cycle_joules(view: View) -> float:
+    """What switching one node off and on again costs, J, averaged over the nodes; 1 where transitions are free."""
+    platform, idle_w = view.platform, idle_node_watts(view)
+    costs = [kind.transitions for kind in platform.node_types]
+    of_node = platform.type_of_node.tolist()
+    joules = [_cycle(costs[kind], watts) for kind, watts in zip(of_node, idle_w.tolist(), strict=True)]
+    return sum(joules) / len(joules) or 1.0
+
+
+def _cycle(costs: PowerTransitions, idle_w: float) -> float:
+    on_w = idle_w if costs.switch_on_w is None else costs.switch_on_w
+    off_w = idle_w if costs.switch_off_w is None else costs.switch_off_w
+    return on_w * costs.switch_on_s + off_w * costs.switch_off_s

@@ -1,0 +1,131 @@
+"""Distribution functions, arrivals, heatmaps and fairness, by hand."""
+
+from __future__ import annotations
+
+import datetime
+
+import numpy as np
+import pytest
+
+from analysis import (
+    arrival_table,
+    arrivals,
+    ecdf,
+    ecdf_table,
+    fairness_index,
+    memory_pressure,
+    occupancy_grid,
+    occupancy_heatmap,
+    pressure_grid,
+    user_fairness,
+    user_table,
+)
+from cluster_sim.errors import InputError, SpecError
+from cluster_sim.platform import Platform
+from cluster_sim.records import Result
+from cluster_sim.simulation import Simulation
+from cluster_sim.workload import Workload
+from schedulers import make_scheduler
+
+
+@pytest.fixture
+def result() -> Result:
+    """One node of two cores. Waits: a 0 s, b 8 s, c 8 s, d 18 s; runs of 10, 5, 10, 2 s."""
+    jobs = {
+        "job_id": list("abcd"), "submit_time": [0.0, 2.0, 2.0, 2.0], "requested_cores": [2, 1, 1, 2],
+        "recorded_run_time": [10.0, 5.0, 10.0, 2.0], "user": ["ann", "bob", "", "ann"],
+    }  # fmt: skip
+    return Simulation(Platform.homogeneous(1, 2), Workload(jobs), make_scheduler("fcfs")).run()
+
+
+def test_ecdf_by_hand(result: Result) -> None:
+    """A quarter of the jobs waited 0 s, three quarters 8 s or less, all of them 18 s or less."""
+    table = ecdf_table(result)
+    assert table["value"].tolist() == [0.0, 8.0, 18.0]
+    assert table["share"].tolist() == [0.25, 0.75, 1.0]
+    (trace,) = ecdf(result).data
+    assert trace.x.tolist() == [0.0, 0.0, 8.0, 18.0, 18.0]
+    assert trace.y.tolist() == [0.0, 0.25, 0.75, 1.0, 1.0]
+    assert trace.line.shape == "hv"
+
+
+def test_a_thinned_ecdf_lies_on_the_curve() -> None:
+    """Of 1,000 steps 50 are kept, each a step of the whole, with the last one."""
+    jobs = {"submit_time": np.zeros(1000), "requested_cores": np.ones(1000, int), "recorded_run_time": np.ones(1000)}
+    many = Simulation(Platform.homogeneous(1, 1), Workload(jobs), make_scheduler("fcfs")).run()
+    (trace,) = ecdf(many, most_points=50).data
+    x, y = np.array(trace.x)[1:-1], np.array(trace.y)[1:-1]
+    assert len(x) <= 50
+    np.testing.assert_allclose(y, (x + 1) / 1000)  # waits are 0, 1, … 999 s
+    assert y[-1] == 1.0
+
+
+def test_an_ecdf_needs_numbers(result: Result) -> None:
+    """A column of text is refused with a list of those that are not."""
+    with pytest.raises(SpecError, match="wait_time"):
+        ecdf(result, "user")
+
+
+def test_arrivals_by_the_calendar(result: Result) -> None:
+    """Three hours after a Sunday's 22:00 it is 1:00 on Monday."""
+    jobs = {"submit_time": [0.0, 3_600.0, 10_800.0, 10_801.0]}
+    columns = {"requested_cores": [1] * 4, "recorded_run_time": [1.0] * 4}
+    workload = Workload(jobs | columns)
+    start = datetime.datetime(2026, 3, 1, 22, tzinfo=datetime.UTC)  # a Sunday
+    hours = arrival_table(workload, "hour", start).set_index("hour")["jobs"]
+    assert hours[hours > 0].to_dict() == {22: 1, 23: 1, 1: 2}
+    days = arrival_table(workload, "weekday", start).set_index("weekday")["jobs"]
+    assert days[days > 0].to_dict() == {"Sunday": 2, "Monday": 2}
+    logged = Workload(jobs | columns, header=[f"; UnixStartTime: {int(start.timestamp())}"])
+    assert arrival_table(logged, "hour")["jobs"].tolist() == hours.tolist()
+    assert sum(arrivals(result, "weekday").data[0].y) == 4
+
+
+def test_heatmap_by_hand(result: Result) -> None:
+    """Core by core: both 0-10 s, then 10-15 and 10-20 s, then both to 22 s; in bins of 11 s, exact parts."""
+    grid = occupancy_grid(result, "core", bins=2)
+    assert grid.edges.tolist() == [0.0, 11.0, 22.0]
+    np.testing.assert_allclose(grid.values, [[1.0, 6 / 11], [1.0, 1.0]])
+    nodes = occupancy_grid(result, "node", bins=1)
+    np.testing.assert_allclose(nodes.values, [[(20 + 5 + 10 + 4) / 44]])
+    assert occupancy_heatmap(result, bins=2).data[0].z.shape == (2, 2)
+
+
+def test_pressure_by_hand() -> None:
+    """Two tasks that move 1,000 MB in 10 s ask for 200 MB/s: half of a bandwidth of 400 MB/s, for all of the run."""
+    power, limit = {"static_w": 1.0}, {"bandwidth": 400.0}
+    platform = Platform.homogeneous(1, 4, power=power, contention=limit, contention_model="roofline")
+    jobs = {"submit_time": [0.0], "requested_cores": [2], "recorded_run_time": [10.0], "mem_vol": [1000.0]}
+    workload = Workload(jobs)
+    result = Simulation(platform, workload, make_scheduler("fcfs")).run()
+    np.testing.assert_allclose(pressure_grid(result, workload, bins=4).values, [[0.5] * 4])
+    assert memory_pressure(result, workload).data[0].zmid == 1.0
+    with pytest.raises(InputError, match="no such job"):
+        pressure_grid(result, Workload(jobs | {"job_id": ["x"]}))
+
+
+def test_pressure_needs_contention(result: Result) -> None:
+    """Cores that never slow each other have no threshold to be compared with."""
+    with pytest.raises(InputError, match="none that contends"):
+        memory_pressure(result, Workload({"submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [1.0]}))
+
+
+def test_users_by_hand(result: Result) -> None:
+    """Ann has 24 of 39 core-seconds and waited 9 s on average; who has no name is a user, too."""
+    table = user_table(result).set_index("user")
+    assert table.index.tolist() == ["ann", "(no user)", "bob"]
+    assert table["core_s"].tolist() == [24.0, 10.0, 5.0]
+    assert table["mean_wait_s"].tolist() == [9.0, 8.0, 8.0]
+    assert table["share_of_core_s"].sum() == pytest.approx(1.0)
+    figure = user_fairness({"<i>": result}, "mean_wait_s", most=2)
+    assert figure.data[0].y.tolist() == [9.0, 8.0]
+    assert figure.data[0].name.startswith("&lt;i&gt; · Jain's index")
+    assert "2 of 3 users" in figure.layout.title.text
+
+
+def test_jains_index() -> None:
+    """1 for equal shares, 1/n for one who has all."""
+    assert fairness_index([3.0, 3.0, 3.0]) == 1.0
+    assert fairness_index([5.0, 0.0, 0.0, 0.0]) == 0.25
+    assert fairness_index([1.0, 2.0, 3.0]) == pytest.approx(36 / 42)
+    assert np.isnan(fairness_index([]))

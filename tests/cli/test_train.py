@@ -1,0 +1,129 @@
+"""``train`` and ``evaluate``, and an agent as the scheduler of the other commands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("gymnasium")
+
+from learning.training import Training
+
+TRAINING = """
+environment: {platform: lab.json, workload: jobs.json, options: {num_jobs: 3}}
+algorithm: {options: {epochs: 1}}
+network: scorer:hidden=8
+iterations: 3
+episodes: 2
+checkpoint_every: 1
+baselines: [fcfs]
+"""
+
+
+@pytest.fixture(autouse=True)
+def training(here: Path) -> Path:
+    """The configuration of a short training."""
+    path = here / "training.yaml"
+    path.write_text(TRAINING)
+    return path
+
+
+def test_train_and_use(done) -> None:
+    """An agent is trained, and then runs, is compared, and is evaluated."""
+    told = done("train", "training.yaml", "--out", "agent").stdout
+    assert "seed 0: energy_j" in told
+    assert "less than fcfs" in told
+    lab = ("--platform", "lab.json", "--workload", "jobs.json")
+    done("run", *lab, "--scheduler", "learned:agent", "--out", "run")
+    done("compare", *lab, "--scheduler", "learned:agent,sample=yes", "--scheduler", "fcfs", "--out", "compared")
+    told = done(
+        "evaluate",
+        "agent",
+        "--workload",
+        "jobs.json",
+        "--runs",
+        "3",
+        "--heuristic",
+        "fcfs",
+        "--workers",
+        "1",
+        "--out",
+        "tables",
+    ).stdout
+    assert "the best heuristic: fcfs" in told
+    runs = pd.read_csv("tables/runs.csv")
+    energy = json.loads(Path("run/summary.json").read_text())["energy_j"]
+    assert runs.loc[runs["mode"] == "greedy", "energy_j"].tolist() == [energy]
+    assert json.loads(Path("tables/evaluation.json").read_text())["command"].startswith("cluster-sim evaluate agent")
+
+
+def test_several_seeds_at_once(done) -> None:
+    """Each in a folder of its own, two processes at a time, and a line about each."""
+    told = done(
+        "train", "training.yaml", "--iterations", "1", "--seeds", "2", "--workers", "2", "--out", "agents"
+    ).stdout
+    assert [line.split(":")[0] for line in told.splitlines()[:2]] == ["seed 0", "seed 1"]
+    assert {path.name for path in Path("agents").iterdir()} == {"seed-0", "seed-1"}
+
+
+def test_interrupted_and_resumed(command, done, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C ends with status 130 and leaves a training that goes on."""
+    step = Training.step
+
+    def interrupted(training: Training) -> dict[str, float]:
+        if training.iteration == 2:
+            raise KeyboardInterrupt
+        return step(training)
+
+    monkeypatch.setattr(Training, "step", interrupted)
+    result = command("train", "training.yaml", "--out", "agent")
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (130, "cluster-sim: interrupted")
+    monkeypatch.setattr(Training, "step", step)
+    assert json.loads(Path("agent/checkpoint/state.json").read_text())["tree"]["of"][1] == ["iteration", 2]
+    assert "of 3 iterations" in done("train", "training.yaml", "--out", "agent", "--resume").stdout
+    assert len(pd.read_csv("agent/metrics.csv")) == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["train", "gone.yaml", "--out", "o"], "gone.yaml: expected a readable file"),
+        (["train", "training.yaml"], "Missing option '--out'"),
+        (["train", "training.yaml", "--out", "lab.json"], "Invalid value for '--out'"),
+        (["train", "training.yaml", "--out", "o", "--seeds", "0"], "Invalid value for '--seeds'"),
+        (["train", "wrong.yaml", "--out", "o"], "wrong.yaml: expected iterations (the nearest known name)"),
+        (["train", "absent.yaml", "--out", "o"], "jobs.swf: expected a workload file"),
+        (
+            ["evaluate", ".", "--workload", "jobs.json", "--out", "o"],
+            "learned:.: expected a folder in which cluster-sim",
+        ),
+        (
+            ["run", "-w", "log.swf", "-s", "learned:.", "--out", "o"],
+            "learned:.: expected a folder in which cluster-sim",
+        ),
+        (
+            ["run", "-w", "log.swf", "--power-policy", "learned:.", "--out", "o"],
+            "learned:.: expected a folder in which",
+        ),
+        (["run", "-w", "log.swf", "-s", "learned", "--out", "o"], "scheduler 'learned': expected other arguments"),
+    ],
+)
+def test_what_is_wrong_ends_in_a_line(here: Path, refused, words: list[str], told: str) -> None:
+    """Exit status 2, and one line on stderr."""
+    (here / "wrong.yaml").write_text("iteration: 5")
+    (here / "absent.yaml").write_text("environment: {platform: lab.json, workload: jobs.swf}")
+    assert told in refused(*words)
+
+
+def test_environments_are_listed(done) -> None:
+    """By their ids in Gymnasium."""
+    told = done("list", "environments").stdout
+    assert [line.split()[0] for line in told.splitlines()] == [
+        "ClusterSim/JobNode-v0",
+        "ClusterSim/PolicySelection-v0",
+        "ClusterSim/NodeShutdown-v0",
+    ]

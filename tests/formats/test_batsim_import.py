@@ -1,0 +1,184 @@
+"""Batsim's and evalys' tables as results: by hand, there and back, and what is wrong with a file."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis import ecdf, gantt, power_table, user_table, utilisation_table
+from cluster_sim.errors import FormatError, InputError, ModelWarning
+from cluster_sim.formats.batsim_import import is_batsim_result, read_outputs
+from cluster_sim.formats.batsim_results import write_jobs, write_outputs
+from cluster_sim.formats.swf_schedule import schedule_table, write_schedule
+from cluster_sim.platform import Platform
+from cluster_sim.records import Result
+from cluster_sim.simulation import Simulation
+from cluster_sim.workload import Workload
+from schedulers import make_scheduler
+
+JOBS = """\
+job_id,workload_name,profile,submission_time,requested_number_of_resources,requested_time,success,final_state,starting_time,\
+execution_time,finish_time,waiting_time,turnaround_time,stretch,allocated_resources,consumed_energy
+a,w,p,0,2,-1,1,COMPLETED_SUCCESSFULLY,0,10,10,0,10,1,0-1,200
+b,w,p,1,3,20,0,COMPLETED_WALLTIME_REACHED,10,20,30,9,29,1.45,0 2-3,500
+c,w,q,2,9,5,0,REJECTED,,,,,,,,
+"""
+STATES = """\
+time,nb_sleeping,nb_switching_on,nb_switching_off,nb_idle,nb_computing
+0,0,0,0,2,2
+10,0,0,0,1,3
+30,0,0,0,4,0
+"""
+ENERGY = "time,energy,event_type,epower\n0,0,s,NA\n10,500,e,50\n10,500,s,NA\n30,1700,e,60\n"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """The prefix of three files: four machines, a and b one after the other, c too wide."""
+    for name, text in (("jobs", JOBS), ("machine_states", STATES), ("consumed_energy", ENERGY)):
+        (tmp_path / f"out_{name}.csv").write_text(text)
+    return tmp_path / "out"
+
+
+def test_a_result_by_hand(files: Path) -> None:
+    """Jobs, cores, node states, power and metrics, worked out from the three files."""
+    for path in (files, Path(f"{files}_jobs.csv")):
+        result = Result.load(path)
+        assert result.platform.core_count == result.platform.node_count == 4
+        jobs = result.jobs.set_index("job_id")
+        assert jobs["state"].tolist() == ["completed", "killed", "rejected"]
+        assert jobs["reason"].tolist() == ["", "walltime", ""]
+        assert jobs["requested_time"].tolist() == [math.inf, 20.0, 5.0]
+        assert jobs["wait_time"].tolist()[:2] == [0.0, 9.0]
+        rows = result.allocations[["job_id", "node", "start", "end"]].to_numpy().tolist()
+        assert [tuple(row) for row in rows] == [
+            ("a", "cluster0.node0", 0, 10), ("a", "cluster0.node1", 0, 10), ("b", "cluster0.node0", 10, 30),
+            ("b", "cluster0.node2", 10, 30), ("b", "cluster0.node3", 10, 30),
+        ]  # fmt: skip
+        states = result.node_states[["node", "state", "start", "end"]].to_numpy().tolist()
+        assert states[:3] == [
+            ["cluster0.node0", "COMPUTING", 0.0, 30.0], ["cluster0.node1", "COMPUTING", 0.0, 10.0],
+            ["cluster0.node1", "IDLE", 10.0, 30.0],
+        ]  # fmt: skip
+        assert result.nodes["busy_core_s"].tolist() == [30.0, 10.0, 20.0, 20.0]
+        assert result.power.to_numpy().tolist() == [[0, 50], [10, 60], [30, 60]]
+        said = result.summary()
+        assert (said["energy_j"], said["makespan_s"], said["mean_wait_s"]) == (1700.0, 30.0, 4.5)
+        assert (said["jobs_completed"], said["jobs_killed"], said["jobs_rejected"]) == (1, 1, 1)
+        assert said["utilisation"] == pytest.approx(80 / 120)
+        assert said["energy_idle_j"] is None
+
+
+def test_the_figures_take_it(files: Path) -> None:
+    """The same chart, curves and tables as of our own runs; what a file does not say is refused in a line."""
+    result = Result.load(files)
+    assert {row[0] for trace in gantt(result).data if trace.customdata is not None for row in trace.customdata} >= {"a"}
+    assert utilisation_table(result)["busy_cores"].tolist() == [2.0, 3.0, 0.0]
+    assert ecdf(result).data[0].x.tolist() == [0.0, 0.0, 9.0, 9.0]
+    assert user_table(result)["jobs"].tolist() == [2]
+    with pytest.raises(InputError, match="energy of each node by state"):
+        power_table(result)
+
+
+def test_an_evalys_table_alone(tmp_path: Path) -> None:
+    """Jobs only, under any name: as many machines as they used; power is unknown, not zero."""
+    (tmp_path / "schedule.csv").write_text(JOBS)
+    result = Result.load(tmp_path / "schedule.csv")
+    assert result.platform.node_count == 4
+    assert result.power["watts"].isna().all()
+    assert result.summary()["energy_j"] is None
+    gantt(result)
+    result.save(tmp_path / "saved")
+    again = Result.load(tmp_path / "saved")
+    pd.testing.assert_frame_equal(again.jobs, result.jobs, check_dtype=False)
+    pd.testing.assert_frame_equal(again.allocations, result.allocations, check_dtype=False)
+
+
+def ours() -> Result:
+    """A run of ours on two nodes of two cores, every number with many digits."""
+    rng = np.random.default_rng(3)
+    jobs = {
+        "submit_time": np.cumsum(rng.exponential(5.0, 30)), "requested_cores": rng.integers(1, 5, 30),
+        "recorded_run_time": rng.uniform(1.0, 20.0, 30), "requested_time": np.full(30, 25.0),
+    }  # fmt: skip
+    platform = Platform.homogeneous(2, 2, power={"static_w": 10.0, "dynamic_w": 5.0, "min_power": 0.5})
+    return Simulation(platform, Workload(jobs), make_scheduler("easy")).run()
+
+
+def test_our_own_files_come_back_as_the_run(tmp_path: Path) -> None:
+    """Written for Batsim and read again on the same platform: the same jobs, cores, states and energy."""
+    result = ours()
+    write_outputs(result, tmp_path / "out")
+    again = read_outputs(tmp_path / "out", result.platform)
+    for column in ("job_id", "start_time", "finish_time", "state", "wait_time", "bounded_slowdown", "energy_j"):
+        pd.testing.assert_series_equal(again.jobs[column], result.jobs[column], rtol=1e-12, check_dtype=False)
+    held = ["job_id", "node", "processor", "first_core", "last_core", "start", "end"]
+    left, right = (r.allocations[held].sort_values(held, ignore_index=True) for r in (again, result))
+    pd.testing.assert_frame_equal(left, right, check_dtype=False, rtol=1e-12)
+    pd.testing.assert_frame_equal(again.node_states, result.node_states, rtol=1e-12)
+    np.testing.assert_allclose(again.nodes["busy_core_s"], result.nodes["busy_core_s"], rtol=1e-12)
+    for key in ("energy_j", "makespan_s", "mean_wait_s", "utilisation", "mean_queue_length"):
+        assert again.summary()[key] == pytest.approx(result.summary()[key], rel=1e-9)
+
+
+def test_machines_that_slept_are_told(files: Path) -> None:
+    """Batsim says how many, not which: a warning, not silence."""
+    path = Path(f"{files}_machine_states.csv")
+    path.write_text(path.read_text().replace("10,0,0,0,1,3", "10,1,0,0,0,3"))
+    with pytest.warns(ModelWarning, match="up to 1 machines slept or switched"):
+        Result.load(files)
+
+
+def test_wrong_files_are_told(files: Path) -> None:
+    """File, row and column; machines that the platform does not have; a file of something else."""
+    path = Path(f"{files}_jobs.csv")
+    path.write_text(JOBS.replace("0 2-3", "0 2-x"))
+    with pytest.raises(FormatError, match=r"out_jobs.csv row 1, column allocated_resources: expected resources"):
+        gantt(Result.load(files))
+    path.write_text(JOBS)
+    with pytest.raises(FormatError, match="resources from 0 to 2"):
+        gantt(read_outputs(files, Platform.homogeneous(3, 1)))
+    (path.parent / "other.csv").write_text("x,y\n1,2\n")
+    assert not is_batsim_result(path.parent / "other.csv")
+    with pytest.raises(FormatError):
+        Result.load(path.parent / "other.csv")
+
+
+def test_the_schedule_as_swf(tmp_path: Path) -> None:
+    """Waits, run times and cores that came out; status; a rejected job never ran; the header keeps one line a directive."""
+    platform = Platform.homogeneous(2, 2)
+    jobs = {
+        "job_id": ["7", "8", "9", "10"], "submit_time": [0.0, 2.0, 2.0, 3.0], "requested_cores": [1, 4, 2, 5],
+        "recorded_run_time": [10.0, 20.0, 8.5, 1.0], "requested_time": [20.0, 15.0, math.inf, 5.0],
+        "user": ["ann", "bob", "ann", ""],
+    }  # fmt: skip
+    workload = Workload(jobs, name="evil\n; MaxJobs: 0", origin_s=100.0)
+    result = Simulation(platform, workload, make_scheduler("fcfs"), enforce_walltime=True).run()
+    table = schedule_table(result)
+    assert table.iloc[:, [0, 1, 2, 3, 4, 7, 8, 10, 11]].to_numpy().tolist() == [
+        [7, 100, 0, 10, 1, 1, 20, 1, 1], [8, 102, 8, 15, 4, 4, 15, 0, 2], [9, 102, 23, 8.5, 2, 2, -1, 1, 1],
+        [10, 103, -1, -1, -1, 5, 5, 5, -1],
+    ]  # fmt: skip
+    write_schedule(result, tmp_path / "schedule.swf.gz")
+    with pytest.warns(ModelWarning, match="1 of 4 jobs dropped"):
+        again = Workload.read(tmp_path / "schedule.swf.gz")
+    assert again.jobs["recorded_wait_time"].tolist() == [0.0, 8.0, 23.0]
+    assert again.jobs["recorded_run_time"].tolist() == [10.0, 15.0, 8.5]
+    assert (again.max_procs, again.directive("MaxNodes"), again.directive("MaxJobs")) == (4, "2", "4")
+    assert "; Note: User 1 is ann" in again.header
+
+
+def test_ids_that_are_no_numbers_become_lines(tmp_path: Path) -> None:
+    """SWF numbers its jobs; names become their places."""
+    jobs = {"job_id": ["w0!1", "w0!2"], "submit_time": [0.0, 1.0], "requested_cores": [1, 1]}
+    workload = Workload(jobs | {"recorded_run_time": [5.0, 5.0]})
+    result = Simulation(Platform.homogeneous(1, 1), workload, make_scheduler("fcfs"), until=3.0).run()
+    table = schedule_table(result)
+    assert table.iloc[:, [0, 2, 3, 4, 10]].to_numpy().tolist() == [[1, 0, -1, 1, -1], [2, -1, -1, -1, -1]]
+    write_jobs(result, tmp_path / "j.csv")  # unfinished jobs are in no table of Batsim's
+    with pytest.raises(FormatError, match="a job that was given machines"):
+        Result.load(tmp_path / "j.csv")

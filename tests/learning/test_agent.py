@@ -1,0 +1,163 @@
+"""A trained agent as a scheduler: the run is the episode, wherever the agent is used, and what is no agent is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("gymnasium")
+
+from cluster_sim import Platform, Simulation, Workload
+from cluster_sim.errors import FormatError, InputError, SpecError
+from learning.agent import Agent, LearnedScheduler, find_agents
+from learning.config import EnvironmentKeys
+from learning.environments.built_in import mixed_jobs, small_cluster
+from learning.inputs import environment_on
+from learning.networks import make_network
+from schedulers import make_power_policy, make_scheduler, power_policies, schedulers
+
+
+def untrained(
+    folder: Path, seed: int = 0, network: str = "scorer:hidden=8", score: float = 1.0, **options: Any
+) -> Agent:
+    """An agent with random weights, left in ``folder`` as a training leaves its best one."""
+    keys = EnvironmentKeys(options={"num_jobs": 4} | options, observation="default" if "scorer" in network else "p2")
+    environment = environment_on(keys, None)
+    actions = int(environment.maker.action_space.n)
+    weights = make_network(network, environment.observation_space, actions, seed).weights()
+    facts = {"seed": seed, "score": score, "objective": "energy_j", "reduction": 0.0}
+    agent = Agent(keys.model_dump(mode="json", exclude_none=True), network, weights, facts)
+    agent.save(folder / "best")
+    return agent
+
+
+def jobs_under(spec: str, workload: Workload, platform: Platform | None = None, seed: int = 0) -> Any:
+    """The table of jobs of a run."""
+    simulation = Simulation(platform or small_cluster(), workload, make_scheduler(spec), seed=seed)
+    return simulation.run().jobs
+
+
+@pytest.fixture
+def workload() -> Workload:
+    """Jobs that the agents have not seen."""
+    return mixed_jobs(np.random.default_rng(5), 16)
+
+
+@pytest.mark.parametrize("options", [{}, {"placements": "all"}, {"wait": "event"}], ids=str)
+def test_the_run_is_the_episode(tmp_path: Path, workload: Workload, options: dict[str, Any]) -> None:
+    """The greedy agent in an ordinary simulation starts every job when and where it does in its environment."""
+    agent = untrained(tmp_path, **options)
+    environment = environment_on(EnvironmentKeys.model_validate(agent.environment), None)
+    episode = environment.episodes.all()[0]
+    object.__setattr__(episode, "workload", workload)
+    network = make_network(agent.network, environment.observation_space, int(environment.maker.action_space.n))
+    network.load_weights(agent.weights)
+    observation, _ = environment.reset(options={"episode": episode})
+    over = False
+    while not over:
+        action, _ = network.decide(observation)
+        observation, _, over, _, _ = environment.step(action)
+    assert jobs_under(f"learned:{tmp_path}", workload).equals(environment.result().jobs)
+
+
+def test_the_run_of_nodes_is_the_episode(tmp_path: Path) -> None:
+    """An agent that switches nodes: as the power policy of a simulation it leaves the states that it left in its episode."""
+    keys = EnvironmentKeys(kind="node-shutdown")
+    environment = environment_on(keys, None)
+    actions = int(environment.maker.action_space.n)
+    network = make_network("scorer:hidden=8", environment.observation_space, actions, seed=3)
+    facts = {"seed": 0, "score": 1.0, "objective": "reward"}
+    Agent(keys.model_dump(mode="json", exclude_none=True), "scorer:hidden=8", network.weights(), facts).save(tmp_path)
+    episode = environment.episodes.all()[0]
+    observation, _ = environment.reset(options={"episode": episode})
+    over = False
+    while not over:
+        action, _ = network.decide(observation)
+        observation, _, terminated, truncated, _ = environment.step(action)
+        over = terminated or truncated
+    run = Simulation(
+        episode.platform,
+        episode.workload,
+        make_scheduler("saf-easy"),
+        make_power_policy(f"learned:{tmp_path}"),
+        seed=episode.seed,
+        enforce_walltime=episode.enforce_walltime,
+        until=episode.until,
+    ).run()
+    assert run.jobs.equals(environment.result().jobs)
+    assert run.node_states.equals(environment.result().node_states)
+
+
+def test_sampling_follows_the_seed_of_the_run(tmp_path: Path, workload: Workload) -> None:
+    """The same seed, the same run; other seeds, other runs; and without sampling the seed does not matter."""
+    untrained(tmp_path)
+    sampled = [jobs_under(f"learned:{tmp_path},sample=yes", workload, seed=seed) for seed in (1, 1, 2, 3)]
+    assert sampled[0].equals(sampled[1])
+    assert not all(table.equals(sampled[0]) for table in sampled)
+    assert jobs_under(f"learned:{tmp_path}", workload, seed=1).equals(
+        jobs_under(f"learned:{tmp_path}", workload, seed=2)
+    )
+
+
+def test_one_object_may_serve_several_runs(tmp_path: Path, workload: Workload) -> None:
+    """Nothing is remembered of the run before."""
+    untrained(tmp_path)
+    scheduler = LearnedScheduler(str(tmp_path))
+    runs = [Simulation(small_cluster(), workload, scheduler).run().jobs for _ in range(2)]
+    assert runs[0].equals(runs[1])
+
+
+def test_it_runs_on_machines_of_another_size(tmp_path: Path, workload: Workload) -> None:
+    """The default network knows no positions: more nodes, other queues, and a log that it has not been made for."""
+    untrained(tmp_path)
+    platform = Platform.homogeneous(nodes=7, cores=8)
+    assert (jobs_under(f"learned:{tmp_path}", workload, platform)["state"] == "completed").all()
+
+
+def test_a_network_of_fixed_size_does_not(tmp_path: Path, workload: Workload) -> None:
+    """Told in one line."""
+    untrained(tmp_path, network="mlp:hidden=4")
+    assert (jobs_under(f"learned:{tmp_path}", workload)["state"] == "completed").all()
+    with pytest.raises(InputError, match="expected shape"):
+        jobs_under(f"learned:{tmp_path}", workload, Platform.homogeneous(nodes=7, cores=8))
+
+
+def test_of_several_seeds_the_best_decides(tmp_path: Path, workload: Workload) -> None:
+    """The least score by validation; the folder of one seed is that seed."""
+    for seed, score in ((0, 0.9), (1, 0.7), (2, 0.7), (10, 0.8)):
+        untrained(tmp_path / f"seed-{seed}", seed, score=score)
+    assert [path.parent.name for path in find_agents(tmp_path)] == ["seed-1", "seed-2", "seed-10", "seed-0"]
+    assert Agent.load(tmp_path).facts["seed"] == 1
+    assert Agent.load(tmp_path / "seed-0").facts["seed"] == 0
+    assert Agent.load(tmp_path / "seed-0" / "best").facts["seed"] == 0
+
+
+def test_what_is_no_agent_is_refused(tmp_path: Path) -> None:
+    """An empty folder, none at all, a broken one, one for nodes where one for jobs is asked, and options that are none."""
+    for spec in (f"learned:{tmp_path}", f"learned:{tmp_path / 'gone'}"):
+        for make in (make_scheduler, make_power_policy):
+            with pytest.raises(
+                InputError, match="expected a folder in which cluster-sim train has left an agent"
+            ) as error:
+                make(spec)
+            assert "\n" not in str(error.value)
+    untrained(tmp_path)
+    with pytest.raises(InputError, match="expected an agent that switches nodes, found one of kind job-node"):
+        make_power_policy(f"learned:{tmp_path}")
+    for spec, told in (("learned", "other arguments"), (f"learned:{tmp_path},sample=often", "yes or no")):
+        with pytest.raises(SpecError, match=told):
+            make_scheduler(spec)
+    (tmp_path / "best" / "agent.json").write_text("{}")
+    with pytest.raises(FormatError, match=r"agent\.json: expected a document of format"):
+        make_scheduler(f"learned:{tmp_path}")
+
+
+def test_it_is_listed_with_the_others() -> None:
+    """Among schedulers and among power policies, with a line of help."""
+    for registry in (schedulers, power_policies):
+        assert "learned" in registry
+        assert "agent" in registry.help("learned")

@@ -1,0 +1,96 @@
+"""Configurations of trainings: what is read, what is refused in one line, and that the manual tells every key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cluster_sim.errors import FormatError, InputError
+from learning.config import SECTIONS, Config, check_same, read_config, write_config
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "training.md"
+
+
+def written(folder: Path, text: str) -> Path:
+    """A configuration file."""
+    path = folder / "training.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_an_empty_configuration_is_the_built_in_case(tmp_path: Path) -> None:
+    """All keys have defaults."""
+    assert read_config(written(tmp_path, "{}")) == Config()
+
+
+def test_files_are_looked_for_beside_the_configuration(tmp_path: Path) -> None:
+    """Relative names start in its folder, specs stay as they are."""
+    config = read_config(
+        written(tmp_path, "environment: {platform: 'homogeneous:nodes=2,cores=4', workload: ../jobs.json}")
+    )
+    assert config.environment.platform == "homogeneous:nodes=2,cores=4"
+    assert config.environment.workload == str(tmp_path.parent / "jobs.json")
+
+
+def test_what_is_written_is_read_as_the_same(tmp_path: Path) -> None:
+    """Every kind of value."""
+    text = """
+    environment: {days: true, fold: [1, 5], slice: [0, 1e5], until: 86400, options: {wait: event, num_jobs: 5}}
+    algorithm: {name: ppo, options: {actor_lr: 1e-3}}
+    validation: {trajectories: {length: 30, origin: 7}}
+    warm_start: {teacher: "contention-aware:metric=energy,placements=one"}
+    baselines: ["list:first/first"]
+    """
+    config = read_config(written(tmp_path, text))
+    assert config.environment.fold == (1, 5)
+    write_config(config, tmp_path / "again.yaml")
+    assert read_config(tmp_path / "again.yaml") == config
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("iteration: 5", "expected iterations"),
+        ("environment: {plattform: x}", "environment: expected platform"),
+        ("iterations: many", "iterations: expected"),
+        ("iterations: -1", "iterations: expected"),
+        ("iterations: 2.5", "iterations: expected"),
+        ("seeds: 0", "seeds: expected"),
+        ("environment: {kind: maze}", r"environment\.kind: expected"),
+        ("environment: {days: true, trajectories: {length: 5}}", "environment: expected either days or trajectories"),
+        ("environment: {fold: [0, 5]}", "environment: expected fold"),
+        ("environment: {days: true, fold: [5, 5]}", "environment: expected fold"),
+        ("environment: {trajectories: {origin: 0}}", r"environment\.trajectories: expected key 'length'"),
+        ("environment: {trajectories: {length: 5, origin: middle}}", r"environment\.trajectories\.origin"),
+        ("warm_start: {episodes: 3}", "warm_start: expected key 'teacher'"),
+        ("- 1", "expected a training"),
+        ("a: b: c", "expected YAML"),
+    ],
+)
+def test_what_is_wrong_ends_in_a_line(tmp_path: Path, text: str, told: str) -> None:
+    """Misspelt keys, wrong types and impossible values name file and key."""
+    path = written(tmp_path, text)
+    with pytest.raises(FormatError, match=told) as error:
+        read_config(path)
+    assert str(error.value).startswith(str(path))
+    assert "\n" not in str(error.value)
+
+
+def test_another_configuration_is_no_continuation() -> None:
+    """The first key that differs is named; how the work is divided does not matter."""
+    begun = Config(seed=1, workers=1)
+    check_same(Config(seed=1, workers=2, checkpoint_every=3), begun, "config.yaml")
+    for other in (Config(seed=2), Config(seed=1, iterations=7), Config(seed=1, algorithm={"options": {"clip": 0.3}})):  # type: ignore[arg-type]
+        with pytest.raises(InputError, match="with which the training there began"):
+            check_same(other, begun, "config.yaml")
+
+
+def test_the_manual_tells_every_key() -> None:
+    """A row for each key of each section, with its meaning."""
+    page = PAGE.read_text(encoding="utf-8")
+    for _, section in SECTIONS:
+        for name, field in section.model_fields.items():
+            assert f"| `{name}` |" in page, name
+            assert field.description
+            assert field.description in page or field.description == "see below", name

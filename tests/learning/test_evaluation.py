@@ -1,0 +1,172 @@
+"""The papers' tables: reductions by hand, runs as ordinary runs, and the same whatever the processes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("gymnasium")
+
+from cluster_sim import Simulation
+from cluster_sim.errors import InputError
+from learning.environments.built_in import mixed_jobs, small_cluster
+from learning.episodes import Days, Episode, Trajectories
+from learning.evaluation import Evaluation, cases_of, evaluate
+from learning.heuristics import LIST_HEURISTICS
+from learning.inputs import split_days
+from schedulers import make_scheduler
+
+from .test_agent import untrained
+
+
+def by_hand() -> Evaluation:
+    """Two training seeds on one case, in which one heuristic needs 200 J, another 100 J."""
+    runs = [
+        {"training_seed": seed, "case": 0, "mode": mode, "seed": i, "energy_j": joules}
+        for seed, mode, values in (
+            (0, "greedy", [80.0]),
+            (0, "sampled", [80.0, 100.0]),
+            (1, "greedy", [90.0]),
+            (1, "sampled", [120.0, 120.0]),
+        )
+        for i, joules in enumerate(values)
+    ]
+    heuristics = [
+        {"heuristic": "list:first/first", "case": 0, "energy_j": 200.0},
+        {"heuristic": "list:smallest/first", "case": 0, "energy_j": 100.0},
+        {"heuristic": "easy", "case": 0, "energy_j": 50.0},
+    ]
+    return Evaluation(pd.DataFrame(runs), pd.DataFrame(heuristics), ("energy_j",))
+
+
+def test_reductions_by_hand() -> None:
+    """Against 100 J the sampled runs reduce by 20, 0, -20 and -20 %, seeds on average by 10 and -20; greedy by 20 and 10."""
+    row = by_hand().table().set_index("against").loc["list:smallest/first"]
+    assert row[["value", "min", "mean", "max"]].tolist() == pytest.approx([100.0, -20.0, -5.0, 20.0])
+    assert row["spread"] == pytest.approx(np.std([10.0, -20.0], ddof=1))
+    assert row[["greedy_min", "greedy_mean", "greedy_max"]].tolist() == pytest.approx([10.0, 15.0, 20.0])
+    assert row["greedy_spread"] == pytest.approx(np.std([20.0, 10.0], ddof=1))
+
+
+def test_the_best_heuristics_come_first() -> None:
+    """The best list heuristic, as the papers', the best of all, and then all in order."""
+    assert by_hand().table()["against"].tolist() == [
+        "the best list heuristic: list:smallest/first",
+        "the best heuristic: easy",
+        "easy",
+        "list:smallest/first",
+        "list:first/first",
+    ]
+
+
+def test_several_cases_also_have_a_best_of_each() -> None:
+    """One heuristic is best in one case, the other in the other: 50 J and 80 J; the agent needs 40 J in both."""
+    runs = pd.DataFrame(
+        [{"training_seed": 0, "case": c, "mode": "greedy", "seed": 0, "energy_j": 40.0} for c in (0, 1)]
+        + [{"training_seed": 0, "case": c, "mode": "sampled", "seed": 0, "energy_j": 40.0} for c in (0, 1)]
+    )
+    values = {"fcfs": (50.0, 100.0), "sjf": (100.0, 80.0)}
+    heuristics = pd.DataFrame(
+        [{"heuristic": name, "case": c, "energy_j": pair[c]} for c in (0, 1) for name, pair in values.items()]
+    )
+    table = Evaluation(runs, heuristics, ("energy_j",)).table().set_index("against")
+    assert table.loc["the best heuristic of each case", "mean"] == pytest.approx((20.0 + 50.0) / 2)
+    assert table.loc["the best heuristic: fcfs", "mean"] == pytest.approx((20.0 + 60.0) / 2)
+
+
+@pytest.fixture(scope="module")
+def agents(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two training seeds."""
+    folder = tmp_path_factory.mktemp("agents")
+    for seed in (0, 1):
+        untrained(folder / f"seed-{seed}", seed)
+    return folder
+
+
+def test_every_run_is_an_ordinary_run(agents: Path, tmp_path: Path) -> None:
+    """Both seeds and all heuristics on every case, each value what a simulation with that seed gives."""
+    jobs = mixed_jobs(np.random.default_rng(3), 12)
+    cases = [Episode(small_cluster(), part) for part in jobs.split(2)]
+    evaluation = evaluate(
+        agents, cases, ["energy_j", "mean_wait_s"], ["fcfs", "list:smallest/high_gflops"], runs=4, seed=7, workers=1
+    )
+    runs = evaluation.runs
+    assert runs.groupby(["training_seed", "mode"]).size().to_dict() == {
+        (seed, mode): count for seed in (0, 1) for mode, count in (("greedy", 2), ("sampled", 4))
+    }
+    for row in runs[runs["mode"] == "sampled"].itertuples():
+        scheduler = make_scheduler(f"learned:{agents}/seed-{row.training_seed},sample=yes")
+        case = cases[row.case]
+        summary = Simulation(case.platform, case.workload, scheduler, seed=row.seed).run().summary()
+        assert (row.energy_j, row.mean_wait_s) == (summary["energy_j"], summary["mean_wait_s"])
+    for row in evaluation.heuristics.itertuples():
+        case = cases[row.case]
+        assert (
+            row.energy_j
+            == Simulation(case.platform, case.workload, make_scheduler(row.heuristic)).run().summary()["energy_j"]
+        )
+    evaluation.save(tmp_path)
+    assert pd.read_csv(tmp_path / "evaluation.csv")["against"].tolist() == evaluation.table()["against"].tolist()
+    assert json.loads((tmp_path / "evaluation.json").read_text())["metrics"] == ["energy_j", "mean_wait_s"]
+    assert (tmp_path / "evaluation.txt").read_text().startswith("2 training seeds, 2 cases, 8 test runs")
+
+
+def test_by_default_all_list_heuristics_are_met(agents: Path) -> None:
+    """The 25 of López 2023, Table 4.1, with both readings of high_mem, and contention-aware greedy."""
+    cases = [Episode(small_cluster(), mixed_jobs(np.random.default_rng(3), 4))]
+    evaluation = evaluate(agents, cases, runs=1, workers=1)
+    met = set(evaluation.heuristics["heuristic"])
+    assert len(LIST_HEURISTICS) == 30
+    assert met >= set(LIST_HEURISTICS)
+    assert any(name.startswith("contention-aware") for name in met)
+
+
+def test_cases_from_a_file(agents: Path, tmp_path: Path) -> None:
+    """The whole of a workload, or every piece of it; an agent of the built-in case has to be told the machine."""
+    mixed_jobs(np.random.default_rng(3), 10).write(tmp_path / "jobs.csv")
+    with pytest.raises(InputError, match="--platform P"):
+        cases_of(agents, str(tmp_path / "jobs.csv"))
+    machine = "homogeneous:nodes=2,cores=48"
+    assert [len(case.workload) for case in cases_of(agents, str(tmp_path / "jobs.csv"), machine)] == [10]
+    assert [
+        len(case.workload) for case in cases_of(agents, str(tmp_path / "jobs.csv"), machine, first=8, length=3)
+    ] == [3, 3, 2]
+
+
+def test_what_is_wrong_ends_in_a_line(agents: Path, tmp_path: Path) -> None:
+    """No agent, no metric of that name, no case."""
+    case = Episode(small_cluster(), mixed_jobs(np.random.default_rng(3), 2))
+    for arguments, told in (
+        ((tmp_path, [case]), "expected a folder in which cluster-sim train has left an agent"),
+        ((agents, [case], ["speed"]), "evaluate, metric: expected a key of summary.json, found speed"),
+        ((agents, []), "evaluate, cases: expected at least one"),
+    ):
+        with pytest.raises(InputError, match=told):
+            evaluate(*arguments)  # type: ignore[arg-type]
+
+
+def test_every_day_is_tested_once() -> None:
+    """In five folds: no day is trained on and tested, and the test days of all folds are all days."""
+    days = mixed_jobs(np.random.default_rng(1), 48).split(12)
+    tested = []
+    for fold in range(5):
+        train, test = split_days(days, fold, 5)
+        assert not set(map(id, train)) & set(map(id, test))
+        assert len(train) + len(test) == 12
+        tested += test
+    assert sorted(map(id, tested)) == sorted(map(id, days))
+    with pytest.raises(InputError, match="days: expected at least 5"):
+        split_days(days[:1], 0, 5)
+
+
+def test_windows_and_days_are_cases_like_any_other(agents: Path) -> None:
+    """Every episode of a source can be tested on."""
+    jobs = mixed_jobs(np.random.default_rng(3), 6)
+    for source in (Trajectories(small_cluster(), jobs, 3), Days(small_cluster(), jobs.split(3))):
+        evaluation = evaluate(agents, source.all(), heuristics=["fcfs"], runs=1, workers=1)
+        assert evaluation.runs["case"].nunique() == len(source.all())

@@ -1,0 +1,103 @@
+"""Warm start: the network decides as its teacher does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("gymnasium")
+
+from cluster_sim.errors import InputError
+from learning.imitation import ImitationOptions, demonstrate, imitate
+from learning.networks import Network, make_network
+from learning.rollouts import collect
+from learning.samples import Samples
+
+from .toys import CheapestRow, Make, Recall
+
+ROWS = Make(CheapestRow)
+
+
+def network_for(make: Make, spec: str) -> Network:
+    """A network for what it makes."""
+    environment = make()
+    return make_network(spec, environment.observation_space, int(environment.action_space.n), seed=1)
+
+
+def cheapest(environment: Any, observation: Any) -> int:
+    """The best policy of the rows: the allowed one with the least first number."""
+    costs = np.where(observation["action_mask"] == 1, observation["actions"][:, 0], np.inf)
+    return int(costs.argmin())
+
+
+def test_it_decides_as_the_teacher_on_episodes_it_has_not_seen() -> None:
+    """More than nine of ten decisions agree."""
+    network = network_for(ROWS, "scorer:hidden=16")
+    environment = ROWS()
+    lessons = [demonstrate(environment, cheapest, network, seed) for seed in range(60)]
+    epochs = imitate(network, lessons, ImitationOptions(minibatch=64))
+    assert epochs[-1]["warm_start/agreement"] > 0.9
+    assert epochs[-1]["warm_start/cross_entropy"] < epochs[0]["warm_start/cross_entropy"]
+    assert epochs[-1]["warm_start/value_loss"] < epochs[0]["warm_start/value_loss"]
+    agreed = [
+        kept["actions"][column, 0] == kept["actions"][:, 0].min()
+        for trajectory in collect(ROWS, network, range(1000, 1040), greedy=True)
+        for kept, column in zip(trajectory.kept, trajectory.columns, strict=True)
+    ]
+    assert np.mean(agreed) > 0.9
+
+
+def test_a_remembering_network_can_be_taught() -> None:
+    """An LSTM learns the sign that was shown three steps before the teacher uses it."""
+
+    def knowing(environment: Any, observation: Any) -> int:
+        return int(environment.sign)
+
+    network = network_for(Make(Recall), "lstm:units=8,hidden=8")
+    environment = Make(Recall)()
+    lessons = [demonstrate(environment, knowing, network, seed) for seed in range(20)]
+    imitate(network, lessons, ImitationOptions(epochs=150, minibatch=0, actor_lr=0.02))
+    rewards = [t.reward for t in collect(Make(Recall), network, range(100, 120), greedy=True)]
+    assert rewards == [1.0] * 20
+
+
+def test_smoothing_leaves_a_chance() -> None:
+    """With a fifth of the certainty spread out, every allowed action keeps a probability worth the name."""
+    network = network_for(ROWS, "scorer:hidden=16")
+    lessons = [demonstrate(ROWS(), cheapest, network, seed) for seed in range(20)]
+    imitate(network, lessons, ImitationOptions(epochs=200, minibatch=0, actor_lr=0.01, smoothing=0.2))
+    samples = Samples(network, lessons)
+    chosen = np.exp(samples.assessed()[0].numpy())
+    several = np.array([len(kept["allowed"]) > 1 for lesson in lessons for kept in lesson.kept])
+    # The best fit puts 1 − 0.2 + 0.2/n on the teacher's action, at most 0.9 for two.
+    assert np.median(chosen[several]) < 0.93
+    assert (chosen[~several] == 1.0).all()
+
+
+def test_it_is_the_same_twice() -> None:
+    """To the last bit."""
+    found = []
+    for _ in range(2):
+        network = network_for(ROWS, "scorer:hidden=8")
+        lessons = [demonstrate(ROWS(), cheapest, network, seed) for seed in range(5)]
+        imitate(network, lessons, ImitationOptions(epochs=3, minibatch=8), seed=4)
+        found.append(network.weights())
+    assert all((found[0][name] == found[1][name]).all() for name in found[0])
+
+
+def test_a_teacher_may_not_break_the_rules() -> None:
+    """An action that is not allowed is told, not learned."""
+    network = network_for(ROWS, "scorer:hidden=8")
+    with pytest.raises(InputError, match="action: expected one that the mask allows"):
+        for seed in range(20):
+            demonstrate(ROWS(), lambda environment, observation: 0, network, seed)
+
+
+@pytest.mark.parametrize("options", [{"smoothing": 1.0}, {"gamma": -1.0}, {"epochs": 0}, {"minibatch": -1}])
+def test_wrong_options(options: dict[str, Any]) -> None:
+    """Told in a line."""
+    with pytest.raises(InputError, match="imitation option"):
+        ImitationOptions(**options)

@@ -1,0 +1,101 @@
+"""Rewards: returns are minus the metrics of the run; shaping adds a constant of the start."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cluster_sim import Platform, Workload
+from learning.environments.job_node import JobNode
+from learning.rewards import rewards
+from learning.teachers import make_teacher
+
+from .cases_for_job_node import at_random, experiment, play, small_workloads
+
+SMALL = Platform.homogeneous(nodes=3, cores=8)
+METRICS = {
+    "energy": "energy_j",
+    "edp": "edp_js",
+    "makespan": "makespan_s",
+    "wait": "mean_wait_s",
+    "bounded-slowdown": "mean_bounded_slowdown",
+}
+
+
+@settings(max_examples=40)
+@given(small_workloads(), st.integers(0, 9), st.sampled_from(sorted(METRICS)), st.sampled_from(["no", "event"]))
+def test_returns_are_the_metrics(workload: Workload, seed: int, name: str, wait: str) -> None:
+    """Unscaled and unshaped, rewards add up to minus the metric that they are named after."""
+    env = JobNode(SMALL, workload, reward=f"{name}:scaled=no,shaped=no", wait=wait)
+    got, info = play(env, at_random(seed))
+    assert sum(got) == pytest.approx(-info["metrics"][METRICS[name]], rel=1e-9, abs=1e-9)
+
+
+@settings(max_examples=25)
+@given(small_workloads(), st.sampled_from(sorted(METRICS)), st.sampled_from([1.0, 0.9]))
+def test_shaping_adds_a_constant_of_the_start(workload: Workload, name: str, gamma: float) -> None:
+    """Whatever a policy does, the discounted returns with and without shaping differ by the potential at the start."""
+    differences = []
+    for seed in range(3):
+        returns = {}
+        for shaped in ("yes", "no"):
+            env = JobNode(SMALL, workload, reward=f"{name}:scaled=no,shaped={shaped},gamma={gamma}", wait="event")
+            got, _ = play(env, at_random(seed))
+            returns[shaped] = float(np.array(got) @ gamma ** np.arange(len(got)))
+        differences.append(returns["yes"] - returns["no"])
+    scale = 1.0 + abs(differences[0])
+    assert differences == pytest.approx([differences[0]] * 3, rel=1e-6, abs=1e-6 * scale)
+
+
+def test_published_rewards_by_hand() -> None:
+    """-ΔE and -ΔE·Δt of two jobs one after the other on one core: 10 W while busy, 5 s and 3 s."""
+    one = Platform.homogeneous(nodes=1, cores=1, power={"static_w": 4.0, "dynamic_w": 6.0, "min_power": 0.5})
+    jobs = Workload({"submit_time": [0.0, 0.0], "requested_cores": [1, 1], "recorded_run_time": [5.0, 3.0]})
+    for reward, expected in (
+        ("energy:scaled=no,shaped=no", [-50.0, -30.0]),
+        ("edp:scaled=no,shaped=no", [-250.0, -(80.0 * 8.0 - 250.0)]),
+        ("edp-as-published", [-250.0, -90.0]),
+        ("makespan:scaled=no,shaped=no", [-5.0, -3.0]),
+        ("wait:scaled=no,shaped=no", [-2.5, 0.0]),
+        ("bounded-slowdown:scaled=no,shaped=no", [-0.5, -0.5]),
+    ):
+        got, _ = play(JobNode(one, jobs, reward=reward, merge_equal=False), lambda env, observation, info: _first(info))
+        assert got == pytest.approx(expected), reward
+
+
+def _first(info: dict[str, np.ndarray]) -> int:
+    return int(info["action_mask"].argmax())
+
+
+@pytest.mark.parametrize("name", ["energy", "edp"])
+def test_scaled_returns_are_around_minus_one(name: str) -> None:
+    """Over the expected cost at the start: near 1 on a machine of four nodes and on one of forty, if jobs are well placed."""
+    teacher = make_teacher("contention-aware:metric=delay,placements=one")
+    for number in ("2", "3"):
+        env = JobNode(episodes=experiment(number), reward=f"{name}:shaped=no")
+        got, _ = play(env, lambda env, observation, info: teacher(env))
+        assert -5.0 < sum(got) < -1.0
+
+
+def test_the_expected_cost_is_a_lower_bound_where_nothing_contends() -> None:
+    """Without contention no run has less energy than what is expected of it at the start."""
+    jobs = Workload(
+        {
+            "submit_time": np.arange(12.0),
+            "requested_cores": np.arange(12) % 8 + 1,
+            "recorded_run_time": np.full(12, 20.0),
+            "requested_time": np.full(12, 20.0),
+        }
+    )
+    for seed in range(5):
+        env = JobNode(SMALL, jobs, reward="energy:shaped=no")
+        got, _ = play(env, at_random(seed))
+        assert sum(got) <= -1.0 + 1e-12
+
+
+def test_every_reward_has_a_name_and_help() -> None:
+    """As they are listed."""
+    assert {*METRICS, "edp-as-published"} <= set(rewards)
+    assert all(rewards.help(name) for name in rewards)

@@ -1,0 +1,262 @@
+"""Trainings: the same for the same configuration, whatever dies in between and however many processes share the work."""
+
+from __future__ import annotations
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("gymnasium")
+
+from cluster_sim.errors import FormatError, InputError, SpecError
+from learning import checkpoints
+from learning.agent import Agent
+from learning.config import Config, write_config
+from learning.episodes import Episode
+from learning.heuristics import run_on
+from learning.logs import read_metrics
+from learning.training import Training, train, train_one
+from learning.validation import OBJECTIVES, Validated, spread
+from learning.workers import begin_worker
+from schedulers import make_scheduler
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL: dict[str, Any] = {
+    "iterations": 6,
+    "episodes": 2,
+    "group": 1,
+    "workers": 1,
+    "checkpoint_every": 2,
+    "network": "scorer:hidden=8",
+    "algorithm": {"options": {"epochs": 2, "swa": True, "swa_start": 0.5, "self_imitation": 2}},
+    "validation": {"every": 3, "episodes": 2},
+    "baselines": ["list:first/first", "list:smallest/high_gflops"],
+}
+UNTIMED = ("time/elapsed_s", "time/fps")
+
+
+def small(**changes: Any) -> Config:
+    """A training of seconds on the built-in case."""
+    return Config.model_validate(SMALL | changes)
+
+
+def state(folder: Path) -> dict[str, Any]:
+    """The last checkpoint."""
+    return checkpoints.load(folder / "checkpoint", "state")
+
+
+def numbers(folder: Path) -> list[dict[str, float]]:
+    """The log without what the clock decides."""
+    return [{key: value for key, value in row.items() if key not in UNTIMED} for row in read_metrics(folder)]
+
+
+def assert_same(one: Path, other: Path) -> None:
+    """Weights, optimisers, the best agent and every logged number are equal, bit by bit."""
+    _assert_equal(state(one), state(other))
+    assert str(numbers(one)) == str(numbers(other))  # NaN is NaN
+    _assert_equal(Agent.load(one).weights, Agent.load(other).weights)
+    assert Agent.load(one).facts == Agent.load(other).facts
+
+
+def _assert_equal(one: Any, other: Any) -> None:
+    if isinstance(one, dict):
+        assert one.keys() == other.keys()
+        for key in one:
+            _assert_equal(one[key], other[key])
+    elif isinstance(one, np.ndarray):
+        np.testing.assert_array_equal(one, other)
+    else:
+        assert one == other
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A training that nobody disturbed."""
+    folder = tmp_path_factory.mktemp("uninterrupted")
+    train(small(), folder)
+    return folder
+
+
+def test_what_a_training_leaves(uninterrupted: Path) -> None:
+    """Configuration, log, events, checkpoint and best agent, and no file half written."""
+    names = sorted(path.name.split(".tfevents")[0] for path in uninterrupted.iterdir())
+    assert names == ["best", "checkpoint", "config.yaml", "events.out", "metrics.csv"]
+    rows = numbers(uninterrupted)
+    assert [row["iteration"] for row in rows] == [0, 1, 2, 3, 4, 5, 6]
+    assert [row["iteration"] for row in rows if "validation/objective_mean" in row] == [0, 3, 6]
+
+
+def test_the_same_configuration_is_the_same_training(uninterrupted: Path, tmp_path: Path) -> None:
+    """Bit by bit; another seed is another training."""
+    train(small(), tmp_path / "again")
+    assert_same(uninterrupted, tmp_path / "again")
+    train(small(seed=1, iterations=1), tmp_path / "other")
+    assert numbers(tmp_path / "other")[1] != numbers(uninterrupted)[1]
+
+
+def test_the_best_agent_is_the_best_validated(uninterrupted: Path) -> None:
+    """Of all validations the one with the greatest reduction; never worse than where the training began."""
+    reductions = {
+        r["iteration"]: r["validation/reduction_mean"] for r in numbers(uninterrupted) if "validation/best" in r
+    }
+    facts = Agent.load(uninterrupted).facts
+    assert facts["reduction"] == max(reductions.values()) >= reductions[0]
+    assert reductions[facts["iteration"]] == facts["reduction"]
+    best = [row["validation/best"] for row in numbers(uninterrupted) if "validation/best" in row]
+    assert best == [max(list(reductions.values())[: i + 1]) for i in range(len(best))]
+
+
+def test_killed_and_resumed_is_as_if_nothing_had_happened(uninterrupted: Path, tmp_path: Path) -> None:
+    """A process that dies of SIGKILL after its first checkpoint: resumed, the training ends with the same weights."""
+    row = 3
+    config, out = tmp_path / "training.yaml", tmp_path / "out"
+    write_config(small(), config)
+    command = [sys.executable, "-m", "cluster_sim", "train", str(config), "--out", str(out)]
+    process = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 60
+        while _rows(out / "metrics.csv") < row + 1 and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert _rows(out / "metrics.csv") > row
+    train(small(), out, resume=True)
+    assert_same(uninterrupted, out)
+
+
+def _rows(path: Path) -> int:
+    if not path.exists():
+        return 0
+    with path.open(newline="") as file:
+        return sum(1 for _ in csv.reader(file)) - 1
+
+
+def test_resumed_at_any_iteration(uninterrupted: Path, tmp_path: Path) -> None:
+    """Also from a checkpoint inside the averaged part, with rows in the log that were written after it."""
+    training = Training(small(), tmp_path)
+    real, training.save = training.save, lambda: real() if training.iteration <= 4 else None  # type: ignore[method-assign]
+    training.run()
+    assert state(tmp_path)["iteration"] == 4
+    train(small(), tmp_path, resume=True)
+    assert_same(uninterrupted, tmp_path)
+
+
+def test_processes_change_nothing(uninterrupted: Path, tmp_path: Path) -> None:
+    """Episodes played elsewhere are the same episodes."""
+    with ProcessPoolExecutor(1, get_context("spawn"), begin_worker) as pool:
+        Training(small(), tmp_path, pool).run()
+        write_config(small(), tmp_path / "config.yaml")
+    assert_same(uninterrupted, tmp_path)
+
+
+def test_several_seeds_are_the_trainings_they_would_be_alone(uninterrupted: Path, tmp_path: Path) -> None:
+    """Seeds 0 and 1, each in its folder; the agent of the folder is the better one of the two."""
+    summaries = train(small(seeds=2), tmp_path)
+    assert [summary.seed for summary in summaries] == [0, 1]
+    assert_same(uninterrupted, tmp_path / "seed-0")
+    best = max(summaries, key=lambda summary: summary.reduction)
+    assert Agent.load(tmp_path).facts["seed"] == best.seed
+
+
+def test_the_log_of_a_fixed_problem_knows_its_reduction(uninterrupted: Path) -> None:
+    """On fresh jobs every time there is no one figure to compare with, and none is logged."""
+    assert all("rollout/reduction_mean" not in row for row in numbers(uninterrupted))
+
+
+def test_baselines_are_ordinary_runs() -> None:
+    """The reference of each validation episode is the least of the baselines' metrics there."""
+    training = Training(small(iterations=0), "unused")
+    episodes: list[Episode] = training.validation.episodes
+    assert len(episodes) == 2
+    runs = [[float(run_on(e, make_scheduler(spec))["energy_j"]) for spec in SMALL["baselines"]] for e in episodes]
+    found = training.validation.of(training.network, training.make_environment, None)
+    assert found.references == tuple(min(pair) for pair in runs)
+    assert found.reductions == [
+        100 * (1 - value / least) for value, least in zip(found.values, found.references, strict=True)
+    ]
+
+
+def test_the_score_is_the_mean_ratio() -> None:
+    """By hand: 90 of 100 and 60 of 50 are 0.9 and 1.2."""
+    found = Validated((90.0, 60.0), (100.0, 50.0), "fcfs", 75.0)
+    assert found.score == pytest.approx(1.05)
+    assert found.reductions == pytest.approx([10.0, -20.0])
+    assert Validated((90.0, 60.0), (), "", 0.0).score == 75.0
+    assert Validated((0.0,), (0.0,), "fcfs", 0.0).reductions == [0.0]
+
+
+def test_episodes_are_spread_evenly() -> None:
+    """Ten of thirty are every third."""
+    assert spread(list(range(30)), 10) == list(range(0, 30, 3))  # type: ignore[arg-type,comparison-overlap]
+    assert spread([1, 2], 10) == [1, 2]  # type: ignore[list-item,comparison-overlap]
+
+
+def test_every_reward_of_job_node_is_about_a_metric() -> None:
+    """What the best agent is chosen by is known for each."""
+    from learning.rewards import rewards
+
+    assert set(rewards) <= set(OBJECTIVES)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"algorithm": {"name": "dqn"}}, "algorithm, name: expected one of ppo"),
+        ({"algorithm": {"options": {"clipping": 1}}}, "algorithm, options: expected some of clip"),
+        ({"algorithm": {"options": {"clip": "wide"}}}, "algorithm, options, clip: expected a number, found wide"),
+        ({"algorithm": {"options": {"epochs": 2.5}}}, "options, epochs: expected a whole number, found 2.5"),
+        ({"algorithm": {"options": {"swa": 1}}}, "options, swa: expected true or false, found 1"),
+        ({"algorithm": {"published": "pcbe"}}, "algorithm, published: expected one of energy-scheduler"),
+        ({"algorithm": {"options": {"gamma": 2.0}}}, "ppo option 'gamma'"),
+        ({"network": "brain"}, "network: expected one of"),
+        ({"environment": {"reward": "fame"}}, "reward: expected one of"),
+        ({"environment": {"observation": "all"}}, "observation: expected one of"),
+        ({"environment": {"options": {"jobs": 5}}}, "environment, options: expected some of"),
+        (
+            {"environment": {"platform": "homogeneous:nodes=2,cores=2"}},
+            "environment: expected both platform and workload",
+        ),
+        ({"objective": "fun"}, "objective: expected reward, or a key of summary.json"),
+        ({"baselines": ["best"]}, "scheduler: expected one of"),
+    ],
+)
+def test_what_is_wrong_ends_in_a_line(tmp_path: Path, changes: dict[str, Any], told: str) -> None:
+    """Names and options that do not exist."""
+    with pytest.raises((InputError, SpecError), match=told) as error:
+        train(small(**changes), tmp_path / "out")
+    assert "\n" not in str(error.value)
+
+
+def test_a_training_is_not_overwritten(uninterrupted: Path, tmp_path: Path) -> None:
+    """A folder that holds one is refused, unless it is to go on; and not with another configuration."""
+    with pytest.raises(InputError, match="or --resume"):
+        train(small(), uninterrupted)
+    with pytest.raises(InputError, match="network"):
+        train(small(network="scorer:hidden=4"), uninterrupted, resume=True)
+    with pytest.raises(InputError, match="several seeds"):
+        train(small(seeds=2), uninterrupted, resume=True)
+    before = state(uninterrupted)
+    assert train_one(small(), uninterrupted, resume=True).iterations == 6  # it is over: nothing happens
+    _assert_equal(before, state(uninterrupted))
+
+
+def test_a_broken_checkpoint_ends_in_a_line(uninterrupted: Path, tmp_path: Path) -> None:
+    """One that lacks what it should have."""
+    tree = state(uninterrupted)
+    del tree["weights"]
+    checkpoints.save(tmp_path / "checkpoint", "state", tree)
+    write_config(small(), tmp_path / "config.yaml")
+    with pytest.raises(FormatError, match=r"state\.json: expected a checkpoint of this training"):
+        train(small(), tmp_path, resume=True)
