@@ -14,31 +14,16 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim.days import DAY_S
-from cluster_sim.workload import Workload
+from cluster_sim.days import as_executed as episode
 
 if TYPE_CHECKING:
-    from cluster_sim.platform import Platform
     from cluster_sim.records import Result
+    from cluster_sim.workload import Workload
 
 __all__ = ["DAY_S", "GROUPS", "days_per_group", "episode", "figures", "group_of"]
 
 GROUPS = ("[0, 25%)", "[25, 50%)", "[50, 75%)", "[75, 100%)", "[100%]")
 """Days by their share of sequential jobs (Table 2), groups 1 to 5."""
-
-
-def episode(day: Workload, platform: Platform) -> Workload:
-    """The jobs of a day as the paper simulates them: those that ran, fit and asked for a time, in whole seconds.
-
-    Where a file counts operations per minute, 3 minutes come out as 179.99999999999997 s, and a job no longer ends in
-    the instant in which another arrives. Times are rounded to the microsecond, and hold at any clock.
-    """
-    day = day.executable(platform)
-    jobs = day.jobs.copy()
-    worked = jobs["operations"] / platform.fastest_ops_per_s
-    jobs["recorded_run_time"] = np.round(worked.where(jobs["operations"].notna(), jobs["recorded_run_time"]), 6)
-    jobs["operations"] = np.nan
-    jobs["fixed_run_time"] = True
-    return Workload(jobs, day.name, day.origin_s, day.header, day.reference_gflops, day.rebase)
 
 
 def group_of(share: float) -> int:

@@ -20,8 +20,6 @@ from urllib.parse import parse_qsl, urlsplit
 import numpy as np
 import pandas as pd
 
-from analysis.gantt_chart import CONFIG, gantt
-from analysis.packed import figure_html, scripts
 from cluster_sim import Platform
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -130,6 +128,9 @@ def schedule(jobs: int, nodes: int = NODES) -> Schedule:
 
 def figure_row(rectangles: int, repeat: int = 1) -> FigureRow:
     """Make a chart of so many rectangles, and let a browser draw it; the least of ``repeat`` times."""
+    from analysis.gantt_chart import CONFIG, gantt  # here, so that the other benchmarks do without plotly
+    from analysis.packed import figure_html, scripts
+
     run: Any = schedule(rectangles)
     begin = time.perf_counter()
     figure = gantt(run, colour_by="user")

@@ -345,10 +345,8 @@ class Bookings:
     def has_ready_nodes(self, placement: Placement) -> bool:
         """Whether all nodes of a placement are on."""
         is_on = self.is_on
-        for first, stop, _ in placement.spans:
-            if not (is_on.item(first) if stop == first + 1 else _all(is_on[first:stop])):
-                return False
-        return True
+        spans = placement.spans
+        return all(is_on.item(first) if stop == first + 1 else _all(is_on[first:stop]) for first, stop, _ in spans)
 
     def boot_time(self, placement: Placement) -> float:
         """How long it should take until all nodes of a placement are on, s: the slowest boot of those that are OFF."""

@@ -13,6 +13,7 @@ from cluster_sim.errors import InputError
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from cluster_sim.platform import Platform
     from cluster_sim.workload import Workload
 
 DAY_S = 86400.0
@@ -46,6 +47,21 @@ def first_midnight(workload: Workload) -> float:
         zone = datetime.UTC
     offset = datetime.datetime.fromtimestamp(started, zone).utcoffset() or datetime.timedelta()
     return -((started + offset.total_seconds()) % DAY_S) - workload.origin_s
+
+
+def as_executed(day: Workload, platform: Platform) -> Workload:
+    """The jobs of a day as the paper simulates them: those that ran, fit and asked for a time, in whole seconds.
+
+    Where a file counts operations per minute, 3 minutes come out as 179.99999999999997 s, and a job no longer ends in
+    the instant in which another arrives. Times are rounded to the microsecond, and hold at any clock.
+    """
+    day = day.executable(platform)
+    jobs = day.jobs.copy()
+    worked = jobs["operations"] / platform.fastest_ops_per_s
+    jobs["recorded_run_time"] = np.round(worked.where(jobs["operations"].notna(), jobs["recorded_run_time"]), 6)
+    jobs["operations"] = np.nan
+    jobs["fixed_run_time"] = True
+    return type(day)(jobs, day.name, day.origin_s, day.header, day.reference_gflops, day.rebase)
 
 
 def sequential_share(submit: npt.NDArray[np.float64], gap_s: float = SEQUENTIAL_S) -> float:

@@ -27,6 +27,12 @@ SEQUENTIAL_S = 300.0
 
 ESTIMATES = ("exact", "tsafrir", "none")
 
+# López (2023), Table 4.16: name -> operations of a task (10^10), requested time (s), memory traffic of a task (MB/s).
+LOPEZ_PROFILES: Mapping[str, tuple[float, float, float]] = {
+    "A1": (2.75, 9.2, 1e5), "B1": (6.25, 20.8, 1e6), "C1": (12.5, 41.7, 1e8),
+    "A2": (5.5, 18.4, 1.0), "B2": (8.25, 27.5, 1.0), "C2": (12.5, 41.7, 1.0),
+}  # fmt: skip
+
 _BUCKETS = 48  # half hours of a day
 _BUCKET_S = 1800.0
 _DAY_STARTS = 11  # the half hour from which the day of the arrival model counts
@@ -303,3 +309,19 @@ def from_profiles(
     width = tasks if isinstance(tasks, Mapping) else dict.fromkeys(profiles, tasks)
     triples = [(time, width[profile], profile) for time, profile in zip(times, drawn, strict=True)]
     return Workload.from_triples(triples, profiles, name=name)
+
+
+@WORKLOAD_GENERATORS.register("lopez-mixed")
+def lopez_mixed(jobs: int = 400, gap_s: float = 1.0, seed: int = 0) -> Workload:
+    """The training workload of López (2023), Experiment 4: jobs of 8 tasks of all six profiles of Table 4.16.
+
+    Each profile has the same share of the ``jobs``, the order is drawn with ``seed``, and one is submitted every
+    ``gap_s`` seconds. The first three profiles are bound by memory, the others by computing. Raises InputError for
+    impossible numbers.
+    """
+    profiles = {
+        name: {"req_ops": operations * 1e10, "req_time": seconds, "mem_vol": volume}
+        for name, (operations, seconds, volume) in LOPEZ_PROFILES.items()
+    }
+    shares = dict.fromkeys(profiles, 1.0)
+    return from_profiles(profiles, shares, jobs, tasks=8, gap_s=gap_s, seed=seed, name="lopez-mixed")

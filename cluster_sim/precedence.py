@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cluster_sim.dependencies import When, follows, has_after, waits
-from cluster_sim.job_table import as_columns
 from cluster_sim.jobs import Job
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ NAN = float("nan")
 
 def has_dependencies(workload: Workload) -> bool:
     """Whether a run of the workload has to look after dependencies at all."""
-    return workload.think_times or has_after(as_columns(workload.jobs))
+    return workload.think_times or has_after(workload.columns)
 
 
 class Precedence:
@@ -55,7 +54,7 @@ class Precedence:
         self._followers: dict[int, list[tuple[int, float]]] = {}
         self.submit_time = np.array(columns["submit_time"])  #: s; NaN until a job that follows another is submitted.
         self.eligible_time = np.array(columns["submit_time"])  #: s; NaN until a job that waits for others need not.
-        table = as_columns(workload.jobs)
+        table = workload.columns
         for row, before, when in waits(table):
             self._awaited[row] = self._awaited.get(row, 0) + 1
             self._successors.setdefault(before, []).append((row, when))

@@ -14,6 +14,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
@@ -105,7 +106,8 @@ class Registry(Generic[T]):
         """
         spec = Spec.parse(text)
         factory = self.factory(spec.name)
-        parameters = inspect.signature(factory).parameters
+        signature = _signature(factory)
+        parameters = signature.parameters
         keywords: dict[str, Any] = {}
         for key, value in spec.options.items():
             if key not in parameters or parameters[key].kind is inspect.Parameter.VAR_POSITIONAL:
@@ -118,7 +120,7 @@ class Registry(Generic[T]):
             if i < len(positional) and parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD:
                 positional[i] = _converted(positional[i], parameter, f"{self.kind} '{text}', {name}")
         try:
-            inspect.signature(factory).bind(*positional, **keywords)
+            signature.bind(*positional, **keywords)
         except TypeError as error:
             raise SpecError(f"{self.kind} '{text}'", f"other arguments ({error})") from None
         thing = factory(*positional, **keywords)
@@ -139,6 +141,12 @@ class Registry(Generic[T]):
         self._entry_points_loaded = True
         for entry in entry_points(group=self.group):
             self._factories.setdefault(entry.name, entry.load())
+
+
+@cache
+def _signature(factory: Callable[..., Any]) -> inspect.Signature:
+    """Looked up once: simulations by the thousand, as in training, make the same models again and again."""
+    return inspect.signature(factory)
 
 
 _TRUTH = {"yes": True, "true": True, "on": True, "1": True, "no": False, "false": False, "off": False, "0": False}

@@ -113,7 +113,7 @@ class Simulation:
         self.network_model = network_models.make(network) if isinstance(network, str) else network
         self.network = self.network_model.on(self.env, platform)
 
-        columns = {name: workload.jobs[name].to_numpy() for name in workload.jobs.columns}
+        columns = workload.columns
         self._columns = request_columns(columns)
         reference = workload.reference_gflops
         work = Work(columns, platform.fastest_ops_per_s if reference is None else reference * 1e9)

@@ -64,7 +64,7 @@ class TransitionLog(Sequence[Change]):
 
     def _by_row(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """What is known of each change, for each of its rows."""
-        return np.repeat(values, np.diff(np.array(self._stops, np.int64), prepend=0))
+        return np.repeat(values, np.diff(np.array([0, *self._stops], np.int64)))
 
     @property
     def times(self) -> npt.NDArray[np.float64]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -77,6 +78,11 @@ class Workload:
         self.reference_gflops = reference_gflops
         self.rebase = rebase
         self.think_times = False  #: See :meth:`with_think_times`.
+
+    @cached_property
+    def columns(self) -> Columns:
+        """``jobs`` as arrays by column, for runs; made once, since an agent may play one workload a thousand times."""
+        return as_columns(self.jobs)
 
     def __len__(self) -> int:
         return len(self.jobs)

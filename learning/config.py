@@ -61,11 +61,16 @@ class InputKeys(OwnKeys):
     fold: tuple[Whole, Count] | None = _field(
         "[k, n]: leave out days k, k + n, k + 2n, …, to test on them", strict=False
     )
+    fresh: bool = _field(
+        "every episode is a new draw of the generator that `workload` names, a spec without a seed", False
+    )
 
     @model_validator(mode="after")
     def _one_way_to_cut(self) -> InputKeys:
         if self.days and self.trajectories is not None:
             raise PydanticCustomError("one_way", "either days or trajectories")
+        if self.fresh and (self.days or any(cut is not None for cut in (self.trajectories, self.first, self.slice))):
+            raise PydanticCustomError("fresh", "fresh workloads whole, without days, trajectories, first or slice")
         if self.fold is not None and not (self.days and self.fold[0] < self.fold[1]):
             raise PydanticCustomError("fold", "fold: [k, n] with days, k below n")
         return self
@@ -130,6 +135,10 @@ class Config(OwnKeys):
     seeds: Count = _field("trainings, with seeds from `seed` on, each in a folder of its own", 1)
     objective: str | None = _field(
         "what is to be least: a key of summary.json, or reward; the reward's metric unless given"
+    )
+    limits: dict[str, Annotated[float, Field(gt=0)]] = _field(
+        "metrics whose validation means are to stay below these: the best agent's worst share of one is least",
+        default_factory=dict,
     )
     baselines: list[str] = _field("schedulers (of node-shutdown: power policies) to compare with", default_factory=list)
     validation: ValidationKeys = _field("see below", default_factory=ValidationKeys)

@@ -42,7 +42,7 @@ ROW = (
     "relief for the cost",
     "relief and no boot",
     "everybody served",
-    "idle nodes sleep",
+    "all idle nodes sleep",
     "head job starts",
     "most stretched job fits",
 )
@@ -72,13 +72,14 @@ class Foresight:
         self._turns_at = -math.inf
         self._rows = np.zeros((self._nodes + 1, len(ROW)))
         self._rows[:, 18] = maker.idle == "sleep"
-        self._chooses = maker.idle == "choose"
+        self._idle_ways = maker.idle
+        self._fresh: list[int] = []
 
     def rows(self, view: View) -> npt.NDArray[np.float32]:
-        """Features of all actions now, shape (nodes + 1, features)."""
-        pending = view.pending
-        if view.version is not self._version or pending != self._pending:
-            self._version, self._pending = view.version, pending
+        """Features of all actions now, shape (actions, features)."""
+        pending, fresh = view.pending, self._maker.fresh()
+        if view.version is not self._version or pending != self._pending or fresh != self._fresh:
+            self._version, self._pending, self._fresh = view.version, pending, fresh
             self._look(view, pending[:MOST_JOBS])
             self._turns_at = -math.inf
         if pending and view.now >= self._turns_at:
@@ -94,13 +95,16 @@ class Foresight:
             rows[:, 15] = relieved / (relieved + self._cost + 1e-3)
             rows[:, 16] = rows[:, 4] * (rows[:, 9] == 0.0)
             rows[:, 20] = self._fits(max(pending[:MOST_JOBS], key=lambda job: _stretch(job, view.now)).requested_cores)
-        return (np.concatenate([rows, self._asleep(rows)]) if self._chooses else rows).astype(np.float32)
+        return (np.concatenate([rows, self._asleep(rows)]) if self._idle_ways == "choose" else rows).astype(np.float32)
 
     def _asleep(self, rows: Floats) -> Floats:
-        """The same where nodes that are left idle are put to sleep."""
+        """The same where nodes that have just fallen idle are put to sleep, too."""
         rows = rows.copy()
         rows[:, 10] += rows[:, 11]
         rows[:, 11] = rows[:, 12] = 0.0
+        rows[:, 14] = self._booted / (self._booted + 1.0)
+        relieved = HALF_STRETCH * rows[:, 4] / (1.0 - rows[:, 4])
+        rows[:, 15] = relieved / (relieved + self._booted + 1e-3)
         rows[:, 18] = 1.0
         return rows
 
@@ -158,10 +162,13 @@ class Foresight:
         rows[:, 2:18] = 0.0
         rows[:, 0] = (self._nodes - self._actions) / self._nodes
         idle_now = view.powered_on & (view.free_cores == view.platform.node_cores)
-        booted = ((fresh_off - off) > 0.0).sum(axis=1)
+        self._booted = booted = ((fresh_off - off) > 0.0).sum(axis=1)
         slept = (idle_now[None, :] & ~offered).sum(axis=1)
         untouched = on == self._node_cores
         idle = untouched.sum(axis=1)
+        if self._idle_ways != "stay":  # then what is left idle sleeps, but perhaps for what has just fallen idle
+            spared = untouched[:, self._fresh].sum(axis=1) if self._idle_ways == "choose" else 0 * idle
+            slept, idle = slept + idle - spared, spared
         self._cost = booted + self._idle_cost * idle
         if pending:
             asked = float(sum(job.requested_cores for job in pending))

@@ -40,10 +40,10 @@ class ImitationOptions:
             not become so certain that it would never try another action again.
     """
 
-    epochs: int = 50
-    minibatch: int = 256
-    actor_lr: float = 2e-3
-    critic_lr: float = 2e-3
+    epochs: int = 100
+    minibatch: int = 64
+    actor_lr: float = 5e-3
+    critic_lr: float = 5e-3
     gamma: float = 1.0
     smoothing: float = 0.05
 

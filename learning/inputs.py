@@ -10,10 +10,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from cluster_sim.days import as_executed
 from cluster_sim.errors import InputError
+from cluster_sim.formats.platform_specs import has_time_unit
 from cluster_sim.platform import Platform
-from cluster_sim.workload import Workload
-from learning.episodes import Days, EpisodeSource, Trajectories, Whole
+from cluster_sim.workload import WORKLOAD_GENERATORS, Workload
+from learning.episodes import Days, Drawn, EpisodeSource, Trajectories, Whole
 
 if TYPE_CHECKING:
     from learning.config import EnvironmentKeys, InputKeys
@@ -46,7 +50,8 @@ def validation_episodes(keys: InputKeys, environment: EnvironmentKeys) -> Episod
 def read_platform(keys: EnvironmentKeys) -> Platform:
     """The platform, with the contention and power models in place of its own, if any are given. Raises InputError."""
     assert keys.platform is not None
-    platform = Platform.read(keys.platform)
+    unit = _options(keys) if has_time_unit(keys.platform) else {}
+    platform = Platform.read(keys.platform, **unit)
     return platform.with_models(keys.contention_model, keys.power_model)
 
 
@@ -70,12 +75,35 @@ def split_days(days: Sequence[Workload], fold: int, folds: int) -> tuple[list[Wo
 def _source(keys: InputKeys, environment: EnvironmentKeys) -> EpisodeSource:
     platform = read_platform(environment)
     limits: dict[str, Any] = {"until": environment.until, "enforce_walltime": environment.enforce_walltime}
+    if keys.fresh:
+        return Drawn(platform, FreshWorkloads.of(str(keys.workload)), **limits)
     if keys.days:
-        return Days(platform, read_days(keys), **limits)
+        return Days(platform, [as_executed(day, platform) for day in read_days(keys)], **limits)
     workload = read_workload(keys)
     if keys.trajectories is not None:
         return Trajectories(platform, workload, keys.trajectories.length, keys.trajectories.origin, **limits)
     return Whole(platform, workload, **limits)
+
+
+@dataclass(frozen=True)
+class FreshWorkloads:
+    """Makes new workloads with the generator of a spec, each with a seed that is drawn."""
+
+    spec: str
+
+    @classmethod
+    def of(cls, spec: str) -> FreshWorkloads:
+        """Checked. Raises InputError for what is no generator's spec, or one that has a seed."""
+        name, _, options = spec.partition(":")
+        if name not in WORKLOAD_GENERATORS or any(option.partition("=")[0] == "seed" for option in options.split(",")):
+            known = ", ".join(f"{generator}:…" for generator in WORKLOAD_GENERATORS)
+            raise InputError("fresh, workload", f"a generator's spec without a seed ({known})", spec)
+        return cls(spec)
+
+    def __call__(self, rng: np.random.Generator) -> Workload:
+        """A workload of which ``rng`` draws the seed."""
+        separator = "," if ":" in self.spec else ":"
+        return Workload.read(f"{self.spec}{separator}seed={int(rng.integers(2**31))}")
 
 
 def read_workload(keys: InputKeys) -> Workload:

@@ -56,6 +56,7 @@ NUMBERS: tuple[Number, ...] = (
     Number("validation/reduction_mean", "%", "mean reduction against each validation episode's best baseline"),
     Number("validation/reduction_min", "%", "the least of these reductions"),
     Number("validation/best", "%", "the mean reduction of the agent in best/"),
+    Number("validation/share", "", "where there are limits: the greatest ratio of a metric's mean to its limit"),
     Number("train/policy_gradient_loss", "", "the (clipped) loss of the policy; only its gradient means something"),
     Number("train/value_loss", "", "mean squared error of the critic's values"),
     Number("train/entropy_loss", "nat", "minus the mean entropy of the action distributions"),

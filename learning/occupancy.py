@@ -27,6 +27,7 @@ class Request(NamedTuple):
     mem_vol: float  #: MB per task.
     memory: float  #: MB per task.
     max_energy: float  #: J; inf when not given.
+    shaped: bool  #: Whether it says itself over how many nodes it goes.
     key: Hashable  #: All of it: equal for jobs of other runs that ask for the same.
 
 
@@ -50,8 +51,9 @@ class Requests:
             self._of_job[job.index] = request
         return request
 
-    def _key(self, job: Job) -> tuple[tuple[int, float, float, float, float], Hashable]:
-        figures = (job.requested_cores, job.requested_time, job.mem_vol, job.memory, job.max_energy)
+    def _key(self, job: Job) -> tuple[tuple[int, float, float, float, float, bool], Hashable]:
+        shaped = not self._plain and bool(job.nodes or job.ntasks_per_node)
+        figures = (job.requested_cores, job.requested_time, job.mem_vol, job.memory, job.max_energy, shaped)
         energy = job.req_energy
         others = (None if math.isnan(energy) else energy, job.priority, job.deadline, job.tags)
         if self._plain:

@@ -25,8 +25,8 @@ class Adam:
     −lr · m̂ / (√v̂ + ε), where m̂ = m / (1 − β₁ᵗ) and v̂ = v / (1 − β₂ᵗ).
 
     Args:
-        weights: to be changed by ``step``; they and their gradients are made views of vectors that belong to this object,
-            so only the optimiser that was made last can change them.
+        weights: to be changed by ``step``; they and their gradients are made views of vectors that belong to this object.
+            Several optimisers may take turns with them: whose ``zero_grad`` is called takes them over as they are.
         learning_rate: lr.
         eps: ε. 1e-8 in the paper; 1e-5 is usual in reinforcement learning (Huang et al. 2022), where gradients vanish as
             the policy becomes certain, and their noise should not be blown up.
@@ -39,10 +39,14 @@ class Adam:
         self.eps = eps
         self.steps = 0
         size = sum(weight.numel() for weight in weights)
+        self._parts = list(weights)
         self._weights, self._gradient = torch.zeros(size), torch.zeros(size)
         self._mean, self._square = torch.zeros(size), torch.zeros(size)
+        self._take_over()
+
+    def _take_over(self) -> None:
         begin = 0
-        for weight in weights:
+        for weight in self._parts:
             part = slice(begin, begin := begin + weight.numel())
             self._weights[part] = weight.detach().flatten()
             weight.data = self._weights[part].view_as(weight)
@@ -50,6 +54,8 @@ class Adam:
 
     def zero_grad(self) -> None:
         """Forget the gradient; what is differentiated next is added to zeros."""
+        if self._parts and self._parts[0].data_ptr() != self._weights.data_ptr():
+            self._take_over()  # another optimiser has had them in between, as after a warm start
         self._gradient.zero_()
 
     def step(self, longest: float = 0.0) -> None:

@@ -164,8 +164,8 @@ class Predictions:
         return Alone(figures, *(float(figures[:, i].min()) for i in (1, 2, 4)))
 
     def _alone_on(self, request: Request, kind: NodeType) -> tuple[float, float, float, float, float]:
-        widest = max(t.cores for t in self._node_types)
-        if request.cores > kind.cores and request.cores <= widest:
+        on_one_node = not request.shaped and request.cores <= max(t.cores for t in self._node_types)
+        if request.cores > kind.cores and on_one_node:
             return np.inf, np.inf, np.inf, 0.0, np.inf
         shares, left, seconds, bandwidth = [], min(request.cores, kind.cores), 0.0, 0.0
         for processor in kind.processors:

@@ -20,6 +20,8 @@ from learning.waste import state_of
 from schedulers.power import idle_nodes, unused_nodes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from cluster_sim.platform import Platform
@@ -33,21 +35,22 @@ FALLBACK_S = 86400.0
 """What counts as the requested time of a job that requested none, s."""
 
 
-def offer_order(view: View) -> list[int]:
+def offer_order(view: View, idle_since: Sequence[float]) -> list[int]:
     """Nodes in the order in which they are offered to the scheduler, by position; the last ones are reserved first.
 
-    Nodes in use, the fullest first, so that a small offer packs; then idle ones, those that boot for nobody, OFF ones,
-    and last those that are shutting down, of which nobody has anything yet. Ties in platform order.
+    Nodes in use, the fullest first, so that a small offer packs; then idle ones, the last one to fall idle first, those
+    that boot for nobody, OFF ones, and last those that are shutting down, of which nobody has anything yet. Ties in
+    platform order. ``idle_since`` (s) counts for idle nodes.
     """
     free, cores, on, off = (
         a.tolist() for a in (view.free_cores, view.platform.node_cores, view.powered_on, view.powered_off)
     )
 
-    def key(node: int) -> tuple[int, int]:
+    def key(node: int) -> tuple[int, float]:
         if free[node] < cores[node]:
             return 0, free[node]
         if on[node]:
-            return 1, 0
+            return 1, -idle_since[node]
         if off[node]:
             return 3, 0
         return (2 if view.node(node).state is NodeState.SWITCHING_ON else 4), 0
@@ -65,7 +68,9 @@ class Reservations:
     published, nothing is masked, and an agent that reserves everything has jobs wait for ever: give the episode an end.
     ``idle`` says what becomes of nodes that are not reserved and that the scheduler leaves idle. They ``stay`` on, as
     published; they are reserved and put to ``sleep`` right after its pass, by :meth:`settle`; or that is for the agent to
-    ``choose``: then there are twice as many actions, and action G + 1 + a is to reserve a nodes and put those to sleep.
+    ``choose``: then there are twice as many actions. Action G + 1 + a is to reserve a nodes and put all of those to sleep;
+    action a spares nodes that have fallen idle since the last decision, which so are offered once more before they sleep.
+    (Where no node has, the first G + 1 actions are masked: they would be the others over again.)
     The number alone is too poor to save much: whoever decides before the scheduler cannot know which nodes it will leave
     idle, and each costs the idle watts of a whole step.
     ``observation`` is a name of :data:`~learning.shutdown_observations.shutdown_observations`; ``tau`` is the share of
@@ -108,6 +113,10 @@ class Reservations:
         """A run begins; nothing is reserved, and the first decision is due."""
         self.reserved = 0  #: How many nodes are reserved.
         self._sleeps = self.idle == "sleep"  # whether what the scheduler leaves idle is reserved, too
+        self._spared_after = math.inf  # but what has fallen idle after that time
+        self._decided = -math.inf
+        self._idle_since = [-math.inf] * view.platform.node_count
+        self._idle: tuple[int, ...] = ()
         self._due = view.now
         self._wakes_at = -math.inf
         self._state: object = None
@@ -118,8 +127,24 @@ class Reservations:
         """:func:`offer_order`, worked out once for a state of the machine."""
         state = state_of(view)
         if state != self._state:
-            self._state, self._order = state, offer_order(view)
+            self._state, self._order = state, offer_order(view, self._idle_since)
         return self._order
+
+    def fresh(self) -> list[int]:
+        """The nodes that have fallen idle since the last decision, where that is of any concern."""
+        return [node for node in self._idle if self._idle_since[node] > self._decided]
+
+    def _note_idle(self, view: View, idle: npt.NDArray[np.bool_]) -> None:
+        """Keep since when nodes are idle, where that is of any concern."""
+        if self.idle != "choose":
+            return
+        nodes = tuple(np.flatnonzero(idle).tolist())
+        if nodes != self._idle:
+            since, before = self._idle_since, set(self._idle)
+            for node in nodes:
+                if node not in before:
+                    since[node] = view.now
+            self._idle = nodes
 
     # ------------------------------------------------------------------ when
 
@@ -127,7 +152,8 @@ class Reservations:
         """Switch off what was reserved and has fallen idle; have a decision that is not due yet come when it is."""
         decisions: list[PowerDecision] = []
         idle = idle_nodes(view)
-        if idle.any() and view.withheld_count and len(left := np.flatnonzero(idle & view.withheld)):
+        self._note_idle(view, idle)
+        if view.withheld_count and idle.any() and len(left := np.flatnonzero(idle & view.withheld)):
             decisions.append(SwitchOff(left.tolist()))
         if view.now < self._due:
             decisions += self._wake(view)
@@ -154,11 +180,13 @@ class Reservations:
         return {**self._observation.observe(view), "action_mask": self.mask(view)}
 
     def mask(self, view: View) -> npt.NDArray[np.int8]:
-        """Which numbers of nodes may be reserved now, shape (nodes + 1,)."""
-        if not view.pending_count or self._patience == math.inf:
-            return self._everything.copy()
-        needed = self._cores_of_the_impatient(view)
+        """Which actions are allowed now, shape (actions,)."""
         mask = self._everything.copy()
+        if self.idle == "choose" and not self.fresh():
+            mask[: self._numbers] = 0
+        if not view.pending_count or self._patience == math.inf:
+            return mask
+        needed = self._cores_of_the_impatient(view)
         if needed:
             in_use = int((~unused_nodes(view)).sum())
             nodes = math.ceil(needed / view.platform.node_cores.min())
@@ -180,7 +208,9 @@ class Reservations:
         """Reserve so many nodes, switch off those of them that are idle, and decide again after a step."""
         decisions: list[PowerDecision] = []
         action, again = int(action) % self._numbers, int(action) // self._numbers
-        self._sleeps = self.idle == "sleep" or again > 0
+        self._sleeps = self.idle != "stay"
+        self._spared_after = math.inf if again else self._decided
+        self._decided = view.now
         if action or view.withheld_count:
             order, withheld = self.order(view), view.withheld
             offered, reserved = order[: len(order) - action], order[len(order) - action :]
@@ -197,7 +227,9 @@ class Reservations:
         """After the scheduler's pass: what it left idle is reserved, and switched off, if that was decided."""
         if not self._sleeps:
             return []
-        left = np.flatnonzero(idle_nodes(view)).tolist()
+        idle = idle_nodes(view)
+        self._note_idle(view, idle)
+        left = [node for node in np.flatnonzero(idle).tolist() if self._idle_since[node] <= self._spared_after]
         if not left:
             return []
         fresh = [node for node in left if not view.withheld[node]]

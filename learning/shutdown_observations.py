@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     Arrays = dict[str, npt.NDArray[np.float32]]
 
 DAY_S = 86400.0
+SUBMISSION_HALF_S = 900.0
+"""Time since the last submission at which its feature is 0.5, s."""
 MOST = 100.0
 """Greatest value of a published feature: greater ones, of endless queues and waits, are cut off there."""
 
@@ -184,6 +186,8 @@ STATE = (
     "jobs waiting for boots",
     "time since the last submission",
     "submissions of the last hour",
+    "nodes just fallen idle",
+    "growth of the summed stretch",
     "time of day",
     "sine of it",
     "cosine of it",
@@ -244,8 +248,10 @@ class Default:
             bounded(len(running), 10.0),
             young / cores,
             bounded(booting, 3.0),
-            bounded(now - self._arrivals[-1], 900.0) if self._arrivals else 1.0,
+            bounded(now - self._arrivals[-1], SUBMISSION_HALF_S) if self._arrivals else 1.0,
             bounded(len(self._arrivals), 20.0),
+            len(self._maker.fresh()) / view.platform.node_count,
+            bounded(sum(self._maker.step_s / _finite(job.requested_time) for job in pending), 0.1),
             day,
             math.sin(2.0 * math.pi * day),
             math.cos(2.0 * math.pi * day),

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from cluster_sim.errors import SpecError
+from cluster_sim.node import NodeState
 from cluster_sim.registry import Registry
 from learning.waste import WasteMeter, cycle_joules
 
@@ -76,23 +77,38 @@ class WasteAndLateJobs(_OfWaste):
 
 @shutdown_rewards.register("default")
 class WasteAndStretch(_OfWaste):
-    """-(cycles wasted + ``stretch`` · summed stretch + ``late`` · jobs that became late), times ``scale``.
+    """-(cycles wasted + ``stretch`` · summed stretch + ``late`` · jobs that became late + …), times ``scale``.
 
     Energy counts in cycles: what switching one node off and on costs. Stretch (wait / requested time) is paid as it
     grows, each job that waits adding dt / requested time in dt, while its nodes boot too; over an episode the terms add up
     to the sum of the jobs' stretches, so the return is a weighted sum of total waste, total stretch and late jobs:
     nothing is shaped that could change what is optimal. ``stretch`` is the price in cycles of one job's waiting as long
     as it asked to run: 5 has a rule that boots once for 0.2 of summed stretch break even. A day's return is some -10.
+
+    Two more prices are 0 unless given. ``mean_stretch`` is the price in cycles of a *mean* stretch of 1: a job counts by
+    its share of the episode's jobs, as in figures that are means over days, so that a day of few jobs counts as much as one
+    of many. ``switches`` is the price of an off-on cycle beyond its energy, in cycles, paid when a node goes to sleep.
     """
 
-    def __init__(self, stretch: float = 5.0, late: float = 0.2, by: str = "core", scale: float = 0.05):
+    def __init__(
+        self,
+        stretch: float = 5.0,
+        late: float = 0.2,
+        by: str = "core",
+        scale: float = 0.05,
+        mean_stretch: float = 0.0,
+        switches: float = 0.0,
+    ):
         super().__init__(by)
-        for name, value in (("stretch", stretch), ("late", late)):
+        prices = (("stretch", stretch), ("late", late), ("mean_stretch", mean_stretch), ("switches", switches))
+        for name, value in prices:
             if not 0.0 <= value < math.inf:
                 raise SpecError(f"reward of node-shutdown, option {name}", "a number, 0 or more", value)
         if not 0.0 < scale < math.inf:
             raise SpecError("reward of node-shutdown, option scale", "a number above 0", scale)
         self._stretch = stretch
+        self._mean_stretch = mean_stretch
+        self._switches = switches
         self._late = late
         self._scale = scale
 
@@ -104,6 +120,8 @@ class WasteAndStretch(_OfWaste):
             int, tuple[Job, float]
         ] = {}  # those that waited when last looked at, and since when counted
         self._paid = 0.0
+        self._rows = 0  # of the log of switching, as far as they are paid for
+        self._price_of_stretch = self._stretch + self._mean_stretch / max(len(simulation.workload), 1)
 
     def passed(self, view: View) -> None:
         """Before the scheduler's pass: whoever waits, in the queue or for a boot, has waited until now."""
@@ -130,9 +148,12 @@ class WasteAndStretch(_OfWaste):
         """Of a job's waiting from one time to another."""
         wall = job.requested_time if job.requested_time < math.inf else DAY_S
         bound = job.submit_time + self._tau * wall
-        return self._stretch * (until - since) / wall + self._late * (since < bound <= until)
+        return self._price_of_stretch * (until - since) / wall + self._late * (since < bound <= until)
 
     def value(self, view: View, terminated: bool) -> float:
         """Of the step that has just ended."""
         paid, self._paid = self._paid, 0.0
+        if self._switches and len(view.state_changes) > self._rows:
+            paid += self._switches * len(view.state_changes.entering(NodeState.SWITCHING_OFF, self._rows))
+            self._rows = len(view.state_changes)
         return -self._scale * (self._newly_wasted_j(view) / self._cycle_j + paid)

@@ -16,7 +16,7 @@ What is in the folder::
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,17 +30,22 @@ from learning import checkpoints
 from learning.agent import BEST, Agent
 from learning.algorithms import Algorithm, make_algorithm, options_of
 from learning.config import Config, WarmStartKeys, check_same, read_config, write_config
-from learning.imitation import ImitationOptions, demonstrate, imitate
+from learning.episodes import Days
+from learning.imitation import ImitationOptions, Teacher, demonstrate, imitate
 from learning.inputs import MakeEnvironment
 from learning.logs import CSV, Log, in_brief, progress_bar, read_metrics
 from learning.networks import Network, make_network, one_thread
 from learning.rollouts import Trajectory, collect, episode_seeds
+from learning.shutdown_teachers import make_shutdown_teacher
 from learning.teachers import make_teacher
-from learning.validation import Validation, objective_of
+from learning.validation import Validation, objective_of, spread
 from learning.workers import processes
 
 if TYPE_CHECKING:
     from tqdm import tqdm
+
+TEACHERS: dict[str, Callable[[str], Teacher]] = {"job-node": make_teacher, "node-shutdown": make_shutdown_teacher}
+"""Makes a teacher of a spec, for each kind of environment that has some."""
 
 _BEFORE_ALL = 2**31
 """Stands for the number of an iteration in the seeds of a teacher's episodes."""
@@ -142,14 +147,19 @@ class Training:
 
     def imitate(self, keys: WarmStartKeys) -> dict[str, float]:
         """Learn from a teacher's decisions, in as many of its episodes as the keys say (one, if all are the same)."""
-        if self.config.environment.kind != "job-node":
-            raise InputError("warm_start", "an environment of kind job-node", self.config.environment.kind)
+        kind = self.config.environment.kind
+        if kind not in TEACHERS:
+            raise InputError("warm_start", f"an environment of kind {' or '.join(TEACHERS)}", kind)
         given = {"gamma": self.gamma} | keys.options
         options = options_of(ImitationOptions, given, "warm_start, options")
-        teacher = make_teacher(keys.teacher)
+        teacher = TEACHERS[kind](keys.teacher)
         environment = self.make_environment()
         seeds = episode_seeds(self.config.seed, _BEFORE_ALL, 1 if self.validation.fixed else keys.episodes)
-        episodes = [demonstrate(environment, teacher, self.network, seed) for seed in seeds]
+        lessons: list[dict[str, Any] | None] = [None] * len(seeds)
+        if isinstance(environment.episodes, Days):  # no draw, so that none comes twice
+            lessons = [{"episode": day} for day in spread(environment.episodes.all(), keys.episodes)]
+        pairs = zip(lessons, seeds, strict=False)
+        episodes = [demonstrate(environment, teacher, self.network, seed, lesson) for lesson, seed in pairs]
         return imitate(self.network, episodes, options, self.config.seed)[-1]
 
     @property

@@ -27,17 +27,21 @@ class Validated:
     """What a validation found. ``values`` of the objective by episode, and of the best baseline there (empty without).
 
     ``score`` is least for the best agent: the mean ratio of the objective to the best baseline's, or without baselines
-    the mean objective. ``baseline`` is the one with the least mean ratio over all episodes.
+    the mean objective; where the training has limits, ``share``, the greatest ratio of a metric's mean to its limit.
+    ``baseline`` is the one with the least mean ratio over all episodes.
     """
 
     values: tuple[float, ...]
     references: tuple[float, ...]
     baseline: str
     baseline_value: float
+    share: float | None = None
 
     @property
     def score(self) -> float:
         """Least is best."""
+        if self.share is not None:
+            return self.share
         if not self.references:
             return float(np.mean(self.values))
         return float(np.mean([ratio(*pair) for pair in zip(self.values, self.references, strict=True)]))
@@ -53,6 +57,8 @@ class Validated:
         if self.references:
             numbers["validation/reduction_mean"] = float(np.mean(self.reductions))
             numbers["validation/reduction_min"] = min(self.reductions)
+        if self.share is not None:
+            numbers["validation/share"] = self.share
         return numbers
 
     def facts(self) -> dict[str, Any]:
@@ -79,6 +85,10 @@ class Validation:
         if objective == REWARD and config.baselines:
             raise InputError("objective", "a key of summary.json, to compare with baselines", REWARD)
         self.objective = objective
+        for metric in config.limits:
+            if metric not in names(SUMMARY_METRICS):
+                raise InputError("limits", "keys of summary.json", metric)
+        self._limits = dict(config.limits)
         keys = config.validation
         trained_on = list(environment.episodes.all())
         own = keys.workload is None
@@ -106,7 +116,12 @@ class Validation:
         )
         values = tuple(self.value(trajectory) for trajectory in found)
         value = float(np.mean(self._baselines[self._best_baseline])) if self._best_baseline else 0.0
-        return Validated(values, self._references, self._best_baseline, value)
+        return Validated(values, self._references, self._best_baseline, value, self._share(found))
+
+    def _share(self, found: Sequence[Trajectory]) -> float | None:
+        """The greatest ratio of a limited metric's mean to its limit; None where nothing is limited."""
+        shares = [float(np.mean([t.metrics[name] for t in found])) / most for name, most in self._limits.items()]
+        return max(shares, default=None)
 
     def value(self, trajectory: Trajectory) -> float:
         """The objective of an episode."""

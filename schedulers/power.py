@@ -86,7 +86,7 @@ class IdleTimeout(PowerPolicy):
         self._touched = list(range(view.platform.node_count))  # nodes that may have fallen idle
         self._changes_seen = 0
         self._since = [-1.0] * view.platform.node_count  # when each fell idle the last time
-        self._waiting: deque[tuple[float, list[int]]] = deque()  # (idle since, nodes), also of idle periods that are over
+        self._waiting: deque[tuple[float, list[int]]] = deque()  # (idle since, nodes), also of periods that are over
         self._wakes_at = -1.0  # nothing can be due before
 
     def react(self, view: View) -> Iterable[PowerDecision]:

@@ -118,7 +118,9 @@ class InertialShutdown(PowerPolicy):
             return False
         if view.running_count:
             return True
-        return bool(view.withheld_count) if view.pending_count else not view.withheld.all()
+        if view.pending_count:  # jobs that have just come may start
+            return bool(view.withheld_count or view.submitted)
+        return not view.withheld.all()
 
     def _stage(self, view: View) -> Iterator[PowerDecision]:
         """The end of a period: go on as before, or turn round."""

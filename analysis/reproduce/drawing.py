@@ -35,7 +35,7 @@ def bars(
             for i, (label, values) in enumerate(zip(plotly_text(series), series.values(), strict=True))
         ]
     )
-    styled(figure, name, "", unit, barmode="group")
+    styled(figure, name, "", unit, 340 if len(labels) <= 12 else 520, barmode="group")  # room for labels that stand
     known = [value for values in series.values() for value in values if value is not None]
     if not zero and known and min(known) > 0:
         low, high = min(known), max(known)

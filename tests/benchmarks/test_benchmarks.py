@@ -15,7 +15,7 @@ import pytest
 from cluster_sim import Simulation, make_scheduler
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("fcfs", "jobs", "cores", "contention", "backfilling", "power", "passes", "profile")
+NAMES = ("fcfs", "jobs", "cores", "contention", "backfilling", "power", "passes", "figures", "profile")
 
 
 @pytest.fixture(autouse=True)

@@ -132,7 +132,8 @@ def test_random_reservations_leave_the_schedulers_randomness_alone() -> None:
 def test_inertial_shutdown_by_hand() -> None:
     """With nothing to do the load does not rise: it turns round, then withholds 1, 2 and 4 nodes, one period after another.
 
-    Monitoring begins with a first job at 0, which does not wait. At 10 the load (0, as before) does not rise: it turns round. At 20 one node is withheld, the
+    Monitoring begins with a first job at 0, which does not wait.
+    At 10 the load (0, as before) does not rise: it turns round. At 20 one node is withheld, the
     last, at 30 the next two, at 40 all that are left. A job of one node at 100 has one offered, and booted.
     """
     result = Simulation(nodes(7), jobs((0, 1, 5, 5), (100, 1, 5, 5)), Fcfs(), InertialShutdown(period=10)).run()

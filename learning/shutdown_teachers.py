@@ -1,0 +1,85 @@
+"""Teachers for NodeShutdown: rules on its default observation, which an agent can imitate before it learns by itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cluster_sim.errors import InputError, SpecError
+from cluster_sim.registry import Registry
+from learning.foresight import HALF_STRETCH, ROW
+from learning.shutdown_observations import STATE, SUBMISSION_HALF_S, bounded
+
+if TYPE_CHECKING:
+    from learning.networks import Observation
+
+#: The action that a teacher takes, from the environment and what is observed of it.
+ShutdownTeacher = Callable[[Any, "Observation"], int]
+
+shutdown_teachers: Registry[ShutdownTeacher] = Registry("teacher of node-shutdown", "cluster_sim.shutdown_teachers")
+
+_OFFERED, _BOOTED, _FITS = (ROW.index(name) for name in ("nodes offered", "nodes booted", "most stretched job fits"))
+_STRETCH, _LATE, _YOUNG, _BOOTS, _SINCE = (
+    STATE.index(name)
+    for name in (
+        "their stretch, summed",
+        "cores of late jobs",
+        "cores of young jobs",
+        "jobs waiting for boots",
+        "time since the last submission",
+    )
+)
+
+
+@shutdown_teachers.register("summed-stretch")
+class SummedStretch:
+    """Boot for the most stretched job when the stretches of the queue add up to enough; else offer only what is on.
+
+    Enough is ``soft``, or ``hard`` while a job has begun to run within ten minutes or waits for a boot, since nodes may
+    soon be free then; a late job is always enough. A node that falls idle is offered once more before it sleeps while
+    somebody came within the last ``linger`` seconds; with 0 it sleeps at once. For ``idle=choose`` and the default
+    observation, from which the rule reads everything. Raises SpecError for a negative number.
+    """
+
+    def __init__(self, soft: float = 0.2, hard: float = 0.5, linger: float = 600.0):
+        for name, value in (("soft", soft), ("hard", hard), ("linger", linger)):
+            if not 0.0 <= value < math.inf:
+                raise SpecError(f"teacher 'summed-stretch', option {name}", "a number, 0 or more", value)
+        self._soft, self._hard = bounded(soft, HALF_STRETCH), bounded(hard, HALF_STRETCH)
+        self._linger = bounded(linger, SUBMISSION_HALF_S)
+
+    def __call__(self, environment: Any, observation: Observation) -> int:
+        """The action for an observation. Raises InputError for one of another form."""
+        if (
+            "actions" not in observation
+            or len(observation["actions"]) % 2
+            or observation["state"].shape != (len(STATE),)
+        ):
+            raise InputError("teacher 'summed-stretch'", "the default observation, with idle=choose")
+        rows, state, mask = observation["actions"], observation["state"], observation["action_mask"]
+        numbers = len(rows) // 2
+        spare = bool(mask[:numbers].any()) and state[_SINCE] < self._linger
+        first = 0 if spare else numbers
+        return first + _number(rows[first : first + numbers], mask[first : first + numbers] > 0, self._is_open(state))
+
+    def _is_open(self, state: np.ndarray) -> bool:
+        """Whether a node may be booted."""
+        soon = state[_YOUNG] > 0.0 or state[_BOOTS] > 0.0
+        return bool(state[_STRETCH] >= (self._hard if soon else self._soft) or state[_LATE] > 0.0)
+
+
+def _number(rows: np.ndarray, allowed: np.ndarray, is_open: bool) -> int:
+    """How many to reserve: as few as boot nobody, or where that is open, as many as let the most stretched job start."""
+    offered, boots, fits = rows[:, _OFFERED], rows[:, _BOOTED] > 0.0, rows[:, _FITS] > 0.0
+    without = offered[~boots].max(initial=0.0)
+    wanted = max(offered[fits].min(), without) if is_open and fits.any() else without
+    distance = np.where(allowed, np.abs(offered - wanted), np.inf)
+    return int(distance.argmin())
+
+
+def make_shutdown_teacher(spec: str) -> ShutdownTeacher:
+    """A teacher from a spec such as ``summed-stretch:soft=0.2``. Raises SpecError."""
+    return shutdown_teachers.make(spec)

@@ -1,0 +1,326 @@
+"""Colours, patterns, units, windows, promises and the other views of the Gantt chart."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import json
+import re
+import zlib
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis import GanttWindows, gantt, gantt_by_job, gantt_runs, topology, window, write_gantt
+from analysis.gantt_panels import PANELS
+from analysis.palette import by_number
+from analysis.runs_chart import differences
+from analysis.scene import Held
+from analysis.topology_chart import load_at, states_at
+from cluster_sim import Platform, Simulation, Workload, make_scheduler
+from cluster_sim.errors import InputError, SpecError
+
+from .conftest import FakeResult, make_result
+from .test_gantt import EXPECTED, bars
+
+
+def a_run(scheduler: str = "easy", explain: bool = False) -> tuple[Workload, object]:
+    """Three jobs on eight cores: the wide one is promised 120 s, the small one is backfilled at 20 s by EASY."""
+    workload = Workload(
+        {
+            "job_id": ["solver", "wide", "small"],
+            "submit_time": [0.0, 10.0, 20.0],
+            "requested_cores": [6, 8, 2],
+            "recorded_run_time": [100.0, 50.0, 30.0],
+            "requested_time": [120.0, 60.0, 30.0],
+        }
+    )
+    platform = Platform.homogeneous(nodes=1, cores=8)
+    return workload, Simulation(platform, workload, make_scheduler(scheduler), explain=explain).run()
+
+
+# ---------------------------------------------------------------- colours and patterns
+
+
+def test_numbers_are_shaded_in_steps_with_a_colour_bar(small: FakeResult) -> None:
+    """A column of numbers: dark for the least, yellow for the most, a bar with the steps' edges and no legend."""
+    figure = gantt(small, colour_by="requested_cores", labels=False)
+    colours = {row[0]: trace.marker.color for trace in figure.data if trace.meta == "jobs" for row in trace.customdata}
+    assert colours == {"a": "#908E72", "b": "#F5E14C", "c": "#00306F"}
+    bar = next(trace.marker.colorbar for trace in figure.data if trace.type == "scatter" and trace.marker.showscale)
+    assert (bar.title.text, bar.ticktext[0], bar.ticktext[-1]) == ("Requested cores", "1", "3")
+    assert not [trace for trace in figure.data if trace.meta == "jobs" and trace.showlegend]
+
+
+def test_values_over_many_orders_have_logarithmic_steps() -> None:
+    """Of 1, 10, 100 and 100,000 s no two have the same shade; jobs without a value are apart."""
+    classes = by_number("wait_time")(pd.DataFrame({"wait_time": [1.0, 10.0, 100.0, 100_000.0, np.nan]}))
+    assert len(set(classes.code.tolist())) == 5
+    assert classes.names[classes.code[-1]] == "no Wait time (s)"
+    assert classes.title == "Wait time (s)"
+
+
+def test_patterns_by_profile(small: FakeResult) -> None:
+    """Each profile has its pattern whatever the colour, and the legend says which."""
+    figure = gantt(small, pattern_by="profile")
+    shapes = {
+        row[0]: shape
+        for trace in figure.data
+        if trace.meta == "jobs"
+        for row, shape in zip(trace.customdata, trace.marker.pattern.shape, strict=True)
+    }
+    assert shapes == {"a": "", "b": "/", "c": ""}
+    assert [trace.name for trace in figure.data if str(trace.legendgroup).startswith("Filling")] == ["x", "y"]
+
+
+def test_patterns_need_bars_and_a_column(small: FakeResult) -> None:
+    """Outlines that share a path cannot have patterns of their own."""
+    with pytest.raises(SpecError, match="drawing bars"):
+        gantt(small, pattern_by="profile", drawing="polygons")
+    with pytest.raises(SpecError, match="one of the columns"):
+        gantt(small, pattern_by="moon")
+
+
+def test_speedup_under_contention_by_hand() -> None:
+    """A job that takes twice as long as its work alone has a speedup of one half."""
+    platform = Platform.homogeneous(nodes=1, cores=2)
+    rate = platform.fastest_ops_per_s
+    workload = Workload({"job_id": ["a", "b"], "submit_time": [0.0, 0.0], "operations": [10 * rate, 10 * rate],
+                         "requested_cores": [1, 1]})  # fmt: skip
+    held = [
+        ("a", "cluster0.node0", "processor0", 0, 0, 0.0, 20.0),
+        ("b", "cluster0.node0", "processor0", 1, 1, 0.0, 10.0),
+    ]
+    assert Held.of(make_result(platform, held), "auto", workload).jobs["speedup"].tolist() == pytest.approx([0.5, 1.0])
+
+
+# ---------------------------------------------------------------- time
+
+
+@pytest.mark.parametrize(("unit", "seconds"), [("min", 60.0), ("h", 3600.0), ("d", 86400.0)])
+def test_units_of_time_move_everything_alike(small: FakeResult, unit: str, seconds: float) -> None:
+    """Bars, curves and the axis are in the unit; the hover says it."""
+    figure = gantt(small, time_unit=unit)
+    spans = [(start * seconds, end * seconds) for _, _, _, start, end in bars(figure)]
+    assert np.allclose(spans, [rectangle[3:] for rectangle in EXPECTED])
+    curve = next(trace for trace in figure.data if trace.name == "power")
+    assert np.allclose(np.asarray(curve.x) * seconds, [0, 10, 20, 30])
+    assert f"}} {unit}" in curve.hovertemplate
+    assert figure.layout.xaxis.range[1] * seconds == pytest.approx(20.08)
+
+
+def test_calendar_of_a_start_date(small: FakeResult) -> None:
+    """Second 0 stands at the date, in milliseconds since 1970, and hovers tell dates."""
+    figure = gantt(small, start_date="2026-03-01T08:00", time_unit="auto")
+    zero = datetime.datetime(2026, 3, 1, 8, tzinfo=datetime.UTC).timestamp() * 1e3
+    assert [(start - zero, end - zero) for _, _, _, start, end in bars(figure)] == [
+        (1e3 * start, 1e3 * end) for _, _, _, start, end in EXPECTED
+    ]
+    assert figure.layout.xaxis.type == "date"
+    assert "2026-03-01 08:00:05" in {
+        text for trace in figure.data if trace.meta == "jobs" for text in trace.customdata.ravel()
+    }
+
+
+@pytest.mark.parametrize(
+    "option", [{"time_unit": "weeks"}, {"time_unit": "calendar"}, {"start_date": "soon", "time_unit": "calendar"}]
+)
+def test_times_that_cannot_be(small: FakeResult, option: dict[str, str]) -> None:
+    """An unknown unit, a calendar without a date and a date that is none are SpecErrors."""
+    with pytest.raises(SpecError):
+        gantt(small, **option)
+
+
+# ---------------------------------------------------------------- panels, slider, promises
+
+
+def test_panels_are_chosen(small: FakeResult) -> None:
+    """Only the curves asked for are there."""
+    figure = gantt(small, panels=("busy",))
+    assert {trace.name for trace in figure.data} >= {"busy cores", "capacity"}
+    assert "power" not in {trace.name for trace in figure.data}
+    assert gantt(small, panels=()).layout.yaxis.domain == (0.0, 1.0)
+    with pytest.raises(SpecError, match="one of power"):
+        gantt(small, panels=("moon",))
+
+
+def test_queue_panel_counts_pending_jobs() -> None:
+    """Two jobs wait from 20 s under FCFS, one from 100 s, when the wide one starts, to 150 s."""
+    _, result = a_run("fcfs")
+    curve = next(trace for trace in gantt(result).data if trace.name == "pending jobs")
+    steps = dict(zip(curve.x.tolist(), curve.y.tolist(), strict=True))
+    assert (steps[10.0], steps[20.0], steps[100.0], steps[150.0]) == (1, 2, 1, 0)
+
+
+def test_power_by_state_has_the_energy_of_the_run() -> None:
+    """The stack of states integrates to the run's energy."""
+    _, result = a_run()
+    traces = [
+        trace
+        for trace in gantt(result, panels=("power-by-state",)).data
+        if trace.type == "scatter" and trace.stackgroup
+    ]
+    area = sum(float(np.sum(np.asarray(trace.y)[:-1] * np.diff(trace.x))) for trace in traces)
+    assert area == pytest.approx(result.summary()["energy_j"], rel=1e-9)
+
+
+def test_slider_has_the_rows_only(small: FakeResult) -> None:
+    """The curves get an axis that follows; nothing overlaps."""
+    figure = gantt(small, slider=True)
+    assert figure.layout.xaxis.rangeslider.visible
+    assert figure.layout.xaxis2.matches == "x"
+    assert {trace.xaxis for trace in figure.data if trace.yaxis in (None, "y")} <= {None, "x"}
+    domains = [figure.layout[name].domain for name in ("yaxis", "yaxis2", "yaxis3", "yaxis4")]
+    assert all(upper[0] > lower[1] for upper, lower in pairwise(domains))
+
+
+def test_promises_of_backfilling_are_outlined() -> None:
+    """EASY promised the wide job 120 s, for the 60 s that it asked for; the hover says that it started at 100 s."""
+    _, result = a_run(explain=True)
+    figure = gantt(result)
+    outline = next(trace for trace in figure.data if trace.meta == "reservations")
+    assert (np.nanmin(outline.x), np.nanmax(outline.x)) == (120.0, 180.0)
+    hover = next(trace for trace in figure.data if trace.legendgroup == "reservations" and trace.customdata is not None)
+    assert hover.customdata[0].tolist() == ["wide", "10 s", "120 s", "100 s"]
+    assert "reservations" not in {trace.meta for trace in gantt(result, reservations=False).data}
+
+
+# ---------------------------------------------------------------- windows
+
+
+def test_a_window_is_exact_where_the_whole_is_a_raster(
+    many: Callable[[int, int], FakeResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every job that overlaps the window is there once, at its times; too large a window is refused."""
+    monkeypatch.setattr("analysis.drawing.MOST_BARS", 200)
+    monkeypatch.setattr("analysis.drawing.MOST_POLYGONS", 300)
+    monkeypatch.setattr("analysis.gantt_window.MOST_POLYGONS", 300)
+    run = many(1_000, 20)
+    assert gantt(run).data[0].type == "heatmap"
+    inside = run.jobs[(run.jobs["finish_time"] >= 95) & (run.jobs["start_time"] <= 125)]
+    found = bars(window(run, 95.0, 125.0))
+    assert sorted(name for name, *_ in found) == sorted(inside["job_id"])
+    assert {name: (start, end) for name, _, _, start, end in found} == {
+        name: pytest.approx(span)
+        for name, *span in zip(inside["job_id"], inside["start_time"], inside["finish_time"], strict=True)
+    }
+    windows = GanttWindows(run)
+    assert windows.count(0.0, 1e9) == 1_000
+    with pytest.raises(InputError, match="at most 300 rectangles"):
+        windows.exact(0.0, 1e9)
+    assert windows.figure(0.0, 1e9).data[0].type == "heatmap"
+    with pytest.raises(InputError, match="a start before its end"):
+        windows.exact(5.0, 5.0)
+
+
+# ---------------------------------------------------------------- a row per job, several runs
+
+
+def test_a_row_per_job_grouped_by_node(small: FakeResult) -> None:
+    """a and b stand under node0, c under node1; each ran once at its times and waited from 0 s."""
+    figure = gantt_by_job(small)
+    ran = {row[0]: (y, base, base + x) for trace in figure.data if trace.meta == "jobs"
+           for row, y, base, x in zip(trace.customdata, trace.y, trace.base, trace.x, strict=True)}  # fmt: skip
+    assert ran == {"a": (0, 0.0, 10.0), "b": (1, 5.0, 20.0), "c": (2, 2.0, 8.0)}
+    waits = {row[0]: (base, base + x) for trace in figure.data if trace.meta == "waits"
+             for row, base, x in zip(trace.customdata, trace.base, trace.x, strict=True)}  # fmt: skip
+    assert waits == {"b": (0.0, 5.0), "c": (0.0, 2.0)}
+    assert figure.layout.yaxis.ticktext == ("a", "b (+1 node)", "c")
+    assert [note.text for note in figure.layout.annotations] == ["cluster0.node0", "cluster0.node1"]
+
+
+def test_rows_are_for_thousands_of_jobs(many: Callable[[int, int], FakeResult]) -> None:
+    """Past that, the chart of resources is named as the one to use."""
+    with pytest.raises(InputError, match="at most 5,000"):
+        gantt_by_job(many(5_001, 10))
+
+
+def test_runs_share_an_axis_and_differences_are_marked() -> None:
+    """FCFS starts small at 150 s, EASY at 20 s: 130 s earlier; every job is drawn once in each run."""
+    first, second = a_run("fcfs")[1], a_run("easy")[1]
+    table = differences(Held.of(first), Held.of(second)).set_index("job_id")
+    assert table.loc["small"].tolist() == [-130.0, "earlier"]
+    assert table["kind"].tolist() == ["same", "same", "earlier"]
+    figure = gantt_runs({"fcfs": first, "easy": second})
+    for axis in (("y", None), ("y2",)):
+        ids = [
+            row[0] for trace in figure.data if trace.meta == "jobs" and trace.yaxis in axis for row in trace.customdata
+        ]
+        assert sorted(ids) == ["small", "solver", "wide"]
+    mark = next(trace for trace in figure.data if trace.meta == "differences")
+    assert (mark.name, list(mark.x), mark.yaxis) == ("run 2: 1 earlier", [20.0], "y2")
+    said = [
+        str(text)
+        for trace in figure.data
+        if trace.meta == "jobs" and trace.yaxis == "y2"
+        for text in trace.customdata.ravel()
+    ]
+    assert "130 s earlier than in the first run" in said
+    assert {trace.xaxis for trace in figure.data} <= {None, "x"}
+
+
+def test_a_comparison_needs_two_runs(small: FakeResult) -> None:
+    """One run is no comparison."""
+    with pytest.raises(InputError, match="2 to 6 runs"):
+        gantt_runs({"a": small})
+
+
+# ---------------------------------------------------------------- topology
+
+
+def test_topology_shows_states_and_load(small: FakeResult) -> None:
+    """At 21 s node1 is switching off; at 6 s node0 has four busy cores (jobs a and b) and node1 two (b and c)."""
+    assert states_at(small, 21.0) == ["unknown", "SWITCHING_OFF"]
+    busy, jobs = load_at(small, 6.0)
+    assert (busy.tolist(), jobs) == ([4, 2], [["a", "b"], ["b", "c"]])
+    figure = topology(small.platform, small, at=6.0, colour_by="load")
+    nodes = next(trace for trace in figure.data if trace.meta == "nodes")
+    assert nodes.marker.color.tolist() == [100.0, 50.0]
+    by_state = {
+        trace.name: len(trace.x) for trace in topology(small.platform, small, at=6.0).data if trace.meta == "nodes"
+    }
+    assert by_state == {"COMPUTING": 2}
+
+
+def test_topology_of_a_platform_alone_and_its_errors(small: FakeResult) -> None:
+    """Every node stands once; a time beyond the run, another platform and an unknown colouring are refused."""
+    platform = Platform.homogeneous(nodes=60, cores=4)
+    nodes = next(trace for trace in topology(platform).data if trace.meta == "nodes")
+    assert len({(round(x, 6), round(y, 6)) for x, y in zip(nodes.x, nodes.y, strict=True)}) == 60
+    with pytest.raises(InputError, match="a time of the run"):
+        topology(small.platform, small, at=31.0)
+    with pytest.raises(InputError, match="a run on platform"):
+        topology(platform, small)
+    with pytest.raises(SpecError, match="state, load"):
+        topology(platform, colour_by="moon")
+
+
+# ---------------------------------------------------------------- the page
+
+
+def test_the_page_holds_the_figure_compressed(small: FakeResult, tmp_path: Path) -> None:
+    """What the browser unpacks is the figure; the page of a few jobs is under 2.5 MB, plotly.js included."""
+    figure = gantt(small)
+    page = write_gantt(figure, tmp_path / "g.html").read_text(encoding="utf-8")
+    data = re.search(r'clusterSim\.unpack\("([^"]+)"\)', page)
+    assert data is not None
+    assert json.loads(zlib.decompress(base64.b64decode(data[1]))) == json.loads(figure.to_json())
+    assert len(page) < 2_500_000
+
+
+def test_the_page_of_twenty_thousand_jobs_is_under_six_megabytes(
+    many: Callable[[int, int], FakeResult], tmp_path: Path
+) -> None:
+    """With users and hovers of all jobs."""
+    run = many(20_000, 100)
+    run.jobs["user"] = np.random.default_rng(2).integers(0, 200, 20_000).astype(str)
+    assert write_gantt(run, tmp_path / "g.html", colour_by="user").stat().st_size < 6e6
+
+
+def test_the_default_panels() -> None:
+    """Power, use of the cores and the queue."""
+    assert PANELS == ("power", "busy", "queue")
