@@ -149,11 +149,15 @@ def allocation_texts(allocations: pd.DataFrame, job_ids: pd.Series, pieces: int 
     first, last = shown["first_core"].astype(str), shown["last_core"].astype(str)
     cores = first.where(first == last, first + "-" + last)
     text = shown["node"].astype(str) + "." + shown["processor"].astype(str) + ":" + cores
-    joined = text.groupby(shown["job_id"], sort=False).agg("; ".join)
+    # Most jobs have one piece; joining job by job is for the others.
+    several = shown["job_id"].duplicated(keep=False)
+    alone = pd.Series(text[~several].to_numpy(), index=shown["job_id"][~several])
+    joined = pd.concat([alone, text[several].groupby(shown["job_id"][several], sort=False).agg("; ".join)])
     beyond = allocations["job_id"].value_counts(sort=False) - pieces
     beyond = beyond[beyond > 0]
     joined.loc[beyond.index] += "; and " + beyond.astype(str) + " more"
-    return joined.reindex(job_ids).fillna("nothing").tolist()
+    texts: list[str] = joined.reindex(job_ids).fillna("nothing").tolist()
+    return texts
 
 
 def reasons(decisions: pd.DataFrame, job_ids: pd.Series) -> list[str]:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 EARLIER, LATER, ELSEWHERE = "#000000", "#B3261E", "#7A8793"
 MOST_RUNS = 6
+MOST_MOVED = 200
 _MARKS = (("earlier", EARLIER, "triangle-left"), ("later", LATER, "triangle-right"), ("elsewhere", ELSEWHERE, "circle"))
 
 
@@ -192,6 +193,8 @@ def _marks(scene: Scene, found: pd.DataFrame, yaxis: str, place: int, most: int)
                     "line": {"width": 1, "color": "#FFFFFF"},
                 },
                 hoverinfo="skip",
+                # Jobs that merely moved can be nearly all of them; a click on the legend shows them.
+                visible="legendonly" if name == "elsewhere" and len(owners) > MOST_MOVED else True,
                 name=f"run {place}: {number(len(owners))} {name}",
                 legendgroup=f"differences {place} {name}",
                 legendrank=1_800 + place,

@@ -64,7 +64,9 @@ class TransitionLog(Sequence[Change]):
 
     def _by_row(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """What is known of each change, for each of its rows."""
-        return np.repeat(values, np.diff(np.array([0, *self._stops], np.int64)))
+        stops = np.zeros(len(self._stops) + 1, np.int64)
+        stops[1:] = self._stops
+        return np.repeat(values, stops[1:] - stops[:-1])
 
     @property
     def times(self) -> npt.NDArray[np.float64]:

@@ -31,6 +31,8 @@ from cluster_sim.formats.native_platform import OwnKeys, validated
 
 Count = Annotated[int, Field(ge=1)]
 Whole = Annotated[int, Field(ge=0)]
+LIMIT = r"^[0-9]+(\.[0-9]+)? of \S+$"
+"""A limit as a share of what a baseline reaches on the same episodes."""
 
 
 def _field(meaning: str, default: Any = None, **more: Any) -> Any:
@@ -136,8 +138,9 @@ class Config(OwnKeys):
     objective: str | None = _field(
         "what is to be least: a key of summary.json, or reward; the reward's metric unless given"
     )
-    limits: dict[str, Annotated[float, Field(gt=0)]] = _field(
-        "metrics whose validation means are to stay below these: the best agent's worst share of one is least",
+    limits: dict[str, Annotated[float, Field(gt=0)] | Annotated[str, Field(pattern=LIMIT)]] = _field(
+        "metrics whose validation means are to stay below these, numbers or such as 0.5 of timeout:0; "
+        "the agent whose worst share of a limit is least is the best",
         default_factory=dict,
     )
     baselines: list[str] = _field("schedulers (of node-shutdown: power policies) to compare with", default_factory=list)

@@ -95,24 +95,28 @@ class Foresight:
             rows[:, 15] = relieved / (relieved + self._cost + 1e-3)
             rows[:, 16] = rows[:, 4] * (rows[:, 9] == 0.0)
             rows[:, 20] = self._fits(max(pending[:MOST_JOBS], key=lambda job: _stretch(job, view.now)).requested_cores)
-        return (np.concatenate([rows, self._asleep(rows)]) if self._idle_ways == "choose" else rows).astype(np.float32)
+        return self._twice(rows) if self._idle_ways == "choose" else rows.astype(np.float32)
 
-    def _asleep(self, rows: Floats) -> Floats:
-        """The same where nodes that have just fallen idle are put to sleep, too."""
-        rows = rows.copy()
-        rows[:, 10] += rows[:, 11]
-        rows[:, 11] = rows[:, 12] = 0.0
-        rows[:, 14] = self._booted / (self._booted + 1.0)
-        relieved = HALF_STRETCH * rows[:, 4] / (1.0 - rows[:, 4])
-        rows[:, 15] = relieved / (relieved + self._booted + 1e-3)
-        rows[:, 18] = 1.0
-        return rows
+    def _twice(self, rows: Floats) -> npt.NDArray[np.float32]:
+        """The rows, and the same where nodes that have just fallen idle are put to sleep, too."""
+        half = self._nodes + 1
+        both = np.empty((2 * half, len(ROW)), np.float32)
+        both[:half] = both[half:] = rows
+        both[half:, 18] = 1.0
+        if self._fresh:
+            both[half:, 10] += both[half:, 11]
+            both[half:, 11:13] = 0.0
+            both[half:, 14] = self._booted / (self._booted + 1.0)
+            relieved = HALF_STRETCH * rows[:, 4] / (1.0 - rows[:, 4])
+            both[half:, 15] = relieved / (relieved + self._booted + 1e-3)
+        return both
 
     def _fits(self, cores: int) -> npt.NDArray[np.bool_]:
         """Whether a job alone could start on what is offered, under each action."""
-        free = self._free.sum(axis=1) if cores > self._widest else self._free.max(axis=1)
-        fits: npt.NDArray[np.bool_] = free >= cores
-        return fits
+        if cores not in self._fitting:
+            free = self._free.sum(axis=1) if cores > self._widest else self._free.max(axis=1)
+            self._fitting[cores] = free >= cores
+        return self._fitting[cores]
 
     # ------------------------------------------------------------------ once for a state of queue and machine
 
@@ -127,6 +131,7 @@ class Foresight:
         off = np.where(offered & view.powered_off, free, 0.0)
         fresh_off = off.copy()
         self._free = on + off
+        self._fitting: dict[int, npt.NDArray[np.bool_]] = {}
         self._rows[:, 19] = 0.0
         self._groups: list[tuple[int, Floats, npt.NDArray[np.int64]]] = []
         self._rate = np.zeros((self._nodes + 1, 2))  # stretch of the started = rate · (now, -1)

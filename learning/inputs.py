@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -17,11 +17,13 @@ from cluster_sim.errors import InputError
 from cluster_sim.formats.platform_specs import has_time_unit
 from cluster_sim.platform import Platform
 from cluster_sim.workload import WORKLOAD_GENERATORS, Workload
-from learning.episodes import Days, Drawn, EpisodeSource, Trajectories, Whole
+from learning.episodes import Days, Drawn, Episode, EpisodeSource, Trajectories, Whole
 
 if TYPE_CHECKING:
     from learning.config import EnvironmentKeys, InputKeys
     from learning.environments.base import SchedulingEnv
+
+T = TypeVar("T")
 
 KINDS = {
     "job-node": "ClusterSim/JobNode-v0",
@@ -60,7 +62,12 @@ def read_days(keys: InputKeys) -> list[Workload]:
     return split_days(_all_days(keys), *keys.fold)[0] if keys.fold else _all_days(keys)
 
 
-def split_days(days: Sequence[Workload], fold: int, folds: int) -> tuple[list[Workload], list[Workload]]:
+def all_days(keys: EnvironmentKeys) -> list[Episode]:
+    """Every day as an episode, those to train on and those left out, in order. Raises InputError."""
+    return list(_source(keys.model_copy(update={"fold": None}), keys).all())
+
+
+def split_days(days: Sequence[T], fold: int, folds: int) -> tuple[list[T], list[T]]:
     """Days to train on and days to test on: day i is tested in fold i modulo ``folds``.
 
     So every fold has days from all over the log, and every day is tested in exactly one.

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cluster_sim.formats.atomic import write_bytes
-from learning.tensorboard import EventFile
+from learning.tensorboard import SUFFIX, EventFile
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -96,7 +96,7 @@ class Log:
         self._columns: list[str] = []
         if kept is None:
             self.path.unlink(missing_ok=True)
-            for old in Path(folder).glob("events.out.tfevents.*.cluster-sim"):
+            for old in Path(folder).glob(f"events.out.tfevents.*{SUFFIX}"):
                 old.unlink(missing_ok=True)
         elif self.path.exists():
             self._drop_after(kept)

@@ -22,13 +22,12 @@ ShutdownTeacher = Callable[[Any, "Observation"], int]
 shutdown_teachers: Registry[ShutdownTeacher] = Registry("teacher of node-shutdown", "cluster_sim.shutdown_teachers")
 
 _OFFERED, _BOOTED, _FITS = (ROW.index(name) for name in ("nodes offered", "nodes booted", "most stretched job fits"))
-_STRETCH, _LATE, _YOUNG, _BOOTS, _SINCE = (
+_STRETCH, _LATE, _SOON, _SINCE = (
     STATE.index(name)
     for name in (
         "their stretch, summed",
         "cores of late jobs",
-        "cores of young jobs",
-        "jobs waiting for boots",
+        "any young job or boot",
         "time since the last submission",
     )
 )
@@ -67,8 +66,8 @@ class SummedStretch:
 
     def _is_open(self, state: np.ndarray) -> bool:
         """Whether a node may be booted."""
-        soon = state[_YOUNG] > 0.0 or state[_BOOTS] > 0.0
-        return bool(state[_STRETCH] >= (self._hard if soon else self._soft) or state[_LATE] > 0.0)
+        enough = self._hard if state[_SOON] > 0.0 else self._soft
+        return bool(state[_STRETCH] >= enough or state[_LATE] > 0.0)
 
 
 def _number(rows: np.ndarray, allowed: np.ndarray, is_open: bool) -> int:

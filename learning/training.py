@@ -44,8 +44,13 @@ from learning.workers import processes
 if TYPE_CHECKING:
     from tqdm import tqdm
 
+    from learning.environments.base import SchedulingEnv
+
 TEACHERS: dict[str, Callable[[str], Teacher]] = {"job-node": make_teacher, "node-shutdown": make_shutdown_teacher}
 """Makes a teacher of a spec, for each kind of environment that has some."""
+
+_LESSONS: dict[object, list[Trajectory]] = {}
+"""The last days that a teacher has shown in this process, for the next training seed."""
 
 _BEFORE_ALL = 2**31
 """Stands for the number of an iteration in the seeds of a teacher's episodes."""
@@ -155,12 +160,22 @@ class Training:
         teacher = TEACHERS[kind](keys.teacher)
         environment = self.make_environment()
         seeds = episode_seeds(self.config.seed, _BEFORE_ALL, 1 if self.validation.fixed else keys.episodes)
-        lessons: list[dict[str, Any] | None] = [None] * len(seeds)
-        if isinstance(environment.episodes, Days):  # no draw, so that none comes twice
-            lessons = [{"episode": day} for day in spread(environment.episodes.all(), keys.episodes)]
-        pairs = zip(lessons, seeds, strict=False)
-        episodes = [demonstrate(environment, teacher, self.network, seed, lesson) for lesson, seed in pairs]
+        if isinstance(environment.episodes, Days):
+            episodes = self._days_of(teacher, keys, environment)
+        else:
+            episodes = [demonstrate(environment, teacher, self.network, seed) for seed in seeds]
         return imitate(self.network, episodes, options, self.config.seed)[-1]
+
+    def _days_of(self, teacher: Teacher, keys: WarmStartKeys, environment: SchedulingEnv) -> list[Trajectory]:
+        """A teacher's days: none is drawn, so that none comes twice, and trainings with other seeds have the same."""
+        key = (self.make_environment, keys.teacher, keys.episodes, self.config.network)
+        if key not in _LESSONS:
+            _LESSONS.clear()
+            days = spread(environment.episodes.all(), keys.episodes)
+            _LESSONS[key] = [
+                demonstrate(environment, teacher, self.network, day.seed, {"episode": day}) for day in days
+            ]
+        return _LESSONS[key]
 
     @property
     def gamma(self) -> float:

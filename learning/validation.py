@@ -85,16 +85,13 @@ class Validation:
         if objective == REWARD and config.baselines:
             raise InputError("objective", "a key of summary.json, to compare with baselines", REWARD)
         self.objective = objective
-        for metric in config.limits:
-            if metric not in names(SUMMARY_METRICS):
-                raise InputError("limits", "keys of summary.json", metric)
-        self._limits = dict(config.limits)
         keys = config.validation
         trained_on = list(environment.episodes.all())
         own = keys.workload is None
         self.episodes = spread(
             trained_on if own else validation_episodes(keys, config.environment).all(), keys.episodes
         )
+        self._limits = _limits(config, environment, self.episodes)
         self._baselines = _baselines(config, environment, self.episodes, objective)
         best = [min(values) for values in zip(*self._baselines.values(), strict=True)]
         self._references = tuple(best)
@@ -188,6 +185,23 @@ def _baselines(
         pair = policies(spec, environment.maker.kind, keys)
         found[spec] = [float(run_on(episode, *pair)[objective]) for episode in episodes]
     return found
+
+
+def _limits(config: Config, environment: SchedulingEnv, episodes: Sequence[Episode]) -> dict[str, float]:
+    """The limits of metrics; shares of a baseline's mean worked out."""
+    keys = config.environment.model_dump(mode="json")
+    limits, runs = {}, {}
+    for metric, most in config.limits.items():
+        if metric not in names(SUMMARY_METRICS):
+            raise InputError("limits", "keys of summary.json", metric)
+        if isinstance(most, str):
+            share, _, spec = most.partition(" of ")
+            if spec not in runs:
+                pair = policies(spec, environment.maker.kind, keys)
+                runs[spec] = [run_on(episode, *pair) for episode in episodes]
+            most = float(share) * float(np.mean([summary[metric] for summary in runs[spec]]))
+        limits[metric] = most
+    return limits
 
 
 def _best_of(baselines: dict[str, list[float]], best: Sequence[float]) -> str:

@@ -1,0 +1,98 @@
+"""Cross-validation by days: agents that have not seen a day play it, for every day and training seed.
+
+::
+
+    python -m learning.folds examples/training/deepshutdown.yaml --out deepshutdown
+
+trains the agents of each fold ``fold: [k, n]`` of a configuration of days, and runs those that left a day out on it as
+``learned:DIR`` in an ordinary simulation. What is trained already is not trained again. The folder receives the agents, in
+``fold-K/seed-S``, ``runs.csv`` (a row for each day and seed) and ``seeds.csv`` (the means of each seed over all days).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pandas as pd
+
+from cluster_sim.errors import ClusterSimError, InputError
+from cluster_sim.fields import SUMMARY_METRICS, names
+from cluster_sim.formats.atomic import atomic_path
+from learning.agent import Agent, find_agents
+from learning.config import Config, read_config
+from learning.episodes import Episode
+from learning.heuristics import policies, run_on
+from learning.inputs import all_days, split_days
+from learning.training import train
+
+METRICS = ("energy_waste_by_core_j", "node_switches", "mean_stretch")
+"""What is measured unless something else is asked for: the figures of Casagrande et al. (2022)."""
+
+
+def cross_validate(config: Config, out: str | Path, metrics: tuple[str, ...] = METRICS) -> pd.DataFrame:
+    """Train the agents of every fold and have each day played by those that have not seen it.
+
+    The number of folds is that of the configuration's ``fold``. A row for each day and training seed: ``day`` (its number),
+    ``fold``, ``seed`` (of the training), and the metrics, keys of summary.json. Raises InputError where the configuration
+    has no folds, or for an unknown metric.
+    """
+    if config.environment.fold is None:
+        raise InputError("environment, fold", "[k, n], for cross-validation in n folds")
+    for metric in metrics:
+        if metric not in names(SUMMARY_METRICS):
+            raise InputError("metric", "a key of summary.json", metric)
+    out, folds = Path(out), config.environment.fold[1]
+    days = all_days(config.environment)
+    rows = []
+    for fold in range(folds):
+        keys = config.environment.model_copy(update={"fold": (fold, folds)})
+        folder = out / f"fold-{fold}"
+        train(config.model_copy(update={"environment": keys}), folder, resume=True)
+        left_out = [days.index(day) for day in split_days(days, fold, folds)[1]]
+        for row in _tested(folder, [(number, days[number]) for number in left_out], metrics):
+            rows.append({"fold": fold} | row)
+    table = pd.DataFrame(rows).sort_values(["seed", "day"], ignore_index=True)
+    for name, frame in (("runs", table), ("seeds", by_seed(table))):
+        with atomic_path(out / f"{name}.csv") as path:
+            frame.to_csv(path, index=False)
+    return table
+
+
+def by_seed(table: pd.DataFrame) -> pd.DataFrame:
+    """Means over the days, a row for each training seed."""
+    return table.drop(columns=["fold", "day"]).groupby("seed", as_index=False).mean()
+
+
+def _tested(folder: Path, days: list[tuple[int, Episode]], metrics: tuple[str, ...]) -> list[dict[str, float]]:
+    """A row for each agent in a folder and day."""
+    rows = []
+    for agent_folder in find_agents(folder):
+        agent = Agent.load(agent_folder)
+        pair = policies(f"learned:{agent_folder}", agent.decides, agent.environment)
+        for number, day in days:
+            summary = run_on(day, *pair, day.seed)
+            numbers = {metric: float(summary[metric]) for metric in metrics}
+            rows.append({"day": number, "seed": int(agent.facts["seed"])} | numbers)
+    return rows
+
+
+@click.command()
+@click.argument("config", type=click.Path(exists=True, dir_okay=False))
+@click.option("--out", required=True, type=click.Path(file_okay=False), help="Folder for agents and tables.")
+@click.option("--workers", type=click.IntRange(1), help="Processes. [default: as many as there are cores]")
+def main(config: str, out: str, workers: int | None) -> None:
+    """Train and test the agents of every fold of CONFIG; print the means over all days for each training seed."""
+    try:
+        read = read_config(config)
+        if workers is not None:
+            read = read.model_copy(update={"workers": workers})
+        table = by_seed(cross_validate(read, out))
+    except ClusterSimError as error:
+        raise click.ClickException(str(error)) from None
+    click.echo(table.to_string(index=False))
+    click.echo(f"\nmean over seeds:\n{table.drop(columns='seed').mean().to_string()}")
+
+
+if __name__ == "__main__":
+    main()
