@@ -191,9 +191,10 @@ class _Explanation:
         freed = self._freed(time)
         if freed:
             return f"when {'job' if len(freed) == 1 else 'jobs'} {named(freed)} ended and gave cores back"
-        ready = self._ready(time)
-        if ready:
+        if ready := self._back(time, "SWITCHING_ON", "FAILED"):
             return f"when {named(ready)} had become ready"
+        if off := self._back(time, "SWITCHING_OFF"):
+            return f"when {named(off)} had switched off and could be booted"
         jobs = self._jobs
         gone = jobs[(jobs["finish_time"] == time) & jobs["start_time"].isna()]["job_id"].tolist()
         if gone:
@@ -216,9 +217,10 @@ class _Explanation:
         on_mine = set(theirs[theirs["node"].isin(mine)]["job_id"])
         return [job for job in ended if job in on_mine] or ended.tolist()
 
-    def _ready(self, time: float) -> list[str]:
+    def _back(self, time: float, *left: str) -> list[str]:
+        """The nodes that left one of these states then."""
         states = self._result.node_states
-        before = states[(states["end"] == time) & states["state"].isin(["SWITCHING_ON", "SWITCHING_OFF", "FAILED"])]
+        before = states[(states["end"] == time) & states["state"].isin(left)]
         return before["node"].tolist()
 
     def _boot(self) -> list[str]:

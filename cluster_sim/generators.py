@@ -33,6 +33,13 @@ LOPEZ_PROFILES: Mapping[str, tuple[float, float, float]] = {
     "A2": (5.5, 18.4, 1.0), "B2": (8.25, 27.5, 1.0), "C2": (12.5, 41.7, 1.0),
 }  # fmt: skip
 
+# Herrera et al. (2021), Table IV: name -> instructions (10^10), instructions per cycle, memory volume (MB).
+NPB_PROFILES: Mapping[str, tuple[float, float, float]] = {
+    "bt.C": (633.50, 3.06, 5.17e6), "cg.C": (60.31, 1.10, 7.30e6), "ep.C": (80.94, 1.16, 0.21e6),
+    "is.C": (6.43, 0.95, 0.07e6), "lu.C": (370.25, 2.20, 8.70e6), "sp.C": (356.10, 2.74, 9.60e6),
+    "ua.C": (312.57, 2.30, 4.32e6),
+}  # fmt: skip
+
 _BUCKETS = 48  # half hours of a day
 _BUCKET_S = 1800.0
 _DAY_STARTS = 11  # the half hour from which the day of the arrival model counts
@@ -325,3 +332,24 @@ def lopez_mixed(jobs: int = 400, gap_s: float = 1.0, seed: int = 0) -> Workload:
     }
     shares = dict.fromkeys(profiles, 1.0)
     return from_profiles(profiles, shares, jobs, tasks=8, gap_s=gap_s, seed=seed, name="lopez-mixed")
+
+
+@WORKLOAD_GENERATORS.register("npb")
+def npb(jobs: int = 60, within_s: float = 120.0, seed: int = 0) -> Workload:
+    """A batch as those of Herrera et al. (2021): sequential jobs, each one of seven NAS parallel benchmarks at random.
+
+    They are submitted at random within ``within_s`` seconds ("in the first minutes"), and ask for the time that they take
+    alone at 3.4 GHz. Sizes and times of submission are not published. Raises InputError for impossible numbers.
+    """
+    if not 1 <= jobs <= MAX_JOBS or not 0.0 <= within_s < math.inf:
+        raise InputError("npb", f"1 to {MAX_JOBS} jobs, within_s >= 0", (jobs, within_s))
+    times, kinds = np.random.default_rng(seed).spawn(2)
+    submits = np.sort(times.uniform(0.0, within_s, jobs)).tolist()
+    profiles = {
+        name: {"req_ops": work * 1e10, "ipc": ipc, "mem_vol": volume, "req_time": work * 1e10 / ipc / 3.4e9}
+        for name, (work, ipc, volume) in NPB_PROFILES.items()
+    }
+    drawn = kinds.choice(list(profiles), jobs).tolist()
+    return Workload.from_triples(
+        [(time, 1, name) for time, name in zip(submits, drawn, strict=True)], profiles, name="npb"
+    )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cluster_sim.node_state import NodeState
 from cluster_sim.placement import place, shape
 
 if TYPE_CHECKING:
@@ -15,17 +17,24 @@ if TYPE_CHECKING:
     from cluster_sim.machine import Machine
 
 CLOSED = "fits only on nodes that an advance reservation keeps from it now"
+OUT_OF_USE = {
+    NodeState.SWITCHING_OFF: ("is switching off", "are switching off"),
+    NodeState.SWITCHING_ON: ("is booting", "are booting"),
+    NodeState.FAILED: ("has failed", "have failed"),
+}
+"""What is said of one node, and of several, that no job can be given; in the order in which it is said."""
 
 
-def shortage(machine: Machine, job: Job, memory: bool = False) -> str:
+def shortage(machine: Machine, job: Job, memory: bool = False, policy: str = "the power policy") -> str:
     """What the job asks for and what there is of it, as a clause about the job; empty if it fits now.
 
-    ``asks for 8 cores, no node has more than 5 free``; with ``memory`` only cores with room for its memory count.
+    ``asks for 8 cores, no node has more than 5 free``; with ``memory`` only cores with room for its memory count. Nodes
+    with free cores for the job that it cannot be given now are named with the reason: ``(3 of 4 nodes are withheld by
+    off-reservation)``, where ``policy`` is the name of who withholds.
     """
     if place(machine, job, None, memory) is not None:
         return ""
-    usable = machine.is_on | machine.is_off
-    free, where, widest = np.where(usable, machine.free, 0), "", machine.widest
+    free, where, widest = machine.free, "", machine.widest
     if machine.eligibility is not None:
         mask, widest = machine.eligibility.nodes(job), machine.eligibility.widest(job)
         free = free if mask is None else np.where(mask, free, 0)
@@ -37,12 +46,25 @@ def shortage(machine: Machine, job: Job, memory: bool = False) -> str:
     if memory and job.memory > 0.0:
         free = np.minimum(free, machine.room(job.memory))
         where += f" with {job.memory:g} MB for each"
+    usable = machine.is_on | machine.is_off
+    beyond_reach = np.flatnonzero((free > 0) & ~usable).tolist()
+    free = np.where(usable, free, 0)
     wanted = shape(job) if machine.shapes else None
     missing = _missing_shape(wanted, where, free) if wanted else _missing(job.requested_cores, where, free, widest)
     if not missing:
         return CLOSED
-    out_of_use = int(len(usable) - usable.sum())
-    return f"{missing} ({counted(out_of_use, 'node')} cannot be used now)" if out_of_use else missing
+    return f"{missing} ({_why_not(machine, beyond_reach, policy)})" if beyond_reach else missing
+
+
+def _why_not(machine: Machine, nodes: list[int], policy: str) -> str:
+    """Why no job can be given these nodes: ``2 of 4 nodes are withheld by off-reservation, 1 is booting``."""
+    withheld = sum(machine.withheld[node] for node in nodes)
+    states = Counter(machine.node_states[node] for node in nodes if not machine.withheld[node])
+    said = [(withheld, f"is withheld by {policy}", f"are withheld by {policy}")]
+    said += [(states[state], *words) for state, words in OUT_OF_USE.items()]
+    (count, one, several), *others = [row for row in said if row[0]]
+    first = f"{count:,} of {counted(len(machine.node_states), 'node')} {one if count == 1 else several}"
+    return ", ".join([first, *(f"{count:,} {one if count == 1 else several}" for count, one, several in others)])
 
 
 def _missing(cores: int, where: str, free: npt.NDArray[np.integer], widest: int) -> str:

@@ -157,6 +157,12 @@ class Simulation:
         view.vacated = self.view.vacated
         return view
 
+    def clairvoyant_view(self) -> ClairvoyantView:
+        """A view that also knows how long jobs really run: for what judges a run from outside, such as a reward."""
+        view = self._make_view(clairvoyant=True)
+        assert isinstance(view, ClairvoyantView)
+        return view
+
     def _make_view(self, clairvoyant: bool = False) -> View:
         clairvoyant = clairvoyant or (self.scheduler is not None and self.scheduler.clairvoyant)
         kind = ClairvoyantView if clairvoyant else View
@@ -167,6 +173,9 @@ class Simulation:
         view.rng = np.random.default_rng(np.random.SeedSequence(self.seed).spawn(1)[0])
         view.quirks = self.quirks
         view.explains = self.decision_log is not None
+        if self.power_policy is not None:
+            spec = str(getattr(self.power_policy, "spec", ""))
+            view.power_policy = spec.partition(":")[0] or type(self.power_policy).__name__
         view.counts_memory = self._uses_memory and (self.scheduler is None or self.scheduler.memory)
         return view
 

@@ -92,7 +92,7 @@ class Switching:
     def _begin(
         self, nodes: Sequence[int], state: NodeState, watts: float | None, seconds: float, expected_s: float
     ) -> None:
-        """Enter a transition at once, and have a process end it after ``seconds``; schedulers know the expected time."""
+        """Enter a transition at once, which an event ends after ``seconds``; schedulers know the expected time."""
         machine = self._machine
         draws = machine.idle_watts_of(nodes) if watts is None else [watts] * len(nodes)
         machine.enter(nodes, state, draws)

@@ -42,6 +42,7 @@ class View:
 
     counts_memory = False  #: Whether jobs ask for memory and the scheduler (any, if there is none) has them get it.
     explains = False  #: Whether the run keeps a log of decisions, so that ``Hold`` and ``Reserve`` are worth yielding.
+    power_policy = "the power policy"  #: What the power policy is called, for reasons.
 
     def __init__(self, machine: Machine, pending: dict[int, Job], running: dict[int, Running]):
         self._machine = machine
@@ -390,7 +391,7 @@ class View:
 
     def shortage(self, job: Job, memory: bool = False) -> str:
         """Why a job does not fit on what is free now, as a clause for ``Hold``; empty if it fits."""
-        missing = shortage(self._machine, job, memory)
+        missing = shortage(self._machine, job, memory, self.power_policy)
         budget = self._machine.budget
         return budget.why_not() if not missing and budget is not None and self.is_capped(job) else missing
 

@@ -94,3 +94,49 @@ def _least(simulation: Simulation, predictions: Predictions) -> tuple[Floats, Fl
     seconds, joules = np.where(known, seconds, 0.0), np.where(known, joules, 0.0)
     cores = np.array([job.requested_cores for job in jobs], np.float64)
     return seconds, joules, seconds * cores, np.array([job.submit_time for job in jobs])
+
+
+class TrueCostToGo(CostToGo):
+    """The same by how long jobs really run, not by what they requested, which in logs is often many times as much.
+
+    Tasks that slow each other are not foreseen. A job that is running ends when its slowest core has done its work.
+    """
+
+    def __init__(self, simulation: Simulation, finder: PairFinder, least: LeastOf):
+        super().__init__(simulation, finder, least)
+        self._truth = simulation.clairvoyant_view()
+        jobs = requests(simulation.workload.jobs)
+        seconds = np.array([self._truth.run_time(job) for job in jobs])
+        share = np.divide(seconds, self._seconds, out=np.zeros(len(jobs)), where=self._seconds > 0.0)
+        submit = np.array([job.submit_time for job in jobs])
+        self.job_seconds = self._seconds = seconds
+        self._joules, self._core_seconds = self._joules * share, self._core_seconds * share
+        self.unstarted_j, self.unstarted_core_s = float(self._joules.sum()), float(self._core_seconds.sum())
+        self._earliest_end = float((submit + seconds).max()) if len(jobs) else 0.0
+        self._ends: dict[int, float] = {}
+
+    def seconds(self, view: View) -> float:
+        """Least time until all is over, s."""
+        last = max((self.expected_end(view, running) for running in view.running), default=0.0)
+        return max(max(last, self._earliest_end) - view.now, self.unstarted_core_s / self._cores, 0.0)
+
+    def joules(self, view: View, seconds: float) -> float:
+        """Least energy until all is over, if that takes so long, J."""
+        figures, now = self._predictions, view.now
+        busy_until: dict[int, float] = {}
+        joules = 0.0
+        for running in view.running:
+            end = self.expected_end(view, running)
+            for first, stop, cores in running.placement.spans:
+                for node in range(first, stop):
+                    joules += float(figures.dynamic_w[node]) * cores * (end - now)
+                    busy_until[node] = max(busy_until.get(node, now), end)
+        joules += sum(float(figures.static_w[n] - figures.idle_w[n]) * (end - now) for n, end in busy_until.items())
+        return joules + figures.idle_total_w * seconds + max(self.unstarted_j, 0.0)
+
+    def expected_end(self, view: View, running: Running) -> float:
+        """When a running job is over, s on the run's clock."""
+        end = self._ends.get(running.job.index)
+        if end is None:
+            end = self._ends[running.job.index] = self._truth.true_end(running)
+        return max(end, view.now)

@@ -30,7 +30,7 @@ from learning.episodes import Episode
 from learning.heuristics import HEURISTICS, policies, run_on
 from learning.inputs import TIME_UNITS, read_platform
 from learning.logs import progress_bar
-from learning.validation import REWARD
+from learning.validation import REWARD, spread
 from learning.workers import map_in_order, processes
 
 BEST_CLASSIC = "the best list heuristic"
@@ -154,6 +154,7 @@ def evaluate(
     workers: int | None = None,
     executor: Executor | None = None,
     progress: bool = False,
+    also: Sequence[str] = (),
 ) -> Evaluation:
     """Run the agents of all training seeds in a folder, and heuristics, on every case.
 
@@ -166,6 +167,7 @@ def evaluate(
         runs: test runs of each agent in which it samples its actions, spread over the cases (at least one on each). Each
             has a seed of its own, from ``seed`` on; one greedy run on each case comes on top.
         workers, executor: processes to run on. The result does not depend on them.
+        also: specs of heuristics besides those.
 
     Raises InputError where there is no agent, no such metric or heuristic.
     """
@@ -179,7 +181,7 @@ def evaluate(
     if not cases:
         raise InputError("evaluate, cases", "at least one")
     kind = agents[0].decides
-    specs = tuple(dict.fromkeys(HEURISTICS[kind] if heuristics is None else heuristics))
+    specs = tuple(dict.fromkeys([*(HEURISTICS[kind] if heuristics is None else heuristics), *also]))
     each = -(-runs // len(cases))
     tasks: list[_Task] = []
     for number, case in enumerate(cases):
@@ -207,10 +209,14 @@ def cases_of(
     *,
     first: int | None = None,
     time_unit: str | None = None,
+    between: tuple[float, float] | None = None,
     length: int | None = None,
+    count: int | None = None,
 ) -> list[Episode]:
     """The cases of a test workload: the whole of it, or every piece of ``length`` consecutive jobs on a clock of its own.
 
+    ``between``: only jobs submitted from … up to … (s). ``count``: only so many of the pieces, evenly spread over them,
+    and only whole ones.
     On the platform that the agent was trained on, unless another is named, and within its limits. Raises InputError.
     """
     keys = EnvironmentKeys.model_validate(Agent.load(find_agents(directory)[0]).environment)
@@ -221,6 +227,7 @@ def cases_of(
     machine = read_platform(keys)
     options = {} if time_unit is None else {"time_unit": TIME_UNITS.get(time_unit, time_unit)}
     jobs = Workload.read(workload, **options)
+    jobs = jobs if between is None else jobs.slice(*between)
     jobs = jobs if first is None else jobs.first(first)
     if not len(jobs):
         raise InputError(workload, "at least one job")
@@ -230,6 +237,8 @@ def cases_of(
     from learning.episodes import Trajectories
 
     pieces = Trajectories(machine, jobs, min(length, len(jobs))).all()
+    if count is not None:
+        pieces = spread([piece for piece in pieces if len(piece.workload) == min(length, len(jobs))], count)
     return [replace(piece, until=keys.until, enforce_walltime=keys.enforce_walltime) for piece in pieces]
 
 

@@ -50,8 +50,8 @@ def cross_validate(config: Config, out: str | Path, metrics: tuple[str, ...] = M
         folder = out / f"fold-{fold}"
         train(config.model_copy(update={"environment": keys}), folder, resume=True)
         left_out = [days.index(day) for day in split_days(days, fold, folds)[1]]
-        for row in _tested(folder, [(number, days[number]) for number in left_out], metrics):
-            rows.append({"fold": fold} | row)
+        tested = _tested(folder, [(number, days[number]) for number in left_out], metrics)
+        rows += [{"fold": fold} | row for row in tested]
     table = pd.DataFrame(rows).sort_values(["seed", "day"], ignore_index=True)
     for name, frame in (("runs", table), ("seeds", by_seed(table))):
         with atomic_path(out / f"{name}.csv") as path:

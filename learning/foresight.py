@@ -45,6 +45,8 @@ ROW = (
     "all idle nodes sleep",
     "head job starts",
     "most stretched job fits",
+    "most that boots nobody",
+    "least for the most stretched",
 )
 """Features of an action, in order; all in [0, 1]."""
 
@@ -94,7 +96,11 @@ class Foresight:
             rows[:, 5] = left / (left + HALF_STRETCH)
             rows[:, 15] = relieved / (relieved + self._cost + 1e-3)
             rows[:, 16] = rows[:, 4] * (rows[:, 9] == 0.0)
-            rows[:, 20] = self._fits(max(pending[:MOST_JOBS], key=lambda job: _stretch(job, view.now)).requested_cores)
+            fits = self._fits(max(pending[:MOST_JOBS], key=lambda job: _stretch(job, view.now)).requested_cores)
+            rows[:, 20] = fits
+            # As many as boot nobody; more, if that is what the most stretched job needs: the last that fits, then.
+            last = self._nodes - int(fits[::-1].argmax()) if fits.any() else self._nodes
+            rows[:, 22] = self._actions == min(last, self._bootless)
         return self._twice(rows) if self._idle_ways == "choose" else rows.astype(np.float32)
 
     def _twice(self, rows: Floats) -> npt.NDArray[np.float32]:
@@ -168,6 +174,8 @@ class Foresight:
         rows[:, 0] = (self._nodes - self._actions) / self._nodes
         idle_now = view.powered_on & (view.free_cores == view.platform.node_cores)
         self._booted = booted = ((fresh_off - off) > 0.0).sum(axis=1)
+        self._bootless = int((booted == 0).argmax())
+        rows[:, 21:23] = (self._actions == self._bootless)[:, None]
         slept = (idle_now[None, :] & ~offered).sum(axis=1)
         untouched = on == self._node_cores
         idle = untouched.sum(axis=1)

@@ -183,5 +183,7 @@ def environment_on(keys: EnvironmentKeys, episodes: EpisodeSource | None) -> Sch
     for key, value in arguments.items():
         if isinstance(value, bool) and isinstance(known[key].default, str):
             arguments[key] = "yes" if value else "no"  # YAML reads these words as truths
+        if value == "inf" and isinstance(known[key].default, float):
+            arguments[key] = float(value)  # a word, because JSON has no number for it
     environment: SchedulingEnv = kind(**arguments)
     return environment

@@ -54,6 +54,7 @@ class PPOOptions:
         swa_lr: the actor's learning rate while averaging, as a multiple of ``actor_lr``.
         self_imitation: episodes that are kept to be imitated; 0: none.
         self_imitation_updates: passes over these in each iteration.
+        self_imitation_start: share of the training after which that begins; they are looked for from the beginning.
         self_imitation_against: what they have to be better than: ``value``, what the critic expects, or ``mean``, the mean
             return of the iteration's episodes; for problems in which all episodes begin alike.
     """
@@ -81,10 +82,11 @@ class PPOOptions:
     swa_lr: float = 1.0
     self_imitation: int = 0
     self_imitation_updates: int = 1
+    self_imitation_start: float = 0.0
     self_imitation_against: str = "value"
 
     def __post_init__(self) -> None:
-        for name in ("gamma", "lam", "swa_start"):
+        for name in ("gamma", "lam", "swa_start", "self_imitation_start"):
             _expect(0.0 <= getattr(self, name) <= 1.0, name, "a number from 0 to 1", getattr(self, name))
         for name in ("clip", "actor_lr", "critic_lr", "adam_eps", "swa_lr", "epochs"):
             _expect(getattr(self, name) > 0, name, "a number above 0", getattr(self, name))
@@ -196,10 +198,14 @@ class PPO:
             if options.swa and progress >= options.swa_start:
                 self.average.add(self._actor_weights())
 
-        self._imitate(trajectories, rng, size, spread)
+        rate = self.actor.learning_rate
+        if options.self_imitation:
+            self.best.add(trajectories)
+            if iteration >= options.self_imitation_start * self.iterations:
+                self._imitate(trajectories, rng, size, spread)
         return logged.named("train/") | {
             "train/explained_variance": explained_variance(old_values, targets),
-            "train/learning_rate": self.actor.learning_rate,
+            "train/learning_rate": rate,
             "train/n_updates": float(self.updates),
             "train/clip_range": options.clip,
             "train/stopped_early": float(stopped),
@@ -254,9 +260,6 @@ class PPO:
         self, trajectories: Sequence[Trajectory], rng: np.random.Generator | None, size: int, scale: float
     ) -> None:
         """Learn again from the best episodes so far."""
-        if not self.options.self_imitation:
-            return
-        self.best.add(trajectories)
         if not self.best.episodes:
             return
         samples = Samples(self.network, self.best.episodes)
@@ -264,6 +267,7 @@ class PPO:
         followed = torch.tensor(np.concatenate(returns), dtype=torch.float32)
         mean = self.options.self_imitation_against == "mean"
         worth = torch.tensor(worth_of_episodes(self.best.episodes, trajectories), dtype=torch.float32) if mean else None
+        self.actor.learning_rate = self.options.actor_lr  # not annealed: in the end it is what is left of the training
         for _ in range(self.options.self_imitation_updates):
             for steps, lengths in samples.minibatches(size, rng):
                 logits, values = self.network.unroll(samples.batch(steps), lengths)

@@ -212,11 +212,11 @@ class Reservations:
         self._spared_after = math.inf if again else self._decided
         self._decided = view.now
         if action or view.withheld_count:
-            order, withheld = self.order(view), view.withheld
+            order, withheld = self.order(view), view.withheld.tolist()
             offered, reserved = order[: len(order) - action], order[len(order) - action :]
             decisions += [Offer(node) for node in offered if withheld[node]]
             decisions += [Withhold(node) for node in reserved if not withheld[node]]
-            idle = idle_nodes(view)
+            idle = idle_nodes(view).tolist()
             if left := [node for node in reserved if idle[node]]:
                 decisions.append(SwitchOff(left))
         self.reserved = action

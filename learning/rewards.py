@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 from cluster_sim.errors import SpecError
 from cluster_sim.registry import Registry
-from learning.cost_to_go import CostToGo, LeastOf
+from learning.cost_to_go import CostToGo, LeastOf, TrueCostToGo
 
 if TYPE_CHECKING:
     from cluster_sim.simulation import Simulation
@@ -58,10 +58,11 @@ class _Metric:
     both in the metric's unit. ``gamma`` is the discount of the learner, for shaping to be invariant under it too.
     """
 
-    def __init__(self, scaled: bool, shaped: bool, gamma: float):
+    def __init__(self, scaled: bool, shaped: bool, gamma: float, clairvoyant: bool = False):
         if not 0.0 < gamma <= 1.0:
             raise SpecError(f"reward '{getattr(self, 'spec', '')}', option gamma", "above 0 and at most 1", gamma)
         self.scaled, self.shaped, self.gamma = scaled, shaped, gamma
+        self._cost_to_go = TrueCostToGo if clairvoyant else CostToGo
         self._least: LeastOf = WeakKeyDictionary()
 
     def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
@@ -70,7 +71,7 @@ class _Metric:
         view = simulation.view
         self._cost = None
         if self.scaled or self.shaped:
-            self._cost = CostToGo(simulation, maker.finder, self._least)  # type: ignore[attr-defined]
+            self._cost = self._cost_to_go(simulation, maker.finder, self._least)  # type: ignore[attr-defined]
         self.reset(simulation)
         expected = self.to_go(view, self._cost) if self._cost is not None else 0.0
         self.scale = expected if self.scaled and expected > 0.0 else 1.0  #: What rewards are divided by.
@@ -115,10 +116,11 @@ class Energy(_Metric):
 
     ``scaled=no,shaped=no`` is -ΔE as published (López 2023). The potential: idle watts of all nodes for as long as it
     still takes at least, what the running jobs are expected to add to that, and the least that each job to come would.
+    With ``clairvoyant`` it knows how long jobs really run, as for ``bounded-slowdown``.
     """
 
-    def __init__(self, scaled: bool = True, shaped: bool = True, gamma: float = 1.0):
-        super().__init__(scaled, shaped, gamma)
+    def __init__(self, scaled: bool = True, shaped: bool = True, gamma: float = 1.0, clairvoyant: bool = False):
+        super().__init__(scaled, shaped, gamma, clairvoyant)
 
     def total(self, view: View) -> float:
         """Energy so far, J."""
@@ -237,11 +239,13 @@ class BoundedSlowdown(_Metric):
     """Minus the mean bounded slowdown (bound 10 s), counted when jobs end, over the number of jobs of the workload.
 
     The return is minus ``mean_bounded_slowdown`` if all jobs run. The potential: the slowdown that each running job is
-    expected to end with, and each pending one if it started now; 1 for those to come.
+    expected to end with, and each pending one if it started now; 1 for those to come. With ``clairvoyant`` true run times
+    are expected, not requested ones, which in logs are often many times as long: then a reward is what the wait since the
+    last one has cost. The agent sees neither.
     """
 
-    def __init__(self, scaled: bool = True, shaped: bool = True, gamma: float = 1.0):
-        super().__init__(scaled, shaped, gamma)
+    def __init__(self, scaled: bool = True, shaped: bool = True, gamma: float = 1.0, clairvoyant: bool = False):
+        super().__init__(scaled, shaped, gamma, clairvoyant)
 
     def reset(self, simulation: Simulation) -> None:
         """No job has ended yet."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -168,6 +168,10 @@ def bounded(value: float, half: float) -> float:
     return value / (value + half)
 
 
+STRETCH_STEPS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.2)
+"""Between two of these each, a feature rises from 0 to 1 with the summed stretch: where to boot is easily learned then."""
+_LOW, _WIDTH = np.array(STRETCH_STEPS[:-1]), np.diff(STRETCH_STEPS)
+
 STATE = (
     "off",
     "booting",
@@ -192,6 +196,7 @@ STATE = (
     "time of day",
     "sine of it",
     "cosine of it",
+    *(f"summed stretch, {low:g} to {high:g}" for low, high in pairwise(STRETCH_STEPS)),
 )
 """Features of the state, in order."""
 
@@ -257,6 +262,7 @@ class Default:
             day,
             math.sin(2.0 * math.pi * day),
             math.cos(2.0 * math.pi * day),
+            *((sum(stretch) - _LOW) / _WIDTH).clip(0.0, 1.0).tolist(),
         ]
 
     def _note_arrivals(self, pending: tuple[Job, ...], now: float) -> None:

@@ -21,7 +21,7 @@ ShutdownTeacher = Callable[[Any, "Observation"], int]
 
 shutdown_teachers: Registry[ShutdownTeacher] = Registry("teacher of node-shutdown", "cluster_sim.shutdown_teachers")
 
-_OFFERED, _BOOTED, _FITS = (ROW.index(name) for name in ("nodes offered", "nodes booted", "most stretched job fits"))
+_BOOTLESS, _LEAST = ROW.index("most that boots nobody"), ROW.index("least for the most stretched")
 _STRETCH, _LATE, _SOON, _SINCE = (
     STATE.index(name)
     for name in (
@@ -43,7 +43,7 @@ class SummedStretch:
     observation, from which the rule reads everything. Raises SpecError for a negative number.
     """
 
-    def __init__(self, soft: float = 0.2, hard: float = 0.5, linger: float = 600.0):
+    def __init__(self, soft: float = 0.2, hard: float = 0.6, linger: float = 900.0):
         for name, value in (("soft", soft), ("hard", hard), ("linger", linger)):
             if not 0.0 <= value < math.inf:
                 raise SpecError(f"teacher 'summed-stretch', option {name}", "a number, 0 or more", value)
@@ -62,7 +62,8 @@ class SummedStretch:
         numbers = len(rows) // 2
         spare = bool(mask[:numbers].any()) and state[_SINCE] < self._linger
         first = 0 if spare else numbers
-        return first + _number(rows[first : first + numbers], mask[first : first + numbers] > 0, self._is_open(state))
+        column = _LEAST if self._is_open(state) else _BOOTLESS
+        return first + _number(rows[first : first + numbers], mask[first : first + numbers] > 0, column)
 
     def _is_open(self, state: np.ndarray) -> bool:
         """Whether a node may be booted."""
@@ -70,13 +71,10 @@ class SummedStretch:
         return bool(state[_STRETCH] >= enough or state[_LATE] > 0.0)
 
 
-def _number(rows: np.ndarray, allowed: np.ndarray, is_open: bool) -> int:
-    """How many to reserve: as few as boot nobody, or where that is open, as many as let the most stretched job start."""
-    offered, boots, fits = rows[:, _OFFERED], rows[:, _BOOTED] > 0.0, rows[:, _FITS] > 0.0
-    without = offered[~boots].max(initial=0.0)
-    wanted = max(offered[fits].min(), without) if is_open and fits.any() else without
-    distance = np.where(allowed, np.abs(offered - wanted), np.inf)
-    return int(distance.argmin())
+def _number(rows: np.ndarray, allowed: np.ndarray, column: int) -> int:
+    """How many to reserve: what a column singles out, or what is allowed next to it."""
+    wanted = int(rows[:, column].argmax())
+    return int(np.where(allowed, np.abs(np.arange(len(rows)) - wanted), len(rows)).argmin())
 
 
 def make_shutdown_teacher(spec: str) -> ShutdownTeacher:

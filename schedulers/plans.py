@@ -182,17 +182,18 @@ class NodePlan:
             return self._place_for_long(job)
         placement = self._where.now(job)
         if placement is not None and self._end(job, placement) > self._shadow:  # its nodes have to boot
-            return self._place_for_long(job)
+            return self._place_for_long(job, placement)
         return placement
 
     def _end(self, job: Job, placement: Placement) -> float:
         return self._view.now + self._view.boot_time(placement) + planned_time(job)
 
-    def _place_for_long(self, job: Job) -> Placement | None:
+    def _place_for_long(self, job: Job, liked: Placement | None = None) -> Placement | None:
+        """For a job that will still run at the shadow time; ``liked`` is what the node order chose, if it was asked."""
         if self._spare is None:
             return self._where.now(job)
         if not self._pinned:
-            placement = self._where.now(job)
+            placement = liked or self._where.now(job)
             if placement is None or self._leaves_a_place(placement, job):
                 return placement
         return self._where.now(job, self._spare)

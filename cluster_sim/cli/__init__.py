@@ -22,6 +22,7 @@ from cluster_sim.cli.convert import convert
 from cluster_sim.cli.demo import demo
 from cluster_sim.cli.evaluate import evaluate
 from cluster_sim.cli.explain import explain
+from cluster_sim.cli.explore import explore
 from cluster_sim.cli.gantt import gantt
 from cluster_sim.cli.group import CommandLine, show_version
 from cluster_sim.cli.listing import list_names
@@ -54,5 +55,19 @@ def main(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-for command in (demo, run, compare, train, evaluate, reproduce, optimum, gantt, explain, convert, validate, list_names):
+for command in (
+    demo,
+    run,
+    compare,
+    train,
+    evaluate,
+    reproduce,
+    optimum,
+    gantt,
+    explain,
+    explore,
+    convert,
+    validate,
+    list_names,
+):
     main.add_command(command)

@@ -16,10 +16,16 @@ from cluster_sim.cli.options import TIME_UNITS, TimeUnit
 @click.option("--platform", "-p", metavar="P", help="As of run. [default: the one it was trained on]")
 @click.option("--first", type=click.IntRange(min=1), metavar="N", help="Take only the first N jobs.")
 @click.option(
+    "--slice", "between", nargs=2, type=float, metavar="FROM TO", help="Only jobs submitted from FROM up to TO (s)."
+)
+@click.option(
     "--time-unit", type=TimeUnit(), metavar="UNIT", help=f"What times in the workload count: {', '.join(TIME_UNITS)}."
 )
 @click.option(
     "--trajectories", type=click.IntRange(min=1), metavar="N", help="Test on every piece of N consecutive jobs."
+)
+@click.option(
+    "--cases", "count", type=click.IntRange(min=1), metavar="N", help="Only N of these pieces, evenly spread."
 )
 @click.option(
     "--metric",
@@ -31,6 +37,7 @@ from cluster_sim.cli.options import TIME_UNITS, TimeUnit
 @click.option(
     "--heuristic", "heuristics", multiple=True, metavar="S", help="Instead of all list heuristics; several times."
 )
+@click.option("--also", multiple=True, metavar="S", help="Besides the others, such as easy:order=sjf; several times.")
 @click.option(
     "--runs",
     type=click.IntRange(min=1),
@@ -54,9 +61,12 @@ def evaluate(
     platform: str | None,
     first: int | None,
     time_unit: str | None,
+    between: tuple[float, float] | None,
     trajectories: int | None,
+    count: int | None,
     metrics: tuple[str, ...],
     heuristics: tuple[str, ...],
+    also: tuple[str, ...],
     out: str,
     **options: Any,
 ) -> None:
@@ -73,10 +83,21 @@ def evaluate(
     from learning.evaluation import cases_of
     from learning.evaluation import evaluate as compare
 
-    cases = cases_of(directory, workload, platform, first=first, time_unit=time_unit, length=trajectories)
+    cases = cases_of(
+        directory,
+        workload,
+        platform,
+        first=first,
+        time_unit=time_unit,
+        between=between,
+        length=trajectories,
+        count=count,
+    )
     prepare(out)
     invocation.tell_warnings()
-    evaluation = compare(directory, cases, metrics=metrics, heuristics=heuristics or None, progress=True, **options)
+    evaluation = compare(
+        directory, cases, metrics=metrics, heuristics=heuristics or None, also=also, progress=True, **options
+    )
     evaluation.meta |= {"command": invocation.command, "inputs": checksums([platform, workload])}
     evaluation.save(out)
     click.echo(evaluation.text())

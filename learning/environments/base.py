@@ -92,7 +92,8 @@ class SchedulingEnv(gym.Env[Any, Any]):
     allowed. An action that is not allowed counts as the first that is, and ``info["action_refused"]`` says so.
 
     ``terminated``: the jobs are over. ``truncated``: the episode's ``until`` came first. Either way ``info["metrics"]``
-    has the run's summary; the observation then is zeros, with the first action allowed.
+    has the run's summary, without what has no value in it (a mean over no jobs); the observation then is zeros, with the
+    first action allowed. An episode in which there is nothing to decide has one step, which says so.
 
     ``simulation`` is the run, :meth:`result` its records; ``listeners`` are told of every pass.
     """
@@ -126,7 +127,8 @@ class SchedulingEnv(gym.Env[Any, Any]):
         self.observation_space = _flat_space(maker.observation_space) if flat else maker.observation_space
         self._models: dict[tuple[str, str], Any] = {}
         self._mask: np.ndarray = np.zeros(int(maker.action_space.n), np.int8)
-        self._is_over = True
+        self._is_over = True  # nothing more to decide
+        self._is_told = True  # and a step has said so
 
     # ------------------------------------------------------------------ Gymnasium
 
@@ -142,13 +144,13 @@ class SchedulingEnv(gym.Env[Any, Any]):
         for listener in self.listeners:
             listener.begin(simulation.view)
         self.reward.begin(simulation, self.maker)
-        self._is_over = False
+        self._is_over = self._is_told = False
         self._go_to_decision()
         return self._observation(), self._info()
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Carry out an action and go on to the next decision. Raises InputError before a reset and after the end."""
-        if self._is_over or self.simulation is None:
+        if self._is_told or self.simulation is None:
             raise InputError("environment", "a reset before the first step and after the last one")
         choice = int(action)
         if not 0 <= choice < len(self._mask):
@@ -157,11 +159,13 @@ class SchedulingEnv(gym.Env[Any, Any]):
         if refused:
             choice = int(self._mask.argmax())
         view = self.simulation.view
-        self.carry_out(self.maker.decisions(view, choice))
-        if not self.maker.goes_on(view):
-            self._go_to_decision()
+        if not self._is_over:  # a reset cannot say that an episode is over, so the first step may find that it is
+            self.carry_out(self.maker.decisions(view, choice))
+            if not self.maker.goes_on(view):
+                self._go_to_decision()
+        self._is_told = self._is_over
         terminated, truncated = self._ending()
-        value = self.reward.value(self.simulation.view, terminated)
+        value = self.reward.value(view, terminated)
         observation, info = self._observation(), self._info()
         if refused:
             info["action_refused"] = True
@@ -278,8 +282,9 @@ class SchedulingEnv(gym.Env[Any, Any]):
     def _info(self) -> dict[str, Any]:
         assert self.simulation is not None
         info: dict[str, Any] = {"action_mask": self._mask.copy()}
-        if self._is_over:
-            info["metrics"] = self.metrics()
+        if self._is_told:
+            # Vector environments put each into an array of the type of the first, and a None fits into few of them.
+            info["metrics"] = {name: value for name, value in self.metrics().items() if value is not None}
         return info
 
 

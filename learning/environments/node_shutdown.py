@@ -46,10 +46,10 @@ class NodeShutdown(SchedulingEnv):
     ======================= ==================== =======================================================
     observation             shape                values
     ======================= ==================== =======================================================
-    ``default``: actions    (2 (G + 1), 21)         what each action would mean now, 0 … 1; see foresight.ROW
-    \\            state      (20,)                cluster and queue, 0 … 1; see shutdown_observations.STATE
+    ``default``: actions    (2 (G + 1), 23)      what each action would mean now, 0 … 1; see foresight.ROW
+    \\            state      (33,)                cluster and queue, 0 … 1; see shutdown_observations.STATE
     ``as-published``        (20, 48)             the last 20 minutes, 0 … (shares and days)
-    ``action_mask``         (G + 1,) int8        1: may be reserved
+    ``action_mask``         (2 (G + 1),) int8    1: allowed; half as many actions unless idle=choose
     ======================= ==================== =======================================================
 
     Action a: reserve a nodes; see :func:`~learning.reservations.offer_order` for which. Rewards:

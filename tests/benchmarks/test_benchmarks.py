@@ -75,6 +75,24 @@ def test_the_profile_says_where_the_time_goes(measured: tuple[str, dict[str, Any
         assert set(profile["phases"]) == {"reading", "building", "run", "result.jobs"}
 
 
+@pytest.mark.parametrize(
+    ("module", "arguments", "rows"),
+    [("environments", ["--steps", "1", "--repeat", "1"], 8), ("training", ["--quick"], 6)],
+)
+def test_a_benchmark_of_learning_prints_a_table(module: str, arguments: list[str], rows: int) -> None:
+    """Those that are programs of their own: at least so many rows, each with a figure above 0."""
+    command = [sys.executable, "-m", f"benchmarks.{module}", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    if module == "environments" and done.returncode == 2 and "are not there" in done.stderr:
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == 0, done.stderr
+    table = [line for line in done.stdout.splitlines() if line.startswith("|")][2:]
+    assert len(table) >= rows
+    column = 4 if module == "environments" else 2
+    figures = [float(line.split("|")[column].split()[0].replace(",", "")) for line in table]
+    assert min(figures) > 0.0
+
+
 def test_an_unknown_name_is_refused() -> None:
     """Exit status 2, and the names that there are."""
     done = run("speed")

@@ -19,7 +19,7 @@ from learning.optimisers import Adam
 from learning.ppo import PPO, PUBLISHED, PPOOptions, clipped_loss, explained_variance, squared_error
 from learning.rollouts import Trajectory, collect, episode_seeds
 from learning.samples import Samples
-from learning.self_imitation import BestEpisodes, self_imitation_losses
+from learning.self_imitation import BestEpisodes, self_imitation_losses, worth_of_episodes
 
 from .toys import Bandit, CheapestRow, CutOff, Make, Recall
 
@@ -289,6 +289,31 @@ def test_the_best_episodes_are_kept() -> None:
     best.add([episode([1], 1.0), episode([2], 5.0, cut=True), episode([3], 2.0)])
     best.add([episode([3], 2.0), episode([4], 3.0)])
     assert [e.actions.tolist() for e in best.episodes] == [[4], [3]]
+
+
+def test_episodes_are_worth_what_they_are_above_the_mean() -> None:
+    """Latest returns 0, 2, 4: mean 2, deviation 1.63. 3 is 0.61 deviations above, 5 more than one, 1 is below."""
+    kept = [_episode([3.0]), _episode([2.0, 3.0]), _episode([1.0])]
+    worth = worth_of_episodes(kept, [_episode([0.0]), _episode([2.0]), _episode([1.0, 3.0])])
+    assert worth == pytest.approx([1.0 / np.sqrt(8.0 / 3.0), 1.0, 1.0, 0.0])
+
+
+def test_against_the_mean_a_rare_good_episode_is_imitated_whatever_the_critic_expects() -> None:
+    """The probability of its actions rises although the critic already expects its return."""
+    network = network_for(ROWS, "scorer:hidden=8")
+    trajectories = collect(ROWS, network, range(30))
+    options = PPOOptions(self_imitation=1, self_imitation_updates=50, self_imitation_against="mean", epochs=1)
+    ppo = PPO(network, options, 10)
+    best = Samples(network, [max(trajectories, key=lambda t: t.reward)])
+    chosen = best.assessed()[0].sum().item()
+    ppo.update(trajectories, 0)
+    assert best.assessed()[0].sum().item() > chosen + 0.1
+
+
+def _episode(rewards: list[float]) -> Trajectory:
+    """An episode of which only the rewards count."""
+    steps = len(rewards)
+    return Trajectory([{} for _ in rewards], np.zeros(steps, np.int64), np.zeros(steps, np.int64), np.array(rewards))
 
 
 def test_self_imitation_finds_again() -> None:

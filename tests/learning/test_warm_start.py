@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 pytest.importorskip("gymnasium")
+
+import torch
 
 from cluster_sim import Simulation, Workload, make_scheduler
 from cluster_sim.errors import InputError

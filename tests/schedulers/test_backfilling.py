@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster_sim import AdvanceReservation, Platform, Simulation, SpecError, Workload, make_scheduler
+from cluster_sim import AdvanceReservation, Platform, Simulation, SpecError, View, Workload, make_scheduler
+from cluster_sim.jobs import Job
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
+from schedulers import EasyBackfilling
 
 from . import textbook
 
@@ -53,6 +55,25 @@ CLASSIC: Rows = [(0, 2, 10, 10), (1, 4, 5, 5), (2, 1, 8, 8), (3, 1, 20, 20), (4,
 def test_the_classic_case(scheduler: str, expected: list[float]) -> None:
     """One head that is protected, or is not."""
     assert starts(scheduler, CLASSIC) == expected
+
+
+def test_the_node_order_is_asked_once_for_a_job_whose_node_has_to_boot() -> None:
+    """c would end at 110 as b is to start, but for the boot; beside b there is room for it, on the same node.
+
+    Asking twice, a random order would draw twice, and choose another node than the one that was found to boot.
+    """
+    asked: list[tuple[float, str]] = []
+
+    def order(view: View, job: Job) -> None:
+        asked.append((view.now, job.job_id))
+
+    boot = PowerTransitions(switch_on_s=10.0)
+    off = NodeType("off", (ProcessorType("p", 2, 1.0),), transitions=boot, initially_off=True)
+    platform = Platform((Cluster("cluster0", (NodeGroup(off, 2),)),))
+    rows: Rows = [(0, 2, 100, 100), (20, 3, 10, 10), (30, 1, 80, 80)]
+    result = Simulation(platform, workload(rows), EasyBackfilling(nodes=order)).run()
+    assert result.jobs["start_time"].tolist() == [10.0, 110.0, 40.0]
+    assert [job for time, job in asked if time == 30.0 and job == "c"] == ["c"]
 
 
 def test_easy_may_delay_the_second_job_and_conservative_does_not() -> None:

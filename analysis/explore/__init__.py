@@ -1,0 +1,14 @@
+"""The app of ``cluster-sim explore``: choose, run, look, and step through the scheduler's decisions.
+
+| module | holds |
+|---|---|
+| ``offers`` | what can be chosen in the page: nothing that reads a file, but for what was named at the start |
+| ``runs`` | choices, and the runs that they lead to, kept for a while |
+| ``steps`` | a run as the list of its scheduler's decisions, with the queue and the nodes before each |
+| ``panels`` | a step, a queue and the nodes as elements of the page |
+| ``layout``, ``style`` | the page |
+| ``callbacks`` | what happens on a click: functions of what the page holds |
+| ``app`` | the Dash app and its server |
+
+Needs Dash (``cluster-sim[app]``); ``offers``, ``runs`` and ``steps`` do without.
+"""

@@ -1,0 +1,209 @@
+"""The Dash app, and the server that only this machine can reach unless it is told otherwise."""
+
+from __future__ import annotations
+
+import inspect
+import socket
+import sys
+import traceback
+from typing import Any
+
+from dash import ALL, Dash, Input, Output, State, ctx, no_update, set_props
+from flask import abort, request
+from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
+
+from analysis.explore import callbacks
+from analysis.explore.layout import page
+from analysis.explore.runs import Choices, Desk
+from analysis.explore.style import INDEX, POLICY
+from cluster_sim.errors import ClusterSimError, InputError
+
+LOCAL = ("127.0.0.1", "localhost", "::1")
+EVERYWHERE = ("0.0.0.0", "::")
+_CHOICES = tuple(Choices.__dataclass_fields__)
+
+
+def make_app(desk: Desk, host: str = "127.0.0.1") -> Dash:
+    """The app. Requests for another host's name are refused, unless ``host`` says that all may come."""
+    settings: dict[str, Any] = {"title": "cluster-sim explore", "update_title": "", "index_string": INDEX}
+    settings |= {"serve_locally": True, "include_assets_files": False, "on_error": _defect}
+    if "enable_mcp" in inspect.signature(Dash.__init__).parameters:  # since Dash 4
+        settings["enable_mcp"] = False
+    # Named by this package, Dash looks for files to serve in its folder, where there are none; else in the user's.
+    app = Dash(__name__, **settings)
+    app.layout = lambda: page(desk)
+    _guard(app, host)
+    if desk.saved is None:
+        _wire_form(app, desk)
+    _wire_run(app, desk)
+    return app
+
+
+def _guard(app: Dash, host: str) -> None:
+    """Refuse what a foreign web page could have a browser ask of this machine under a name of its own (DNS rebinding)."""
+    known = None if host in EVERYWHERE else {*LOCAL, host.lower()}
+
+    @app.server.before_request
+    def check_host() -> None:
+        if known is not None and _host_name(request.host) not in known:
+            abort(403)
+
+    @app.server.after_request
+    def close(response: Any) -> Any:
+        response.headers["Content-Security-Policy"] = POLICY
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers["Referrer-Policy"] = "no-referrer"
+        return response
+
+
+def _host_name(host: str) -> str:
+    """``localhost:8050`` without its port; ``[::1]:8050`` is ``::1``."""
+    return (host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]).lower()
+
+
+def _defect(error: Exception) -> None:
+    """An error in a callback: one line in the page; the traceback of a defect is for the terminal."""
+    if isinstance(error, ClusterSimError):
+        text = str(error)
+    else:
+        text = "This is a defect of the program: the terminal has the details."
+        traceback.print_exception(error, file=sys.stderr)
+    set_props("message", {"children": text})
+
+
+def _wire_form(app: Dash, desk: Desk) -> None:
+    @app.callback(
+        Output("choices", "data"),
+        Output("message", "children"),
+        Input("run", "n_clicks"),
+        *(State(name, "value") for name in _CHOICES),
+        prevent_initial_call=True,
+        running=[(Output("run", "disabled"), True, False)],
+    )
+    def start(_: int, *values: Any) -> Any:
+        given = dict(zip(_CHOICES, values, strict=True))
+        return callbacks.start(desk, given | {"enforce_walltime": bool(given["enforce_walltime"])})
+
+    for name, offers in (
+        ("workload", desk.offers.workloads),
+        ("platform", desk.offers.platforms),
+        ("scheduler", desk.offers.schedulers),
+        ("power_policy", desk.offers.power_policies),
+    ):
+        field = "power_options" if name == "power_policy" else f"{name}_options"
+
+        @app.callback(
+            Output(field, "value"), Output(field, "disabled"), Input(name, "value"), prevent_initial_call=True
+        )
+        def options(chosen: str, offers: Any = offers) -> Any:
+            offer = offers.get(chosen)
+            return (offer.example, not offer.takes_options) if offer else ("", True)
+
+
+def _wire_run(app: Dash, desk: Desk) -> None:
+    kept = State("choices", "data")
+
+    @app.callback(
+        Output("headlines", "children"),
+        Output("warned", "children"),
+        Output("step", "max"),
+        Output("step", "value"),
+        Output("view", "data"),
+        Output("explanation", "children"),
+        Input("choices", "data"),
+    )
+    def opened(given: Any) -> Any:
+        return *callbacks.opened(desk, given), []
+
+    @app.callback(
+        Output("chart", "figure"),
+        Input("choices", "data"),
+        Input("colour_by", "value"),
+        Input("view", "data"),
+        Input("step", "value"),
+    )
+    def chart(given: Any, colour_by: str, view: Any, step: int) -> Any:
+        if ctx.triggered_id == "step" and len(ctx.triggered_prop_ids) == 1:
+            return callbacks.moved_cursor(desk, given, step)
+        return callbacks.chart(desk, given, colour_by, view, step)
+
+    @app.callback(
+        Output("view", "data", allow_duplicate=True),
+        Input("chart", "relayoutData"),
+        Input("whole", "n_clicks"),
+        kept,
+        State("view", "data"),
+        prevent_initial_call=True,
+    )
+    def zoomed(relayout: Any, _: int, given: Any, view: Any) -> Any:
+        return callbacks.whole(view) if ctx.triggered_id == "whole" else callbacks.zoomed(desk, given, relayout, view)
+
+    @app.callback(
+        Output("step", "value", allow_duplicate=True),
+        Input("previous", "n_clicks"),
+        Input("next", "n_clicks"),
+        Input("number", "value"),
+        Input({"kind": "step", "step": ALL}, "n_clicks"),
+        kept,
+        State("step", "value"),
+        prevent_initial_call=True,
+    )
+    def stepped(_: int, __: int, number: int | None, links: list[int | None], given: Any, step: int) -> Any:
+        if isinstance(ctx.triggered_id, dict) and not any(links):
+            return no_update  # links that were only just made
+        found = callbacks.step_to(desk, given, ctx.triggered_id, step, number)
+        return no_update if found == step else found
+
+    @app.callback(
+        Output("decision", "children"),
+        Output("nodes", "children"),
+        Output("queue", "children"),
+        Output("number", "value"),
+        Input("step", "value"),
+        Input("choices", "data"),
+    )
+    def shown(step: int, given: Any) -> Any:
+        return callbacks.step_shown(desk, given, step)
+
+    @app.callback(
+        Output("explanation", "children", allow_duplicate=True),
+        Output("job", "value"),
+        Input("job", "value"),
+        Input({"kind": "job", "job": ALL, "as": ALL}, "n_clicks"),
+        Input("chart", "clickData"),
+        kept,
+        prevent_initial_call=True,
+    )
+    def explained(job: str | None, links: list[int | None], click: Any, given: Any) -> Any:
+        what = ctx.triggered_id
+        if isinstance(what, dict):
+            if not any(links):
+                return no_update, no_update
+            job = str(what["job"])
+        elif what == "chart":
+            job = callbacks.clicked_job(desk.run(given), click)
+            if job is None:
+                return no_update, no_update
+        return callbacks.explained(desk, given, job), no_update if what == "job" else job
+
+
+class _Quiet(WSGIRequestHandler):
+    """Says nothing of each request."""
+
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        """Nothing."""
+
+
+def make_app_server(desk: Desk, host: str = "127.0.0.1", port: int = 8050) -> BaseWSGIServer:
+    """A server that listens on a port, 0: any free one. Raises InputError when it cannot."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        listening = socket.socket(family)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen()
+    except OSError as error:
+        raise InputError(f"explore, {host} port {port}", "an address to listen on", error.strerror) from None
+    with listening:
+        # The server takes a copy of the socket, and would exit by itself where it had to bind one that is in use.
+        return make_server(host, port, make_app(desk, host).server, True, 1, _Quiet, fd=listening.fileno())

@@ -1,0 +1,174 @@
+"""What happens on a click. Each is a function of the desk and of what the page holds; ``app`` wires them to the page.
+
+``given`` is what the page keeps in its store: the choices of its run, as :meth:`Choices.plain` makes them.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dash import Patch, no_update
+
+from analysis.drawing import MOST_BARS
+from analysis.explore import panels
+from analysis.explore.runs import Choices
+from cluster_sim.errors import ClusterSimError
+
+if TYPE_CHECKING:
+    from analysis.explore.runs import Desk, Run
+
+Given = Mapping[str, Any] | None
+View = Mapping[str, Any] | None
+"""What is in view: ``range`` in s, None for the whole run, and ``turn``, which counts how often that was chosen."""
+CURSOR = "cursor"
+MOST_ABOVE = 3
+"""Entries of a legend that fit above the chart."""
+
+
+def start(desk: Desk, given: Mapping[str, Any]) -> tuple[Any, str]:
+    """The Run button: the choices to keep, if there is a run of them, and what is wrong with them."""
+    try:
+        desk.run(given)
+        return Choices.of(given).plain(), ""
+    except ClusterSimError as error:
+        return no_update, str(error)
+
+
+def opened(desk: Desk, given: Given) -> tuple[list[Any], list[Any], int, int, Any]:
+    """A new run: its metrics, its warnings, the last step, the step to show, and no window."""
+    try:
+        run = desk.run(given)
+    except ClusterSimError as error:
+        return [], [str(error)], 0, 0, None
+    warned: list[Any] = [f"Warning: {text}. " for text in run.warned]
+    if not run.steps.logged:
+        warned.append("This run kept no log of decisions (--explain): its steps are its starts, without reasons.")
+    return panels.headlines(run), warned, max(len(run.steps) - 1, 0), 0, None
+
+
+def chart(desk: Desk, given: Given, colour_by: str, view: View, step: int) -> Any:
+    """The chart of the run, or of the window in view, with the step marked. Raises InputError, as all below do."""
+    run = desk.run(given)
+    window = window_in(view)
+    figure = run.figure(colour_by, window)
+    # Whatever is zoomed by hand stays zoomed until the chart is of another run or window.
+    figure.update_layout(uirevision=str((given, view)), margin={"l": 110})
+    _legend_above(figure)
+    if len(run.steps):
+        figure.layout.shapes = (cursor(run, step), *figure.layout.shapes)
+    return figure
+
+
+def _legend_above(figure: Any) -> None:
+    """Put a short legend where the heading leaves room, and give its column to the chart."""
+    entries = [trace for trace in figure.data if trace.showlegend]
+    if len(entries) <= MOST_ABOVE and not any(trace.type == "heatmap" or _has_scale(trace) for trace in figure.data):
+        figure.update_layout(
+            margin={"r": 20}, legend={"orientation": "h", "x": 1, "xanchor": "right", "y": 1.005, "yanchor": "bottom"}
+        )
+
+
+def _has_scale(trace: Any) -> bool:
+    return trace.type == "scatter" and bool(trace.marker.showscale)
+
+
+def moved_cursor(desk: Desk, given: Given, step: int) -> Any:
+    """The same chart with the mark, its first shape, at another step: only that travels."""
+    run = desk.run(given)
+    if not len(run.steps):
+        return no_update
+    patch = Patch()
+    patch["layout"]["shapes"][0] = cursor(run, step)
+    return patch
+
+
+def cursor(run: Run, step: int) -> dict[str, Any]:
+    """A line through all panels at the time of a step."""
+    at = float(run.axis.places(run.steps.time[_within(run, step)]))
+    line = {"color": "#B3261E", "width": 1.5}
+    return {
+        "type": "line",
+        "name": CURSOR,
+        "xref": "x",
+        "yref": "paper",
+        "x0": at,
+        "x1": at,
+        "y0": 0,
+        "y1": 1,
+        "line": line,
+    }
+
+
+def window_in(view: View) -> tuple[float, float] | None:
+    """The window (s) that is drawn; None: the whole run."""
+    return (float(view["range"][0]), float(view["range"][1])) if view and view.get("range") else None
+
+
+def zoomed(desk: Desk, given: Given, relayout: Mapping[str, Any] | None, view: View) -> Any:
+    """After a zoom, what to draw anew; no_update if what is drawn is exact already."""
+    run = desk.run(given)
+    window = window_in(view)
+    if relayout is None or (window is None and run.rectangles() <= MOST_BARS):
+        return no_update
+    if relayout.get("xaxis.autorange"):
+        return no_update if window is None else whole(view)
+    low, high = relayout.get("xaxis.range[0]"), relayout.get("xaxis.range[1]")
+    if not (
+        isinstance(low, int | float) and isinstance(high, int | float) and low < high and math.isfinite(high - low)
+    ):
+        return no_update
+    return {"range": [low * run.axis.seconds, high * run.axis.seconds], "turn": _turn(view) + 1}
+
+
+def whole(view: View) -> dict[str, Any]:
+    """The view of the whole run, drawn anew even if it is what was drawn: it may have been zoomed by hand."""
+    return {"range": None, "turn": _turn(view) + 1}
+
+
+def _turn(view: View) -> int:
+    return int(view.get("turn", 0)) if view else 0
+
+
+def step_to(desk: Desk, given: Given, what: Any, step: int, number: int | None) -> int:
+    """The step that a button, the field with a number, or a link among ``what`` leads to."""
+    run = desk.run(given)
+    if isinstance(what, dict):
+        return _within(run, int(what["step"]))
+    wanted = {"previous": step - 1, "next": step + 1, "number": (number or 1) - 1}
+    return _within(run, wanted[what])
+
+
+def step_shown(desk: Desk, given: Given, step: int) -> tuple[list[Any], list[Any], list[Any], int]:
+    """The decision, the nodes and the queue before it, and its number as people count."""
+    run = desk.run(given)
+    if not len(run.steps):
+        return ["No decision was made in this run."], [], [], 0
+    shown = run.steps[_within(run, step)]
+    return panels.decision(run, shown), panels.nodes(run, shown), panels.queue(run, shown), shown.number + 1
+
+
+def clicked_job(run: Run, click: Mapping[str, Any] | None) -> str | None:
+    """The id of the job whose rectangle was clicked; None for anything else."""
+    try:
+        said = click["points"][0]["customdata"][0]  # type: ignore[index]
+    except (KeyError, IndexError, TypeError):
+        return None
+    job_id = html.unescape(str(said))
+    return job_id if (run.result.jobs["job_id"] == job_id).any() else None
+
+
+def explained(desk: Desk, given: Given, job_id: str | None) -> list[Any]:
+    """What became of a job, or that there is none of that name."""
+    if not job_id:
+        return []
+    try:
+        return panels.explanation(desk.run(given), job_id.strip())
+    except ClusterSimError as error:
+        return [str(error)]
+
+
+def _within(run: Run, step: int) -> int:
+    return min(max(int(step), 0), max(len(run.steps) - 1, 0))

@@ -1,0 +1,165 @@
+"""The page: what can be chosen, the chart, and beside it the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from dash import dcc, html
+
+from analysis.explore.runs import MOST_JOBS, Choices, Desk
+from analysis.gantt_chart import CONFIG
+from analysis.wording import shortened
+
+if TYPE_CHECKING:
+    from analysis.explore.offers import Offer
+
+COLOURS = ("job", "user", "profile", "wait", "energy")
+KINDS = {
+    "workload": ("workload", "workload_options"),
+    "platform": ("platform", "platform_options"),
+    "scheduler": ("scheduler", "scheduler_options"),
+    "power policy": ("power_policy", "power_options"),
+}
+"""What is chosen by name and options, and what these are called in :class:`Choices`."""
+
+
+def page(desk: Desk) -> html.Div:
+    """The page as it is when it is opened."""
+    choices = Choices.first(desk.offers)
+    top = [] if desk.saved is not None else [_form(desk, choices)]
+    return html.Div(
+        id="page",
+        children=[
+            html.H1("cluster-sim explore" if desk.saved is None else "cluster-sim explore: a saved run"),
+            *top,
+            html.Div(id="message", role="alert"),
+            html.Div(id="warned"),
+            dcc.Loading([html.Div(id="headlines")], delay_show=300, type="dot", color="#0072b2"),
+            dcc.Store(id="choices", data=choices.plain()),
+            dcc.Store(id="view"),
+            html.Div(className="columns", children=[_chart(), _steps()]),
+        ],
+    )
+
+
+def _form(desk: Desk, choices: Choices) -> html.Div:
+    offers = desk.offers
+    of_kind: dict[str, Mapping[str, Offer[Any]]] = {
+        "workload": offers.workloads,
+        "platform": offers.platforms,
+        "scheduler": offers.schedulers,
+        "power policy": offers.power_policies,
+    }
+    given = choices.plain()
+    fields = []
+    for kind, (name, options) in KINDS.items():
+        hint = f"options, such as {_HINTS[kind]}"
+        fields.append(
+            html.Div(
+                className="field",
+                children=[
+                    html.Label(kind.capitalize(), htmlFor=name),
+                    dcc.Dropdown(
+                        id=name,
+                        options=[_option(key, offer) for key, offer in of_kind[kind].items()],
+                        value=given[name],
+                        clearable=False,
+                        optionHeight="auto",
+                    ),
+                    html.Label(f"{kind} options", htmlFor=options, className="unseen"),
+                    dcc.Input(id=options, value=given[options], placeholder=hint, type="text"),
+                ],
+            )
+        )
+    wall = dcc.Checklist(
+        id="enforce_walltime",
+        options=[{"label": "kill jobs at their requested time", "value": "yes"}],
+        inline=True,
+        value=[],
+    )
+    row = [
+        _number("begin_h", "from hour", choices.begin_h, min=0, step="any"),
+        _number("jobs", f"jobs (1 to {MOST_JOBS:,})", choices.jobs, min=1, step=1),
+        _number("seed", "seed", choices.seed, min=0, step=1),
+        wall,
+        html.Button("Run", id="run", n_clicks=0, className="main"),
+    ]
+    return html.Div([html.Div(fields, className="fields"), html.Div(row, className="bar")], className="form")
+
+
+_HINTS = {
+    "workload": "jobs=200,seed=1",
+    "platform": "nodes=8,cores=16",
+    "scheduler": "order=saf",
+    "power policy": "300",
+}
+
+
+def _option(name: str, offer: Offer[Any]) -> dict[str, Any]:
+    label = html.Span([html.B(shortened(name, 60)), html.Span(f" {shortened(offer.meaning, 90)}", className="soft")])
+    return {"label": label, "value": name, "search": f"{name} {offer.meaning}"}
+
+
+def _number(name: str, label: str, value: float, **limits: Any) -> html.Div:
+    return html.Div(
+        [
+            html.Label(label, htmlFor=name),
+            dcc.Input(id=name, value=value, type="number", style={"width": 84}, **limits),
+        ],
+        className="number",
+    )
+
+
+def _chart() -> html.Div:
+    return html.Div(
+        [
+            html.Div(
+                className="bar",
+                children=[
+                    html.Label("Colour by", htmlFor="colour_by"),
+                    html.Div(
+                        dcc.Dropdown(list(COLOURS), COLOURS[0], id="colour_by", clearable=False), style={"width": 120}
+                    ),
+                    html.Button("Whole run", id="whole", n_clicks=0),
+                    html.Span("Drag to zoom; click a job to see why it waited.", className="soft"),
+                ],
+            ),
+            dcc.Graph(
+                id="chart",
+                config=cast(dcc.Graph.Config, CONFIG),
+                figure={"layout": {"xaxis": {"visible": False}, "yaxis": {"visible": False}}},
+            ),
+        ]
+    )
+
+
+def _steps() -> html.Div:
+    slider = dcc.Slider(id="step", min=0, max=0, step=1, value=0, marks=None, allow_direct_input=False, included=False)
+    return html.Div(
+        id="steps",
+        children=[
+            html.Div(
+                className="bar",
+                children=[
+                    html.Button("◂", id="previous", n_clicks=0, title="previous decision (left arrow key)"),
+                    html.Button("▸", id="next", n_clicks=0, title="next decision (right arrow key)"),
+                    html.Div(slider, className="grow"),
+                    html.Label("decision", htmlFor="number", className="unseen"),
+                    dcc.Input(id="number", type="number", min=1, step=1, debounce=True, style={"width": 76}),
+                ],
+            ),
+            html.Div(id="decision"),
+            html.Div(id="nodes"),
+            html.Div(id="queue", className="wide"),
+            html.H3("Why did my job wait?"),
+            html.Div(
+                className="bar",
+                children=[
+ html.Label("job", htmlFor="job", className="unseen"),
+ dcc.Input(id="job", type="text", debounce=True, placeholder="id of a job", className="grow"),
+],
+            ),
+            html.Div(id="explanation"),
+        ],
+    )  # fmt: skip

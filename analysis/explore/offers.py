@@ -1,0 +1,191 @@
+"""What can be chosen in the page.
+
+A page that takes specs from whoever can reach its port must not read files of the machine for them. So an input of the
+page is the *name* of an offer, and options for it. The offers are what is built in and reads no file, and what was named
+when the app was started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from cluster_sim.cli.demo import PLATFORM, PROFILES, REFERENCE_GFLOPS, WORKLOAD
+from cluster_sim.cli.simulate import platform_of_log
+from cluster_sim.errors import InputError, SpecError
+from cluster_sim.formats.platform_specs import platforms
+from cluster_sim.machines import machines
+from cluster_sim.platform import Platform
+from cluster_sim.registry import Registry, Spec
+from cluster_sim.siblings import sibling
+from cluster_sim.workload import WORKLOAD_GENERATORS, Workload
+
+if TYPE_CHECKING:
+    from cluster_sim.passes import PowerPolicy, Scheduler
+
+T = TypeVar("T")
+
+READ_FILES = frozenset({"learned", "replay", "simgrid"})
+"""Registered names whose spec names a file or a folder: to be had only by naming the whole spec at the start."""
+OURS = ("cluster_sim", "schedulers", "learning", "analysis")
+MOST_GENERATED = 100_000
+"""Jobs that a generator may be asked for in the page."""
+GAIA = "gaia-week"
+OF_THE_LOG = "as the log says"
+
+
+@dataclass(frozen=True, slots=True)
+class Offer(Generic[T]):
+    """One thing that can be chosen: ``make(options)`` is it; ``options`` is text that only some of them take."""
+
+    meaning: str
+    make: Callable[..., T]
+    takes_options: bool = False
+    example: str = ""  # options to begin with
+    named: bool = False  # at the start
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """All that can be chosen, each kind by name. Making a platform takes the workload, too."""
+
+    workloads: Mapping[str, Offer[Workload]]
+    platforms: Mapping[str, Offer[Platform]]
+    schedulers: Mapping[str, Offer[Scheduler]]
+    power_policies: Mapping[str, Offer[PowerPolicy]]
+
+    @classmethod
+    def of(
+        cls,
+        workloads: Iterable[str] = (),
+        platforms: Iterable[str] = (),
+        schedulers: Iterable[str] = (),
+        power_policies: Iterable[str] = (),
+    ) -> Offers:
+        """What is built in, after what was named at the start: files and specs, which may name files.
+
+        Each of these is made once here, so that a wrong one ends the start. Raises InputError.
+        """
+        makers = sibling("schedulers")
+        return cls(
+            _first(_named_workloads(workloads), _built_in_workloads()),
+            _first(_named_platforms(platforms), _built_in_platforms()),
+            _first(_named(schedulers, makers.make_scheduler), _registered(makers.schedulers, makers.make_scheduler)),
+            _first(
+                _named(power_policies, makers.make_power_policy),
+                _registered(makers.power_policies, makers.make_power_policy),
+            ),
+        )
+
+
+def chosen(offers: Mapping[str, Offer[T]], what: str, name: str, options: str, *inputs: Any) -> T:
+    """Make the thing of that name. Raises SpecError for a name that is not offered, InputError as its maker does."""
+    offer = offers.get(name)
+    if offer is None:
+        raise SpecError(what, f"one of {', '.join(offers)}", name)
+    options = options.strip()
+    if options and not offer.takes_options:
+        raise SpecError(f"{what} '{name}'", "no options", options)
+    return offer.make(options, *inputs)
+
+
+def _first(named: dict[str, Offer[T]], built_in: dict[str, Offer[T]]) -> dict[str, Offer[T]]:
+    return named | {name: offer for name, offer in built_in.items() if name not in named}
+
+
+def _named(specs: Iterable[str], make: Callable[[str], T]) -> dict[str, Offer[T]]:
+    """What was named at the start, whole specs; made anew for every run, since a scheduler remembers things."""
+    found = {}
+    for spec in specs:
+        make(spec)
+        found[spec] = Offer("named at the start", lambda _, spec=spec: make(spec), named=True)
+    return found
+
+
+def _named_workloads(sources: Iterable[str]) -> dict[str, Offer[Workload]]:
+    found = {}
+    for source in sources:
+        workload = Workload.read(source)
+        found[source] = Offer(f"{len(workload):,} jobs", lambda _, workload=workload: workload, named=True)
+    return found
+
+
+def _named_platforms(sources: Iterable[str]) -> dict[str, Offer[Platform]]:
+    found = {}
+    for source in sources:
+        platform = Platform.read(source)
+        found[source] = Offer(f"{platform.node_count:,} nodes", lambda _, __, platform=platform: platform, named=True)
+    return found
+
+
+def _built_in_workloads() -> dict[str, Offer[Workload]]:
+    found = {GAIA: Offer("a week of May 2014 of the Gaia cluster, 1,692 jobs", lambda _: demo_workload())}
+    examples = {"lublin": "jobs=200,nodes=32,seed=4"}
+    for name in _own(WORKLOAD_GENERATORS):
+        meaning = WORKLOAD_GENERATORS.help(name)
+        found[name] = Offer(meaning, lambda o, name=name: _generated(_spec(name, o)), True, examples.get(name, ""))
+    return found
+
+
+def demo_workload() -> Workload:
+    """The log that comes with the package, with the memory traffic that the demo assumes."""
+    return Workload.read(WORKLOAD, reference_gflops=REFERENCE_GFLOPS).with_profiles(PROFILES, seed=0)
+
+
+def _generated(spec: str) -> Workload:
+    given = Spec.parse(spec)
+    for jobs in (*given.positional, given.options.get("jobs", "0")):
+        if _whole(jobs) > MOST_GENERATED:
+            raise SpecError(f"workload '{spec}'", f"at most {MOST_GENERATED:,} jobs in this page", jobs)
+    return Workload.read(spec)
+
+
+def _whole(text: str) -> int:
+    """The number that a generator would read; 0 for what is none, which the generator says."""
+    try:
+        return int(text)
+    except ValueError:
+        return 0
+
+
+def _built_in_platforms() -> dict[str, Offer[Platform]]:
+    examples = {"homogeneous": "nodes=4,cores=8", "mixed": "3x64@3.0,9x8@4.2"}
+    found = {
+        OF_THE_LOG: Offer("as many one-core nodes as the log's machine had", _platform_of_log),
+        "gaia": Offer("the machine of that log: 149 nodes, 1,808 cores", lambda _, __: Platform.read(PLATFORM)),
+    }
+    # A machine is one by its name; the spec alone says nothing.
+    for name in _own(platforms, without=frozenset({"machine"})):
+        meaning = platforms.help(name)
+        found[name] = Offer(
+            meaning, lambda o, _, name=name: Platform.read(_spec(name, o)), True, examples.get(name, "")
+        )
+    for name in _own(machines):
+        found[f"machine:{name}"] = Offer(
+            machines.help(name), lambda o, _, name=name: Platform.read(f"machine:{name}" + (f",{o}" if o else "")), True
+        )
+    return found
+
+
+def _platform_of_log(_: str, workload: Workload) -> Platform:
+    if not workload.header:
+        raise InputError("platform", "a platform to be chosen: this workload does not say how large its machine was")
+    return platform_of_log(workload, workload.name)
+
+
+def _registered(registry: Registry[Any], make: Callable[[str], T]) -> dict[str, Offer[T]]:
+    return {
+        name: Offer(registry.help(name), lambda options, name=name: make(_spec(name, options)), True)
+        for name in _own(registry)
+    }
+
+
+def _own(registry: Registry[Any], without: frozenset[str] = frozenset()) -> list[str]:
+    """Registered names that read no file as far as we know: of others' plug-ins we do not."""
+    names = [name for name in registry if name not in READ_FILES | without]
+    return [name for name in names if registry.factory(name).__module__.partition(".")[0] in OURS]
+
+
+def _spec(name: str, options: str) -> str:
+    return f"{name}:{options}" if options else name

@@ -1,0 +1,206 @@
+"""Choices made in the page, and the runs that they lead to.
+
+A run is a function of the choices alone, so the page remembers no run but its choices, and the server may forget a run:
+it is made again when it is asked for.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+import warnings
+from collections import OrderedDict
+from collections.abc import Generator, Mapping
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from analysis.explore.offers import OF_THE_LOG, Offers, chosen
+from analysis.explore.steps import Steps
+from analysis.gantt_chart import draw_held, options_of, time_window
+from analysis.scene import Held, within
+from analysis.time_axis import TimeAxis
+from cluster_sim.errors import InputError, ModelWarning
+from cluster_sim.simulation import Simulation
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from analysis.explore.offers import Offer
+    from cluster_sim.platform import Platform
+    from cluster_sim.records import Result
+    from cluster_sim.workload import Workload
+
+MOST_JOBS = 2_000
+"""Jobs of one run of the page: its answer should not keep anybody waiting. ``cluster-sim run`` knows no limit."""
+MOST_NODES, MOST_CORES = 20_000, 2_000_000
+LONGEST_S = 60.0
+"""Seconds of computing after which a run of the page is given up."""
+KEPT = 4
+"""Runs that are remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What is to be run. Each name is that of an offer, followed by its options; ``begin_h`` is a time of the workload."""
+
+    workload: str = "lublin"
+    workload_options: str = "jobs=200,nodes=32,seed=4"
+    begin_h: float = 0.0
+    jobs: int = 60
+    platform: str = "homogeneous"
+    platform_options: str = "nodes=4,cores=8"
+    scheduler: str = "easy"
+    scheduler_options: str = ""
+    power_policy: str = "always-on"
+    power_options: str = ""
+    seed: int = 0
+    enforce_walltime: bool = False
+
+    @classmethod
+    def first(cls, offers: Offers) -> Choices:
+        """What the page begins with: what was named at the start, if anything was."""
+        found: dict[str, Any] = {}
+        kinds: dict[str, tuple[Mapping[str, Offer[Any]], str]] = {
+            "workload": (offers.workloads, "workload_options"),
+            "platform": (offers.platforms, "platform_options"),
+            "scheduler": (offers.schedulers, "scheduler_options"),
+            "power_policy": (offers.power_policies, "power_options"),
+        }
+        for kind, (of_kind, options) in kinds.items():
+            name, offer = next(iter(of_kind.items()))
+            if offer.named:
+                found |= {kind: name, options: ""}
+        if "workload" in found and "platform" not in found:
+            found |= {"platform": OF_THE_LOG, "platform_options": ""}
+        return cls(**found)
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Choices:
+        """Choices as they come from a page, which may have been anybody's. Raises InputError for a wrong one."""
+        found: dict[str, Any] = {}
+        for field in fields(cls):
+            kind, label = type(field.default), field.name.replace("_", " ")
+            value = given.get(field.name)
+            if kind is str and value is None:
+                value = ""
+            if kind is float and type(value) is int:
+                value = float(value)
+            if type(value) is not kind:
+                raise InputError(
+                    label, {int: "a whole number", float: "a number"}.get(kind, "a choice"), value or "none"
+                )
+            found[field.name] = value
+        choices = cls(**found)
+        if not 1 <= choices.jobs <= MOST_JOBS:
+            raise InputError("jobs", f"1 to {MOST_JOBS:,} in this page: choose a window of the workload", choices.jobs)
+        if not 0 <= choices.begin_h < math.inf:
+            raise InputError("begin", "a number of hours from 0", choices.begin_h)
+        if choices.seed < 0:
+            raise InputError("seed", "a whole number from 0", choices.seed)
+        return choices
+
+    def plain(self) -> dict[str, Any]:
+        """As the page keeps them."""
+        return asdict(self)
+
+
+class Run:
+    """A finished run and what is drawn of it, worked out once."""
+
+    def __init__(self, result: Result, warned: tuple[str, ...] = ()):
+        self.result = result
+        self.warned = warned
+        self.window = time_window(result)
+        self.axis = TimeAxis.of("auto", self.window)
+        self.steps = Steps.of(result)
+
+    @cached_property
+    def _held(self) -> Held:
+        return Held.of(self.result)
+
+    def figure(self, colour_by: str = "job", window: tuple[float, float] | None = None) -> go.Figure:
+        """The chart of the run or of a window of it (s): exact where the rectangles are few enough, else shaded."""
+        options = options_of({"colour_by": colour_by, "time_unit": self.axis.unit, "x_range": window})
+        del options["rows"], options["workload"]
+        return draw_held(self._held, **options)
+
+    def rectangles(self, window: tuple[float, float] | None = None) -> int:
+        """How many of them are in view."""
+        return len(within(self._held.rectangles, *(window or self.window)))
+
+
+class Desk:
+    """Where runs are made and kept: the one thing that the callbacks share. ``saved`` is a run to look at, if any."""
+
+    def __init__(self, offers: Offers, saved: Result | None = None):
+        self.offers = offers
+        self.saved = None if saved is None else Run(saved)
+        self._kept: OrderedDict[Choices, Run] = OrderedDict()
+        # A browser asks for several things about a new run at once, from several threads; it is made by the first.
+        self._lock = threading.Lock()
+
+    def run(self, given: Mapping[str, Any] | None) -> Run:
+        """The run that was saved, or that of these choices. Raises InputError for a wrong choice."""
+        if self.saved is not None:
+            return self.saved
+        choices = Choices.of(given or {})
+        with self._lock:
+            if choices not in self._kept:
+                self._kept[choices] = self._made(choices)
+            self._kept.move_to_end(choices)
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+            return self._kept[choices]
+
+    def _made(self, choices: Choices) -> Run:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", ModelWarning)
+            simulation = self._simulation(choices)
+            simulation.env.process(_given_up(simulation, time.monotonic() + LONGEST_S))
+            result = simulation.run()
+        told = dict.fromkeys(str(each.message) for each in caught if issubclass(each.category, ModelWarning))
+        return Run(result, tuple(told))
+
+    def _simulation(self, choices: Choices) -> Simulation:
+        offers = self.offers
+        whole = chosen(offers.workloads, "workload", choices.workload, choices.workload_options)
+        workload = window_of(whole, choices.begin_h, choices.jobs)
+        # Of the whole: its header speaks of the machine that all of it comes from.
+        platform = chosen(offers.platforms, "platform", choices.platform, choices.platform_options, whole)
+        _check_size(platform)
+        return Simulation(
+            platform,
+            workload,
+            chosen(offers.schedulers, "scheduler", choices.scheduler, choices.scheduler_options),
+            chosen(offers.power_policies, "power policy", choices.power_policy, choices.power_options),
+            seed=choices.seed,
+            enforce_walltime=choices.enforce_walltime,
+            explain=True,
+        )
+
+
+def window_of(workload: Workload, begin_h: float, jobs: int) -> Workload:
+    """So many jobs of a workload from an hour of its clock on. Raises InputError when there are none."""
+    part = workload.slice(3600.0 * begin_h, math.inf) if begin_h else workload
+    if not len(part):
+        last = float(workload.jobs["submit_time"].max()) / 3600.0 if len(workload) else 0.0
+        raise InputError("begin", f"an hour before the last submission, at {last:,.2f} h", f"{begin_h:g} h")
+    return part.first(jobs)
+
+
+def _check_size(platform: Platform) -> None:
+    if platform.node_count > MOST_NODES:
+        raise InputError("platform", f"at most {MOST_NODES:,} nodes in this page", f"{platform.node_count:,}")
+    if platform.core_count > MOST_CORES:
+        raise InputError("platform", f"at most {MOST_CORES:,} cores in this page", f"{platform.core_count:,}")
+
+
+def _given_up(simulation: Simulation, deadline: float) -> Generator[Any, Any, None]:
+    """A process that ends a run which takes too long: the first thing that happens after the deadline is its last."""
+    while True:
+        yield simulation.on("instant")
+        if time.monotonic() > deadline:
+            wanted = f"a run that is done in {LONGEST_S:g} s: take fewer jobs, or another scheduler"
+            raise InputError("run", wanted, f"{simulation.env.now:,.0f} simulated seconds by then")

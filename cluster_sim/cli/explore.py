@@ -1,0 +1,76 @@
+"""``cluster-sim explore``: choose, run and step through decisions, in a browser."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from cluster_sim.cli.group import Invocation, say
+from cluster_sim.errors import InputError
+
+if TYPE_CHECKING:
+    from analysis.explore.runs import Desk
+
+HERE = ("127.0.0.1", "localhost", "::1")
+
+
+@click.command(short_help="Try schedulers in a browser, and step through their decisions.")
+@click.argument("directory", required=False, metavar="[DIR]")
+@click.option("--workload", "-w", "workloads", multiple=True, metavar="W", help="Offer this file or spec, too.")
+@click.option("--platform", "-p", "platforms", multiple=True, metavar="P", help="Offer this file or spec, too.")
+@click.option("--scheduler", "-s", "schedulers", multiple=True, metavar="S", help="Offer it, such as learned:agent.")
+@click.option("--power-policy", "power_policies", multiple=True, metavar="Q", help="Offer it, such as learned:agent.")
+@click.option("--host", default=HERE[0], show_default=True, metavar="H", help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8050, show_default=True, metavar="N",
+              help="Port to listen on; 0 takes a free one.")  # fmt: skip
+@click.option("--no-browser", is_flag=True, help="Do not open a browser, only say where the page is.")
+@click.pass_obj
+def explore(
+    invocation: Invocation,
+    directory: str | None,
+    workloads: tuple[str, ...],
+    platforms: tuple[str, ...],
+    schedulers: tuple[str, ...],
+    power_policies: tuple[str, ...],
+    host: str,
+    port: int,
+    no_browser: bool,
+) -> None:
+    """Open a page in the browser: choose a workload, a platform, a scheduler and a power policy, run, and look.
+
+    Beside the chart it goes through the scheduler's decisions one by one, each with its reason, the queue and the nodes
+    before it. With DIR, a folder in which ``run`` left its results, it shows that run. Ctrl-C ends it.
+    """
+    try:
+        import dash  # noqa: F401
+    except ImportError:
+        raise InputError("explore", "dash to be installed (cluster-sim[app])") from None
+    from analysis.explore.app import make_app_server
+
+    if directory is not None and (workloads or platforms or schedulers or power_policies):
+        raise InputError("explore", "either DIR, a run to look at, or what to offer for runs", "both")
+    server = make_app_server(_desk(directory, workloads, platforms, schedulers, power_policies), host, port)
+    invocation.tell_warnings()
+    address = f"http://{f'[{host}]' if ':' in host else host}:{server.socket.getsockname()[1]}/"
+    click.echo(f"The page is {address} (Ctrl-C ends it)")
+    if host not in HERE:
+        say("warning: whoever reaches this address can look at the page and run simulations in it")
+    if not no_browser:
+        import webbrowser
+
+        webbrowser.open(address)
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        click.echo("")
+    finally:
+        server.server_close()
+
+
+def _desk(directory: str | None, *named: tuple[str, ...]) -> Desk:
+    from analysis.explore.offers import Offers
+    from analysis.explore.runs import Desk
+    from cluster_sim.records import Result
+
+    return Desk(Offers.of(*named), None if directory is None else Result.load(directory))

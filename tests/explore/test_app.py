@@ -1,0 +1,287 @@
+"""The callbacks as functions, the server's manners, and the page in a real browser."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from dash import no_update
+
+from analysis.explore import app as app_module
+from analysis.explore import callbacks
+from analysis.explore.app import make_app, make_app_server
+from analysis.explore.offers import Offers
+from analysis.explore.runs import Choices, Desk
+from cluster_sim import Platform, Simulation, Workload, make_scheduler
+from cluster_sim.cli import main
+
+from .conftest import Story
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+CHOICES = Choices().plain()
+
+
+@pytest.fixture(scope="module")
+def desk() -> Desk:
+    """With what is built in."""
+    return Desk(Offers.of())
+
+
+@pytest.fixture(scope="module")
+def saved(story: Story) -> Desk:
+    """With a finished run to look at: fcfs, whose steps tests/explore/test_steps.py has."""
+    return Desk(Offers.of(), story("fcfs"))
+
+
+def text_of(thing: Any) -> str:
+    """All texts of elements, one after the other."""
+    if isinstance(thing, list | tuple):
+        return "".join(map(text_of, thing))
+    children = getattr(thing, "children", thing)
+    return "" if children is None else children if isinstance(children, str) else text_of(children)
+
+
+def test_a_run_begins(desk: Desk) -> None:
+    """Good choices are kept; bad ones leave what was shown and say in one line what is wrong."""
+    assert callbacks.start(desk, CHOICES) == (CHOICES, "")
+    kept, said = callbacks.start(desk, CHOICES | {"scheduler": "moon"})
+    assert kept is no_update
+    assert said.startswith("scheduler: expected one of ")
+
+
+def test_a_new_run_shows_its_metrics_and_first_step(saved: Desk) -> None:
+    """Three jobs, 180 s from the first submission to the last finish; five steps, the first of them shown."""
+    head, warned, last, step, view = callbacks.opened(saved, None)
+    assert "jobs completed3" in text_of(head)
+    assert "makespan180 s" in text_of(head)
+    assert (warned, last, step, view) == ([], 4, 0, None)
+
+
+def test_a_run_without_a_log_says_so(story: Story) -> None:
+    """Its steps are its starts."""
+    _, warned, last, _, _ = callbacks.opened(Desk(Offers.of(), story("fcfs", explain=False)), None)
+    assert "no log of decisions" in text_of(warned)
+    assert last == 2
+
+
+def test_a_step_by_hand(saved: Desk) -> None:
+    """Before wide starts, both wait, nothing is held, and small is behind the head."""
+    decision, nodes, queue, number = callbacks.step_shown(saved, None, 2)
+    assert "at 100 s · decision 3 of 5" in text_of(decision)
+    assert "Job wide starts on 8 cores of cluster0.node0." in text_of(decision)
+    assert "8 cores free of 8" in text_of(nodes)
+    assert "Queue before it: 2 jobs, 10 cores" in text_of(queue)
+    assert "wide90 s860 sthis decisionsmall80 s230 sbehind the head of the queue" in text_of(queue)
+    assert number == 3
+
+
+@pytest.mark.parametrize(
+    ("what", "number", "found"),
+    [
+        ("previous", None, 1), ("next", None, 3), ("number", 5, 4), ("number", 99, 4), ("number", None, 0),
+        ({"kind": "step", "step": 1}, None, 1),
+    ],
+)  # fmt: skip
+def test_stepping_stays_within_the_run(saved: Desk, what: Any, number: int | None, found: int) -> None:
+    """Buttons, the field and links lead from step 2 to a step that there is."""
+    assert callbacks.step_to(saved, None, what, 2, number) == found
+
+
+def test_the_chart_has_every_job_and_the_step(saved: Desk) -> None:
+    """A bar for each job, and a line at the time of the step, which alone travels when that changes."""
+    figure = callbacks.chart(saved, None, "job", None, 1)
+    bars = [trace for trace in figure.data if trace.meta == "jobs"]
+    assert sorted(str(row[0]) for bar in bars for row in bar.customdata) == ["small", "solver", "wide"]
+    assert (figure.layout.shapes[0].name, figure.layout.shapes[0].x0) == ("cursor", 10.0)
+    patch = callbacks.moved_cursor(saved, None, 4).to_plotly_json()
+    (change,) = patch["operations"]
+    assert change["location"] == ["layout", "shapes", 0]
+    assert change["params"]["value"]["x1"] == 150.0
+
+
+def test_a_small_run_is_not_drawn_again_on_zoom(saved: Desk) -> None:
+    """All its rectangles are there already."""
+    assert callbacks.zoomed(saved, None, {"xaxis.range[0]": 0.0, "xaxis.range[1]": 9.0}, None) is no_update
+    assert callbacks.whole({"range": [0, 1], "turn": 3}) == {"range": None, "turn": 4}
+
+
+def test_a_large_run_is_drawn_exactly_in_a_window() -> None:
+    """6,000 jobs side by side, one second each on one core: the window [0, 10] s touches those of 11 starts."""
+    count = 6_000
+    columns = {"submit_time": range(count), "requested_cores": [1] * count, "recorded_run_time": [1.0] * count}
+    run = Simulation(Platform.homogeneous(nodes=1, cores=2), Workload(columns), make_scheduler("fcfs")).run()
+    desk = Desk(Offers.of(), run)
+    view = callbacks.zoomed(desk, None, {"xaxis.range[0]": 0.0, "xaxis.range[1]": 10.0}, None)
+    assert view == {"range": [0.0, 10.0], "turn": 1}
+    bars = [trace for trace in callbacks.chart(desk, None, "job", view, 0).data if trace.meta == "jobs"]
+    assert sum(len(bar.customdata) for bar in bars) == 11
+    assert callbacks.zoomed(desk, None, {"xaxis.autorange": True}, view)["range"] is None
+    assert callbacks.zoomed(desk, None, {"autosize": True}, view) is no_update
+    assert callbacks.zoomed(desk, None, {"xaxis.range[0]": 5, "xaxis.range[1]": "x"}, view) is no_update
+
+
+def test_a_job_explains_itself(saved: Desk) -> None:
+    """By its id or by a click on it, and an unknown one is told in one line."""
+    assert "It waited in the queue for 130 s." in text_of(callbacks.explained(saved, None, " small "))
+    assert text_of(callbacks.explained(saved, None, "x")).startswith("result.explain: expected the id of a job")
+    assert callbacks.explained(saved, None, None) == []
+    run = saved.run(None)
+    assert callbacks.clicked_job(run, {"points": [{"customdata": ["wide", 1]}]}) == "wide"
+    for click in (None, {}, {"points": []}, {"points": [{"customdata": ["cluster0.node0"]}]}, {"points": [{}]}):
+        assert callbacks.clicked_job(run, click) is None
+
+
+def test_foreign_hosts_and_files_are_refused(saved: Desk) -> None:
+    """A page under another name gets nothing, no file is served, and nothing is loaded from elsewhere."""
+    client = make_app(saved).server.test_client()
+    page = client.get("/", headers={"Host": "127.0.0.1:8050"})
+    assert page.status_code == 200
+    assert "connect-src 'self'" in page.headers["Content-Security-Policy"]
+    assert re.findall(r'(?:src|href)="(?:https?:)?//', page.text) == []
+    assert client.get("/", headers={"Host": "evil.example"}).status_code == 403
+    assert client.get("/", headers={"Host": "[::1]:8050"}).status_code == 200
+    for path in ("/assets/app.py", "/assets/../app.py", "/assets/%2e%2e/app.py", "/_mcp", "/app.py"):
+        answer = client.get(path, headers={"Host": "localhost"})
+        assert answer.status_code in (404, 405) or b"react-entry-point" in answer.data
+    everywhere = make_app(saved, "0.0.0.0").server.test_client()
+    assert everywhere.get("/", headers={"Host": "lab.example"}).status_code == 200
+
+
+def test_the_page_keeps_its_promise_about_uploads(desk: Desk) -> None:
+    """Plotly's button that uploads charts is off."""
+    client = make_app(desk).server.test_client()
+    layout = json.dumps(client.get("/_dash-layout", headers={"Host": "localhost"}).json)
+    assert '"showSendToCloud": false' in layout
+    assert "1 to 2,000" in layout
+
+
+def test_a_defect_leaves_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The page never shows a traceback; the terminal does, unless it is the user's input that is wrong."""
+    said: list[str] = []
+    monkeypatch.setattr(app_module, "set_props", lambda _, props: said.append(props["children"]))
+    app_module._defect(KeyError("secret"))
+    assert "secret" not in said[0]
+    assert "secret" in capsys.readouterr().err
+
+
+def test_the_command_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: Desk) -> None:
+    """What is wrong at the start is one line and exit status 2."""
+
+    def refused(*words: str) -> str:
+        done = CliRunner().invoke(main, ["explore", "--no-browser", *words])
+        assert (done.exit_code, len(done.stderr.splitlines())) == (2, 1)
+        return str(done.stderr)
+
+    assert "expected the results of a run" in refused(str(tmp_path))
+    assert "either DIR" in refused(str(tmp_path), "--scheduler", "fcfs")
+    assert "expected one of" in refused("--scheduler", "moon")
+    server = make_app_server(saved, port=0)
+    try:
+        assert "an address to listen on" in refused("--port", str(server.socket.getsockname()[1]))
+    finally:
+        server.server_close()
+    real = builtins.__import__
+
+    def without_dash(name: str, *rest: Any) -> Any:
+        if name == "dash":
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without_dash)
+    assert "expected dash to be installed (cluster-sim[app])" in refused()
+
+
+@contextmanager
+def served(desk: Desk, script: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The app with a script in its page, at an address."""
+    page = app_module.INDEX.replace("</footer>", f'<pre id="found"></pre><script>{script}</script></footer>')
+    monkeypatch.setattr(app_module, "INDEX", page)
+    server = make_app_server(desk, port=0)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.socket.getsockname()[1]}/"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+# Waits until the page says something, clicks, types, and writes down what it says then.
+SCRIPT = """
+const pause = () => new Promise(done => setTimeout(done, 50));
+const at = id => document.getElementById(id);
+const until = async test => { for (let i = 0; i < 100 && !test(); i++) await pause(); };
+const type = (id, text) => {
+  const field = at(id), set = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set;
+  set.call(field, text); field.dispatchEvent(new Event("input", {bubbles: true})); field.blur();
+};
+const bars = () => document.querySelectorAll("#chart .bars path").length;
+(async () => {
+  const found = [];
+  await until(() => at("decision") && at("decision").textContent && bars());
+  found.push(bars(), at("decision").textContent);
+  at("next").click();
+  await until(() => at("decision").textContent.includes("decision 2"));
+  found.push(at("decision").textContent, at("queue").textContent);
+  document.body.dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowRight", bubbles: true}));
+  await until(() => at("decision").textContent.includes("decision 3"));
+  found.push(at("decision").textContent);
+  document.querySelector("#decision button").click();
+  await until(() => at("explanation").textContent);
+  found.push(at("explanation").textContent);
+  type("begin_h", "7"); await pause();
+  at("run").click();
+  await until(() => at("message").textContent);
+  found.push(at("message").textContent);
+  type("begin_h", "0"); type("jobs", "2"); await pause();
+  at("run").click();
+  await until(() => at("headlines").textContent.includes("completed2"));
+  await until(() => bars() == 2);
+  found.push(at("headlines").textContent, at("message").textContent, bars());
+  at("found").textContent = found.join(" | ");
+})();
+"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs a Chromium")
+def test_the_page_in_a_browser(story: Story, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Three bars are there; a button and a key step on, a click explains a job; a wrong hour is told; two jobs are run."""
+    log = tmp_path / "log.csv"
+    story.workload().write(log)
+    desk = Desk(Offers.of([str(log)], ["homogeneous:nodes=1,cores=8"], ["fcfs"]))
+    with served(desk, SCRIPT, monkeypatch) as address:
+        dom = browse(address, tmp_path)
+    found = re.search(r'<pre id="found">(.*?)</pre>', dom, re.DOTALL)
+    assert found is not None
+    assert found[1], dom[-3000:]
+    before, first, second, queue, third, explanation, wrong, metrics, message, after = found[1].split(" | ")
+    assert before == "3"
+    assert "Job solver starts" in first
+    assert "Job wide stays in the queue." in second
+    assert "asks for 8 cores, 2 free" in queue
+    assert "Job wide starts" in third
+    assert "Job wide was submitted at 10 s" in explanation
+    assert wrong == "begin: expected an hour before the last submission, at 0.01 h, found 7 h"
+    assert "jobs completed2" in metrics
+    assert (message, after) == ("", "2")
+
+
+def browse(address: str, folder: Path) -> str:
+    """The page after its scripts have run for a while, as headless Chromium has it."""
+    command = [
+        str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+        "--disable-background-networking", "--disable-component-update", "--disable-sync",
+        f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=10000", "--dump-dom", address,
+    ]  # fmt: skip
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False).stdout
