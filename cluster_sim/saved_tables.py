@@ -118,7 +118,7 @@ def _check_whole(table: pd.DataFrame, path: Path) -> None:
                 raise FormatError(path, "a line end after the last row", "a file that was cut off")
     for column in table:
         empty = table[column].isna().to_numpy()
-        unknown = empty.all() and str(column).endswith(("_j", "watts"))  # of a result that another program made
+        unknown = empty.all() and str(column).endswith("_j")  # of a result that another program made
         if column not in _MAY_BE_EMPTY and empty.any() and not unknown:
             raise FormatError(f"{path}, line {int(empty.argmax()) + 2}, {column}", "a value", "nothing")
 

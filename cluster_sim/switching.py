@@ -1,10 +1,8 @@
-"""Switching nodes off and on: one SimPy event for the end of the transition of nodes that are switched together.
+"""Switching nodes off and on: one process for the transition of nodes that are switched together.
 
 A timeout switches off all nodes of a job that ended, a wide job boots hundreds: nodes that get the same order in the same
-instant, and take the same time for it, end their transition together and share its event, as the tasks of one job share
-theirs. So what a transition costs grows with their number only where it has to: in the books. An event with a callback is
-all that a process would need that only waits for a time to pass, and anybody's process can wait for it; a process costs
-three times as much.
+instant, and take the same time for it, are one process, as the tasks of one job are. So what a transition costs grows
+with their number only where it has to: in the books.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cluster_sim.engine import Environment, PlannedEvent
+from cluster_sim.engine import EagerProcess
 from cluster_sim.errors import NodeStateError
 from cluster_sim.node_state import NodeState
 
@@ -24,14 +22,14 @@ if TYPE_CHECKING:
     from cluster_sim.machine import Machine
 
 
-class Transition(PlannedEvent):
-    """The end of a transition of some nodes, those that do not break down on the way."""
+class Transition(EagerProcess):
+    """The process of nodes that shut down or boot together. It ends, as an event, when they are OFF, or on."""
 
-    def __init__(self, env: Environment, time: float, nodes: Sequence[int], off: bool):
-        super().__init__(env, time)
+    def __init__(self, switching: Switching, nodes: Sequence[int], off: bool, seconds: float):
         self.nodes = nodes
         self.off = off  #: Whether they shut down, or boot.
-        self.over: Event | None = None  #: For who waits: happens next, when all that ends in this instant has ended.
+        env = switching.env
+        super().__init__(env, switching.course(self, env.now + seconds))
 
 
 class Switching:
@@ -39,7 +37,7 @@ class Switching:
 
     def __init__(self, machine: Machine):
         self._machine = machine
-        self._env = machine.env
+        self.env = machine.env
         self._underway: dict[int, Transition] = {}  # of each node in transition
         self._wake_afterwards: set[int] = set()
         self._ready: dict[int, Event] = {}  # events that somebody has asked for and that have not happened
@@ -92,26 +90,23 @@ class Switching:
     def _begin(
         self, nodes: Sequence[int], state: NodeState, watts: float | None, seconds: float, expected_s: float
     ) -> None:
-        """Enter a transition at once, which an event ends after ``seconds``; schedulers know the expected time."""
+        """Enter a transition at once, and stay in it for ``seconds``; schedulers know the expected time."""
         machine = self._machine
         draws = machine.idle_watts_of(nodes) if watts is None else [watts] * len(nodes)
         machine.enter(nodes, state, draws)
-        machine.transition_ends.update(dict.fromkeys(nodes, self._env.now + expected_s))
-        transition = Transition(self._env, self._env.now + seconds, nodes, state is NodeState.SWITCHING_OFF)
-        transition.callbacks.append(self._end)
+        machine.transition_ends.update(dict.fromkeys(nodes, self.env.now + expected_s))
+        transition = Transition(self, nodes, state is NodeState.SWITCHING_OFF, seconds)
         self._underway.update(dict.fromkeys(nodes, transition))
 
-    def _end(self, transition: Transition) -> None:
-        """The time of a transition has come. Whoever waits for it is told afterwards."""
+    def course(self, transition: Transition, end: float) -> Generator[Event, Any, None]:
+        """The process of a transition: its time passes, and the nodes that have not broken down are OFF, or on."""
+        yield self.env.at(end)
         underway = self._underway
-        there = [node for node in transition.nodes if underway.get(node) is transition]  # the others broke down
-        if not there:
-            return
+        there = [node for node in transition.nodes if underway.get(node) is transition]
         for node in there:
             del underway[node]
-        self._enter(there, transition.off)
-        if transition.over is not None:
-            transition.over.succeed()
+        if there:
+            self._enter(there, transition.off)
 
     def _enter(self, there: list[int], off: bool) -> None:
         """Nodes whose transition ends are OFF, or on."""
@@ -138,7 +133,7 @@ class Switching:
         """An event that happens when a node is on; at once if it is."""
         event = self._ready.get(node)
         if event is None:
-            event = self._env.event()
+            event = self.env.event()
             if self._machine.node_states[node] is NodeState.IDLE:
                 event.succeed(self._machine.node(node))
             else:
@@ -149,7 +144,7 @@ class Switching:
         """An event that happens when a node that shuts down is OFF; it fails with NodeStateError if the node breaks down."""
         event = self._off.get(node)
         if event is None:
-            event = self._off[node] = self._env.event()
+            event = self._off[node] = self.env.event()
         return event
 
     def _tell(self, waiting: dict[int, Event], nodes: Iterable[int]) -> None:
@@ -162,10 +157,7 @@ class Switching:
         powered_on = self._machine.powered_on
         for node in nodes:
             while not powered_on[node]:
-                transition = self._underway[node]
-                if transition.over is None:
-                    transition.over = self._env.event()
-                yield transition.over
+                yield self._underway[node]
 
     def fail(self, node: int) -> None:
         """A node breaks down: its transition, if it is in one, ends here."""

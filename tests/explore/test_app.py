@@ -282,6 +282,12 @@ def browse(address: str, folder: Path) -> str:
     command = [
         str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
         "--disable-background-networking", "--disable-component-update", "--disable-sync",
-        f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=10000", "--dump-dom", address,
+        "--virtual-time-budget=10000", "--dump-dom", address,
     ]  # fmt: skip
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False).stdout
+    for attempt in range(2):  # on a busy machine Chromium sometimes does not end
+        profile = f"--user-data-dir={folder / f'profile{attempt}'}"
+        try:
+            return subprocess.run([*command, profile], capture_output=True, text=True, timeout=60, check=False).stdout
+        except subprocess.TimeoutExpired:
+            continue
+    pytest.fail("Chromium did not end, twice")
