@@ -52,7 +52,7 @@ class SavedTables:
                 missing = [column for column in expected if column not in table]
                 if missing:
                     raise FormatError(path, f"a column '{missing[0]}'", f"columns {', '.join(table.columns)}")
-                _check_whole(table, path)
+                _check_whole(table, path, power_is_known=self._metrics.get("energy_j") is not None)
                 return _with_numbers(table, name, path)
         raise FormatError(self._directory / f"{name}.csv", "a table of results", "no such file")
 
@@ -109,8 +109,11 @@ _MAY_BE_EMPTY = set(
 """Columns of results that have no value where nothing started or ended."""
 
 
-def _check_whole(table: pd.DataFrame, path: Path) -> None:
-    """Raise FormatError for a file that was cut off: by the end of its last line, and by cells that are missing."""
+def _check_whole(table: pd.DataFrame, path: Path, power_is_known: bool) -> None:
+    """Raise FormatError for a file that was cut off: by the end of its last line, and by cells that are missing.
+
+    Another program's result may not tell what its machine drew.
+    """
     if path.suffix == ".csv":
         with path.open("rb") as file:
             file.seek(-1, os.SEEK_END)
@@ -118,7 +121,7 @@ def _check_whole(table: pd.DataFrame, path: Path) -> None:
                 raise FormatError(path, "a line end after the last row", "a file that was cut off")
     for column in table:
         empty = table[column].isna().to_numpy()
-        unknown = empty.all() and str(column).endswith("_j")  # of a result that another program made
+        unknown = not power_is_known and str(column).endswith(("_j", "watts"))
         if column not in _MAY_BE_EMPTY and empty.any() and not unknown:
             raise FormatError(f"{path}, line {int(empty.argmax()) + 2}, {column}", "a value", "nothing")
 
