@@ -43,7 +43,9 @@ def files(here: Path) -> Path:
     return here
 
 
-@pytest.mark.parametrize("line", [line for line in EXAMPLES if not re.search(" (demo|gantt|explain|convert results)", line)])
+@pytest.mark.parametrize(
+    "line", [line for line in EXAMPLES if not re.search(" (demo|gantt|explain|convert results)", line)]
+)
 def test_examples_can_be_typed(files, done, line) -> None:
     """Every example runs as it stands."""
     program, *words = shlex.split(line)
