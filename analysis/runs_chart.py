@@ -61,11 +61,13 @@ def gantt_runs(
     start there: ◂ black, ▸ red, a grey dot. Its hover says by how much. The legend counts all of them; the
     ``most_marks`` largest shifts have marks. The other options are those of :func:`analysis.gantt`.
 
-    Raises InputError for fewer than two runs or more than six.
+    Raises InputError for fewer than two runs or more than six, and for runs of other jobs than the first one's: other
+    ids, cores or times of submission. These may differ where jobs are submitted after others have ended (think times).
     """
     runs = named_runs(results)
     if not 2 <= len(runs) <= MOST_RUNS:
         raise InputError("gantt_runs", f"2 to {MOST_RUNS} runs", len(runs))
+    _check_same_jobs(runs)
     strategy, lower = colour_strategy(colour_by), panels_of(panels)
     windows = [time_window(result) for result in runs.values()]
     window = x_range or (min(start for start, _ in windows), max(end for _, end in windows))
@@ -111,6 +113,34 @@ def gantt_runs(
     )
     axis.convert(figure)
     return figure
+
+
+def _check_same_jobs(runs: Mapping[str, Result]) -> None:
+    (reference, first), *others = ((name, run.jobs.set_index("job_id").sort_index()) for name, run in runs.items())
+    for name, jobs in others:
+        if not jobs.index.equals(first.index):
+            alone = jobs.index.symmetric_difference(first.index)
+            found = f"job {alone[0]} in one of them only" if len(alone) else "a job twice"
+            raise InputError(f"gantt_runs, run {name}", f"the jobs of run {reference}", found)
+        wrong = (jobs["requested_cores"] != first["requested_cores"]) | _submitted_otherwise(first, jobs)
+        if wrong.any():
+            job = wrong.index[wrong.to_numpy().argmax()]
+            (cores, time), (were, was) = (each.loc[job, ["requested_cores", "submit_time"]] for each in (jobs, first))
+            told = f"job {job} of {cores:g} cores at {time:g} s, not {were:g} at {was:g} s"
+            raise InputError(f"gantt_runs, run {name}", f"the jobs of run {reference}", told)
+
+
+def _submitted_otherwise(first: pd.DataFrame, other: pd.DataFrame) -> pd.Series:
+    """Which jobs were submitted at another time, and not because they follow others.
+
+    Results do not say which jobs follow others (think times). None of those is submitted before a job has ended.
+    """
+    times = [jobs["submit_time"].to_numpy(dtype=float) for jobs in (first, other)]
+    # Files of other programs may be rounded.
+    differs = ~(np.isclose(*times, rtol=1e-6, atol=1e-6) | np.isnan(times[0]) | np.isnan(times[1]))
+    ends = [float(jobs["finish_time"].min()) for jobs in (first, other)]
+    early = [(time < end) | np.isnan(end) for time, end in zip(times, ends, strict=True)]
+    return pd.Series(differs & (early[0] | early[1]), index=first.index)
 
 
 def differences(first: Held, other: Held) -> pd.DataFrame:

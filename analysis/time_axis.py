@@ -6,6 +6,7 @@ Charts are built in simulated seconds and converted at the end, in one place; wi
 from __future__ import annotations
 
 import datetime
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from analysis.wording import NOTHING, numbers
-from cluster_sim.errors import SpecError
+from cluster_sim.errors import InputError, SpecError
 
 if TYPE_CHECKING:
     from cluster_sim.records import Result
@@ -44,13 +45,16 @@ class TimeAxis:
 
     @classmethod
     def of(cls, unit: str, window: tuple[float, float], start_date: StartDate | None = None) -> TimeAxis:
-        """The axis for a ``window`` in s. Raises SpecError for an unknown unit, and a calendar without a date.
+        """The axis for a ``window`` in s. Raises SpecError for an unknown unit, and a calendar without a
+        date, InputError for a window that does not begin before it ends, or is not finite.
 
         "auto" is the calendar when there is a ``start_date``, else seconds up to three hours, hours up to thirty days,
         and days.
         """
         if unit not in TIME_UNITS:
             raise SpecError("time_unit", f"one of {', '.join(TIME_UNITS)}", unit)
+        if not -math.inf < window[0] < window[1] < math.inf:
+            raise InputError("x_range", "a begin before the end, both finite", f"{window[0]:g} and {window[1]:g}")
         if unit == "auto":
             span = window[1] - window[0]
             unit = "calendar" if start_date else "s" if span <= 10_800 else "h" if span <= 30 * 86_400 else "d"

@@ -218,10 +218,12 @@ class _Explanation:
         return [job for job in ended if job in on_mine] or ended.tolist()
 
     def _back(self, time: float, *left: str) -> list[str]:
-        """The nodes that left one of these states then."""
+        """The nodes of this job that left one of these states then; if there are none, all that left them then."""
         states = self._result.node_states
-        before = states[(states["end"] == time) & states["state"].isin(left)]
-        return before["node"].tolist()
+        nodes = states[(states["end"] == time) & states["state"].isin(left)]["node"].tolist()
+        allocations = self._result.allocations
+        mine = set(allocations[allocations["job_id"] == self._id]["node"])
+        return [node for node in nodes if node in mine] or nodes
 
     def _boot(self) -> list[str]:
         start, got = self._job["start_time"], self._job["allocation_time"]

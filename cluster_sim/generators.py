@@ -304,8 +304,8 @@ def from_profiles(
     unknown = [profile for profile in shares if profile not in profiles]
     if unknown or not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
         raise InputError("from_profiles, shares", f"shares >= 0 of {', '.join(profiles)}", dict(shares))
-    if not 1 <= jobs <= MAX_JOBS or not 0.0 <= gap_s < math.inf:
-        raise InputError("from_profiles", f"1 to {MAX_JOBS} jobs, gap_s >= 0", (jobs, gap_s))
+    if not 1 <= jobs <= MAX_JOBS or not 0.0 <= gap_s < math.inf or seed < 0:
+        raise InputError("from_profiles", f"1 to {MAX_JOBS} jobs, gap_s >= 0, seed >= 0", (jobs, gap_s, seed))
     order, gaps = np.random.default_rng(seed).spawn(2)
     exact = weights / weights.sum() * jobs
     counts = np.floor(exact).astype(np.int64)
@@ -341,8 +341,8 @@ def npb(jobs: int = 60, within_s: float = 120.0, seed: int = 0) -> Workload:
     They are submitted at random within ``within_s`` seconds ("in the first minutes"), and ask for the time that they take
     alone at 3.4 GHz. Sizes and times of submission are not published. Raises InputError for impossible numbers.
     """
-    if not 1 <= jobs <= MAX_JOBS or not 0.0 <= within_s < math.inf:
-        raise InputError("npb", f"1 to {MAX_JOBS} jobs, within_s >= 0", (jobs, within_s))
+    if not 1 <= jobs <= MAX_JOBS or not 0.0 <= within_s < math.inf or seed < 0:
+        raise InputError("npb", f"1 to {MAX_JOBS} jobs, within_s >= 0, seed >= 0", (jobs, within_s, seed))
     times, kinds = np.random.default_rng(seed).spawn(2)
     submits = np.sort(times.uniform(0.0, within_s, jobs)).tolist()
     profiles = {

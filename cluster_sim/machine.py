@@ -318,7 +318,7 @@ class Machine(Bookings):
         for draw, drew in zip(draws_w, drew_w, strict=True):
             added += draw - drew
         first, stop = nodes[0], nodes[0] + len(nodes)
-        if nodes[-1] == stop - 1 and len(nodes) > 1 and sorted(nodes) == list(range(first, stop)):
+        if nodes[-1] == stop - 1 and len(nodes) > 1 and list(nodes) == list(range(first, stop)):
             states[first:stop] = [state] * len(nodes)
             draws[first:stop] = draws_w
         else:

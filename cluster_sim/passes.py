@@ -58,6 +58,7 @@ class Steered:
 
     clairvoyant = False
     follows_switching = True
+    follows_submissions = True
     reserves = True
     is_due = False  #: Whether a decision is waited for.
 

@@ -121,10 +121,10 @@ def _named_platforms(sources: Iterable[str]) -> dict[str, Offer[Platform]]:
 
 def _built_in_workloads() -> dict[str, Offer[Workload]]:
     found = {GAIA: Offer("a week of May 2014 of the Gaia cluster, 1,692 jobs", lambda _: demo_workload())}
-    examples = {"lublin": "jobs=200,nodes=32,seed=4"}
+    examples = {"lublin": "jobs=200,nodes=32,seed=4", "npb": "jobs=60,seed=4", "lopez-mixed": "jobs=200,seed=4"}
     for name in _own(WORKLOAD_GENERATORS):
         meaning = WORKLOAD_GENERATORS.help(name)
-        found[name] = Offer(meaning, lambda o, name=name: _generated(_spec(name, o)), True, examples.get(name, ""))
+        found[name] = Offer(meaning, lambda o, name=name: _generated(f"{name}:{o}"), True, examples.get(name, ""))
     return found
 
 

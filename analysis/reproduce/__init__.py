@@ -40,6 +40,6 @@ MODULES = {
 def paper_of(name: str) -> Paper:
     """The declarations of the paper of that name. Raises SpecError for an unknown one."""
     if name not in MODULES:
-        raise SpecError("reproduce", f"one of {', '.join(MODULES)}", name)
+        raise SpecError("reproduce", f"one of {', '.join(MODULES)}, all", name)
     found: Paper = import_module(f"analysis.reproduce.{MODULES[name]}").PAPER
     return found

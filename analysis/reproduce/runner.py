@@ -1,7 +1,7 @@
 """Computes the parts of a paper on all cores, keeps each that is finished, and judges its claims.
 
 A finished part is a JSON file in ``DIR/parts``. It is used again when the same part, with the same arguments, inputs and
-version of cluster-sim, is asked for: so a reproduction that was interrupted goes on where it stopped.
+code of cluster-sim, is asked for: so a reproduction that was interrupted goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
+from functools import cache
+from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,8 @@ from cluster_sim.errors import InputError
 from cluster_sim.formats.atomic import write_bytes
 
 Tell = Callable[[str], None]
+CODE = ("cluster_sim", "schedulers", "analysis.reproduce")
+"""Packages of which any change makes finished parts stale."""
 
 
 @dataclass
@@ -106,8 +110,7 @@ def _computed(
         record = _kept(folder / f"{file_name(part.name)}.json", keys[part.name])
         if record is not None:
             records[part.name] = record, True
-    if records:
-        tell(f"{len(records)} of {len(parts)} parts are kept from an earlier call")
+    tell(f"{len(records)} of {len(parts)} parts are kept from an earlier call")
     todo = [part for part in parts if part.name not in records]
     for part, record in _in_processes(todo, inputs, workers, executor):
         record["key"] = keys[part.name]
@@ -157,11 +160,30 @@ def compute(part: Part, inputs: Path) -> dict[str, Any]:
 
 
 def _key(part: Part, inputs: Path) -> str:
-    """Changes with whatever could change what a part finds, the code of the project by its version and its file only."""
+    """Changes with whatever could change what a part finds; the code of libraries is not looked at."""
     module = sys.modules[part.compute.__module__]
     source = Path(module.__file__).read_bytes() if module.__file__ else b""
-    told = [part.name, part.compute.__qualname__, dict(part.arguments), __version__, fingerprint(inputs, part.needs)]
+    told = [
+        part.name,
+        part.compute.__qualname__,
+        dict(part.arguments),
+        __version__,
+        code(),
+        fingerprint(inputs, part.needs),
+    ]
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode() + source).hexdigest()
+
+
+@cache
+def code() -> str:
+    """A digest of the project's code that parts run: names and texts of the modules of :data:`CODE`."""
+    digest = hashlib.sha256()
+    for name in CODE:
+        folder = Path(str(import_module(name).__file__)).parent
+        for path in sorted(folder.rglob("*.py")):
+            digest.update(f"{name}/{path.relative_to(folder).as_posix()}\0".encode())
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def _kept(path: Path, key: str) -> dict[str, Any] | None:

@@ -31,6 +31,7 @@ def convert(source: str, target: str, time_unit: str | None) -> None:
     from cluster_sim.formats.batsim_import import is_batsim_result
     from cluster_sim.formats.platform_specs import has_time_unit
     from cluster_sim.platform import Platform
+    from cluster_sim.shortage import counted
     from cluster_sim.workload import Workload
 
     options: dict[str, Any] = {} if time_unit is None else {"time_unit": time_unit}
@@ -50,11 +51,12 @@ def convert(source: str, target: str, time_unit: str | None) -> None:
         platform = Platform.read(source, **options)
         _check_platform_name(target)
         platform.write(target)
-        click.echo(f"{target}: platform of {platform.node_count:,} nodes, {platform.core_count:,} cores")
+        size = f"{counted(platform.node_count, 'node')}, {counted(platform.core_count, 'core')}"
+        click.echo(f"{target}: platform of {size}")
         return
     workload = Workload.read(source, **options)
     workload.write(target)
-    click.echo(f"{target}: workload of {len(workload):,} jobs")
+    click.echo(f"{target}: workload of {counted(len(workload), 'job')}")
 
 
 def _convert_result(result: Result, target: str) -> str:
@@ -62,8 +64,9 @@ def _convert_result(result: Result, target: str) -> str:
     from cluster_sim.errors import FormatError
     from cluster_sim.formats.batsim_results import write_outputs
     from cluster_sim.formats.swf_schedule import write_schedule
+    from cluster_sim.shortage import counted
 
-    count = f"{len(result.jobs):,} jobs"
+    count = counted(len(result.jobs), "job")
     if target.lower().removesuffix(".gz").endswith(".swf"):
         write_schedule(result, target)
         return f"{target}: schedule of {count}"

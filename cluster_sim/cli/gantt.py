@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from cluster_sim.records import Result
 
 VIEWS = ("resources", "jobs")
+PANELS = "power,busy,queue"
 
 
 @click.command(short_help="Draw the Gantt chart of finished runs.")
@@ -24,7 +26,7 @@ VIEWS = ("resources", "jobs")
 @click.option("--view", type=click.Choice(VIEWS), default="resources", show_default=True,
               help="Resources x time, or a row per job with its wait faded.")  # fmt: skip
 @click.option("--pattern-by", metavar="COLUMN", help="Fill bars with a pattern by this column, such as profile.")
-@click.option("--panels", default="power,busy,queue", show_default=True, metavar="A,B,...",
+@click.option("--panels", default=PANELS, show_default=True, metavar="A,B,...",
               help="Curves under the chart: power, power-by-state, busy, queue; none for no curves.")  # fmt: skip
 @click.option("--from", "begin", type=float, metavar="S", help="Begin of the window, simulated seconds.")
 @click.option("--to", "end", type=float, metavar="S", help="End of the window, simulated seconds.")
@@ -59,14 +61,15 @@ def _figure(results: dict[str, Result], options: dict[str, Any]) -> Any:
     if view == "jobs":
         if len(results) > 1:
             raise InputError("gantt, --view jobs", "one DIR", f"{len(results)}")
+        _refuse_what_jobs_lack(options, begin, end)
         names = ("colour_by", "time_unit", "start_date")
         return gantt_by_job(next(iter(results.values())), **{name: options[name] for name in names})
     if begin is not None or end is not None:
         windows = [time_window(result) for result in results.values()]
         begin = min(start for start, _ in windows) if begin is None else begin
         end = max(stop for _, stop in windows) if end is None else end
-        if not begin < end:
-            raise InputError("gantt, --from and --to", "a begin before the end", f"{begin:g} and {end:g}")
+        if not -math.inf < begin < end < math.inf:
+            raise InputError("gantt, --from and --to", "a begin before the end, both finite", f"{begin:g} and {end:g}")
         options["x_range"] = (begin, end)
     if len(results) == 1:
         return one_run(next(iter(results.values())), **options)
@@ -74,6 +77,22 @@ def _figure(results: dict[str, Result], options: dict[str, Any]) -> Any:
         if options.pop(name):
             raise InputError(f"gantt, --{name.replace('_', '-')}", "one DIR", f"{len(results)}")
     return gantt_runs(results, **options)
+
+
+def _refuse_what_jobs_lack(options: dict[str, Any], begin: float | None, end: float | None) -> None:
+    given = {
+        "--from": begin is not None,
+        "--to": end is not None,
+        "--rows": options["rows"] != "auto",
+        "--panels": options["panels"] != tuple(PANELS.split(",")),
+        "--pattern-by": bool(options["pattern_by"]),
+        "--workload": options["workload"] is not None,
+        "--slider": options["slider"],
+    }
+    found = [name for name, is_given in given.items() if is_given]
+    if found:
+        allowed = "no options but --out, --colour-by, --time-unit and --start-date"
+        raise InputError("gantt, --view jobs", allowed, ", ".join(found))
 
 
 def _name(directory: str, directories: tuple[str, ...]) -> str:

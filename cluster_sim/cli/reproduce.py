@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from cluster_sim.cli.group import Invocation, plain, say
+from cluster_sim.errors import InputError
 
 ALL = "all"
 
@@ -53,18 +54,28 @@ def reproduce(
     from analysis.reproduce.runner import reproduce as run
     from cluster_sim.cli.simulate import prepare
 
+    ran = 0
     papers = [paper_of(each) for each in (MODULES if name == ALL else [name])]
     setting = Setting(quick, inputs_folder(inputs), Path(agents).resolve() if agents else None)
     for each in papers:
         folder = Path(out) / each.name if name == ALL else Path(out)
         prepare(str(folder))
-        found = run(each, setting, folder, workers, tell=_tell)
+        try:
+            found = run(each, setting, folder, workers, tell=_tell)
+        except InputError as error:
+            if name != ALL:
+                raise
+            say(str(error))
+            continue
+        ran += 1
         invocation.tell_warnings()
         click.echo(plain_lines(text(found)))
         if quick:
             click.echo(f"quick: {each.quick}")
         report = save(found, folder, {"command": invocation.command, "quick": quick})
         click.echo(f"The report is {report}\n")
+    if not ran:
+        raise InputError(f"reproduce all, --inputs {setting.inputs}", "the inputs of one paper at least", "none")
 
 
 def plain_lines(text: str) -> str:
@@ -73,6 +84,6 @@ def plain_lines(text: str) -> str:
 
 
 def _tell(line: str) -> None:
-    """What is left out is always said; how far it is, only to people."""
-    if line.startswith("left out") or sys.stderr.isatty():
+    """What is left out, or kept from an earlier call, is always said; how far it is, only to people."""
+    if line.startswith("left out") or "parts are kept" in line or sys.stderr.isatty():
         say(line)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     Floats = npt.NDArray[np.float64]
 
-_JOBS = "_jobs.csv"
+_JOBS, _STATES = "_jobs.csv", "_machine_states.csv"
 _DIGITS = 6  # of the times in the file of energies
 
 
@@ -70,7 +70,7 @@ def read_outputs(path: str | os.PathLike[str], platform: Platform | None = None)
     states = beside.get("machine_states")
     if platform is None:
         platform = Platform.homogeneous(nodes=_machine_count(jobs, states, file), cores=1)
-    _tell_sleepers(states, f"{prefix}_machine_states.csv")
+    _tell_sleepers(states, f"{prefix}{_STATES}")
     workload = jobs["workload_name"].iloc[0] if "workload_name" in jobs and len(jobs) else Path(file).stem
     meta = {"scheduler": "Batsim" if beside else "imported", "workload": str(workload), "platform": platform.id}
     return Result(
@@ -198,8 +198,9 @@ class _ImportedTables:
 
     @cached_property
     def _power(self) -> pd.DataFrame:
-        if self._energy is None or not len(self._energy):
-            return pd.DataFrame({"time": [0.0, self._horizon], "watts": [np.nan, np.nan]})
+        unknown = pd.DataFrame({"time": [0.0, self._horizon], "watts": [np.nan, np.nan]})
+        if self._energy is None:
+            return unknown
         times = self._unrounded(self._energy["time"].to_numpy(dtype=float))
         energy = self._energy["energy"].to_numpy(dtype=float)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -208,6 +209,8 @@ class _ImportedTables:
             said = self._energy["epower"].to_numpy(dtype=float)
             level = np.where(np.isnan(said), level, said)
         moved = np.diff(times, prepend=0.0) > 0
+        if not moved.any():
+            return unknown
         starts = np.concatenate([[0.0], times[moved]])
         return pd.DataFrame({"time": starts, "watts": np.append(level[moved], level[moved][-1:])})
 
@@ -267,7 +270,9 @@ def _machine_count(jobs: pd.DataFrame, states: pd.DataFrame | None, source: str)
                 raise FormatError(f"{source} row {row}, column allocated_resources", "resources such as 0-3 7", part)
             highest = max(highest, int(last))
     if highest < 0:
-        raise FormatError(source, "a job that was given machines, or a platform with --platform", "none")
+        raise FormatError(
+            source, f"a job that was given machines, or PREFIX{_STATES} beside it, which counts them", "none"
+        )
     return highest + 1
 
 

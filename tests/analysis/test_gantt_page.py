@@ -83,6 +83,11 @@ def test_two_folders_become_a_comparison(runs: list[str]) -> None:
     [
         (["--colour-by", "moon"], "one of job, profile"),
         (["--from", "9", "--to", "5"], "a begin before the end"),
+        (["--to", "inf"], "both finite, found 0 and inf"),
+        (["--from", "nan"], "both finite"),
+        (["--view", "jobs", "--from", "1", "--slider"], "--time-unit and --start-date, found --from, --slider"),
+        (["--view", "jobs", "--panels", "none", "--rows", "core"], "found --rows, --panels"),
+        (["--view", "jobs", "--to", "1", "--pattern-by", "state"], "found --to, --pattern-by"),
         (["--panels", "moon"], "one of power"),
         (["--time-unit", "calendar"], "a start_date"),
     ],

@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 import datetime
 import json
+import math
 import re
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -267,6 +269,39 @@ def test_a_comparison_needs_two_runs(small: FakeResult) -> None:
     """One run is no comparison."""
     with pytest.raises(InputError, match="2 to 6 runs"):
         gantt_runs({"a": small})
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("job_id", "z", "run b: expected the jobs of run a, found job b in one of them only"),
+        ("requested_cores", 8, "found job b of 8 cores at 0 s, not 4 at 0 s"),
+        ("submit_time", 3.0, "found job b of 4 cores at 3 s, not 4 at 0 s"),
+    ],
+)
+def test_a_comparison_is_of_the_same_jobs(small: FakeResult, column: str, value: object, said: str) -> None:
+    """Another id, width or time of submission than in the first run is refused, and the job named."""
+    jobs = small.jobs.copy()
+    jobs.loc[jobs["job_id"] == "b", column] = value
+    with pytest.raises(InputError, match=said):
+        gantt_runs({"a": small, "b": replace(small, jobs=jobs)})
+
+
+def test_jobs_that_follow_others_may_be_submitted_at_another_time(small: FakeResult) -> None:
+    """Job b comes at 9 s in one run and at 12 s in the other, c having ended at 8 s: think times do that."""
+    runs = {}
+    for name, time in (("a", 9.0), ("b", 12.0)):
+        jobs = small.jobs.copy()
+        jobs.loc[jobs["job_id"] == "b", "submit_time"] = time
+        runs[name] = replace(small, jobs=jobs)
+    assert gantt_runs(runs).data
+
+
+@pytest.mark.parametrize("window", [(0.0, math.inf), (-math.inf, 1.0), (0.0, math.nan), (2.0, 1.0)])
+def test_a_window_is_finite(small: FakeResult, window: tuple[float, float]) -> None:
+    """A chart of an infinite or empty window is refused."""
+    with pytest.raises(InputError, match="x_range: expected a begin before the end, both finite"):
+        gantt(small, x_range=window)
 
 
 # ---------------------------------------------------------------- topology

@@ -81,7 +81,7 @@ def listen_to_interrupts() -> None:
             ["compare", "-w", "log.swf", "--out", "o", "-s", "fcfs", "-s", "best"],
             "scheduler: expected one of adaptive-pcbe",
         ),
-        (["gantt"], "Missing argument 'DIR'"),
+        (["gantt"], "Missing argument 'DIR...'"),
         (["gantt", "gone"], "gone/summary.json: expected the results of a run"),
         (["gantt", "log.swf"], "log.swf/summary.json: "),
         (["explain", "out"], "Missing argument 'JOB'"),
@@ -276,7 +276,9 @@ def test_help_and_version(done) -> None:
     assert done("--version").stdout == f"cluster-sim {__version__}\n"
     assert done().stdout == done("--help").stdout
     names = re.findall(r"^  ([a-z]+)  ", done("--help").stdout.partition("Commands:")[2], re.MULTILINE)
-    assert names == ["demo", "run", "compare", "optimum", "gantt", "explain", "convert", "validate", "list"]
+    learning = ["train", "evaluate", "reproduce"]
+    looking = ["gantt", "explain", "explore"]
+    assert names == ["demo", "run", "compare", *learning, "optimum", *looking, "convert", "validate", "list"]
     for name in names:
         assert done(name, "--help").stdout.startswith(f"Usage: cluster-sim {name}")
 

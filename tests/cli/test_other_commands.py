@@ -200,6 +200,12 @@ def test_results_are_converted(done, refused) -> None:
     assert "--time-unit" in refused("convert", "out", "x.swf", "--time-unit", "min")
 
 
+def test_one_job_is_no_jobs(done) -> None:
+    """What a result holds is counted in words that fit."""
+    Path("one.csv").write_text("submit_time,requested_cores,recorded_run_time\n0,1,5\n")
+    assert done("convert", "one.csv", "one.swf").stdout == "one.swf: workload of 1 job\n"
+
+
 # ---------------------------------------------------------------------- validate
 
 

@@ -57,6 +57,14 @@ def test_a_node_that_switches_off_cannot_be_called_back() -> None:
     ]
 
 
+def test_a_job_is_told_of_its_own_nodes() -> None:
+    """Both nodes have switched off at 60 s; a gets the first and b the second, and each is told of its own."""
+    result = run(2, "timeout:0", (30, 1, 10, 10), (30, 1, 10, 10)).run()
+    for job, node in (("a", "node0"), ("b", "node1")):
+        said = f"It got its cores at 60 s, when cluster0.{node} had switched off and could be booted."
+        assert said in told(result, job)
+
+
 def test_a_policy_of_ones_own_beside_a_failure_and_a_boot() -> None:
     """Of five nodes one runs a, two are withheld, one has failed, one was told to boot again: all are named."""
 

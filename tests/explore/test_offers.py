@@ -117,3 +117,12 @@ def test_a_window_counts_from_its_hour() -> None:
     hours = {"submit_time": [0.0, 3600.0, 7200.0], "requested_cores": [1] * 3, "recorded_run_time": [1.0] * 3}
     part = window_of(Workload(hours), 1.0, 1)
     assert part.jobs["job_id"].tolist() == ["1"]
+
+
+@pytest.mark.parametrize("name", ["lublin", "lopez-mixed", "npb"])
+def test_generators_without_options_and_with_their_example(desk: Desk, name: str) -> None:
+    """No options are the generator's defaults, not a file of that name; the page begins with an example."""
+    offer = desk.offers.workloads[name]
+    assert offer.example
+    assert len(offer.make("")) >= 60
+    assert len(offer.make(offer.example)) >= 60

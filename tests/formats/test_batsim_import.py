@@ -182,3 +182,22 @@ def test_ids_that_are_no_numbers_become_lines(tmp_path: Path) -> None:
     write_jobs(result, tmp_path / "j.csv")  # unfinished jobs are in no table of Batsim's
     with pytest.raises(FormatError, match="a job that was given machines"):
         Result.load(tmp_path / "j.csv")
+
+
+@pytest.mark.parametrize("rows", ["", "0,0,s,NA\n", "0,0,s,NA\n0,5,e,NA\n"])
+def test_energies_of_one_instant_give_no_power(files: Path, rows: str) -> None:
+    """A file of energies in which time stands still says nothing of power: it is unknown, as without the file."""
+    Path(f"{files}_consumed_energy.csv").write_text("time,energy,event_type,epower\n" + rows)
+    power = Result.load(files).power
+    assert power["time"].tolist() == [0.0, 30.0]
+    assert power["watts"].isna().all()
+
+
+def test_machines_that_nothing_counts(files: Path) -> None:
+    """Without a job that ran the machines' states have to say how many there are."""
+    lines = JOBS.splitlines()
+    Path(f"{files}_jobs.csv").write_text(f"{lines[0]}\n{lines[-1]}\n")
+    assert Result.load(files).platform.core_count == 4
+    Path(f"{files}_machine_states.csv").unlink()
+    with pytest.raises(FormatError, match=r"or PREFIX_machine_states\.csv beside it"):
+        Result.load(files)

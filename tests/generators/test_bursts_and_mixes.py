@@ -7,7 +7,7 @@ import pytest
 
 from cluster_sim import Workload
 from cluster_sim.errors import InputError
-from cluster_sim.generators import from_profiles, lublin, sequential_share, with_bursts
+from cluster_sim.generators import from_profiles, lopez_mixed, lublin, npb, sequential_share, with_bursts
 
 
 def hourly(gap_s: float = 3600.0, jobs: int = 101) -> Workload:
@@ -96,3 +96,12 @@ def test_impossible_mixes(shares: dict[str, float], jobs: int, gap: float, match
     """Unknown profiles, no shares, no jobs."""
     with pytest.raises(InputError, match=match):
         from_profiles(PROFILES, shares, jobs, gap_s=gap)
+
+
+def test_negative_seeds_are_refused() -> None:
+    """In one line, as other impossible numbers, also in a spec."""
+    for make in (lopez_mixed, npb):
+        with pytest.raises(InputError, match="seed >= 0"):
+            make(seed=-1)
+    with pytest.raises(InputError, match="seed >= 0"):
+        Workload.read("npb:seed=-1")

@@ -8,6 +8,7 @@ import pytest
 from cluster_sim import Platform, ProcessorType, Result, Simulation
 from cluster_sim.errors import NodeStateError
 from cluster_sim.node import Node
+from cluster_sim.node_state import NodeState
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions
 from schedulers import AlwaysOn, Fcfs
 
@@ -388,3 +389,10 @@ def test_handles_show_the_machine_in_mid_run() -> None:
     assert [str(core.job and core.job.job_id) for core in (*first.cores, *second.cores)] == ["0", "None"]
     assert [core.is_free for core in (*first.cores, *second.cores)] == [False, True]
     assert second.name == "cluster0.node0.processor1"
+
+
+def test_nodes_in_any_order_keep_their_own_watts() -> None:
+    """Nodes 0, 2, 1 and 3 go off, drawing 1, 3, 2 and 4 W there: each has its own, whatever the order of the list."""
+    simulation = Simulation(Platform.homogeneous(nodes=4, cores=1), jobs((0, 1, 1)), Fcfs())
+    simulation.machine.enter([0, 2, 1, 3], NodeState.OFF, [1.0, 3.0, 2.0, 4.0])
+    assert [simulation.machine.node_watts(node) for node in range(4)] == [1.0, 2.0, 3.0, 4.0]

@@ -159,6 +159,8 @@ def test_the_command(shared: Path, tmp_path: Path) -> None:
     wrong = CliRunner().invoke(main, ["reproduce", "nothing", "--out", str(tmp_path)])
     assert wrong.exit_code == 2
     assert "expected one of irmasim" in wrong.stderr
+    assert wrong.stderr.startswith("cluster-sim: reproduce: ")
+    assert ", all, found nothing" in wrong.stderr
     assert wrong.stderr.count("\n") == 1
     absent = CliRunner().invoke(main, ["reproduce", "pcbe", "--inputs", str(tmp_path / "no"), "--out", str(tmp_path)])
     assert absent.exit_code == 2

@@ -5,18 +5,23 @@ from __future__ import annotations
 import csv
 import json
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+import analysis.reproduce
+from analysis.reproduce import runner
 from analysis.reproduce.inputs import VARIABLE, inputs_folder
 from analysis.reproduce.outcome import save, text
-from analysis.reproduce.paper import Setting
+from analysis.reproduce.paper import Part, Setting
 from analysis.reproduce.runner import Reproduction, reproduce
+from cluster_sim.cli import main
 from cluster_sim.errors import InputError
 
-from .made_up import NASTY, make
+from .made_up import NASTY, from_input, make
 
 VERDICTS = ["reproduced", "not reproduced", "reproduced", "reproduced", "reproduced", "not reproducible"]
 
@@ -78,6 +83,53 @@ def test_a_part_of_another_input_or_a_broken_one_is_computed_again(tmp_path: Pat
     found = run(tmp_path, inputs)
     assert found.judged[4].measured == 8.0
     assert found.cost["kept_parts"] == 2
+
+
+def test_parts_of_other_code_are_computed_again(tmp_path: Path, inputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A change of the simulator makes what is finished stale; how much was kept is told each time."""
+    told: list[str] = []
+    for digest in ("before", "before", "after"):
+        monkeypatch.setattr(runner, "code", lambda digest=digest: digest)
+        reproduce(make(tmp_path / "log"), Setting(False, inputs), tmp_path / "out", workers=1, tell=told.append)
+    assert [line[:14] for line in told if "are kept" in line] == ["0 of 4 parts a", "4 of 4 parts a", "0 of 4 parts a"]
+
+
+def test_the_code_is_that_of_the_simulator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another text, or another name, of a module below one of the packages is other code."""
+    package = tmp_path / "made_up_package"
+    (package / "inner").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(runner, "CODE", ("made_up_package",))
+    digest = runner.code.__wrapped__
+    found = [digest()]
+    (package / "inner" / "a.py").write_text("x = 1")
+    found.append(digest())
+    (package / "inner" / "a.py").write_text("x = 2")
+    found.append(digest())
+    (package / "inner" / "a.py").rename(package / "inner" / "b.py")
+    found.append(digest())
+    assert len(set(found)) == 4
+    assert digest() == found[-1]
+
+
+def test_all_goes_on_without_the_papers_that_lack_inputs(
+    tmp_path: Path, inputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first paper has no inputs, the second is reproduced: status 0. With none reproduced it is 2."""
+    needy = [Part("gone", from_input, {"name": "gone.txt"}, ("gone.txt",), ("input",))]
+    papers = {"needy": replace(make(tmp_path / "log"), name="needy", parts=lambda setting: needy)}
+    monkeypatch.setattr(analysis.reproduce, "paper_of", lambda name: papers[name])
+    monkeypatch.setattr(analysis.reproduce, "MODULES", papers)
+    words = ["reproduce", "all", "--workers", "1", "--inputs", str(inputs), "--out", str(tmp_path / "out")]
+    none = CliRunner().invoke(main, words)
+    assert none.exit_code == 2
+    assert "expected the inputs of one paper at least" in none.stderr
+    papers["made-up"] = make(tmp_path / "log")
+    one = CliRunner().invoke(main, words)
+    assert one.exit_code == 0, one.output
+    assert "the paper's inputs, found no gone.txt" in one.stderr
+    assert (tmp_path / "out" / "made-up" / "report.html").exists()
 
 
 def test_missing_inputs_are_named_in_one_line(tmp_path: Path, inputs: Path) -> None:
