@@ -124,7 +124,7 @@ def _check_same_jobs(runs: Mapping[str, Result]) -> None:
             raise InputError(f"gantt_runs, run {name}", f"the jobs of run {reference}", found)
         wrong = (jobs["requested_cores"] != first["requested_cores"]) | _submitted_otherwise(first, jobs)
         if wrong.any():
-            job = wrong.index[wrong.to_numpy().argmax()]
+            job = wrong.index[int(wrong.to_numpy().argmax())]
             (cores, time), (were, was) = (each.loc[job, ["requested_cores", "submit_time"]] for each in (jobs, first))
             told = f"job {job} of {cores:g} cores at {time:g} s, not {were:g} at {was:g} s"
             raise InputError(f"gantt_runs, run {name}", f"the jobs of run {reference}", told)
@@ -137,7 +137,8 @@ def _submitted_otherwise(first: pd.DataFrame, other: pd.DataFrame) -> pd.Series:
     """
     times = [jobs["submit_time"].to_numpy(dtype=float) for jobs in (first, other)]
     # Files of other programs may be rounded.
-    differs = ~(np.isclose(*times, rtol=1e-6, atol=1e-6) | np.isnan(times[0]) | np.isnan(times[1]))
+    same = np.isclose(times[0], times[1], rtol=1e-6, atol=1e-6)
+    differs = ~(same | np.isnan(times[0]) | np.isnan(times[1]))
     ends = [float(jobs["finish_time"].min()) for jobs in (first, other)]
     early = [(time < end) | np.isnan(end) for time, end in zip(times, ends, strict=True)]
     return pd.Series(differs & (early[0] | early[1]), index=first.index)

@@ -67,14 +67,15 @@ def options_of(kind: Any, given: Mapping[str, Any], where: str) -> Any:
     for name, value in given.items():
         if name not in known:
             raise InputError(where, f"some of {', '.join(known)}", name)
-        if not _suits(value, known[name]):
-            raise InputError(f"{where}, {name}", _kind_of(known[name]), value)
+        if not suits(value, known[name]):
+            raise InputError(f"{where}, {name}", kind_of(known[name]), value)
     return kind(**given)
 
 
-def _suits(value: object, default: object) -> bool:
+def suits(value: object, default: object) -> bool:
+    """Whether a value from a file may stand in the place of a default."""
     if default is None:  # a number that may be absent
-        return value is None or _suits(value, 0.0)
+        return value is None or suits(value, 0.0)
     if isinstance(default, bool) or isinstance(value, bool):
         return isinstance(value, bool) and isinstance(default, bool)
     if isinstance(default, float):
@@ -82,6 +83,7 @@ def _suits(value: object, default: object) -> bool:
     return isinstance(value, type(default)) or (value is None and isinstance(default, float))
 
 
-def _kind_of(default: object) -> str:
+def kind_of(default: object) -> str:
+    """What kind of value a default is, in words."""
     words = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
     return words.get(type(default), "a number")

@@ -68,6 +68,18 @@ class InputKeys(OwnKeys):
     )
 
     @model_validator(mode="after")
+    def _something_to_cut(self) -> InputKeys:
+        if self.workload is None:
+            self._refuse("first", "slice", "time_unit", "trajectories", "days", "fold", "fresh")
+        return self
+
+    def _refuse(self, *names: str) -> None:
+        """What would be ignored without a workload."""
+        for name in names:
+            if getattr(self, name) not in (None, False):
+                raise PydanticCustomError("workload", f"a workload, which {name} needs")  # type: ignore[arg-type]
+
+    @model_validator(mode="after")
     def _one_way_to_cut(self) -> InputKeys:
         if self.days and self.trajectories is not None:
             raise PydanticCustomError("one_way", "either days or trajectories")
@@ -96,6 +108,12 @@ class EnvironmentKeys(InputKeys):
     options: dict[str, Any] = _field(
         "further options of the environment, such as {placements: one}", default_factory=dict
     )
+
+    @model_validator(mode="after")
+    def _something_to_run(self) -> EnvironmentKeys:
+        if self.workload is None:
+            self._refuse("contention_model", "power_model", "enforce_walltime", "until")
+        return self
 
 
 class AlgorithmKeys(OwnKeys):
@@ -193,7 +211,9 @@ def check_same(config: Config, begun: Config, where: str | Path) -> None:
     new, old = (dict(_flat(c.model_dump(mode="json", exclude=set(FREE_KEYS)))) for c in (config, begun))
     for key in dict.fromkeys([*old, *new]):
         if old.get(key) != new.get(key):
-            raise InputError(f"{where}, {key}", f"{old.get(key)}, with which the training there began", new.get(key))
+            longer = "; a longer training is a new one" if key == "iterations" else ""
+            expected = f"{old.get(key)}, with which the training there began{longer}"
+            raise InputError(f"{where}, {key}", expected, new.get(key))
 
 
 def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

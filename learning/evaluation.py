@@ -12,6 +12,7 @@ Cases that the agent has not been trained on, such as windows of a log or days l
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
@@ -27,7 +28,7 @@ from cluster_sim.workload import Workload
 from learning.agent import Agent, find_agents
 from learning.config import EnvironmentKeys
 from learning.episodes import Episode
-from learning.heuristics import HEURISTICS, policies, run_on
+from learning.heuristics import HEURISTICS, metric_of, policies, run_on
 from learning.inputs import TIME_UNITS, read_platform
 from learning.logs import progress_bar
 from learning.validation import REWARD, spread
@@ -119,9 +120,9 @@ class Evaluation:
                       f"  {'greedy min':>10} {'mean':>8} {'max':>8} {'±':>6}"]  # fmt: skip
             for row in rows.to_dict("records"):
                 lines.append(
-                    f"{row['against']:<{width}}  {row['value']:>12.6g}  {row['min']:>8.2f} {row['mean']:>8.2f} {row['max']:>8.2f}"
-                    f" {row['spread']:>6.2f}  {row['greedy_min']:>10.2f} {row['greedy_mean']:>8.2f} {row['greedy_max']:>8.2f}"
-                    f" {row['greedy_spread']:>6.2f}"
+                    f"{row['against']:<{width}}  {row['value']:>12.6g}  {_number(row['min'], 8)} {_number(row['mean'], 8)}"
+                    f" {_number(row['max'], 8)} {_number(row['spread'], 6)}  {_number(row['greedy_min'], 10)}"
+                    f" {_number(row['greedy_mean'], 8)} {_number(row['greedy_max'], 8)} {_number(row['greedy_spread'], 6)}"
                 )
         return "\n".join(lines)
 
@@ -141,7 +142,9 @@ class Evaluation:
             "best_list_heuristic": classic,
             "table": self.table().to_dict("records"),
         } | self.meta
-        write_bytes(folder / "evaluation.json", (json.dumps(document, indent=1) + "\n").encode())
+        write_bytes(
+            folder / "evaluation.json", (json.dumps(_finite(document), indent=1, allow_nan=False) + "\n").encode()
+        )
 
 
 def evaluate(
@@ -255,6 +258,20 @@ def _ratio(values: Any, references: Any) -> Any:
     return (values / references).fillna(1.0)
 
 
+def _finite(value: Any) -> Any:
+    """A document with null for numbers that JSON does not know, as reductions against 0 are."""
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _number(value: float, width: int) -> str:
+    """A reduction in % in so many columns; a dash where there is none."""
+    return f"{value:>{width}.2f}" if math.isfinite(value) else f"{'-':>{width}}"
+
+
 @dataclass(frozen=True)
 class _Task:
     """Runs of one scheduler on one case."""
@@ -276,7 +293,7 @@ def _run(task: _Task) -> list[dict[str, Any]]:
 
 
 def _row(task: _Task, seed: int, summary: pd.Series) -> dict[str, Any]:
-    numbers = {metric: float(summary[metric]) for metric in task.metrics}
+    numbers = {metric: metric_of(summary, metric) for metric in task.metrics}
     if task.training_seed is None:
         return {"heuristic": task.spec, "case": task.number} | numbers
     mode = SAMPLED if task.spec.endswith(",sample=yes") else GREEDY

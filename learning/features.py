@@ -122,11 +122,12 @@ class PairFeatures:
         p = self._predictions
         p.update(view)
         rows = np.zeros((len(pairs), len(PAIR_FEATURES)))
-        estimates = p.estimates(view, pairs)
         jobs = _Jobs(view, pairs, p, self._options.num_jobs)
-        self._of_jobs(rows, jobs, pairs)
-        self._of_nodes(rows, view, pairs, jobs)
-        gains = self._predicted(rows, view, pairs, estimates, jobs)
+        gains = 0.0, 0.0
+        if len(pairs):  # there may be none where a run is cut short
+            self._of_jobs(rows, jobs, pairs)
+            self._of_nodes(rows, view, pairs, jobs)
+            gains = self._predicted(rows, view, pairs, p.estimates(view, pairs), jobs)
         actions = np.zeros((len(pairs.mask), len(self._columns)), np.float32)
         whole = len(self._columns) == len(PAIR_FEATURES)
         actions[pairs.actions] = rows if whole else rows[:, self._columns]
@@ -198,7 +199,7 @@ class PairFeatures:
         count = self._finder.occupancy.job_count
         pending, running, nodes = view.pending_count, view.running_count, len(count)
         asked = float(jobs.cores.sum())
-        mean = float(jobs.least.mean())
+        mean = float(jobs.least.mean()) if pairs.jobs else 0.0
         soonest = p.next_end(now) - now
         return np.array(
             (
@@ -213,7 +214,7 @@ class PairFeatures:
                 np.count_nonzero((p.demand >= p.threshold) & (p.demand > 0.0)) / nodes,
                 _ratio(soonest, mean) if soonest < np.inf else 0.0,
                 _ratio(p.last_end(now) - now, mean),
-                _ratio(float(jobs.ages.max()), mean),
+                _ratio(float(jobs.ages.max(initial=0.0)), mean),
             )
         )
 
@@ -229,7 +230,9 @@ class _Jobs:
             for job, request, one in zip(pairs.jobs, pairs.requests, known, strict=True)
         ]
         #: cores; requested times (s, may be inf); ages (s); least times (s) and energies (J) on an idle node.
-        self.cores, self.times, self.ages, self.least, self.least_energy = np.array(figures).T
+        self.cores, self.times, self.ages, self.least, self.least_energy = (
+            np.array(figures, np.float64).reshape(-1, 5).T
+        )
 
 
 def _against(x: Floats, y: Floats) -> Floats:

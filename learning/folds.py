@@ -11,18 +11,19 @@ trains the agents of each fold ``fold: [k, n]`` of a configuration of days, and 
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
 import pandas as pd
 
-from cluster_sim.errors import ClusterSimError, InputError
+from cluster_sim.errors import InputError
 from cluster_sim.fields import SUMMARY_METRICS, names
 from cluster_sim.formats.atomic import atomic_path
 from learning.agent import Agent, find_agents
 from learning.config import Config, read_config
 from learning.episodes import Episode
-from learning.heuristics import policies, run_on
+from learning.heuristics import metric_of, policies, run_on
 from learning.inputs import all_days, split_days
 from learning.training import train
 
@@ -49,7 +50,7 @@ def cross_validate(config: Config, out: str | Path, metrics: tuple[str, ...] = M
         keys = config.environment.model_copy(update={"fold": (fold, folds)})
         folder = out / f"fold-{fold}"
         train(config.model_copy(update={"environment": keys}), folder, resume=True)
-        left_out = [days.index(day) for day in split_days(days, fold, folds)[1]]
+        left_out = split_days(range(len(days)), fold, folds)[1]
         tested = _tested(folder, [(number, days[number]) for number in left_out], metrics)
         rows += [{"fold": fold} | row for row in tested]
     table = pd.DataFrame(rows).sort_values(["seed", "day"], ignore_index=True)
@@ -72,7 +73,7 @@ def _tested(folder: Path, days: list[tuple[int, Episode]], metrics: tuple[str, .
         pair = policies(f"learned:{agent_folder}", agent.decides, agent.environment)
         for number, day in days:
             summary = run_on(day, *pair, day.seed)
-            numbers = {metric: float(summary[metric]) for metric in metrics}
+            numbers = {metric: metric_of(summary, metric) for metric in metrics}
             rows.append({"day": number, "seed": int(agent.facts["seed"])} | numbers)
     return rows
 
@@ -82,14 +83,18 @@ def _tested(folder: Path, days: list[tuple[int, Episode]], metrics: tuple[str, .
 @click.option("--out", required=True, type=click.Path(file_okay=False), help="Folder for agents and tables.")
 @click.option("--workers", type=click.IntRange(1), help="Processes. [default: as many as there are cores]")
 def main(config: str, out: str, workers: int | None) -> None:
-    """Train and test the agents of every fold of CONFIG; print the means over all days for each training seed."""
+    """Train and test the agents of every fold of CONFIG; print the means over all days for each training seed.
+
+    Exit status: 0 done, 2 the input is wrong (one line says where).
+    """
     try:
         read = read_config(config)
         if workers is not None:
             read = read.model_copy(update={"workers": workers})
         table = by_seed(cross_validate(read, out))
-    except ClusterSimError as error:
-        raise click.ClickException(str(error)) from None
+    except InputError as error:
+        click.echo(f"cluster-sim: {error}", err=True)
+        sys.exit(2)
     click.echo(table.to_string(index=False))
     click.echo(f"\nmean over seeds:\n{table.drop(columns='seed').mean().to_string()}")
 

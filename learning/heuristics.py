@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from cluster_sim.errors import InputError
 from cluster_sim.simulation import Simulation
 
 if TYPE_CHECKING:
@@ -42,6 +43,15 @@ def policies(spec: str, kind: str, environment: Mapping[str, Any]) -> tuple[Sche
         return make_scheduler(str(options.get("scheduler", BESIDE))), make_power_policy(spec)
     beside = options.get("power")
     return make_scheduler(spec), None if beside is None else make_power_policy(str(beside))
+
+
+def metric_of(metrics: Mapping[str, Any] | pd.Series, name: str) -> float:
+    """A metric of a run that is over. Raises InputError where it has no value of that: a mean over no jobs, for one."""
+    value = metrics.get(name)
+    if value is None:
+        known = ", ".join(str(key) for key, known in metrics.items() if known is not None)
+        raise InputError(f"metric {name}", f"a metric that the run has a value of ({known})", name)
+    return float(value)
 
 
 def run_on(case: Episode, scheduler: Scheduler, power: PowerPolicy | None = None, seed: int = 0) -> pd.Series:

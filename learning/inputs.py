@@ -165,10 +165,33 @@ def _episodes(keys: str) -> EpisodeSource | None:
     return training_episodes(EnvironmentKeys.model_validate_json(keys))
 
 
+_NOT_OF_A_TRAINING = ("platform", "workload", "flat", "render_mode")
+"""What environments take besides: a configuration says it elsewhere, or no training has any use for it."""
+
+
+def _option(where: str, value: Any, parameter: inspect.Parameter) -> Any:
+    """The value of an option, as the environment takes it. Raises InputError for one of another type."""
+    from learning.algorithms import kind_of, suits
+
+    default, annotation = parameter.default, str(parameter.annotation)
+    if default is None and value is not None:  # which type it has, only the annotation says
+        default = False if annotation.startswith("bool") else ""
+    elif isinstance(default, str) and isinstance(value, bool):
+        value = "yes" if value else "no"  # YAML reads these words as truths
+    elif isinstance(default, str) and isinstance(value, int | float):
+        value = str(value)  # seconds, where a word may stand as well
+    elif isinstance(default, float) and value == "inf":
+        value = float(value)  # a word, because JSON has no number for it
+    some_names = "Sequence[str]" in annotation and isinstance(value, list) and all(isinstance(n, str) for n in value)
+    if not some_names and not suits(value, default):
+        raise InputError(where, kind_of(default), value)
+    return value
+
+
 def environment_on(keys: EnvironmentKeys, episodes: EpisodeSource | None) -> SchedulingEnv:
     """An environment of the kind, observation, reward and options in ``keys``; without episodes the built-in case.
 
-    Raises InputError for an option that the kind does not have.
+    Raises InputError for an option that the kind does not have, or a value of another type.
     """
     from learning import ENVIRONMENTS
 
@@ -176,14 +199,11 @@ def environment_on(keys: EnvironmentKeys, episodes: EpisodeSource | None) -> Sch
     kind = getattr(import_module(module), name)
     named = {"episodes": episodes, "observation": keys.observation, "reward": keys.reward}
     arguments = keys.options | {key: value for key, value in named.items() if value is not None}
-    known = inspect.signature(kind).parameters
-    for key in keys.options:
-        if key not in known or key in named:
-            raise InputError("environment, options", f"some of {', '.join(k for k in known if k not in named)}", key)
-    for key, value in arguments.items():
-        if isinstance(value, bool) and isinstance(known[key].default, str):
-            arguments[key] = "yes" if value else "no"  # YAML reads these words as truths
-        if value == "inf" and isinstance(known[key].default, float):
-            arguments[key] = float(value)  # a word, because JSON has no number for it
+    parameters = inspect.signature(kind).parameters
+    known = {name: one for name, one in parameters.items() if name not in named and name not in _NOT_OF_A_TRAINING}
+    for key, value in keys.options.items():
+        if key not in known:
+            raise InputError("environment, options", f"some of {', '.join(known)}", key)
+        arguments[key] = _option(f"environment, options, {key}", value, known[key])
     environment: SchedulingEnv = kind(**arguments)
     return environment

@@ -118,10 +118,6 @@ class Network(nn.Module):
         """The tensors of B situations: float32 (B, …) by key, and ``action_mask``, bool (B, K)."""
         return {key: torch.from_numpy(np.stack([one[key] for one in kept])) for key in kept[0]}
 
-    def collate(self, observations: Sequence[Observation]) -> Batch:
-        """The tensors of observations as environments give them."""
-        return self.stack([self.keep(observation) for observation in observations])
-
     def take(self, batch: Batch, places: Tensor) -> Batch:
         """Some of the situations of a batch."""
         return {key: tensor[places] for key, tensor in batch.items()}

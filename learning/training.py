@@ -16,6 +16,7 @@ What is in the folder::
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cluster_sim import __version__
-from cluster_sim.errors import FormatError, InputError
+from cluster_sim.errors import FormatError, InputError, ModelWarning
 from learning import checkpoints
 from learning.agent import BEST, Agent
 from learning.algorithms import Algorithm, make_algorithm, options_of
@@ -77,7 +78,8 @@ def train(config: Config, out: str | Path, resume: bool = False, progress: bool 
     """Train as ``config`` says and leave everything in a folder; several seeds in folders ``seed-…`` in it, at the same time.
 
     With ``resume``, a training goes on from its last checkpoint (and begins where there is none). Raises InputError when
-    the folder holds a training and ``resume`` was not asked for, or one of another configuration.
+    the folder holds a training and ``resume`` was not asked for, or one of another configuration. Warns (ModelWarning)
+    where a shaped reward has another discount than the algorithm.
     """
     if config.seeds == 1:
         return [train_one(config, out, resume, progress)]
@@ -89,6 +91,8 @@ def train(config: Config, out: str | Path, resume: bool = False, progress: bool 
 def train_one(config: Config, out: str | Path, resume: bool = False, progress: bool = False) -> Summary:
     """One training, in this process and those that play its episodes. Raises InputError."""
     folder = Path(out)
+    if any(checkpoints.exists(other / CHECKPOINT, STATE) for other in folder.glob("seed-*")):
+        raise InputError(folder, "a folder for a single training", "trainings with several seeds in it")
     begun = checkpoints.exists(folder / CHECKPOINT, STATE)
     if begun and not resume:
         raise InputError(folder, "a folder without a training in it, or --resume")
@@ -118,6 +122,10 @@ class Training:
         with one_thread():
             self.network: Network = make_network(config.network, environment.observation_space, actions, config.seed)
             self.algorithm: Algorithm = make_algorithm(config, self.network)
+        self._warn_of_discounts(environment)
+        self._lessons = (
+            None if config.warm_start is None else self._teacher(config.warm_start)
+        )  # refused before all else
         self.validation = Validation(config, environment, self.objective)
         self.iteration = 0
         self.steps = 0
@@ -152,12 +160,7 @@ class Training:
 
     def imitate(self, keys: WarmStartKeys) -> dict[str, float]:
         """Learn from a teacher's decisions, in as many of its episodes as the keys say (one, if all are the same)."""
-        kind = self.config.environment.kind
-        if kind not in TEACHERS:
-            raise InputError("warm_start", f"an environment of kind {' or '.join(TEACHERS)}", kind)
-        given = {"gamma": self.gamma} | keys.options
-        options = options_of(ImitationOptions, given, "warm_start, options")
-        teacher = TEACHERS[kind](keys.teacher)
+        teacher, options = self._lessons or self._teacher(keys)
         environment = self.make_environment()
         seeds = episode_seeds(self.config.seed, _BEFORE_ALL, 1 if self.validation.fixed else keys.episodes)
         if isinstance(environment.episodes, Days):
@@ -165,6 +168,24 @@ class Training:
         else:
             episodes = [demonstrate(environment, teacher, self.network, seed) for seed in seeds]
         return imitate(self.network, episodes, options, self.config.seed)[-1]
+
+    def _teacher(self, keys: WarmStartKeys) -> tuple[Teacher, ImitationOptions]:
+        kind = self.config.environment.kind
+        if kind not in TEACHERS:
+            raise InputError("warm_start", f"an environment of kind {' or '.join(TEACHERS)}", kind)
+        given = {"gamma": self.gamma} | keys.options
+        return TEACHERS[kind](keys.teacher), options_of(ImitationOptions, given, "warm_start, options")
+
+    def _warn_of_discounts(self, environment: SchedulingEnv) -> None:
+        reward = environment.reward
+        gamma = getattr(reward, "gamma", self.gamma)
+        if getattr(reward, "shaped", False) and gamma != self.gamma:
+            warnings.warn(
+                f"the reward is shaped for gamma={gamma:g} and the algorithm learns with gamma={self.gamma:g}: "
+                "what is best by the one need not be best by the other; give both the same",
+                ModelWarning,
+                stacklevel=3,
+            )
 
     def _days_of(self, teacher: Teacher, keys: WarmStartKeys, environment: SchedulingEnv) -> list[Trajectory]:
         """A teacher's days: none is drawn, so that none comes twice, and trainings with other seeds have the same."""
@@ -211,7 +232,7 @@ class Training:
         if averaged is not None:
             self.network.load_weights(averaged)
         found = self.validation.of(self.network, self.make_environment, self.executor)
-        if found.score < self.best_score:
+        if not self.best or found.score < self.best_score:
             self.best_score = found.score
             self.best = {"iteration": self.iteration} | found.facts()
             self._agent(found.score).save(self.folder / BEST)

@@ -11,7 +11,7 @@ import numpy as np
 
 from cluster_sim.errors import InputError
 from cluster_sim.fields import SUMMARY_METRICS, names
-from learning.heuristics import policies, run_on
+from learning.heuristics import metric_of, policies, run_on
 from learning.inputs import MakeEnvironment, validation_episodes
 from learning.rollouts import Trajectory, collect
 
@@ -82,9 +82,11 @@ class Validation:
     def __init__(self, config: Config, environment: SchedulingEnv, objective: str):
         if objective != REWARD and objective not in names(SUMMARY_METRICS):
             raise InputError("objective", "reward, or a key of summary.json", objective)
+        _check_minimised("objective", objective)
         if objective == REWARD and config.baselines:
             raise InputError("objective", "a key of summary.json, to compare with baselines", REWARD)
         self.objective = objective
+        self._group = config.group
         keys = config.validation
         trained_on = list(environment.episodes.all())
         own = keys.workload is None
@@ -107,6 +109,7 @@ class Validation:
             make_environment,
             network,
             [episode.seed for episode in self.episodes],
+            group=self._group,
             greedy=True,
             options=options,
             executor=executor,
@@ -117,18 +120,16 @@ class Validation:
 
     def _share(self, found: Sequence[Trajectory]) -> float | None:
         """The greatest ratio of a limited metric's mean to its limit; None where nothing is limited."""
-        shares = [float(np.mean([t.metrics[name] for t in found])) / most for name, most in self._limits.items()]
+        shares = [
+            float(np.mean([metric_of(t.metrics, name) for t in found])) / most for name, most in self._limits.items()
+        ]
         return max(shares, default=None)
 
     def value(self, trajectory: Trajectory) -> float:
         """The objective of an episode."""
         if self.objective == REWARD:
             return -trajectory.reward
-        try:
-            return float(trajectory.metrics[self.objective])
-        except KeyError:
-            known = ", ".join(trajectory.metrics)
-            raise InputError("objective", f"a metric of the environment's episodes ({known})", self.objective) from None
+        return metric_of(trajectory.metrics, self.objective)
 
 
 def spread(episodes: Sequence[Episode], count: int) -> list[Episode]:
@@ -139,10 +140,8 @@ def spread(episodes: Sequence[Episode], count: int) -> list[Episode]:
 
 
 def ratio(value: float, reference: float) -> float:
-    """value / reference; 1 where both are 0."""
-    if value == reference:
-        return 1.0
-    return value / reference if reference else float("inf")
+    """value / reference. Against 0, where nothing can be a share, 1 + value: 1 for 0, and the more the worse."""
+    return value / reference if reference else 1.0 + value
 
 
 OBJECTIVES = {
@@ -157,6 +156,15 @@ OBJECTIVES = {
 
 REWARD = "reward"
 """The objective that is no metric: minus the mean sum of rewards."""
+
+
+MORE_IS_BETTER = ("jobs_completed", "throughput_jobs_per_h", "utilisation")
+"""Metrics that nobody wants least, and so are no objectives."""
+
+
+def _check_minimised(where: str, metric: str) -> None:
+    if metric in MORE_IS_BETTER:
+        raise InputError(where, f"a metric of which less is better ({', '.join(MORE_IS_BETTER)} are not)", metric)
 
 
 def objective_of(environment: SchedulingEnv) -> str:
@@ -183,7 +191,7 @@ def _baselines(
     found = {}
     for spec in dict.fromkeys(config.baselines):
         pair = policies(spec, environment.maker.kind, keys)
-        found[spec] = [float(run_on(episode, *pair)[objective]) for episode in episodes]
+        found[spec] = [metric_of(run_on(episode, *pair), objective) for episode in episodes]
     return found
 
 
@@ -194,12 +202,16 @@ def _limits(config: Config, environment: SchedulingEnv, episodes: Sequence[Episo
     for metric, most in config.limits.items():
         if metric not in names(SUMMARY_METRICS):
             raise InputError("limits", "keys of summary.json", metric)
+        _check_minimised("limits", metric)
         if isinstance(most, str):
             share, _, spec = most.partition(" of ")
             if spec not in runs:
                 pair = policies(spec, environment.maker.kind, keys)
                 runs[spec] = [run_on(episode, *pair) for episode in episodes]
-            most = float(share) * float(np.mean([summary[metric] for summary in runs[spec]]))
+            of = float(np.mean([metric_of(summary, metric) for summary in runs[spec]]))
+            if not float(share) * of > 0.0:
+                raise InputError(f"limits, {metric}", f"a limit above 0, and {spec} has {of:g}", most)
+            most = float(share) * of
         limits[metric] = most
     return limits
 

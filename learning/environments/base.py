@@ -92,8 +92,9 @@ class SchedulingEnv(gym.Env[Any, Any]):
     allowed. An action that is not allowed counts as the first that is, and ``info["action_refused"]`` says so.
 
     ``terminated``: the jobs are over. ``truncated``: the episode's ``until`` came first. Either way ``info["metrics"]``
-    has the run's summary, without what has no value in it (a mean over no jobs); the observation then is zeros, with the
-    first action allowed. An episode in which there is nothing to decide has one step, which says so.
+    has the run's summary, without what has no value in it (a mean over no jobs). What is observed then is, of a run that
+    was cut short, the situation as it stands, so that a critic can say what would have followed; else zeros. The first
+    action is allowed where no other is. An episode in which there is nothing to decide has one step, which says so.
 
     ``simulation`` is the run, :meth:`result` its records; ``listeners`` are told of every pass.
     """
@@ -266,12 +267,25 @@ class SchedulingEnv(gym.Env[Any, Any]):
 
     def _observation(self) -> Any:
         assert self.simulation is not None
-        if self._is_over:
-            observation = self._nothing()
-        else:
+        if not self._is_over:
             observation = self.maker.observe(self.simulation.view)
+        elif self._ending()[1]:
+            observation = self._left()
+        else:
+            observation = self._nothing()
         self._mask = observation["action_mask"]
         return _flattened(observation) if self.flat else observation
+
+    def _left(self) -> Observation:
+        """What is observed of a run that was cut short, with some action allowed."""
+        assert self.simulation is not None
+        view = self.simulation.view
+        self.maker.attend(view)  # it has seen no pass of this time; what it would do is not carried out any more
+        observation = dict(self.maker.observe(view))
+        if not observation["action_mask"].any():
+            observation["action_mask"] = mask = np.zeros_like(observation["action_mask"])
+            mask[0] = 1
+        return observation
 
     def _nothing(self) -> Observation:
         """What is observed when there is nothing to decide any more."""

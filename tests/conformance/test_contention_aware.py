@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from analysis.reproduce.lopez import experiment
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.records import Result
-
-from .experiments import experiment, jobs, profile
 
 # The six job and six node orders of López (2023), Table 4.1; her "high_mem" is most_used_mem.
 JOBS = ("random", "first", "shortest", "smallest", "low_mem", "low_mem_ops")
@@ -83,9 +82,13 @@ def mix(name: str, seed: int) -> tuple[Platform, Workload]:
         work, volumes = (13.75e9, 62.5e9, 125e9, 62.5e9), (1.0, 1e3, 1e6, 1e5)
         count, step, widths = 300, 0.2, {"A": 8, "B": 8, "C": 4, "D": 2}
     rows = zip(widths, work, volumes, strict=True)
-    profiles = {letter: profile(ops, round(ops / 3e9 + 0.05, 1), volume) for letter, ops, volume in rows}
+    profiles = {
+        letter: {"req_ops": ops, "req_time": round(ops / 3e9 + 0.05, 1), "mem_vol": volume, "mem": 100, "ipc": 1}
+        for letter, ops, volume in rows
+    }
     letters = "".join(draw.choice("".join(widths)) for _ in range(count))
-    return experiment("4-mem" if name == "4" else "3")[0], jobs(letters, step, widths, profiles)
+    triples = [(round(i * step, 4), widths[letter], letter) for i, letter in enumerate(letters)]
+    return experiment("4-mem" if name == "4" else "3")[0], Workload.from_triples(triples, profiles)
 
 
 @pytest.mark.parametrize(("name", "seed"), [("3", 0), ("3", 1), ("4", 0), ("4", 1)])

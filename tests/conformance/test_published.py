@@ -1,13 +1,12 @@
-"""Figures of López (2023) that need no agent, from inputs written out beside the test."""
+"""Figures of López (2023) that need no agent, from inputs as their reproduction has them."""
 
 from __future__ import annotations
 
 import pytest
 
+from analysis.reproduce.lopez import experiment
 from cluster_sim import Simulation, make_scheduler
 from cluster_sim.records import Result
-
-from .experiments import experiment
 
 # (experiment, job order/node order, energy J, makespan s, EDP J·s): published, and measured again with the thesis' own
 # program to the digits given; None where nothing is given. The thesis' "high_mem" is most_used_mem.

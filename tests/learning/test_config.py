@@ -36,9 +36,9 @@ def test_files_are_looked_for_beside_the_configuration(tmp_path: Path) -> None:
 def test_what_is_written_is_read_as_the_same(tmp_path: Path) -> None:
     """Every kind of value."""
     text = """
-    environment: {days: true, fold: [1, 5], slice: [0, 1e5], until: 86400, options: {wait: event, num_jobs: 5}}
+    environment: {platform: 'homogeneous:nodes=2,cores=4', workload: jobs.swf, days: true, fold: [1, 5], slice: [0, 1e5], until: 86400, options: {wait: event, num_jobs: 5}}
     algorithm: {name: ppo, options: {actor_lr: 1e-3}}
-    validation: {trajectories: {length: 30, origin: 7}}
+    validation: {workload: others.swf, trajectories: {length: 30, origin: 7}}
     warm_start: {teacher: "contention-aware:metric=energy,placements=one"}
     baselines: ["list:first/first"]
     """
@@ -58,11 +58,18 @@ def test_what_is_written_is_read_as_the_same(tmp_path: Path) -> None:
         ("iterations: 2.5", "iterations: expected"),
         ("seeds: 0", "seeds: expected"),
         ("environment: {kind: maze}", r"environment\.kind: expected"),
-        ("environment: {days: true, trajectories: {length: 5}}", "environment: expected either days or trajectories"),
-        ("environment: {fold: [0, 5]}", "environment: expected fold"),
-        ("environment: {days: true, fold: [5, 5]}", "environment: expected fold"),
+        (
+            "environment: {workload: a.swf, days: true, trajectories: {length: 5}}",
+            "environment: expected either days or trajectories",
+        ),
+        ("environment: {workload: a.swf, fold: [0, 5]}", "environment: expected fold"),
+        ("environment: {workload: a.swf, days: true, fold: [5, 5]}", "environment: expected fold"),
         ("environment: {trajectories: {origin: 0}}", r"environment\.trajectories: expected key 'length'"),
         ("environment: {trajectories: {length: 5, origin: middle}}", r"environment\.trajectories\.origin"),
+        ("environment: {trajectories: {length: 5}}", "environment: expected a workload, which trajectories needs"),
+        ("environment: {until: 60}", "environment: expected a workload, which until needs"),
+        ("environment: {power_model: linear}", "environment: expected a workload, which power_model needs"),
+        ("validation: {first: 5}", "validation: expected a workload, which first needs"),
         ("warm_start: {episodes: 3}", "warm_start: expected key 'teacher'"),
         ("- 1", "expected a training"),
         ("a: b: c", "expected YAML"),

@@ -79,6 +79,16 @@ def test_several_cases_also_have_a_best_of_each() -> None:
     assert table.loc["the best heuristic: fcfs", "mean"] == pytest.approx((20.0 + 60.0) / 2)
 
 
+def test_what_is_no_number_is_null(tmp_path: Path) -> None:
+    """Against a heuristic that needs nothing there is no reduction: null in JSON, a dash in the text."""
+    evaluation = by_hand()
+    evaluation.heuristics["energy_j"] = 0.0
+    evaluation.save(tmp_path)
+    document = json.loads((tmp_path / "evaluation.json").read_text(), parse_constant=pytest.fail)
+    assert document["table"][0]["mean"] is None
+    assert (tmp_path / "evaluation.txt").read_text().splitlines()[-1].split()[2] == "-"
+
+
 @pytest.fixture(scope="module")
 def agents(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two training seeds."""

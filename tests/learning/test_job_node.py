@@ -19,6 +19,7 @@ from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.errors import InputError, SpecError
 from learning.environments.job_node import JobNode
 from learning.episodes import Drawn, Episode, Whole
+from learning.features import STATE_FEATURES
 from learning.teachers import Teacher
 
 from .cases_for_job_node import at_random, cases, experiment, play, small_workloads
@@ -216,6 +217,30 @@ def test_truncated_is_not_terminated() -> None:
             *_, terminated, truncated, info = env.step(int(info["action_mask"].argmax()))
         assert (terminated, truncated) == ending
         assert info["metrics"]["jobs_unfinished"] == (2 if until == 5.0 else 0)
+
+
+@pytest.mark.parametrize("observation", ["default", "p3"])
+@pytest.mark.parametrize("pending", [0, 1, 3])
+def test_what_is_cut_short_is_observed(observation: str, pending: int) -> None:
+    """Three nodes at 5 s, with a job running on two of them and so many pending that none fits: cores free and in use are seen."""
+    cores = [8, 8, 4, *[8] * pending]
+    jobs = Workload(
+        {"submit_time": [0.0] * len(cores), "requested_cores": cores, "recorded_run_time": [10.0] * len(cores)}
+    )
+    env = JobNode(episodes=Whole(SMALL, jobs, until=5.0), observation=observation, placements="all")
+    seen, info = env.reset()
+    terminated = truncated = False
+    while not (terminated or truncated):
+        seen, reward, terminated, truncated, info = env.step(int(info["action_mask"].argmax()))
+    assert truncated
+    assert np.isfinite(reward)
+    assert info["action_mask"].tolist() == [1, *[0] * (len(info["action_mask"]) - 1)]
+    assert env.observation_space.contains(seen)
+    if observation == "default":
+        state = dict(zip(STATE_FEATURES, seen["state"], strict=True))
+        assert state["free"] == pytest.approx(4 / 24)
+        assert state["running"] == pytest.approx(3 / 6)
+        assert state["pending"] == pytest.approx(pending / (pending + 16))
 
 
 def test_an_episode_of_ones_own() -> None:

@@ -18,6 +18,8 @@ from cluster_sim.errors import InputError, SpecError
 from learning.categorical import best, divergence, draw, entropy, log_probabilities, of_chosen
 from learning.networks import Network, make_network, networks, one_thread
 
+from .toys import collated
+
 FEATURES, STATE = 4, 3
 
 
@@ -73,7 +75,7 @@ def probabilities(network: Network, observation: dict[str, np.ndarray]) -> np.nd
 def value(network: Network, observation: dict[str, np.ndarray]) -> float:
     """Expected return."""
     with torch.inference_mode():
-        return float(network(network.collate([observation]))[1])
+        return float(network(collated(network, [observation]))[1])
 
 
 SPACES = {
@@ -118,9 +120,9 @@ def test_a_batch_is_its_situations(spec: str) -> None:
     network = make_network(spec, space, actions, seed=2)
     observations = [drawn(space, seed) for seed in range(5)]
     with torch.inference_mode():
-        logits, values, _ = network(network.collate(observations))
+        logits, values, _ = network(collated(network, observations))
         for i, observation in enumerate(observations):
-            alone, expected, _ = network(network.collate([observation]))
+            alone, expected, _ = network(collated(network, [observation]))
             assert torch.allclose(logits[i, : alone.shape[1]], alone[0], atol=1e-4)
             assert values[i].item() == pytest.approx(expected.item(), rel=1e-5, abs=1e-5)
 
@@ -130,7 +132,7 @@ def test_weights_travel_as_arrays(spec: str) -> None:
     """A network with another's weights says the same; the arrays are copies."""
     space, actions = SPACES[spec]
     first, second = (make_network(spec, space, actions, seed=seed) for seed in (1, 2))
-    batch = first.collate([drawn(space, 1)])
+    batch = collated(first, [drawn(space, 1)])
     weights = first.weights()
     second.load_weights(weights)
     with torch.inference_mode():
@@ -146,7 +148,7 @@ def test_gradients_are_numbers(spec: str) -> None:
     space, actions = SPACES[spec]
     network = make_network(spec, space, actions, seed=3)
     observations = [drawn(space, seed) for seed in range(6)]
-    logits, values = network.unroll(network.collate(observations), [4, 2])
+    logits, values = network.unroll(collated(network, observations), [4, 2])
     log_p = log_probabilities(logits)
     columns = torch.tensor(best(logits.detach().numpy()))
     (entropy(log_p).sum() + of_chosen(log_p, columns).sum() + values.sum()).backward()
@@ -222,7 +224,7 @@ def test_published_pairs_by_hand() -> None:
     observation = {"observation": np.zeros((2, 9), np.float32), "action_mask": np.ones(2, np.int8)}
     observation["observation"][1] = 1e-6
     with torch.inference_mode():
-        logits, values, _ = network(network.collate([observation]))
+        logits, values, _ = network(collated(network, [observation]))
     factor = 1.0507009873554805
     assert logits[0].tolist() == pytest.approx([0.0, 9e-6 * factor**7 * 16 * 16 * 8 * 8 * 4 * 4], rel=1e-5)
     of_row = 9e-6 * factor**5 * 32 * 16 * 8 * 4
@@ -246,7 +248,7 @@ def test_the_last_selu_can_be_left_out() -> None:
     for spec, bounded in (("published-pairs", True), ("published-pairs:final_selu=no", False)):
         network = make_network(spec, space, 50, seed=1)
         with torch.inference_mode():
-            least = network.policy(network.collate([observation])).min().item()
+            least = network.policy(collated(network, [observation])).min().item()
         assert (least > -1.7582) is bounded
 
 
@@ -276,9 +278,9 @@ def test_an_episode_at_once_is_the_episode_step_by_step() -> None:
         for episode in episodes:
             memory = None
             for observation in episode:
-                logits, values, memory = network(network.collate([observation]), memory)
+                logits, values, memory = network(collated(network, [observation]), memory)
                 step_by_step.append((logits[0], values[0]))
-        logits, values = network.unroll(network.collate([o for episode in episodes for o in episode]), [3, 5])
+        logits, values = network.unroll(collated(network, [o for episode in episodes for o in episode]), [3, 5])
     assert torch.allclose(logits, torch.stack([one for one, _ in step_by_step]), atol=1e-6)
     assert torch.allclose(values, torch.stack([one for _, one in step_by_step]), atol=1e-6)
 

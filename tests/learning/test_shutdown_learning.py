@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from cluster_sim import Platform, PowerTransitions, Simulation, Workload, make_power_policy, make_scheduler
 from cluster_sim.errors import InputError, SpecError
@@ -16,7 +17,7 @@ from learning.config import Config, EnvironmentKeys, ValidationKeys, WarmStartKe
 from learning.environments.built_in_shutdown import built_in_day
 from learning.environments.node_shutdown import NodeShutdown
 from learning.episodes import Whole
-from learning.folds import by_seed, cross_validate
+from learning.folds import by_seed, cross_validate, main
 from learning.inputs import MakeEnvironment
 from learning.shutdown_teachers import make_shutdown_teacher
 from learning.training import Training, train_one
@@ -205,6 +206,10 @@ def test_every_day_is_played_by_who_has_not_seen_it(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "seeds.csv").is_file()
     with pytest.raises(InputError, match="fold"):
         cross_validate(small(), tmp_path / "none")
+    (tmp_path / "config.yaml").write_text("{}")
+    end = CliRunner().invoke(main, [str(tmp_path / "config.yaml"), "--out", str(tmp_path / "none")])
+    assert end.exit_code == 2
+    assert "environment, fold: expected" in end.output
 
 
 def test_patience_may_be_without_end() -> None:

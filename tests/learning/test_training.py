@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -19,7 +20,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("gymnasium")
 
-from cluster_sim.errors import FormatError, InputError, SpecError
+from cluster_sim.errors import FormatError, InputError, ModelWarning, SpecError
 from learning import checkpoints
 from learning.agent import Agent
 from learning.config import Config, write_config
@@ -195,6 +196,7 @@ def test_the_score_is_the_mean_ratio() -> None:
     assert found.reductions == pytest.approx([10.0, -20.0])
     assert Validated((90.0, 60.0), (), "", 0.0).score == 75.0
     assert Validated((0.0,), (0.0,), "fcfs", 0.0).reductions == [0.0]
+    assert Validated((3.0,), (0.0,), "fcfs", 0.0).score == 4.0  # 1 + value, against nothing
 
 
 def test_episodes_are_spread_evenly() -> None:
@@ -230,6 +232,16 @@ def test_every_reward_of_job_node_is_about_a_metric() -> None:
         ),
         ({"objective": "fun"}, "objective: expected reward, or a key of summary.json"),
         ({"baselines": ["best"]}, "scheduler: expected one of"),
+        ({"objective": "utilisation"}, "objective: expected a metric of which less is better"),
+        ({"objective": "node_switches"}, "metric node_switches: expected a metric that the run has a value of"),
+        ({"limits": {"utilisation": 0.5}}, "limits: expected a metric of which less is better"),
+        ({"limits": {"node_switches": 5.0}}, "metric node_switches: expected a metric that the run has a value of"),
+        ({"limits": {"node_switches": "0.5 of fcfs"}}, "limits, node_switches: expected a limit above 0"),
+        ({"environment": {"options": {"num_jobs": "many"}}}, "options, num_jobs: expected a whole number, found many"),
+        ({"environment": {"options": {"patience": "soon"}}}, "options, patience: expected a number, found soon"),
+        ({"environment": {"options": {"power": 3}}}, "options, power: expected text, found 3"),
+        ({"environment": {"options": {"memory": "maybe"}}}, "options, memory: expected true or false, found maybe"),
+        ({"environment": {"options": {"flat": True}}}, "environment, options: expected some of placements"),
     ],
 )
 def test_what_is_wrong_ends_in_a_line(tmp_path: Path, changes: dict[str, Any], told: str) -> None:
@@ -245,11 +257,39 @@ def test_a_training_is_not_overwritten(uninterrupted: Path, tmp_path: Path) -> N
         train(small(), uninterrupted)
     with pytest.raises(InputError, match="network"):
         train(small(network="scorer:hidden=4"), uninterrupted, resume=True)
+    with pytest.raises(InputError, match="iterations: expected 6, .* a longer training is a new one, found 7"):
+        train(small(iterations=7), uninterrupted, resume=True)
+    (tmp_path / "seed-0").mkdir()
+    checkpoints.save(tmp_path / "seed-0" / "checkpoint", "state", {})
+    with pytest.raises(InputError, match="a single training, found trainings with several seeds"):
+        train(small(), tmp_path)
     with pytest.raises(InputError, match="several seeds"):
         train(small(seeds=2), uninterrupted, resume=True)
     before = state(uninterrupted)
     assert train_one(small(), uninterrupted, resume=True).iterations == 6  # it is over: nothing happens
     _assert_equal(before, state(uninterrupted))
+
+
+def test_an_unsuitable_teacher_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    """One that keeps a memory of its own, and a kind of environment for which there is none."""
+    for changes in (
+        {"warm_start": {"teacher": "easy"}},
+        {"warm_start": {"teacher": "fcfs"}, "environment": {"kind": "policy-selection"}, "baselines": []},
+    ):
+        with pytest.raises(InputError, match="teacher|warm_start"):
+            train(small(**changes), tmp_path / "out")
+        assert not (tmp_path / "out").exists()
+
+
+def test_another_discount_than_that_of_a_shaped_reward_is_told(tmp_path: Path) -> None:
+    """0.9 and 1, unless the reward says 0.9 too, or is not shaped."""
+    algorithm = {"options": {"gamma": 0.9}}
+    with pytest.warns(ModelWarning, match="shaped for gamma=1 and the algorithm learns with gamma=0.9"):
+        Training(small(algorithm=algorithm), tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ModelWarning)
+        for reward in ("energy:gamma=0.9", "energy:shaped=no"):
+            Training(small(algorithm=algorithm, environment={"reward": reward}), tmp_path)
 
 
 def test_a_broken_checkpoint_ends_in_a_line(uninterrupted: Path, tmp_path: Path) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
+
+if TYPE_CHECKING:
+    from learning.networks import Batch, Network
 
 
 class CheapestRow(gym.Env[dict[str, np.ndarray], int]):
@@ -121,6 +125,11 @@ class CutOff(Plain):
         over = self.time == self.length
         even = self.length % 2 == 0
         return observation, reward, over and even, over and not even, {}
+
+
+def collated(network: Network, observations: Sequence[dict[str, np.ndarray]]) -> Batch:
+    """The tensors of observations as environments give them."""
+    return network.stack([network.keep(observation) for observation in observations])
 
 
 @dataclass(frozen=True)
