@@ -77,7 +77,7 @@ class InputKeys(OwnKeys):
         """What would be ignored without a workload."""
         for name in names:
             if getattr(self, name) not in (None, False):
-                raise PydanticCustomError("workload", f"a workload, which {name} needs")  # type: ignore[arg-type]
+                raise PydanticCustomError("workload", f"a workload, which {name} needs")
 
     @model_validator(mode="after")
     def _one_way_to_cut(self) -> InputKeys:

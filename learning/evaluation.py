@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from cluster_sim.errors import InputError
@@ -100,9 +101,11 @@ class Evaluation:
         for mode, prefix in ((SAMPLED, ""), (GREEDY, "greedy_")):
             chosen = reduction[self.runs["mode"] == mode]
             seeds = chosen.groupby(self.runs["training_seed"]).mean()
+            with np.errstate(invalid="ignore"):  # infinite against a heuristic that needs nothing; no number then
+                spread = float(seeds.std(ddof=1)) if len(seeds) > 1 else 0.0
             numbers[f"{prefix}min"], numbers[f"{prefix}mean"] = float(chosen.min()), float(seeds.mean())
             numbers[f"{prefix}max"] = float(chosen.max())
-            numbers[f"{prefix}spread"] = float(seeds.std(ddof=1)) if len(seeds) > 1 else 0.0
+            numbers[f"{prefix}spread"] = spread
         return numbers
 
     def text(self) -> str:

@@ -36,7 +36,14 @@ def test_files_are_looked_for_beside_the_configuration(tmp_path: Path) -> None:
 def test_what_is_written_is_read_as_the_same(tmp_path: Path) -> None:
     """Every kind of value."""
     text = """
-    environment: {platform: 'homogeneous:nodes=2,cores=4', workload: jobs.swf, days: true, fold: [1, 5], slice: [0, 1e5], until: 86400, options: {wait: event, num_jobs: 5}}
+    environment:
+      platform: homogeneous:nodes=2,cores=4
+      workload: jobs.swf
+      days: true
+      fold: [1, 5]
+      slice: [0, 1e5]
+      until: 86400
+      options: {wait: event, num_jobs: 5}
     algorithm: {name: ppo, options: {actor_lr: 1e-3}}
     validation: {workload: others.swf, trajectories: {length: 30, origin: 7}}
     warm_start: {teacher: "contention-aware:metric=energy,placements=one"}

@@ -222,7 +222,7 @@ def test_truncated_is_not_terminated() -> None:
 @pytest.mark.parametrize("observation", ["default", "p3"])
 @pytest.mark.parametrize("pending", [0, 1, 3])
 def test_what_is_cut_short_is_observed(observation: str, pending: int) -> None:
-    """Three nodes at 5 s, with a job running on two of them and so many pending that none fits: cores free and in use are seen."""
+    """Three nodes at 5 s, two of them full and one half full, and so many jobs pending for which none has room."""
     cores = [8, 8, 4, *[8] * pending]
     jobs = Workload(
         {"submit_time": [0.0] * len(cores), "requested_cores": cores, "recorded_run_time": [10.0] * len(cores)}

@@ -257,7 +257,7 @@ def test_a_training_is_not_overwritten(uninterrupted: Path, tmp_path: Path) -> N
         train(small(), uninterrupted)
     with pytest.raises(InputError, match="network"):
         train(small(network="scorer:hidden=4"), uninterrupted, resume=True)
-    with pytest.raises(InputError, match="iterations: expected 6, .* a longer training is a new one, found 7"):
+    with pytest.raises(InputError, match=r"iterations: expected 6, .* a longer training is a new one, found 7"):
         train(small(iterations=7), uninterrupted, resume=True)
     (tmp_path / "seed-0").mkdir()
     checkpoints.save(tmp_path / "seed-0" / "checkpoint", "state", {})
@@ -276,7 +276,7 @@ def test_an_unsuitable_teacher_is_refused_before_anything_is_written(tmp_path: P
         {"warm_start": {"teacher": "easy"}},
         {"warm_start": {"teacher": "fcfs"}, "environment": {"kind": "policy-selection"}, "baselines": []},
     ):
-        with pytest.raises(InputError, match="teacher|warm_start"):
+        with pytest.raises(InputError, match=r"teacher|warm_start"):
             train(small(**changes), tmp_path / "out")
         assert not (tmp_path / "out").exists()
 
