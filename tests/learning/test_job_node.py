@@ -18,6 +18,8 @@ import learning
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.errors import InputError, SpecError
 from learning.environments.job_node import JobNode
+from learning.environments.node_shutdown import NodeShutdown
+from learning.environments.policy_selection import PolicySelection
 from learning.episodes import Drawn, Episode, Whole
 from learning.features import STATE_FEATURES
 from learning.teachers import Teacher
@@ -241,6 +243,25 @@ def test_what_is_cut_short_is_observed(observation: str, pending: int) -> None:
         assert state["free"] == pytest.approx(4 / 24)
         assert state["running"] == pytest.approx(3 / 6)
         assert state["pending"] == pytest.approx(pending / (pending + 16))
+
+
+@pytest.mark.parametrize("kind", [PolicySelection, NodeShutdown])
+@pytest.mark.parametrize("pending", [0, 2])
+def test_the_others_observe_what_is_cut_short_too(kind: Any, pending: int) -> None:
+    """Jobs run, and perhaps wait, when the time is up: something is seen of them, and some action is allowed."""
+    cores = [8, 8, 4, *[8] * pending]
+    jobs = Workload(
+        {"submit_time": [0.0] * len(cores), "requested_cores": cores, "recorded_run_time": [200.0] * len(cores)}
+    )
+    env = kind(episodes=Whole(SMALL, jobs, until=100.0))
+    _, info = env.reset()
+    terminated = truncated = False
+    while not (terminated or truncated):
+        seen, _, terminated, truncated, info = env.step(0)
+    assert truncated
+    assert info["action_mask"].any()
+    assert seen["state"].any()
+    assert env.observation_space.contains(seen)
 
 
 def test_an_episode_of_ones_own() -> None:

@@ -21,11 +21,13 @@ pytest.importorskip("torch")
 pytest.importorskip("gymnasium")
 
 from cluster_sim.errors import FormatError, InputError, ModelWarning, SpecError
+from cluster_sim.workload import Workload
 from learning import checkpoints
 from learning.agent import Agent
-from learning.config import Config, write_config
+from learning.config import Config, EnvironmentKeys, write_config
 from learning.episodes import Episode
 from learning.heuristics import run_on
+from learning.inputs import MakeEnvironment
 from learning.logs import read_metrics
 from learning.training import Training, train, train_one
 from learning.validation import OBJECTIVES, Validated, spread
@@ -249,6 +251,25 @@ def test_what_is_wrong_ends_in_a_line(tmp_path: Path, changes: dict[str, Any], t
     with pytest.raises((InputError, SpecError), match=told) as error:
         train(small(**changes), tmp_path / "out")
     assert "\n" not in str(error.value)
+
+
+def test_options_of_an_environment_may_be_words_or_numbers() -> None:
+    """Seconds for a wait, YAML's truths for yes and no, and a word for what JSON has no number for."""
+    for wait, expected in ((5, ("event", 5.0)), (False, ("no", None)), ("completion", ("completion", None))):
+        environment = MakeEnvironment.of(EnvironmentKeys(options={"wait": wait, "patience": 2}))()
+        assert (environment.maker.wait, environment.maker.timer) == expected
+        assert environment.maker.patience == 2.0
+    chosen = EnvironmentKeys(kind="policy-selection", options={"policies": ["first/first", "void"]})
+    assert MakeEnvironment.of(chosen)().maker.policies == ("first/first", "void")
+
+
+def test_a_baseline_of_nothing_can_be_compared_with(tmp_path: Path) -> None:
+    """One job waits 0 s under any scheduler and agent: a ratio of 1, no reduction, and an agent is kept."""
+    keys = {"platform": "homogeneous:nodes=1,cores=1", "workload": str(tmp_path / "jobs.csv")}
+    Workload({"submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [1.0]}).write(keys["workload"])
+    config = small(environment=keys, objective="mean_wait_s", baselines=["fcfs"], iterations=0)
+    [summary] = train(config, tmp_path / "out")
+    assert (summary.value, summary.baseline_value, summary.reduction) == (0.0, 0.0, 0.0)
 
 
 def test_a_training_is_not_overwritten(uninterrupted: Path, tmp_path: Path) -> None:
