@@ -141,3 +141,14 @@ def reductions(
         )
         for summary, number in zip(SUMMARIES, published, strict=True)
     ]
+
+
+def both_reductions(
+    row: AgentRow, case: str, against: str, published: Sequence[str], source: str, group: str
+) -> list[Claim]:
+    """The same of a row of six: min, avg, max of the energy, then of the EDP."""
+    energy, edp = published[: len(SUMMARIES)], published[len(SUMMARIES) :]
+    return [
+        *reductions(row, case, against, "energy", energy, source, group),
+        *reductions(row, case, against, "EDP", edp, source, group),
+    ]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.reproduce import lopez
-from analysis.reproduce.agents import AgentRow, agent_parts, left_out, reductions
+from analysis.reproduce.agents import AgentRow, agent_parts, both_reductions, left_out
 from analysis.reproduce.claims import HOLDS, Claim, Values, points, relative
 from analysis.reproduce.paper import Figure, Measured, Paper, Part, Setting
 
@@ -137,26 +138,16 @@ def claims() -> Sequence[Claim]:
         Claim("proven", "the optima are proven", "yes", "", "measured here",
               lambda v: bool(v["optimum/energy/no waiting/proven"] and v["optimum/energy/waiting/proven"]), HOLDS),
     ]  # fmt: skip
-    found = [_grouped(claim, HEURISTICS) for claim in heuristics] + [_grouped(claim, OPTIMUM) for claim in optimum]
+    found = [replace(claim, group=HEURISTICS) for claim in heuristics]
+    found += [replace(claim, group=OPTIMUM) for claim in optimum]
     for row in ROWS:
-        numbers = TABLE_4_6[row.name]
-        for metric, three in (("energy", numbers[:3]), ("EDP", numbers[3:])):
-            found += reductions(row, "1", f"list:{BEST}", metric, three, "Table 4.6", AGENTS)
+        found += both_reductions(row, "1", f"list:{BEST}", TABLE_4_6[row.name], "Table 4.6", AGENTS)
     return found
-
-
-def _grouped(claim: Claim, group: str) -> Claim:
-    from dataclasses import replace
-
-    return replace(claim, group=group)
 
 
 def figures(values: Values) -> Sequence[Figure]:
     """Figs. 4.10 and 4.11, all pairs in place of five."""
-    return [
-        *lopez.pair_figure("Fig. 4.10", "Energy of every pair; random ones are means.", values, "1", "energy"),
-        *lopez.pair_figure("Fig. 4.11", "EDP of every pair; random ones are means.", values, "1", "EDP"),
-    ]
+    return lopez.pair_figures("Fig. 4.10", "Fig. 4.11", values, "1")
 
 
 PAPER = Paper(

@@ -200,6 +200,14 @@ def ratio(values: Values, name: str, pair: str, against: str) -> float:
     return float(values[f"{name}/{pair}/energy"]) / float(values[f"{name}/{against}/energy"])
 
 
+def pair_figures(energy: str, edp: str, values: Values, experiment: str) -> list[Figure]:
+    """Both figures of an experiment, with all pairs in place of the paper's five, by their names."""
+    return [
+        *pair_figure(energy, "Energy of every pair; random ones are means.", values, experiment, "energy"),
+        *pair_figure(edp, "EDP of every pair; random ones are means.", values, experiment, "EDP"),
+    ]
+
+
 def pair_figure(name: str, caption: str, values: Values, experiment: str, metric: str) -> list[Figure]:
     """Bars of all pairs and the greedy, where they are measured."""
     from analysis.reproduce.drawing import bars
