@@ -77,7 +77,7 @@ def test_the_profile_says_where_the_time_goes(measured: tuple[str, dict[str, Any
 
 @pytest.mark.parametrize(
     ("module", "arguments", "rows"),
-    [("environments", ["--steps", "1", "--repeat", "1"], 8), ("training", ["--quick"], 6)],
+    [("environments", ["--steps", "1", "--repeat", "1"], 8), ("training", ["--quick"], 6), ("sweeps", ["--quick"], 10)],
 )
 def test_a_benchmark_of_learning_prints_a_table(module: str, arguments: list[str], rows: int) -> None:
     """Those that are programs of their own: at least so many rows, each with a figure above 0."""

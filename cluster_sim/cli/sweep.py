@@ -1,0 +1,164 @@
+"""``cluster-sim sweep``: a grid of runs on many processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cluster_sim.cli.group import Invocation, say
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cluster_sim.sweep import Grid, Outcome
+
+TABLE, RESULTS = "table.csv", "results.csv"
+_SHOWN = 30
+
+
+@click.command(short_help="Run a grid of platforms, workloads, schedulers, policies and seeds.")
+@click.argument("config", metavar="CONFIG")
+@click.option("--out", required=True, type=click.Path(file_okay=False), metavar="DIR", help="Folder for the results.")
+@click.option(
+    "--workers", type=click.IntRange(min=1), metavar="N", help="Processes. [default: as many as there are cores]"
+)
+@click.option(
+    "--dask", metavar="ADDRESS", help="Run on a dask cluster instead: tcp://HOST:PORT, or its scheduler file."
+)
+@click.option("--resume", is_flag=True, help="Run only what is missing in the folder, and what failed.")
+@click.option("--report", is_flag=True, help="Leave figures of the metrics, too, report.html.")
+@click.pass_obj
+def sweep(
+    invocation: Invocation, config: str, out: str, workers: int | None, dask: str | None, resume: bool, report: bool
+) -> None:
+    """Run every combination of the factors in a YAML file, with replications, and put the results in one table.
+
+    A run that fails is recorded with its traceback; the others go on. A sweep that was killed goes on with --resume.
+    The folder receives runs.parquet and results.csv (a row per run), table.csv (means with confidence intervals, a row per
+    combination of factors) and manifest.json.
+    """
+    from cluster_sim.cli.simulate import prepare
+    from cluster_sim.sweep import Grid
+    from cluster_sim.sweep import sweep as run_all
+
+    if workers is not None and dask is not None:
+        raise click.UsageError("--workers and --dask exclude each other")
+    grid = Grid.read(config)
+    prepare(out)
+    with ExitStack() as stack:
+        executor, in_flight = (None, None) if dask is None else _dask(dask, stack)
+        outcome = run_all(
+            grid, out, executor=executor, workers=workers, in_flight=in_flight, resume=resume, progress=True,
+            command=invocation.command,
+        )  # fmt: skip
+    invocation.tell_warnings()
+    _write_results(outcome, Path(out))
+    _conclude(outcome, grid, Path(out), report)
+
+
+def _dask(address: str, stack: ExitStack) -> tuple[Executor, Callable[[], int]]:
+    """An executor on a dask cluster, and how many runs may be under way there: the cluster may grow and shrink."""
+    from cluster_sim.errors import InputError
+
+    try:
+        import distributed
+    except ImportError:
+        raise InputError("--dask", "dask to be installed (cluster-sim[distributed])") from None
+    connect: Any = distributed.Client
+    kind = {"scheduler_file": address} if Path(address).is_file() else {"address": address}
+    try:
+        client = stack.enter_context(connect(**kind, timeout=20, set_as_default=False))
+    except (OSError, ValueError, TimeoutError) as error:
+        found = str(error).partition("\n")[0] or type(error).__name__
+        raise InputError("--dask", "the address of a dask scheduler that answers", f"{address}: {found}") from None
+    return client.get_executor(pure=False), lambda: 2 * max(1, sum(client.nthreads().values()))
+
+
+def _write_results(outcome: Outcome, out: Path) -> None:
+    """results.csv: every run a row; in pieces, for there may be millions."""
+    from cluster_sim.formats.atomic import atomic_path
+
+    with atomic_path(out / RESULTS) as aside, aside.open("w", encoding="utf-8", newline="") as file:
+        for number, chunk in enumerate(outcome.store.chunks()):
+            chunk.drop_columns(["error"]).to_pandas().to_csv(file, index=False, header=number == 0, lineterminator="\n")
+
+
+def _conclude(outcome: Outcome, grid: Grid, out: Path, report: bool) -> None:
+    """Print the table and who was best; leave table.csv and, if wanted, the figures."""
+    from analysis.sweeps import LARGEST_IS_BEST, sweep_table, table_text
+    from cluster_sim.formats.atomic import atomic_path
+
+    metrics, confidence = grid.config.metrics, grid.config.confidence
+    runs = outcome.runs(["replication", *grid.factors, "status", *metrics])
+    runs = runs[runs["status"] == "done"]
+    runs.attrs["factors"] = list(grid.factors)
+    if len(runs):
+        table = sweep_table(runs, metrics, confidence=confidence)
+        with atomic_path(out / TABLE) as aside:
+            sweep_table(runs, metrics, list(grid.factors), confidence).to_csv(aside, index=False, lineterminator="\n")
+        if len(table) > _SHOWN:  # then the best of them
+            table = table.sort_values(metrics[0], ascending=metrics[0] not in LARGEST_IS_BEST, kind="stable")
+        click.echo(table_text(table, _SHOWN))
+        _tell_best(runs, metrics, confidence)
+        if report:
+            from analysis.sweep_charts import write_sweep_page
+
+            write_sweep_page(runs, metrics, out / "report.html", "Sweep")
+    _tell_end(outcome, out, report and len(runs) > 0)
+
+
+def _tell_best(runs: pd.DataFrame, metrics: list[str], confidence: float) -> None:
+    """A line for each metric: who is best, among heuristics and, where agents were learned, among all."""
+    from analysis.sweeps import best_table, deciders, factors_of, heuristics, table_text
+
+    if deciders(runs).nunique() < 2:
+        return
+    known = heuristics(runs)
+    click.echo("\nBest:")
+    for metric in metrics:
+        told_of = ""
+        for name, group in {"best heuristic": known, "best of all": runs}.items():
+            if not len(group) or group[metric].isna().all():
+                continue
+            who, text = _best(group, metric, confidence)
+            if who != told_of:
+                click.echo(f"  {metric}: {name} {text}")
+            told_of = who
+    cases = best_table(known if len(known) else runs, metrics[0], confidence)
+    if len(cases) > 1 and len(factors_of(runs)) <= 4:
+        click.echo(f"\nBest {metrics[0]} in each case:\n{table_text(cases, _SHOWN)}")
+
+
+def _best(runs: pd.DataFrame, metric: str, confidence: float) -> tuple[str, str]:
+    """Who is best, and a line about that: its equals, and how far the next one is or, with several cases, how far it is."""
+    from analysis.sweeps import best_table, ranking
+
+    order = ranking(runs, metric)
+    who = str(order["who"].iloc[0])
+    equals = int((order["ratio"] == order["ratio"].iloc[0]).sum()) - 1
+    text = f"{who} (and {equals} equal to it)" if equals else who
+    cases = best_table(runs, metric, confidence)
+    if len(cases) > 1:
+        return who, f"{text}, on average {100 * (order['ratio'].iloc[0] - 1):.2f} % from the best of each case"
+    row = cases.iloc[0].to_dict()
+    apart, around = row.get("next vs best, %", float("nan")), row.get("next vs best, % ±", float("nan"))
+    if not equals and apart == apart:
+        text += f"; next {row['next']}, {apart:+.2f} %" + (f" ± {around:.2f}" if around == around else "")
+    return who, text
+
+
+def _tell_end(outcome: Outcome, out: Path, report: bool) -> None:
+    missing = outcome.cells - outcome.done - outcome.failed
+    click.echo(f"\n{outcome.done} of {outcome.cells} runs done ({outcome.ran} now); the results are in {out}")
+    if report:
+        click.echo(f"The figures are in {out / 'report.html'}")
+    if outcome.failed or missing:
+        failures = outcome.failures()
+        first = failures["error"].iloc[0].strip().splitlines()[-1] if len(failures) else ""
+        say(f"warning: {outcome.failed} runs failed, the first with: {first}")
+        say(f"tracebacks are in the column 'error' of {out / 'runs.parquet'}; --resume tries these runs again")

@@ -1,0 +1,47 @@
+"""What is wrong with a sweep, found before hours go into it: every value of every factor is tried once, on no jobs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cluster_sim.sweep.cell import TRAINED, inputs_of, read_workload, simulation_of
+from cluster_sim.sweep.grid import Cell, Grid, source_key
+
+
+def check(grid: Grid) -> None:
+    """Read every input and make every scheduler, policy and model of a grid. Raises InputError for the first wrong one.
+
+    One factor is varied at a time, the others keep their first value. Agents that are still to be trained are left out.
+    """
+    for cell in _one_at_a_time(grid):
+        if TRAINED in (cell["scheduler"], cell["power_policy"]):
+            inputs_of(cell)
+        else:
+            simulation_of(cell, empty=True)
+
+
+def _one_at_a_time(grid: Grid) -> list[Cell]:
+    """The first cell, and for each other value of each factor the first cell that has it."""
+    found, stride = [grid[0]], grid.combinations
+    for size in grid.sizes:
+        stride //= size
+        found += [grid[stride * place] for place in range(1, size)]
+    return found
+
+
+def share_workloads(grid: Grid, folder: Path) -> dict[str, str]:
+    """Write every workload that comes from a file where workers can map it into memory.
+
+    Returns what stands for which: a source with its options, as :func:`source_key` writes it -> the file.
+    """
+    from cluster_sim.sweep.columns import write
+
+    found: dict[str, str] = {}
+    for says in grid.files():
+        key = source_key(says)
+        path = folder / "workloads" / f"{key}.arrow"
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write(read_workload(says), path)
+        found[key] = str(path)
+    return found

@@ -1,0 +1,106 @@
+"""Where runs are run: processes of our own, one thread each, or this process.
+
+Any other ``concurrent.futures.Executor`` will do as well: dask's ``Client.get_executor()``, ``mpi4py.futures``, threads.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+from cluster_sim.siblings import sibling
+
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+
+# By name, so that dask need not be there: a worker died too often under a task, or the cluster went away.
+_WORKER_DIED = ("KilledWorker", "CancelledError", "FutureCancelledError")
+
+
+class Serial(Executor):
+    """Runs what is submitted at once, in this process."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """A future that is done."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+def cores() -> int:
+    """Processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def make_processes(count: int) -> ProcessPoolExecutor:
+    """That many processes. They are spawned, not forked: a fork of a process with threads may hang.
+
+    They have one thread each, leave Ctrl-C to this process, and end when it is killed.
+    """
+    return ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), begin_worker)
+
+
+def begin_worker() -> None:
+    """Prepare a spawned process: one thread, our packages and not a user's of the same name, no Ctrl-C of its own."""
+    one_thread_each()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    sibling("schedulers")
+
+
+def end_processes(pool: Executor) -> None:
+    """End processes of our own at once, whatever they do: they write nothing, or write it whole."""
+    processes = list((getattr(pool, "_processes", None) or {}).values())
+    pool.shutdown(wait=False, cancel_futures=True)
+    for process in processes:
+        process.terminate()
+
+
+@contextmanager
+def single_threaded_children() -> Iterator[None]:
+    """Processes started in here have one thread for numbers, also those that load numpy before anything of ours."""
+    before = {name: os.environ.get(name) for name in THREADS}
+    os.environ.update(dict.fromkeys(THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def one_thread_each() -> None:
+    """One thread for numbers in this process, if it is a worker: as many runs as there are cores go on beside each other.
+
+    What has been loaded before looks at the environment no more; torch is told, too. A user's own process is left as it is.
+    """
+    if multiprocessing.parent_process() is None and "mpi4py" not in sys.modules:
+        return
+    if "torch" in sys.modules and sys.modules["torch"].get_num_threads() != 1:
+        sys.modules["torch"].set_num_threads(1)
+    for name in THREADS:
+        os.environ.setdefault(name, "1")
+
+
+def is_worker_death(error: BaseException) -> bool:
+    """Whether the task may be to blame: the process that it ran in has died."""
+    return isinstance(error, BrokenExecutor) or type(error).__name__ in _WORKER_DIED
+
+
+def _end_with_parent() -> None:
+    """A worker whose parent was killed would go on for as long as its task takes, with nobody to tell."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

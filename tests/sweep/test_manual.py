@@ -1,0 +1,37 @@
+"""docs/sweeps.md and examples/sweeps: every key is explained, every configuration can be read."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cluster_sim.sweep import Grid
+from cluster_sim.sweep.config import SECTIONS, config_of
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")
+EXAMPLES = [path for path in sorted((ROOT / "examples" / "sweeps").glob("*.yaml")) if "training" not in path.name]
+
+
+def test_every_key_is_explained() -> None:
+    """In the words of the program, and none that it does not have."""
+    rows = dict(re.findall(r"^\| `(\w+)` \| [^|]*\| (.*) \|$", PAGE, re.MULTILINE))
+    known = {key: field.description for _, model in SECTIONS for key, field in model.model_fields.items()}
+    assert rows == known
+
+
+@pytest.mark.parametrize("block", re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
+def test_configurations_of_the_manual(block: str) -> None:
+    """They are right, as far as can be said without their files."""
+    assert config_of(yaml.safe_load(block)).factors.workload
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_are_grids(path: Path) -> None:
+    """Their factors have values, their wildcards a meaning, their trainings a configuration."""
+    grid = Grid.read(path)
+    assert grid.combinations > 1
+    assert len(grid) == grid.combinations * grid.config.replications >= 30

@@ -1,0 +1,232 @@
+"""What is read out of a sweep: means with intervals, who is best, paired differences, figures; and agents among the runs."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from analysis.replications import replication_table
+from analysis.sweep_charts import factor_heatmap, factor_plot, write_sweep_page
+from analysis.sweeps import (
+    best_table,
+    deciders,
+    factors_of,
+    heuristics,
+    paired_table,
+    ranking,
+    read_sweep,
+    sweep_table,
+    table_text,
+)
+from cluster_sim import Platform, Simulation, Workload, make_scheduler
+from cluster_sim.cli import main
+from cluster_sim.errors import InputError
+from cluster_sim.sweep import Grid, sweep
+
+from .conftest import SMALL
+
+# Student's t for 95 %, two-sided, 2 degrees of freedom (Abramowitz and Stegun, Table 26.10).
+T2 = 4.303
+
+
+def made_up() -> pd.DataFrame:
+    """Two loads, three schedulers, three replications; b is 1 below a in every replication, c 10 above."""
+    rows = [
+        {
+            "replication": r,
+            "load": load,
+            "scheduler": name,
+            "power_policy": "always-on",
+            "energy_j": 100 * load + r + shift,
+        }
+        for r in range(3)
+        for load in (1.0, 2.0)
+        for name, shift in (("a", 0.0), ("b", -1.0), ("c", 10.0))
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_means_and_intervals() -> None:
+    """Mean ± t·s/√n of 0, 1, 2: s = 1; over another factor the mean is taken first, within each replication."""
+    table = sweep_table(made_up(), ["energy_j"])
+    assert list(table.columns) == ["load", "scheduler", "runs", "energy_j", "energy_j ±"]
+    assert table[["load", "scheduler", "runs", "energy_j"]].values.tolist()[:2] == [
+        [1.0, "a", 3, 101.0],
+        [1.0, "b", 3, 100.0],
+    ]
+    assert table["energy_j ±"].to_numpy() == pytest.approx(T2 / math.sqrt(3), rel=1e-3)
+    overall = sweep_table(made_up(), ["energy_j"], by=["scheduler"])
+    assert overall["energy_j"].tolist() == [151.0, 150.0, 161.0]
+    assert overall["runs"].tolist() == [3, 3, 3]
+    one = made_up()[lambda frame: frame["replication"] == 0]
+    assert sweep_table(one, ["energy_j"])["energy_j ±"].isna().all()
+    with pytest.raises(InputError, match="a column of the runs, found watts"):
+        sweep_table(one, ["watts"])
+
+
+def test_differences_are_paired() -> None:
+    """The difference is the same in every replication, so its interval is nothing, whatever the spread of each."""
+    table = paired_table(made_up(), "energy_j")
+    assert table[["load", "scheduler", "pairs", "difference"]].values.tolist() == [
+        [1.0, "b", 3, -1.0],
+        [1.0, "c", 3, 10.0],
+        [2.0, "b", 3, -1.0],
+        [2.0, "c", 3, 10.0],
+    ]
+    assert table["difference ±"].to_numpy() == pytest.approx(0.0, abs=1e-12)
+    assert table["difference, %"].tolist() == pytest.approx([-100 / 101, 1000 / 101, -100 / 201, 1000 / 201])
+    assert set(paired_table(made_up(), "energy_j", reference="c")["difference"]) == {-10.0, -11.0}
+    with pytest.raises(InputError, match="one of a, b, c, found d"):
+        paired_table(made_up(), "energy_j", reference="d")
+
+
+def test_who_is_best() -> None:
+    """b in each case, by 1 of 100 or 200 over a; with a larger-is-best metric it is c."""
+    best = best_table(made_up(), "energy_j")
+    assert best[["load", "best", "mean", "next"]].values.tolist() == [[1.0, "b", 100.0, "a"], [2.0, "b", 200.0, "a"]]
+    assert best["next vs best, %"].tolist() == pytest.approx([1.0, 0.5])
+    assert best["next vs best, % ±"].to_numpy() == pytest.approx(0.0, abs=1e-12)
+    order = ranking(made_up(), "energy_j")
+    assert order["who"].tolist() == ["b", "a", "c"]
+    assert order["ratio"].tolist() == pytest.approx([1.0, (1.01 + 1.005) / 2, (1.11 + 1.055) / 2])
+    assert order["wins"].tolist() == [2, 0, 0]
+    assert ranking(made_up().rename(columns={"energy_j": "utilisation"}), "utilisation")["who"].tolist() == [
+        "c",
+        "a",
+        "b",
+    ]
+
+
+def test_the_same_figures_as_compare() -> None:
+    """A sweep's intervals and paired differences are those of the table of replications, worked out another way."""
+    grid = Grid.of(SMALL)
+    runs = sweep(grid, workers=1).runs()
+    platform, summaries = Platform.read("homogeneous:nodes=4,cores=2"), {"fcfs": [], "easy": []}
+    for r in range(3):
+        workload = Workload.read(f"lublin:jobs=10,nodes=8,seed={grid.seed(0, r)}")
+        for name, several in summaries.items():
+            simulation = Simulation(platform, workload, make_scheduler(name), seed=grid.seed(1, r))
+            several.append(simulation.run().summary())
+    known = replication_table(summaries)
+    for metric in ("mean_wait_s", "energy_j", "edp_js"):
+        table = sweep_table(runs, [metric]).set_index("scheduler")
+        for name in summaries:
+            assert table.loc[name, metric] == pytest.approx(known.loc[metric, name])
+            assert table.loc[name, f"{metric} ±"] == pytest.approx(known.loc[metric, f"{name} ±"])
+        pair = paired_table(runs, metric).iloc[0]
+        assert pair["difference, %"] == pytest.approx(known.loc[metric, "easy vs first, %"])
+        assert pair["difference, % ±"] == pytest.approx(known.loc[metric, "easy vs first, % ±"])
+
+
+def test_figures() -> None:
+    """A line for each scheduler with its intervals; of a heatmap the best pair is 0 % from the best."""
+    figure = factor_plot(made_up(), "energy_j", "load", "scheduler")
+    assert [trace.name for trace in figure.data] == ["a", "b", "c"]
+    assert list(figure.data[1].y) == [100.0, 200.0]
+    assert list(figure.data[1].error_y.array) == pytest.approx([T2 / math.sqrt(3)] * 2, rel=1e-3)
+    assert figure.data[0].mode == "lines+markers"
+    assert factor_plot(made_up(), "energy_j", "scheduler").data[0].mode == "markers"
+    names = {"a": "list:first/<b>", "b": "list:smallest/first", "c": "easy"}
+    runs = made_up().assign(scheduler=lambda frame: frame["scheduler"].map(names))
+    heat = factor_heatmap(runs, "energy_j", "job_order", "node_order").data[0]
+    assert list(heat.x) == ["&lt;b&gt;", "first"]
+    assert np.array(heat.z)[1][1] == 0.0
+    assert np.isnan(np.array(heat.z)[0][1])
+    with pytest.raises(InputError, match=r"runs of list:JOB/NODE, found none"):
+        factor_heatmap(made_up(), "energy_j", "job_order", "node_order")
+
+
+def test_text_of_a_table() -> None:
+    """Means are shown to the digit of their intervals, large ones in powers of ten; what is too long is counted."""
+    table = sweep_table(made_up(), ["energy_j"])
+    lines = table_text(table, most=2).splitlines()
+    assert lines[0].split() == ["load", "scheduler", "runs", "energy", "[J]"]
+    assert lines[2].endswith("101.0 ± 2.5")
+    assert lines[-1] == "… and 4 more"
+    assert "(1.010 ± 0.025)e12" in table_text(table.assign(**{"energy_j": 1.01e12, "energy_j ±": 2.5e10}))
+
+
+def test_the_command_and_its_files(tmp_path: Path) -> None:
+    """Tables, a page of figures, charts and Gantts of small cells, jobs; all in the folder, and the best is named."""
+    outputs = {"jobs": True, "gantt": 10, "charts": True}
+    factors = {**SMALL["factors"], "load": 50.0}
+    document = {"factors": factors, "replications": 2, "outputs": outputs, "metrics": ["mean_wait_s"]}
+    (tmp_path / "grid.json").write_text(json.dumps(document))
+    out = tmp_path / "out"
+    done = CliRunner().invoke(
+        main,
+        ["sweep", str(tmp_path / "grid.json"), "--out", str(out), "--workers", "1", "--report"],
+        catch_exceptions=False,
+    )
+    assert done.exit_code == 0
+    assert "4 of 4 runs done (4 now)" in done.stdout
+    runs = read_sweep(out)
+    assert factors_of(runs) == ["scheduler"]
+    best = runs.groupby("scheduler")["mean_wait_s"].mean().idxmin()
+    assert f"mean_wait_s: best heuristic {best}" in done.stdout
+    assert pd.read_csv(out / "results.csv")["mean_wait_s"].tolist() == runs["mean_wait_s"].tolist()
+    assert len(pd.read_csv(out / "table.csv")) == 2
+    assert "plotly" in (out / "report.html").read_text()
+    for folder in ("gantt", "charts", "jobs"):
+        assert sorted(int(path.stem) for path in (out / folder).iterdir()) == list(range(4))
+    jobs = pd.read_parquet(out / "jobs" / "0000003.parquet")
+    assert jobs["wait_time"].mean() == pytest.approx(runs["mean_wait_s"][3])
+
+
+def test_agents_are_trained_in_the_sweep(tmp_path: Path) -> None:
+    """Settings of a training are factors; one is trained for each of them and replication, and plays all its cells."""
+    pytest.importorskip("torch")
+    pytest.importorskip("gymnasium")
+    (tmp_path / "train.yaml").write_text(
+        "{network: 'scorer:hidden=4', iterations: 1, episodes: 1, group: 1, validation: {every: 1, episodes: 1}}"
+    )
+    factors = {**SMALL["factors"], "scheduler": ["easy", "trained"], "load": [1.0, 2.0]}
+    train = {"config": "train.yaml", "settings": {"network": ["scorer:hidden=4", "scorer:hidden=8"]}}
+    grid = Grid.of({"factors": factors, "train": train}, tmp_path)
+    trained = [grid.training(i) for i in range(len(grid))]
+    assert [entry is not None for entry in trained] == [False, True, True] * 2
+    assert trained[1] == trained[4] != trained[2]
+    assert trained[1][1]["seed"] == np.random.SeedSequence(0, spawn_key=(2, 0)).generate_state(1)[0]
+    grid = Grid.of({"factors": factors, "train": train | {"settings": {"network": ["scorer:hidden=4"]}}}, tmp_path)
+    outcome = sweep(grid, tmp_path / "out", workers=1)
+    assert outcome.done == 4, outcome.failures()["error"].tolist()
+    assert [path.name for path in (tmp_path / "out" / "agents").iterdir()] == [trained[1][0]]
+    runs = outcome.runs()
+    assert deciders(runs).tolist()[:2] == ["easy", "trained + network=scorer:hidden=4"]
+    assert heuristics(runs)["scheduler"].tolist() == ["easy", "easy"]
+    agent = make_scheduler(f"learned:{tmp_path / 'out' / 'agents' / trained[1][0]}")
+    workload = Workload.read(f"lublin:jobs=10,nodes=8,seed={grid.seed(0, 0)}")
+    alone = Simulation(Platform.read("homogeneous:nodes=4,cores=2"), workload, agent, seed=grid.seed(1, 0)).run()
+    assert alone.summary()["energy_j"] == runs["energy_j"][1]
+    with pytest.raises(InputError, match="an agent of kind job-node: expected 'trained' as a scheduler"):
+        Grid.of({"factors": factors | {"power_policy": "trained"}, "train": train}, tmp_path)
+    with pytest.raises(InputError, match=r"train\.yaml with iteration=1.*iterations"):
+        Grid.of({"factors": factors, "train": train | {"settings": {"iteration": [1]}}}, tmp_path)
+
+
+def test_a_training_that_fails_fails_its_cells(tmp_path: Path) -> None:
+    """They are rows with the training's traceback; the heuristics beside them are done."""
+    pytest.importorskip("torch")
+    (tmp_path / "train.yaml").write_text("{network: 'nothing', iterations: 1, episodes: 1, group: 1}")
+    factors = {**SMALL["factors"], "scheduler": ["easy", "trained"]}
+    outcome = sweep(
+        Grid.of({"factors": factors, "train": {"config": "train.yaml"}}, tmp_path), tmp_path / "out", workers=1
+    )
+    assert (outcome.done, outcome.failed) == (1, 1)
+    error = outcome.failures()["error"].iloc[0]
+    assert error.startswith("Its agent could not be trained.\nTraceback")
+    assert "nothing" in error
+
+
+def test_a_page_without_values(tmp_path: Path) -> None:
+    """Metrics that no run has a value of are left out of the page."""
+    runs = made_up().assign(mean_wait_s=np.nan)
+    text = write_sweep_page(runs, ["mean_wait_s", "energy_j"], tmp_path / "page.html").read_text()
+    assert 'id="figure0"' in text
+    assert 'id="figure1"' not in text
