@@ -25,10 +25,12 @@ from cluster_sim.cli.explain import explain
 from cluster_sim.cli.explore import explore
 from cluster_sim.cli.gantt import gantt
 from cluster_sim.cli.group import CommandLine, show_version
+from cluster_sim.cli.lesson import lesson
 from cluster_sim.cli.listing import list_names
 from cluster_sim.cli.optimum import optimum
 from cluster_sim.cli.reproduce import reproduce
 from cluster_sim.cli.run import run
+from cluster_sim.cli.sweep import sweep
 from cluster_sim.cli.train import train
 from cluster_sim.cli.validate import validate
 
@@ -59,6 +61,7 @@ for command in (
     demo,
     run,
     compare,
+    sweep,
     train,
     evaluate,
     reproduce,
@@ -66,6 +69,7 @@ for command in (
     gantt,
     explain,
     explore,
+    lesson,
     convert,
     validate,
     list_names,

@@ -1,0 +1,70 @@
+"""``cluster-sim lesson``: lists the lessons, writes one as a notebook, or runs one into a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cluster_sim.errors import InputError
+
+
+@click.command(short_help="Ten lessons on scheduling: list them, open one, run one.")
+@click.argument("number", type=int, required=False, metavar="[N]")
+@click.option("--run", "runs", is_flag=True, help="Run its cells, and write a page with all results.")
+@click.option(
+    "--out",
+    type=click.Path(),
+    metavar="FILE",
+    help="Where to write; lesson-NN.ipynb or .html in this folder unless given.",
+)
+@click.option(
+    "--open", "opens", is_flag=True, help="Open what was written with the program that is set for such files."
+)
+@click.option("--force", is_flag=True, help="Replace a file that is there: what was done in it is lost.")
+def lesson(number: int | None, runs: bool, out: str | None, opens: bool, force: bool) -> None:
+    """Without N, list the lessons. With N, write lesson N as a Jupyter notebook to work in.
+
+    With --run, run it as it stands and write a page that any browser shows, with every table and figure in it. No server
+    is needed for either. A notebook that is there already is not replaced, since it may hold somebody's answers.
+    """
+    from cluster_sim.lessons.catalogue import lesson as find
+    from cluster_sim.lessons.catalogue import lessons
+
+    if number is None:
+        if runs or out or opens or force:
+            raise InputError("lesson", "the number of a lesson beside --run, --out, --open or --force", "none")
+        for one in lessons().values():
+            click.echo(f"{one.number:>2}  {one.title} ({one.minutes} min)\n    {one.objective}")
+        click.echo("\ncluster-sim lesson 1 writes the first one as a notebook, cluster-sim lesson 1 --run as a page.")
+        return
+    one = find(number)
+    path = Path(out or f"{one.stem}.{'html' if runs else 'ipynb'}")
+    if path.exists() and not force and not (runs and path.suffix == ".html"):
+        raise InputError(path, "no such file yet, or --force to replace it", "one that may hold your answers")
+    _write(path, number, runs)
+    if opens:
+        click.launch(str(path))
+    elif runs:
+        click.echo(f"{path}: open it in a browser")
+    else:
+        click.echo(f"{path}: open it with 'jupyter lab {path}', or in an editor that knows notebooks")
+
+
+def _write(path: Path, number: int, runs: bool) -> None:
+    from cluster_sim.formats.atomic import write_bytes
+    from cluster_sim.lessons import notebook
+    from cluster_sim.lessons.catalogue import lesson as find
+
+    one = find(number)
+    if not runs:
+        write_bytes(path, notebook.as_ipynb(one).encode())
+        return
+    cells = notebook.cells_of(one)
+    try:
+        notebook.run(cells)
+    except notebook.CellError as error:
+        if isinstance(error.__cause__, ImportError):
+            raise InputError(f"lesson {number}", "an installation of cluster-sim[all]", error.__cause__) from None
+        raise
+    write_bytes(path, notebook.as_html(one, cells).encode())
