@@ -11,10 +11,11 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 SOURCES := setup.cfg setup.py pyproject.toml requirements.lock
 CORE    := $(VENV)/.core-installed
 TEST    := $(VENV)/.$(TEST_EXTRAS)-installed
+DOCS    := $(VENV)/.docs-installed
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format bench clean
+.PHONY: help demo test lint format docs bench clean
 
 help: ## say what the targets do
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +35,10 @@ format: $(TEST) ## let ruff mend what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(DOCS) ## build the manual as a site, docs/_build/html/index.html; a warning is an error
+	$(BIN)/python -m sphinx -W --keep-going -q docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
 bench: $(TEST) ## measure the speed figures of the README
 	$(BIN)/python -m benchmarks
 
@@ -52,4 +57,8 @@ $(CORE): $(SOURCES) | $(BIN)/python
 
 $(TEST): $(SOURCES) | $(BIN)/python
 	$(INSTALL) --editable '.[$(TEST_EXTRAS)]'
+	@touch $@ $(CORE)
+
+$(DOCS): $(SOURCES) | $(BIN)/python
+	$(INSTALL) --editable '.[docs]'
 	@touch $@ $(CORE)

@@ -395,6 +395,7 @@ class Workload:
         """This workload with other columns, which are known to be good."""
         other = object.__new__(Workload)
         other.__dict__.update(self.__dict__)
+        other.__dict__.pop("columns", None)  # those of the jobs as they were, if a run has asked for them
         other.jobs = as_frame(columns)
         other.origin_s = self.origin_s if origin_s is None else origin_s
         return other

@@ -34,7 +34,7 @@ class Pcbe(Scheduler):
     """PCBE (Cruz 2023): jobs by requested energy or EDP, each to the node with the best estimate; nobody blocks.
 
     In every pass, first the jobs that have waited ``aging`` seconds or more, then all pending jobs, both in the order
-    of their key, ``low``est or ``high``est first; a job that does not fit is skipped. With n tasks::
+    of their key, lowest (``job=low``) or highest first; a job that does not fit is skipped. With n tasks::
 
         key      = req_energy · n                       (metric energy; for edp times requested_time)
         estimate = time · (dynamic · n + static / (jobs on the node + 1))        (for edp times that time again)

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 class PolicySelection(SchedulingEnv):
     """Herrera et al. (2021): when resources are released, or a job comes to an empty queue, the agent chooses a policy.
 
-    ======================= ====================== ==========================================================
-    observation             shape                  values
-    ======================= ====================== ==========================================================
-    ``default``: actions    (policies, features)   each policy, its first job and node, 0 … 1
-    \\            state      (26,)                  queue and machine, 0 … 1
+    ======================= ======================= ==========================================================
+    observation             shape                   values
+    ======================= ======================= ==========================================================
+    ``default``: actions    (policies, features)    each policy, its first job and node, 0 … 1
+    ``default``: state      (26,)                   queue and machine, 0 … 1
     ``as-published:normal`` (nodes + 3 cores + 21,) memory, cores, queue, 0 … 1; also ``small``, ``minimal``
-    ``action_mask``         (policies,) int8       1: may be chosen
-    ======================= ====================== ==========================================================
+    ``action_mask``         (policies,) int8        1: may be chosen
+    ======================= ======================= ==========================================================
 
     Action i: apply the i-th of ``policies`` to the queue; see :class:`~learning.policy_choice.PolicyChoice`, also for
     void. ``policies`` is "all" (36 pairs and void), "table-2", names joined by + or a sequence of names. Rewards:

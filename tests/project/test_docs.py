@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import re
 import subprocess
 import sys
@@ -11,9 +12,28 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+COPIED = ("_build", "project")  # what building the site leaves in docs
+MANUAL = sorted(
+    page for page in (ROOT / "docs").rglob("*.md") if page.relative_to(ROOT / "docs").parts[0] not in COPIED
+)
+LESSONS = ROOT / "cluster_sim" / "lessons" / "texts"
+PAGES = [ROOT / "README.md", *(page for page in MANUAL if not page.name.startswith("lesson-"))]
+PYTHON = re.compile(r"^```(?:python|\{code-cell\} python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"^```yaml\n# (\S+\.yaml)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+COMMAND = re.compile(r"^(?:    )?cluster-sim ([a-z]+)(?: (.*))?$", re.MULTILINE)
+QUICK = {"own-agent": ("iterations=12", "iterations=2")}  # what is long on a page is short here
+
+# Most of what a short page costs is importing pandas and plotly: a server does that once, and forks for every page.
+FORKS = multiprocessing.get_context("forkserver") if "forkserver" in multiprocessing.get_all_start_methods() else None
+if FORKS is not None:
+    FORKS.set_forkserver_preload(["cluster_sim.cli", "cluster_sim.simulation", "schedulers", "analysis.gantt_chart"])
+RUN_IN = """
+import os, runpy, sys
+os.chdir({folder!r})
+sys.stdout = open("stdout", "w"); sys.stderr = open("stderr", "w")
+runpy.run_path({script!r}, run_name="__main__")
+"""
 
 
 def run(path: Path, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -22,22 +42,40 @@ def run(path: Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
 
 
+def run_forked(path: Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """The same in a fork of a process that has imported the toolkit; a new process where there are no forks."""
+    if FORKS is None or "__name__" in path.read_text():  # a script that starts processes, which have to import it
+        return run(path, cwd)
+    process = FORKS.Process(target=exec, args=(RUN_IN.format(folder=str(cwd), script=str(path)),))
+    process.start()
+    process.join(120)
+    status = process.exitcode
+    if status is None:
+        process.kill()
+    texts = [(cwd / name).read_text() if (cwd / name).exists() else "" for name in ("stdout", "stderr")]
+    return subprocess.CompletedProcess([str(path)], 1 if status is None else status, *texts)
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_examples_run(example: Path, tmp_path: Path) -> None:
     """Every example runs to its end and prints something."""
-    finished = run(example, tmp_path)
+    finished = run_forked(example, tmp_path)
     assert finished.returncode == 0, finished.stderr
     assert finished.stdout.strip()
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if PYTHON.search(page.read_text())], ids=lambda page: page.stem
+    "page",
+    [page for page in PAGES if PYTHON.search(page.read_text()) and page.parent.name != "lessons"],
+    ids=lambda page: page.stem,
 )
 def test_python_blocks_run(page: Path, tmp_path: Path) -> None:
-    """The Python blocks of a page run, one after the other, as one script."""
+    """The Python blocks of a page run, one after the other, as one script, beside the YAML files that it shows."""
+    for name, text in FILE.findall(page.read_text()):
+        (tmp_path / name).write_text(text)
     script = tmp_path / "page.py"
-    script.write_text("\n".join(PYTHON.findall(page.read_text())))
-    finished = run(script, tmp_path)
+    script.write_text("\n".join(PYTHON.findall(page.read_text())).replace(*QUICK.get(page.stem, ("", ""))))
+    finished = run_forked(script, tmp_path)
     assert finished.returncode == 0, finished.stderr
 
 
@@ -45,7 +83,21 @@ def test_python_blocks_run(page: Path, tmp_path: Path) -> None:
 def test_links_lead_somewhere(page: Path) -> None:
     """Relative links of a page point to files that exist."""
     broken = [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()]
-    assert broken == []
+    assert [link for link in broken if not (LESSONS / Path(link).name).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_commands_exist(page: Path) -> None:
+    """Every command line that a page shows names a command, and options that this command has."""
+    from cluster_sim.cli import main
+
+    wrong = []
+    for name, rest in COMMAND.findall(page.read_text()):
+        command = main.commands.get(name)  # type: ignore[attr-defined]
+        known = {text for each in getattr(command, "params", ()) for text in (*each.opts, *each.secondary_opts)}
+        used = set(re.findall(r"--[a-z-]+", rest))
+        wrong += [f"{name} {rest}"] * (command is None or not used <= known | {"--help"})
+    assert wrong == []
 
 
 def test_the_command_table_is_complete() -> None:

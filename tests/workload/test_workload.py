@@ -108,6 +108,14 @@ def test_fit_to_clamps() -> None:
     assert jobs["ntasks_per_node"].tolist() == [0, 0, 0, 8, 8]
 
 
+def test_what_is_made_of_a_workload_that_has_run() -> None:
+    """The columns that runs read follow a change, also after a run has had those of the workload before it."""
+    log = workload([0, 10])
+    assert log.columns["submit_time"].tolist() == [0, 10]  # as a run asks for them
+    assert log.scale_load(2).columns["submit_time"].tolist() == [0, 5]
+    assert len(log.first(1).columns["submit_time"]) == 1
+
+
 def test_fit_to_drops() -> None:
     """wider="drop" leaves them out instead."""
     wide = workload([0, 1, 2], requested_cores=[20, 21, 9], nodes=[0, 0, 1])
