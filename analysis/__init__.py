@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from analysis.series import power_table as power_table
     from analysis.series import queue_table as queue_table
     from analysis.series import utilisation_table as utilisation_table
+    from analysis.stepping import animation as animation
+    from analysis.stepping import write_animation as write_animation
     from analysis.tables import comparison_table as comparison_table
     from analysis.tables import format_table as format_table
     from analysis.tables import headlines as headlines
@@ -48,13 +50,17 @@ if TYPE_CHECKING:
 
 # No submodule may be called as a name here: importing it would put the module in the function's place.
 _HOME = {
+    "animation": "analysis.stepping",
+    "write_animation": "analysis.stepping",
     "gantt": "analysis.gantt_chart",
     "gantt_by_job": "analysis.job_rows",
     "gantt_runs": "analysis.runs_chart",
+    "gantt_widget": "analysis.gantt_widget",
     "GanttWindows": "analysis.gantt_window",
     "topology": "analysis.topology_chart",
     "window": "analysis.gantt_window",
     "write_gantt": "analysis.report",
+    "write_pictures": "analysis.pictures",
     "write_report": "analysis.report",
     "comparison_table": "analysis.tables",
     "format_table": "analysis.tables",
@@ -85,6 +91,8 @@ _HOME = {
     "utilisation_timeline": "analysis.timelines",
 }
 __all__ = [
+    "animation",
+    "write_animation",
     "arrival_table",
     "arrivals",
     "comparison_table",
@@ -98,7 +106,9 @@ __all__ = [
     "gantt",
     "gantt_by_job",
     "gantt_runs",
+    "gantt_widget",
     "GanttWindows",
+    "write_pictures",
     "topology",
     "window",
     "headlines",

@@ -7,11 +7,19 @@ const clusterSim = {
   async unpack(base64) {
     const bytes = Uint8Array.from(atob(base64), character => character.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-    return new Response(stream).text();
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+  },
+
+  // What analysis/payload.py wrote: a line of JSON, and the bytes of the arrays in it.
+  async figure(base64) {
+    const bytes = await this.unpack(base64), end = bytes.indexOf(10);
+    const text = new TextDecoder().decode(bytes.subarray(0, end));
+    return JSON.parse(text, (_, value) => whole(value, bytes.subarray(end + 1)));
   },
 
   load(plotly) {
-    this.ready = this.unpack(plotly).then(text => {
+    this.ready = this.unpack(plotly).then(bytes => {
+      const text = new TextDecoder().decode(bytes);
       const script = document.createElement("script");
       script.textContent = text;
       document.head.append(script);
@@ -79,8 +87,65 @@ const clusterSim = {
   },
 };
 
-// A trace of jobs as it was at first. Bars have a row of customdata each; outlines of polygons are five places long and
-// say in customdata which hover point, in the trace that follows, stands for their job.
+// ---------------------------------------------------------------- arrays
+
+const ARRAYS = {
+  f8: Float64Array, f4: Float32Array, i1: Int8Array, i2: Int16Array, i4: Int32Array,
+  u1: Uint8Array, u2: Uint16Array, u4: Uint32Array,
+};
+
+// An object that stands for an array, as that array; anything else as it is.
+function whole(value, bytes) {
+  if (value === null || typeof value !== "object" || Array.isArray(value)) return value;
+  if ("$ints" in value) return shaped(integers(value, bytes), value.shape);
+  if ("$bytes" in value) return shaped(anything(value, bytes), value.shape);
+  if ("$strung" in value) return outlines(value);
+  if ("$text" in value) return Array.from(value.$text, String);
+  if ("$of" in value) return Array.from(value.code, code => value.$of[code]);
+  if ("$rows" in value) return Array.from(value.$rows[0], (_, place) => value.$rows.map(column => column[place]));
+  return value;
+}
+
+function integers({ $ints: type, places, at, count, wide }, bytes) {
+  const found = new ARRAYS[type](count), unit = 10 ** places;
+  let last = 0;
+  for (let i = 0; i < count; i++) {
+    let folded = 0;  // up to 53 bits: no operators of bits
+    for (let plane = wide - 1; plane >= 0; plane--) folded = 256 * folded + bytes[at + plane * count + i];
+    last += folded % 2 ? -(folded + 1) / 2 : folded / 2;
+    found[i] = last / unit;
+  }
+  return found;
+}
+
+function anything({ $bytes: type, at, count, wide }, bytes) {
+  const raw = new Uint8Array(count * wide);
+  for (let plane = 0; plane < wide; plane++) {
+    let last = 0;
+    for (let i = 0; i < count; i++) raw[i * wide + plane] = last ^= bytes[at + plane * count + i];
+  }
+  return new ARRAYS[type](raw.buffer);
+}
+
+function outlines({ $strung: order, type, a, b }) {
+  const count = a.length, found = new ARRAYS[type](6 * count);
+  for (let i = 0; i < count; i++) {
+    for (let corner = 0; corner < 5; corner++) found[5 * i + corner] = (order[corner] === "a" ? a : b)[i];
+    found[6 * count - 1 - i] = a[i];
+  }
+  return found;
+}
+
+function shaped(values, shape) {
+  if (!shape) return values;
+  const [rows, columns] = String(shape).split(",").map(Number);
+  return Array.from({ length: rows }, (_, row) => values.subarray(row * columns, (row + 1) * columns));
+}
+
+// ---------------------------------------------------------------- jobs
+
+// A trace of jobs as it was at first. Bars have a row of customdata each. Outlines of polygons are five places each, then
+// the way back, one place each; customdata says which hover point, in the trace that follows, stands for their job.
 class JobTrace {
   constructor(trace) {
     this.index = trace.index;
@@ -105,8 +170,10 @@ class JobTrace {
     const places = keep ? this.places(keep) : null;
     const pick = values => !places || !values || !values.length ? values : places.map(place => values[place]);
     if (this.outlines) {
-      const five = values => !places ? values : places.flatMap(place => Array.from(values.slice(5 * place, 5 * place + 5)));
-      return { index: this.index, values: { x: five(this.x), y: five(this.y) } };
+      const strung = values => !places ? values
+        : places.flatMap(place => Array.from(values.slice(5 * place, 5 * place + 5)))
+          .concat(places.map(place => values[5 * place]).reverse());
+      return { index: this.index, values: { x: strung(this.x), y: strung(this.y) } };
     }
     const values = { x: pick(this.x), y: pick(this.y), customdata: pick(this.data) };
     if (this.type === "bar") {

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cluster_sim.records import Result
 
 NO_USER = "(no user)"
+_WIDE = 100.0
 MOST_USERS = 20
 _METRICS = {
     "mean_wait_s": "s",
@@ -108,5 +109,11 @@ def user_fairness(
     styled(figure, title or f"{words.capitalize()} by user{left}", "User", axis, 360, barmode="group")
     labels = plotly_text(shortened(user, 14) for user in shown)
     legend = {"orientation": "h", "yanchor": "bottom", "y": 1.0, "xanchor": "right", "x": 1.0}
+    drawn = np.concatenate([np.asarray(trace.y, dtype=float) for trace in figure.data])
+    drawn = drawn[drawn > 0]
+    if len(drawn) and drawn.max() > _WIDE * drawn.min():
+        figure.update_yaxes(
+            type="log", title=f"{axis}, log scale", dtick=1
+        )  # else most bars would be lines on the axis
     figure.update_xaxes(tickvals=list(range(len(shown))), ticktext=labels, automargin=True)
     return figure.update_layout(showlegend=True, legend=legend)

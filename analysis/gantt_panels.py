@@ -62,8 +62,9 @@ def _power(scene: Scene) -> list[Any]:
 
 def _power_by_state(scene: Scene) -> list[Any]:
     figure = power_timeline(scene.held.result, "state")
-    # Parts of a stack belong to one group of their own; the states have their legend above.
-    return [trace.update(showlegend=False) for trace in figure.data]
+    # Each state is a group of its own: a click on it in the legend hides no other.
+    named = [trace.update(legendgroup=f"power {trace.name}", legendrank=2_500) for trace in figure.data]
+    return [trace.update(legendgrouptitle={"text": "Power"}) for trace in named[:1]] + named[1:]
 
 
 def _busy(scene: Scene) -> list[Any]:

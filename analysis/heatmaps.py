@@ -136,7 +136,11 @@ def _heatmap(
         zmax=span[1],
         zmid=mid,
         hovertemplate=hover if len(labels) <= 64 else hover.replace("%{customdata}", "row %{y}"),
-        colorbar={"title": {"text": words}, "tickformat": ".0%" if spec.endswith("%") else None, "thickness": 14},
+        colorbar={
+            "title": {"text": words, "side": "right"},
+            "tickformat": ".0%" if spec.endswith("%") else None,
+            "thickness": 14,
+        },
     )
     every = max(1, int(np.ceil(len(labels) / 12)))
     ticks = {"tickvals": list(range(0, len(labels), every)), "ticktext": labels[::every], "automargin": True}

@@ -51,7 +51,15 @@ def gantt_by_job(
     style(figure, inner)
     names = [_row_name(*row) for row in zip(jobs["job_id"], rows["nodes"], strict=True)]
     figure.update_layout(
-        title={"text": plotly_text([title or run_title(result)])[0], "x": 0.01, "xanchor": "left"},
+        title={
+            "text": plotly_text([title or run_title(result)])[0],
+            "x": 0.01,
+            "xanchor": "left",
+            "subtitle": {
+                "text": "pale: from submission to start; a row per job, by node",
+                "font": {"size": 12, "color": "#5A6772"},
+            },
+        },
         meta={"columns": hover.columns},
         xaxis=time_axis_layout(axis, window, "y"),
         yaxis=PANEL

@@ -15,7 +15,7 @@ from cluster_sim.errors import InputError
 from cluster_sim.formats.atomic import atomic_path
 
 # WebGL code in plotly.js is compiled when it runs, hence unsafe-eval; nothing may be fetched from anywhere.
-_POLICY = (
+POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
     "img-src data: blob:; font-src data:"
 )
@@ -48,7 +48,7 @@ def page(heading: str, body: Sequence[str]) -> str:
         "<!DOCTYPE html>",
         '<html lang="en">',
         '<head><meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{html.escape(heading)}</title>",
         f"<style>{_STYLE}</style>",

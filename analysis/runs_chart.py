@@ -90,7 +90,7 @@ def gantt_runs(
             most_marks,
         )
     for place, name in enumerate(lower, start=len(runs) + 1):
-        figure.add_traces(_lines(name, dict(zip(runs, scenes, strict=True)), f"y{place}"))
+        figure.add_traces(_lines(name, dict(zip(runs, scenes, strict=True)), f"y{place}", name == lower[0]))
     style(figure, inner)
     domains = stacked_domains(upper, len(lower), inner)
     _lay_out(figure, list(runs), scenes, lower, domains, axis, window)
@@ -236,15 +236,24 @@ def _marks(scene: Scene, found: pd.DataFrame, yaxis: str, place: int, most: int)
     return traces
 
 
-def _lines(name: str, scenes: Mapping[str, Scene], yaxis: str) -> list[Any]:
-    """The first curve of a panel of every run, as lines without filling."""
+def _lines(name: str, scenes: Mapping[str, Scene], yaxis: str, legend: bool) -> list[Any]:
+    """The first curve of a panel of every run, as lines without filling; one panel's are in the legend, for all."""
     lines = []
     for scene, (run, _, line) in zip(scenes.values(), run_styles(list(scenes)), strict=True):
         for trace in panel_traces(name, scene)[:1]:
             hover = f"{run}: {trace.hovertemplate}"
             style_ = trace.line.to_plotly_json() | line | {"width": 1.4}
             lines.append(
-                trace.update(yaxis=yaxis, fill="none", line=style_, hovertemplate=hover, name=f"{run}: {name}")
+                trace.update(
+                    yaxis=yaxis,
+                    fill="none",
+                    line=style_,
+                    hovertemplate=hover,
+                    name=shortened(run, 22),
+                    legendgroup=f"curves of {run}",
+                    legendrank=1_600,
+                    showlegend=legend,
+                )
             )
     return lines
 

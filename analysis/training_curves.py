@@ -44,6 +44,20 @@ def learning_table(
     )
 
 
+# What columns of metrics.csv are called on an axis; others keep their names.
+_WORDS = {
+    "rollout/ep_rew_mean": "Reward of an episode, mean of a rollout",
+    "rollout/objective_mean": "Objective, mean of a rollout",
+    "rollout/reduction_mean": "Below the baseline, mean of a rollout (%)",
+    "rollout/reduction_max": "Below the baseline, best of a rollout (%)",
+    "validation/reduction_mean": "Below the baseline, validation (%)",
+    "validation/objective_mean": "Objective, validation",
+    "time/total_episodes": "Episodes",
+    "time/total_timesteps": "Decisions",
+    "time/elapsed_s": "Seconds of training",
+}
+
+
 def learning_curves(
     logs: Logs,
     column: str = "rollout/ep_rew_mean",
@@ -93,7 +107,8 @@ def learning_curves(
         figure.add_annotation(
             text=plotly_text([text])[0], x=1, xref="paper", y=value, showarrow=False, xanchor="right", yanchor="bottom"
         )
-    styled(figure, title or f"Learning: {column}", x.capitalize(), column, 380)
+    words = _WORDS.get(column, column)
+    styled(figure, title or f"Learning: {words[:1].lower()}{words[1:]}", _WORDS.get(x, x.capitalize()), words, 380)
     legend = {"orientation": "h", "yanchor": "bottom", "y": 1.0, "xanchor": "right", "x": 1.0}
     return figure.update_layout(showlegend=len(named) > 1 or bool(figure.data[-1].name != column), legend=legend)
 
@@ -131,14 +146,14 @@ def decision_probabilities(
         if len(actions) * len(table) <= 20_000
         else None,
         hovertemplate="decision %{x}<br>%{text}: %{z:.2%}<extra></extra>",
-        colorbar={"title": {"text": "probability"}, "tickformat": ".0%", "thickness": 14},
+        colorbar={"title": {"text": "probability", "side": "right"}, "tickformat": ".0%", "thickness": 14},
     )
     figure = go.Figure(heat)
     if chosen is not None:
         figure.add_trace(_taken(table, chosen))
     height = int(np.clip(180 + 16 * len(actions), 300, 700))
     styled(
-        figure, title or "What the agent thinks of its actions", str(table.index.name or "decision"), "Action", height
+        figure, title or "What the agent thinks of its actions", str(table.index.name or "Decision"), "Action", height
     )
     every, also = (max(1, int(np.ceil(size / most))) for size, most in ((len(actions), 40), (len(decisions), 12)))
     figure.update_xaxes(tickvals=list(range(0, len(decisions), also)), ticktext=decisions[::also], showgrid=False)

@@ -1,28 +1,30 @@
 """Gantt charts of many rectangles: making the figure, its page's size, and drawing and zooming it in headless Chromium.
 
-Seconds on the clock, as a reader of the page waits for them. The browser loads the page from a server of this process,
-zooms once into a tenth of the time and reports what both took.
+The browser loads the page from a server of this process, zooms once into a tenth of the time and tells the server when it
+begins and ends. Seconds on the clock are what a reader of the page waits on a computer with nothing else to do; beside
+them stand the seconds of CPU that the page's renderer took in all its threads, which do not grow when others compute.
 """
 
 from __future__ import annotations
 
-import shutil
+import os
 import subprocess
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 import numpy as np
 import pandas as pd
 
 from cluster_sim import Platform
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 TARGETS = {10_000: (2.0, 1.0), 100_000: (8.0, 4.0), 1_000_000: (2.0, 2.0)}
 """Seconds to draw and to zoom, by rectangles."""
 NODES = 1_000
@@ -36,14 +38,16 @@ _TIMING = """
 const painted = () => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
 (async () => {
   await clusterSim.ready;
-  const begin = performance.now(), div = document.getElementById("chart");
+  await fetch("/mark?begin");
+  const div = document.getElementById("chart");
   while (!div.layout || !div._fullLayout) await new Promise(done => setTimeout(done, 5));
   await painted();
-  const drawn = performance.now(), [low, high] = div._fullLayout.xaxis.range;
+  await fetch("/mark?drawn");
+  const [low, high] = div._fullLayout.xaxis.range;
   const middle = (low + high) / 2, width = (high - low) / 20;
   await Plotly.relayout(div, { "xaxis.range": [middle - width, middle + width] });
   await painted();
-  fetch(`/done?draw=${(drawn - begin) / 1e3}&zoom=${(performance.now() - drawn) / 1e3}`);
+  await fetch("/mark?zoomed");
 })();
 </script>
 """
@@ -59,13 +63,17 @@ class FigureRow:
     page_mb: float
     draw_s: float | None  #: None without a browser.
     zoom_s: float | None
+    draw_cpu_s: float | None  #: None, too, where the system does not tell (no /proc).
+    zoom_cpu_s: float | None
 
     def cells(self) -> list[str]:
         """The row's cells as text, under the headings of the report."""
         target = TARGETS.get(self.rectangles)
-        browser = (
-            "no browser" if self.draw_s is None else f"**{self.draw_s:.2f} s** drawn, **{self.zoom_s:.2f} s** zoomed"
-        )
+        browser = "no browser"
+        if self.draw_s is not None:
+            browser = f"**{self.draw_s:.2f} s** drawn, **{self.zoom_s:.2f} s** zoomed"
+        if self.draw_cpu_s is not None:
+            browser += f" (CPU {self.draw_cpu_s:.2f} s, {self.zoom_cpu_s:.2f} s)"
         made = f"{self.make_s:.2f} s to make, page of {self.page_mb:.1f} MB"
         aim = "" if target is None else f"≤ {target[0]:g} s, ≤ {target[1]:g} s"
         return ["figures", f"{self.rectangles:,} rectangles as {self.kind}", made, "", browser, aim]
@@ -137,27 +145,42 @@ def figure_row(rectangles: int, repeat: int = 1) -> FigureRow:
     made = time.perf_counter() - begin
     page = f"<!DOCTYPE html><html><head>{scripts()}</head><body>{figure_html(figure, 'chart', CONFIG)}{_TIMING}</body></html>"
     times = [found for found in (in_browser(page) for _ in range(repeat)) if found is not None]
-    draw = min((found["draw"] for found in times), default=None)
-    zoom = min((found["zoom"] for found in times), default=None)
+    least = [_least(found[name] for found in times) for name in ("draw", "zoom", "draw_cpu", "zoom_cpu")]
     kind = next((trace.type for trace in figure.data if trace.meta == "jobs"), "heatmap")
-    return FigureRow(
-        rectangles, {"bar": "bars", "scatter": "polygons"}.get(kind, "raster"), made, len(page) / 1e6, draw, zoom
-    )
+    drawing = {"bar": "bars", "scatter": "polygons"}.get(kind, "raster")
+    return FigureRow(rectangles, drawing, made, len(page) / 1e6, *least)
 
 
-def in_browser(page: str, patience_s: float = 120.0) -> dict[str, float] | None:
-    """Seconds that a headless browser takes to draw the page and to zoom; None where there is no browser, or no answer."""
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+def _least(values: Iterable[float | None]) -> float | None:
+    return min((value for value in values if value is not None), default=None)
+
+
+def in_browser(page: str, patience_s: float = 120.0) -> dict[str, float | None] | None:
+    """Seconds that a headless browser takes to draw the page and to zoom, on the clock and of CPU.
+
+    None where there is no browser, or no answer.
+    """
+    from analysis.pictures import browser as found_browser
+
+    browser = found_browser()
     if browser is None:
         return None
-    found: dict[str, float] = {}
+    marks: dict[str, tuple[float, float | None]] = {}
+    running: list[int] = []
     done = threading.Event()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, page.encode("utf-8"), found, done))
+
+    def mark(name: str) -> None:
+        marks[name] = time.perf_counter(), renderer_cpu_s(running[0]) if running else None
+        if name == "zoomed":
+            done.set()
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, page.encode("utf-8"), mark))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         address = f"http://127.0.0.1:{server.server_port}/"
         command = [browser, *_FLAGS.split(), f"--user-data-dir={profile}", "--remote-debugging-port=0", address]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        running.append(process.pid)
         try:
             done.wait(patience_s)
         finally:
@@ -165,22 +188,52 @@ def in_browser(page: str, patience_s: float = 120.0) -> dict[str, float] | None:
             process.wait(10)
             server.shutdown()
             server.server_close()
-    return found or None
+    if not done.is_set():
+        return None
+    begin, drawn, zoomed = (marks[name] for name in ("begin", "drawn", "zoomed"))
+    return {
+        "draw": drawn[0] - begin[0],
+        "zoom": zoomed[0] - drawn[0],
+        "draw_cpu": None if drawn[1] is None or begin[1] is None else drawn[1] - begin[1],
+        "zoom_cpu": None if zoomed[1] is None or drawn[1] is None else zoomed[1] - drawn[1],
+    }
+
+
+def renderer_cpu_s(browser: int) -> float | None:
+    """Seconds of CPU that the processes below ``browser`` took which render pages; None where /proc does not tell."""
+    parents: dict[int, int] = {}
+    taken: dict[int, float] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (folder / "cmdline").read_bytes()
+            # After the name, which may hold anything: state, parent, …, and at 11 and 12 the ticks of user and system.
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it has ended
+        parents[int(folder.name)] = int(fields[1])
+        if b"--type=renderer" in command:
+            taken[int(folder.name)] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return sum(taken[process] for process in taken if _is_below(process, browser, parents)) if taken else None
+
+
+def _is_below(process: int, ancestor: int, parents: dict[int, int]) -> bool:
+    while process in parents and process != ancestor:
+        process = parents[process]
+    return process == ancestor
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Hands out the page, and takes down what it reports."""
+    """Hands out the page, and takes down when it reports something."""
 
-    def __init__(self, page: bytes, found: dict[str, float], done: threading.Event, *arguments: Any):
-        self.page, self.found, self.done = page, found, done
+    def __init__(self, page: bytes, mark: Callable[[str], None], *arguments: Any):
+        self.page, self.mark = page, mark
         super().__init__(*arguments)
 
     def do_GET(self) -> None:
-        """The page; under /done the report."""
+        """The page; /mark?NAME is a report."""
         address = urlsplit(self.path)
-        if address.path == "/done":
-            self.found |= {name: float(value) for name, value in parse_qsl(address.query)}
-            self.done.set()
+        if address.path == "/mark":
+            self.mark(address.query)
         body = self.page if address.path == "/" else b""
         self.send_response(200)
         self.send_header("Content-Type", "text/html; charset=utf-8")

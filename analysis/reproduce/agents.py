@@ -1,25 +1,27 @@
 """Rows of trained agents, for every paper in one place: declared by the papers, filled from folders that ``train`` left.
 
-``cluster-sim reproduce NAME --agents FOLDER`` looks for ``FOLDER/NAME/ROW``; a row whose folder is not there, or not
-yet trained, is listed as not run.
+``cluster-sim reproduce NAME --agents FOLDER`` looks for ``FOLDER/NAME/ROW``, then for ``FOLDER/TRAINING``, the name of the
+row's file in ``examples/training``. What is in neither is trained first, by :mod:`analysis.reproduce.trainings`, unless
+``--no-training`` says otherwise; then the row is listed as not run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analysis.reproduce.claims import Claim, at_least
 from analysis.reproduce.paper import Measured, Part, Setting
+from analysis.reproduce.trainings import Training, train_first, training_of
 
 if TYPE_CHECKING:
     from learning.episodes import Episode
 
 SUMMARIES = ("min", "avg", "max")
 """As the tables head them: the reduction by the *least* consumption seen (so the greatest), the mean, the greatest one."""
-NEEDS = "needs a trained agent: --agents FOLDER with {paper}/{row}, left by cluster-sim train"
+NEEDS = "needs a trained agent: --agents FOLDER with {paper}/{row} or {training}, left by cluster-sim train"
 
 
 @dataclass(frozen=True)
@@ -32,48 +34,74 @@ class AgentRow:
     what : for people.
     cases : names of the inputs it is tested on; what they are the paper's module says.
     against : specs of the schedulers (or power policies) that it is compared with.
+    training : name of its training, and of the folder that it is left in.
+    file : file in ``examples/training`` that says how, without its ending; the training's name unless given.
+    environment : keys of its environment in place of the file's.
     """
 
     name: str
     what: str
     cases: tuple[str, ...]
     against: tuple[str, ...]
+    training: str
+    file: str = ""
+    environment: Mapping[str, Any] = field(default_factory=dict)
 
 
 def agent_parts(paper: str, rows: Sequence[AgentRow], setting: Setting, episodes: str) -> list[Part]:
-    """A part for each row whose agent is there. ``episodes``: ``module:function`` that makes a case's episode."""
+    """A part for each row whose agent is there or can be trained; ``episodes``: ``module:function`` that makes a case."""
     runs = 10 if setting.quick else 100
     found = []
     for row in rows:
-        folder = trained(paper, row, setting)
-        if folder is not None:
-            arguments = {
-                "paper": paper,
-                "row": row.name,
-                "folder": str(folder),
-                "cases": list(row.cases),
-                "against": list(row.against),
-                "runs": runs,
-                "episodes": episodes,
-                "written": max(file.stat().st_mtime_ns for file in folder.rglob("*") if file.is_file()),
-            }
-            found.append(Part(f"agent {row.name}", agent_rows, arguments, measures=(f"agent/{row.name}/",)))
+        arguments = {
+            "row": row.name,
+            "cases": list(row.cases),
+            "against": list(row.against),
+            "runs": runs,
+            "episodes": episodes,
+        }
+        found += row_part(paper, row, setting, agent_rows, arguments)
     return found
 
 
+def row_part(
+    paper: str,
+    row: AgentRow,
+    setting: Setting,
+    compute: Callable[..., Measured],
+    arguments: Mapping[str, Any],
+    needs: tuple[str, ...] = (),
+) -> list[Part]:
+    """The part of one row, computed with ``arguments`` and those that say where its agent is or how it is trained."""
+    measures = (f"agent/{row.name}/",)
+    folder = trained(paper, row, setting)
+    if folder is not None:
+        written = max(file.stat().st_mtime_ns for file in folder.rglob("*") if file.is_file())
+        given = {"folder": str(folder), "written": written, "training": None}
+        return [Part(f"agent {row.name}", compute, {**arguments, **given}, needs, measures)]
+    training = training_of(row.file or row.training, row.environment, setting)
+    if training is None or setting.trainings is None:
+        return []
+    place = setting.trainings / ("quick" if setting.quick else "") / row.training
+    given = {"folder": str(place), "written": 0, "training": training.as_json()}
+    return [Part(f"agent {row.name}", compute, {**arguments, **given}, (*needs, *training.needs), measures)]
+
+
 def trained(paper: str, row: AgentRow, setting: Setting) -> Path | None:
-    """The folder of a row's agent, if there is one."""
+    """The folder of a row's agents, if there is one: of one training, of several seeds, or of folds."""
     if setting.agents is None:
         return None
-    folder = setting.agents / paper / row.name
-    places = (folder, folder / "best", *folder.glob("seed-*/best"))
-    return folder if any((place / "agent.json").is_file() for place in places) else None
+    for folder in (setting.agents / paper / row.name, setting.agents / row.training):
+        seeds = (folder, folder / "best", *folder.glob("seed-*/best"), *folder.glob("fold-*/seed-*/best"))
+        if any((place / "agent.json").is_file() for place in seeds):
+            return folder
+    return None
 
 
 def left_out(paper: str, rows: Sequence[AgentRow], setting: Setting) -> dict[str, str]:
     """Why the values of rows without an agent are absent."""
     return {
-        f"agent/{row.name}/": NEEDS.format(paper=paper, row=row.name)
+        f"agent/{row.name}/": NEEDS.format(paper=paper, row=row.name, training=row.training)
         for row in rows
         if trained(paper, row, setting) is None
     }
@@ -81,19 +109,20 @@ def left_out(paper: str, rows: Sequence[AgentRow], setting: Setting) -> dict[str
 
 def agent_rows(
     inputs: Path,
-    paper: str,
     row: str,
-    folder: str,
     cases: Sequence[str],
     against: Sequence[str],
     runs: int,
     episodes: str,
+    folder: str,
     written: int,
+    training: Mapping[str, Any] | None,
 ) -> Measured:
     """Test the agents in ``folder`` on each case: % less than each scheduler, in energy and EDP, and the greedy run.
 
-    Values are named ``agent/ROW/CASE/AGAINST/METRIC/min|avg|max|greedy``. ``written`` is when the agents were, so that a
-    part is computed again after more training.
+    Values are named ``agent/ROW/CASE/AGAINST/METRIC/min|avg|max|greedy``, over the seeds of the training and the test runs.
+    ``written`` is when the agents were, so that a part is computed again after more training; with ``training`` they
+    are trained first, as far as they are not yet.
     """
     from importlib import import_module
 
@@ -101,7 +130,7 @@ def agent_rows(
 
     module, _, function = episodes.partition(":")
     make: Callable[[Path, str], Episode] = getattr(import_module(module), function)
-    found = Measured()
+    found = train_first(f"agent/{row}/", inputs, folder, Training.of(training))
     for case in cases:
         tested = evaluate(folder, [make(inputs, case)], ("energy_j", "edp_js"), tuple(against), runs, workers=1)
         found.values |= dict(_values(f"agent/{row}/{case}", tested.table().to_dict("records")))

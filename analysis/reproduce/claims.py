@@ -115,11 +115,17 @@ class Judged:
     why: str
 
 
-def judge(claim: Claim, values: Values, absent: Mapping[str, str] | None = None) -> Judged:
-    """Compare a claim with what was measured; ``absent`` says why a value is not there, by the start of its name."""
+def judge(
+    claim: Claim, values: Values, absent: Mapping[str, str] | None = None, curtailed: Mapping[str, str] | None = None
+) -> Judged:
+    """Compare a claim with what was measured; ``absent`` says why a value is not there, by the start of its name.
+
+    ``curtailed`` says by the same what was cut short: values that miss a claim then say nothing against it.
+    """
     why = claim.reason
+    seen = _Watched(values)
     try:
-        measured = _measured(claim, values)
+        measured = _measured(claim, seen)
     except KeyError as error:
         if claim.impossible:
             return Judged(claim, None, None, Verdict.NOT_REPRODUCIBLE, why)
@@ -128,7 +134,22 @@ def judge(claim: Claim, values: Values, absent: Mapping[str, str] | None = None)
     if claim.impossible or claim.measure is None:
         return Judged(claim, measured, difference, Verdict.NOT_REPRODUCIBLE, why)
     agrees = measured is not None and _agrees(claim, measured)
+    short = next(filter(None, (_said_of(name, curtailed or {}) for name in seen.names)), None)
+    if short is not None and not agrees:
+        return Judged(claim, measured, difference, Verdict.NOT_RUN, short)
     return Judged(claim, measured, difference, Verdict.REPRODUCED if agrees else Verdict.NOT_REPRODUCED, why)
+
+
+class _Watched(dict[str, Any]):
+    """Values that remember which of them were looked at."""
+
+    def __init__(self, values: Values):
+        super().__init__(values)
+        self.names: list[str] = []
+
+    def __getitem__(self, name: str) -> Any:
+        self.names.append(name)
+        return super().__getitem__(name)
 
 
 def _measured(claim: Claim, values: Values) -> float | bool | None:
@@ -140,8 +161,13 @@ def _measured(claim: Claim, values: Values) -> float | bool | None:
 
 
 def _why_absent(name: str, absent: Mapping[str, str]) -> str:
-    starts = [start for start in absent if name.startswith(start)]
-    return absent[max(starts, key=len)] if starts else f"nothing measured '{name}'"
+    return _said_of(name, absent) or f"nothing measured '{name}'"
+
+
+def _said_of(name: str, texts: Mapping[str, str]) -> str | None:
+    """The text of the longest start of ``name``."""
+    starts = [start for start in texts if name.startswith(start)]
+    return texts[max(starts, key=len)] if starts else None
 
 
 def _agrees(claim: Claim, measured: float | bool) -> bool:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from cluster_sim.platform import Platform
     from cluster_sim.records import Result
     from cluster_sim.workload import Workload
-    from learning.episodes import Episode
 
 FOLDER = "cases/deepshutdown"
 POLICIES = {
@@ -39,8 +38,6 @@ LOGS = {
     "KIT-FH2": "KIT-FH2-2016-1.first25326.derived.swf.gz",
     "NASA-iPSC": "NASA-iPSC-1993-3.1-cln.swf.gz",
 }
-DAYS = tuple(f"train_{number}" for number in (37, 85, 98, 102, 242, 436, 588, 728, 889, 980))
-"""Days on which a trained agent is tested."""
 GAPS = {"0-5 min": (0, 300), "5-60 min": (300, 3600), "> 60 min": (3600, float("inf"))}
 THETA = 0.5
 
@@ -58,15 +55,6 @@ def day_of(inputs: Path, name: str, platform: Platform) -> Workload:
     from cluster_sim import Workload
 
     return episode(Workload.read(inputs / FOLDER / "train_days" / f"{name}.json", time_unit="minutes"), platform)
-
-
-def episode_of(inputs: Path, case: str) -> Episode:
-    """A released day for an agent to be tested on."""
-    from analysis.deepshutdown import DAY_S
-    from learning.episodes import Episode
-
-    platform = taurus(inputs)
-    return Episode(platform, day_of(inputs, case, platform), until=DAY_S, enforce_walltime=True, name=case)
 
 
 def _run(platform: Platform, day: Workload, policy: str, seed: int) -> Result:

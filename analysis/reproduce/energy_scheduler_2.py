@@ -14,12 +14,25 @@ from analysis.reproduce.paper import Figure, Paper, Part, Setting
 NAME = "energy-scheduler-2"
 BEST, PRINTED_BEST = "smallest/most_used_mem", "smallest/high_mem_bw"
 GREEDY = "contention-aware, one at a time"
+# What the default observation tells, but for watts and energies.
+_SEEN = (
+    "age+oldest_rank+smallest_rank+shortest_rank+work+node_share+left+bandwidth+rate+load+jobs+idle+on+contended+slowed+others"
+    "+finish+delay_regret+least_delay+extends+gain_delay+wait+next_end+pending+eligible+pending_cores+running+free+idle_nodes"
+    "+bandwidth_in_use+contended_nodes+soonest+latest+oldest"
+)
+_BLIND = {"observation": f"default:features={_SEEN}"}
 ROWS = tuple(
-    AgentRow(name, what, ("2",), (f"list:{BEST}",))
-    for name, what in (
-        ("energy", "agent for energy"),
-        ("edp", "agent for EDP"),
-        ("no-energy-features", "agent that sees no energy"),
+    AgentRow(name, what, ("2",), (f"list:{BEST}",), training, file, environment)
+    for name, what, training, file, environment in (
+        ("energy", "agent for energy", "experiment2-energy", "", {}),
+        ("edp", "agent for EDP", "experiment2-edp", "", {}),
+        (
+            "no-energy-features",
+            "agent that sees no energy",
+            "experiment2-no-energy-features",
+            "experiment2-edp",
+            _BLIND,
+        ),
     )
 )
 TABLE_4_11 = {
@@ -85,7 +98,9 @@ PAPER = Paper(
     parts=parts,
     claims=claims,
     figures=figures,
-    quick="random pairs are means of 5 seeds, not 20; agents are tested in 10 runs, not 100.",
+    quick="random pairs are means of 5 seeds, not 20; agents are tested in 10 runs, not 100, "
+    "and those not given with --agents are hardly trained: 2 iterations, one seed.",
+    shown=("Fig. 4.13", "Fig. 4.17"),
     notes=(
         "The thesis names smallest–high_mem_bw as its best heuristic; the figures are smallest–high_mem's "
         "(its program's high_mem is the memory in use: most_used_mem here).",

@@ -15,7 +15,7 @@ NAME = "energy-scheduler-3"
 BEST, RANDOM = "smallest/most_used_mem", "random/random"
 GREEDY = "contention-aware, one at a time"
 ROWS = tuple(
-    AgentRow(name, f"agent for {what}", ("3",), (f"list:{BEST}", f"list:{RANDOM}"))
+    AgentRow(name, f"agent for {what}", ("3",), (f"list:{BEST}", f"list:{RANDOM}"), f"experiment3-{name}")
     for name, what in (("energy", "energy"), ("edp", "EDP"))
 )
 # Tables 4.14 (against the best heuristic) and 4.15 (against the random one).
@@ -90,7 +90,9 @@ PAPER = Paper(
     parts=parts,
     claims=claims,
     figures=figures,
-    quick="random pairs are means of 5 seeds, not 20; agents are tested in 10 runs, not 100.",
+    quick="random pairs are means of 5 seeds, not 20; agents are tested in 10 runs, not 100, "
+    "and those not given with --agents are hardly trained: 2 iterations, one seed.",
+    shown=("Fig. 4.22",),
     notes=(
         "In the input that made the figures the letters of profiles A and B are swapped: 140 light, 20 heavy, 20 middle jobs.",
         "Training curves (Figs. 4.20, 4.21) print no numbers; metrics.csv of a training has ours.",

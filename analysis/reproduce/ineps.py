@@ -16,7 +16,7 @@ from analysis.reproduce.paper import Figure, Paper, Part, Setting
 NAME = "ineps"
 RANDOM = f"list:{convergence.RANDOM}"
 CONVERGENCE = tuple(
-    AgentRow(f"convergence-{name}", f"{what} InEPS", ("3",), (RANDOM,))
+    AgentRow(f"convergence-{name}", f"{what} InEPS", ("3",), (RANDOM,), f"experiment3-{name}")
     for name, what in (("energy", "Energy"), ("edp", "EDP"))
 )
 ADAPTABILITY = replace(adaptability.ROWS[0], name="adaptability", what="Energy InEPS")
@@ -86,7 +86,9 @@ PAPER = Paper(
     parts=parts,
     claims=claims,
     figures=figures,
-    quick="random pairs are means of 5 seeds, not 20; agents are tested in 10 runs, not 100.",
+    quick="random pairs are means of 5 seeds, not 20; agents are tested in 10 runs, not 100, "
+    "and those not given with --agents are hardly trained: 2 iterations, one seed.",
+    shown=("Fig. 8, memory workload, 10 + 2 nodes",),
     notes=(
         "The text of §5.2 says ten and two nodes; Table 7 is that of the thesis, made on 30 and 4. Both platforms are run.",
         "§4 describes lists of the jobs that could fit, that is, skipping; the numbers come from a list that blocks.",

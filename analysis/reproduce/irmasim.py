@@ -1,4 +1,4 @@
-"""IRMaSim (Herrera et al. 2021): Figs. 1, 3, 7 to 9, the watts of §VII and the speed; Figs. 10 and 11 need an agent.
+"""IRMaSim (Herrera et al. 2021): Figs. 1, 3, 7 to 9, the watts of §VII and the speed; Figs. 10 and 11 with agents.
 
 The batches are random draws from Table IV, and their sizes, submission times and scheduler are not published: sizes and
 seeds are stated here. Nobody can execute on the authors' cluster again, so what is compared is not an error against it but
@@ -13,7 +13,9 @@ from statistics import mean
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from analysis.reproduce.agents import left_out, row_part
 from analysis.reproduce.claims import HOLDS, RANGE, Claim, Values, at_least, points, relative
+from analysis.reproduce.irmasim_agents import ROWS, converged
 from analysis.reproduce.paper import Figure, Measured, Paper, Part, Setting
 
 if TYPE_CHECKING:
@@ -38,12 +40,12 @@ CLUSTERS = {"homogeneous": {3.4: 15}, "heterogeneous": {3.4: 8, 2.5: 4, 1.7: 3}}
 BATCHES = (300, 600, 1200, 1800, 2400)
 """Long enough that their ends, where nodes stand idle, count little: 440 W is 97 % of full load, and the published error of
 the makespan is the same in all five."""
+NAME = "irmasim"
 MODELS = {"baseline": ("none", "baseline"), "contention": ("piecewise", "linear")}
 SUBMITTED_WITHIN_S = 120.0
 SCHEDULER = "list:first/first"
 JOBS = ("random", "first", "shortest", "smallest", "low_mem", "low_mem_ops")
 NODES = ("random", "high_gflops", "high_cores", "high_mem", "high_mem_bw", "low_power")
-AGENT = "needs the learning package's trained selector"
 
 
 def processor(ghz: float) -> ProcessorType:
@@ -186,7 +188,15 @@ def parts(setting: Setting) -> Sequence[Part]:
     ]
     few, many = (1, 120) if setting.quick else (5, 240)
     pairs = [Part(f"policies {job}", policies, {"job": job, "jobs": many, "seeds": few}) for job in JOBS]
-    return [*pairs, *grown, Part("two nodes", two_nodes), Part("surface", surface), Part("full load", full_load)]
+    agents = [part for row in ROWS for part in row_part(NAME, row, setting, converged, {"row": row.name})]
+    return [
+        *pairs,
+        *grown,
+        Part("two nodes", two_nodes),
+        Part("surface", surface),
+        Part("full load", full_load),
+        *agents,
+    ]
 
 
 # ---------------------------------------------------------------------------------------------------------- claims
@@ -276,8 +286,8 @@ def claims() -> Sequence[Claim]:
               HOLDS, group=rest),
         Claim("fig-11", "contention model: the agent converges to the cheapest policy", "yes", "", "Fig. 11",
               "agent/contention/cheapest", HOLDS, group=rest),
-        Claim("fig-10-11", "it takes more episodes with the baseline", "yes", "", "§VII.B", "agent/baseline/slower", HOLDS,
-              group=rest),
+        Claim("fig-10-11", "it takes more episodes with the baseline", "yes", "", "§VII.B", _slower, HOLDS,
+              how="episodes until a rollout's mean is within 1 % of the cheapest policy's energy", group=rest),
     ]  # fmt: skip
     return seen
 
@@ -298,6 +308,10 @@ def _spread(values: Values) -> float:
 def _watts(values: Values, model: str) -> float:
     start = [f"homogeneous/{n}/{model}" for n in BATCHES]
     return mean(float(values[f"{of}/energy"] / values[f"{of}/makespan"]) for of in start)
+
+
+def _slower(values: Values) -> bool:
+    return bool(values["agent/baseline/episodes"] > values["agent/contention/episodes"])
 
 
 def _policy_spread(values: Values, model: str) -> float:
@@ -322,20 +336,24 @@ def figures(values: Values) -> Sequence[Figure]:
 
 
 PAPER = Paper(
-    name="irmasim",
+    name=NAME,
     title="IRMaSim: contention and power in heterogeneous clusters",
     citation="Herrera et al. (2021), CCGrid.",
     parts=parts,
     claims=claims,
     figures=figures,
-    quick="batches are means of 2 seeds, not 10; policies of one batch of 120 jobs, not of five of 240.",
+    quick="batches are means of 2 seeds, not 10; policies of one batch of 120 jobs, not of five of 240; "
+    "agents that are not given with --agents are hardly trained: 2 iterations, one seed.",
+    shown=("Fig. 7, makespan", "Fig. 9", "Fig. 1, lu.C, contention"),
     notes=(
-        "Batches of 300 to 2400 jobs, submitted within two minutes, and list:first/first are chosen here: none is published.",
-        "Their length decides how near the ratios come: with 60 to 300 jobs, whose ends are half idle, makespans have the ratios "
-        "0.73 and 0.85, and the cluster draws 359 W; 440 W, 97 % of full load, says that the authors' batches were long.",
+        "Batches of 300 to 2400 jobs, submitted within two minutes, and list:first/first are chosen here: none is published. "
+        "The sizes were chosen after results had been seen: of several tried, the ones that bring ratios and watts near the "
+        "published ones. That they fall in the ranges shows that the paper's figures can come about so, and no more.",
+        "The batches' length decides how near the ratios come: with 60 to 300 jobs, whose ends are half idle, makespans have the "
+        "ratios 0.73 and 0.85, and the cluster draws 359 W; 440 W, 97 % of full load, says that the authors' batches were long.",
         "The baseline counts busy cores times per-core watts, without contention: the paper's pool of independent cores.",
         "Memory volumes of Table IV, in TB, are taken at their word: cg.C then asks for 45 GB/s alone, more than the node has.",
         "Contention with k = 0.6 and the falling smoothstep, which made the group's numbers; the paper prints other forms.",
     ),
-    left_out=lambda setting: {"agent/": AGENT},
+    left_out=lambda setting: left_out(NAME, ROWS, setting),
 )

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +18,7 @@ from cluster_sim import __version__
 from cluster_sim.formats.atomic import write_bytes
 
 if TYPE_CHECKING:
+    from analysis.reproduce.paper import Figure, Paper
     from analysis.reproduce.runner import Reproduction
 
 COLUMNS = (
@@ -53,6 +55,20 @@ def save(found: Reproduction, out: Path, meta: Mapping[str, Any]) -> Path:
     write_bytes(out / "results.md", markdown(found, meta).encode())
     write_bytes(out / "report.html", page(found, meta).encode())
     return out / "report.html"
+
+
+def save_pictures(found: Reproduction, out: Path) -> list[Path]:
+    """Leave each figure as ``PAPER-FIGURE.png`` in ``out``. Raises InputError where there is no browser to draw it."""
+    import plotly.graph_objects as go
+
+    from analysis.pictures import write_pictures
+
+    return write_pictures({picture(found.paper, figure): go.Figure(figure.plotly) for figure in found.figures}, out)
+
+
+def picture(paper: Paper, figure: Figure) -> str:
+    """Name of a figure's file, without its ending."""
+    return re.sub(r"[^a-z0-9]+", "-", f"{paper.name} {figure.name}".lower()).strip("-")
 
 
 def counts(judged: Iterable[Judged]) -> dict[str, int]:
@@ -159,6 +175,12 @@ def markdown(found: Reproduction, meta: Mapping[str, Any]) -> str:
             group = judged.claim.group
             lines += ["", f"## {group}" if group else "", "", "| " + " | ".join(HEADINGS) + " |", "|---" * 8 + "|"]
         lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells(judged)) + " |")
+    if meta.get("pictures"):
+        lines += ["", "## Figures"]
+        for figure in found.figures:
+            if figure.name in found.paper.shown:
+                lines += ["", f"**{figure.name}** {figure.caption}"]
+                lines += ["", f"![{figure.name}]({picture(found.paper, figure)}.png)"]
     return "\n".join(lines) + "\n"
 
 

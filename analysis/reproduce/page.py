@@ -7,22 +7,16 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
-from plotly.io import to_html
-from plotly.offline import get_plotlyjs
 
 from analysis.gantt_chart import CONFIG
+from analysis.packed import figure_html, scripts
+from analysis.page import POLICY
 from analysis.reproduce.claims import Judged, Verdict
 from analysis.reproduce.outcome import HEADINGS, cells, counts
 
 if TYPE_CHECKING:
     from analysis.reproduce.paper import Figure
     from analysis.reproduce.runner import Reproduction
-
-# WebGL code in plotly.js is compiled when it runs, hence unsafe-eval; nothing may be fetched from anywhere.
-_POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
-    "img-src data: blob:; font-src data:"
-)
 
 _STYLE = """
 :root { color-scheme: light; overflow-y: scroll; }
@@ -69,11 +63,11 @@ def page(found: Reproduction, meta: Mapping[str, Any]) -> str:
         "<!DOCTYPE html>",
         '<html lang="en">',
         '<head><meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{html.escape(paper.title)}</title>",
         f"<style>{_STYLE}</style>",
-        f"<script>{get_plotlyjs()}</script>" if found.figures else "",
+        scripts() if found.figures else "",
         "</head><body>",
         *body,
         "</body></html>",
@@ -110,10 +104,7 @@ def _css(verdict: Verdict) -> str:
 
 
 def _figure(figure: Figure, position: int) -> str:
-    # Plotly writes <, > and / of the data as JavaScript escapes, so no text can end the script.
-    drawn = to_html(
-        go.Figure(figure.plotly), config=CONFIG, include_plotlyjs=False, full_html=False, div_id=f"figure{position}"
-    )
+    drawn = figure_html(go.Figure(figure.plotly), f"figure{position}", CONFIG)
     caption = f'<p class="lead"><b>{html.escape(figure.name)}</b> {html.escape(figure.caption)}</p>'
     return f"{drawn}{caption}"
 

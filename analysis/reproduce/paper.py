@@ -21,11 +21,15 @@ class Figure:
 
 @dataclass
 class Measured:
-    """What a part found: values by name (numbers, bools, lists of them), figures, and how many runs it took."""
+    """What a part found: values by name (numbers, bools, lists of them), figures, and how many runs it took.
+
+    ``curtailed``: start of a value's name → what was cut short, so that nothing follows where it misses what is published.
+    """
 
     values: dict[str, Any] = field(default_factory=dict)
     figures: list[Figure] = field(default_factory=list)
     runs: int = 0
+    curtailed: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -50,11 +54,20 @@ class Part:
 
 @dataclass(frozen=True)
 class Setting:
-    """How a reproduction is to be done: quickly or in full, from which inputs, with whose trained agents."""
+    """How a reproduction is to be done.
+
+    Attributes
+    ----------
+    quick : with fewer seeds and steps.
+    inputs : folder of the papers' inputs.
+    agents : folder of trained agents.
+    trainings : folder in which agents that are not there are trained; None for no trainings.
+    """
 
     quick: bool
     inputs: Path
     agents: Path | None = None
+    trainings: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -70,6 +83,7 @@ class Paper:
     figures : what is drawn from all values together; parts may draw their own.
     quick : one sentence: what ``--quick`` leaves out.
     notes : what a reader has to know beside the verdicts.
+    shown : names of the figures that the manual's page has, as pictures.
     left_out : start of a value's name → why nothing measures it in that setting.
     """
 
@@ -81,4 +95,5 @@ class Paper:
     figures: Callable[[Values], Sequence[Figure]]
     quick: str
     notes: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
     left_out: Callable[[Setting], Mapping[str, str]] = lambda setting: {}

@@ -397,6 +397,7 @@ PAPER = Paper(
     claims=claims,
     figures=figures,
     quick="the scale run of 891 jobs (Table 5.3, Fig. 5.8) is left out; its twenty segments are run.",
+    shown=("Fig. 5.8, energy_j", "Fig. 5.11", "Fig. 5.4"),
     notes=(
         "The published figures need three quirks of the author's program: a processor draws nothing until it first runs a "
         "task, node order 'first' goes by the id as text, and 'low power' takes the node that can draw most.",

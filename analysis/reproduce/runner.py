@@ -28,7 +28,7 @@ from cluster_sim.errors import InputError
 from cluster_sim.formats.atomic import write_bytes
 
 Tell = Callable[[str], None]
-CODE = ("cluster_sim", "schedulers", "analysis.reproduce")
+CODE = ("cluster_sim", "schedulers", "learning", "analysis.reproduce")
 """Packages of which any change makes finished parts stale."""
 
 
@@ -71,15 +71,17 @@ def reproduce(
     finished = _computed(ready, setting.inputs, out / "parts", workers, executor, tell)
     values: dict[str, Any] = {}
     figures: list[Figure] = []
+    curtailed: dict[str, str] = {}
     cost = {"computing_s": 0.0, "runs": 0, "parts": len(ready), "kept_parts": 0}
     for part in ready:
         record, kept = finished[part.name]
         values |= record["values"]
+        curtailed |= record["curtailed"]
         figures += [Figure(**figure) for figure in record["figures"]]
         cost["computing_s"] += record["wall_s"]
         cost["runs"] += record["runs"]
         cost["kept_parts"] += kept
-    judged = [judge(claim, values, absent) for claim in paper.claims()]
+    judged = [judge(claim, values, absent, curtailed) for claim in paper.claims()]
     figures = [*paper.figures(values), *figures]
     cost["elapsed_s"] = time.monotonic() - began
     return Reproduction(paper, judged, figures, values, absent, cost)
@@ -155,6 +157,7 @@ def compute(part: Part, inputs: Path) -> dict[str, Any]:
         "values": found.values,
         "figures": [asdict(figure) for figure in found.figures],
         "runs": found.runs,
+        "curtailed": found.curtailed,
         "wall_s": time.monotonic() - began,
     }
 

@@ -26,8 +26,10 @@ ALL = "all"
     "--agents",
     type=click.Path(file_okay=False, exists=True),
     metavar="FOLDER",
-    help="Trained agents, FOLDER/NAME/ROW each as train leaves it: the papers' rows of agents.",
+    help="Trained agents for the papers' rows of agents: FOLDER/NAME/ROW or FOLDER/TRAINING, each as train leaves it.",
 )
+@click.option("--no-training", is_flag=True, help="Do not train the agents that are not in --agents.")
+@click.option("--pictures", is_flag=True, help="Leave every figure as a PNG, too, drawn by a Chromium on the PATH.")
 @click.option(
     "--workers", type=click.IntRange(min=1), metavar="N", help="Processes. [default: as many as there are cores]"
 )
@@ -39,24 +41,28 @@ def reproduce(
     quick: bool,
     inputs: str | None,
     agents: str | None,
+    no_training: bool,
+    pictures: bool,
     workers: int | None,
 ) -> None:
     """Reproduce a paper: irmasim, energy-scheduler-1 to -4, ineps, pcbe, deepshutdown, or all.
 
     Every published number is printed beside the measured one, with a verdict: reproduced, not reproduced, or not
     reproducible and why. The folder receives report.html, results.csv, results.json and results.md, and keeps what is
-    finished of an interrupted call, which the same command then goes on from.
+    finished of an interrupted call, which the same command then goes on from. Agents are trained in DIR/agents, as
+    examples/training says; with --quick for a few iterations only.
     """
     from analysis.reproduce import MODULES, paper_of
     from analysis.reproduce.inputs import inputs_folder
-    from analysis.reproduce.outcome import save, text
+    from analysis.reproduce.outcome import save, save_pictures, text
     from analysis.reproduce.paper import Setting
     from analysis.reproduce.runner import reproduce as run
     from cluster_sim.cli.simulate import prepare
 
     ran = 0
     papers = [paper_of(each) for each in (MODULES if name == ALL else [name])]
-    setting = Setting(quick, inputs_folder(inputs), Path(agents).resolve() if agents else None)
+    trainings = None if no_training else Path(out).resolve() / "agents"
+    setting = Setting(quick, inputs_folder(inputs), Path(agents).resolve() if agents else None, trainings)
     for each in papers:
         folder = Path(out) / each.name if name == ALL else Path(out)
         prepare(str(folder))
@@ -72,7 +78,10 @@ def reproduce(
         click.echo(plain_lines(text(found)))
         if quick:
             click.echo(f"quick: {each.quick}")
-        report = save(found, folder, {"command": invocation.command, "quick": quick})
+        report = save(found, folder, {"command": invocation.command, "quick": quick, "pictures": pictures})
+        if pictures:
+            drawn = save_pictures(found, folder)
+            click.echo(f"{len(drawn)} pictures are in {folder}")
         click.echo(f"The report is {report}\n")
     if not ran:
         raise InputError(f"reproduce all, --inputs {setting.inputs}", "the inputs of one paper at least", "none")

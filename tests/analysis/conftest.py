@@ -73,7 +73,12 @@ def two_nodes() -> Platform:
 
 
 @pytest.fixture
-def small(two_nodes: Platform) -> FakeResult:
+def small() -> FakeResult:
+    """A run of three jobs."""
+    return hand_made()
+
+
+def hand_made() -> FakeResult:
     """Job a on a processor, b across both nodes and later, c on a core; node1 is off for a while at the end."""
     held: list[Held] = [
         ("a", "cluster0.node0", "processor0", 0, 1, 0.0, 10.0),
@@ -88,7 +93,8 @@ def small(two_nodes: Platform) -> FakeResult:
         ("cluster0.node1", "OFF", 22.0, 30.0),
     ]
     power = [(0.0, 100.0), (10.0, 50.0), (20.0, 20.0), (30.0, 20.0)]
-    return make_result(two_nodes, held, states, power, user=["ann", "bob", "ann"], profile=["x", "y", "x"])
+    platform = Platform.homogeneous(nodes=2, cores=4, processors=2)
+    return make_result(platform, held, states, power, user=["ann", "bob", "ann"], profile=["x", "y", "x"])
 
 
 @pytest.fixture

@@ -33,11 +33,14 @@ def bars(figure: object) -> list[Rectangle]:
 
 
 def polygons(figure: object) -> list[tuple[float, float, float, float]]:
-    """(low, high, start, end) of every closed outline of jobs."""
+    """(low, high, start, end) of every outline of jobs; each ends where it began, and a way leads back over them all."""
     found = []
     for trace in figure.data:  # type: ignore[attr-defined]
         if trace.type == "scatter" and trace.fill == "toself":
-            x, y = np.asarray(trace.x).reshape(-1, 5)[:, :4], np.asarray(trace.y).reshape(-1, 5)[:, :4]
+            ways = [np.split(np.asarray(trace[name]), [5 * len(trace[name]) // 6]) for name in "xy"]
+            x, y = (around.reshape(-1, 5) for around, _ in ways)
+            for around, (_, back) in zip((x, y), ways, strict=True):
+                assert around[:, 0].tolist() == around[:, 4].tolist() == back[::-1].tolist()
             found += zip(y.min(axis=1), y.max(axis=1), x.min(axis=1), x.max(axis=1), strict=True)
     return sorted(tuple(map(float, outline)) for outline in found)
 

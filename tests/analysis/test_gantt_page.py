@@ -2,45 +2,73 @@
 
 from __future__ import annotations
 
+import html
+import json
 import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import plotly.graph_objects as go
 import pytest
 from click.testing import CliRunner
 
-from analysis import gantt, write_gantt
+from analysis import gantt
+from analysis.gantt_chart import CONFIG
+from analysis.packed import figure_html
+from analysis.page import page
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.cli import main
 
-from .conftest import FakeResult
+from .conftest import hand_made
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-# Chooses a user, then looks for a job, and writes down what the chart has then.
+# In each chart of jobs chooses a user, then looks for a job, and writes down what the chart has then; of the last chart
+# it writes down the arrays.
 SCRIPT = """
 <pre id="found"></pre>
 <script>
 const shown = chart => chart._fullData.filter(t => t.meta === "jobs")
-  .map(t => t.type === "bar" ? t.customdata.length : Math.floor((t.x || []).length / 5)).reduce((a, b) => a + b, 0);
-const pause = () => new Promise(done => setTimeout(done, 200));
-(async () => {
-  await clusterSim.ready;
-  while (!document.querySelector(".controls")) await pause();
-  const chart = document.getElementById("figure0"), said = document.querySelector("output"), found = [shown(chart)];
-  const user = document.querySelector("select[name=user]"), job = document.querySelector("input");
+  .map(t => t.type === "bar" ? t.customdata.length : (t.x || []).length / 6).reduce((a, b) => a + b, 0);
+const pause = () => new Promise(done => setTimeout(done, 100));
+const listed = values => values && Array.from(values, each => each && each.length ? listed(each) : each);
+const used = async (chart, controls) => {
+  const user = controls.querySelector("select[name=user]"), job = controls.querySelector("input");
+  const said = controls.querySelector("output"), found = [shown(chart)];
   user.value = "ann"; user.dispatchEvent(new Event("change")); await pause();
   found.push(shown(chart), said.textContent);
   user.value = ""; user.dispatchEvent(new Event("change")); await pause();
   found.push(shown(chart));
   job.value = "c"; job.dispatchEvent(new Event("change")); await pause();
-  found.push(chart.layout.shapes.filter(s => s.name === "found").map(s => [s.x0, s.x1, s.y0, s.y1]).join());
+  found.push(chart.layout.shapes.filter(s => s.name === "found").map(s => [s.x0, s.x1, s.y0, s.y1])[0]);
   job.value = "zz"; job.dispatchEvent(new Event("change")); await pause();
-  found.push(said.textContent);
-  document.getElementById("found").textContent = found.join(" | ");
+  return [...found, said.textContent];
+};
+(async () => {
+  await clusterSim.ready;
+  const arrays = document.getElementById("arrays");
+  while (document.querySelectorAll(".controls").length < 2 || !arrays.data) await pause();
+  const found = { arrays: arrays.data.map(trace => ({
+    x: listed(trace.x), y: listed(trace.y), z: listed(trace.z), rows: trace.customdata,
+    type: (trace.x || trace.z[0]).constructor.name,
+  })) };
+  for (const id of ["bars", "polygons"]) {
+    const chart = document.getElementById(id);
+    found[id] = await used(chart, chart.previousElementSibling);
+  }
+  document.getElementById("found").textContent = JSON.stringify(found);
 })();
 </script>
 """
+NUMBERS = (
+    np.array([0.001, 12.5, -3.25]),
+    np.array([1 / 3, 1e300, 2.0**52 + 1]),
+    np.array([-(2**31), 2**31 - 1, 0]),
+)
+TABLE = [[1.5, "7", "a"], [2**45, "8", "a"], [-3, "900", "a"]]
+OUTLINES = [1.0, 2.0, 2.0, 1.0, 1.0, 5.0, 6.0, 6.0, 5.0, 5.0, 5.0, 1.0]
 
 
 @pytest.fixture(scope="module")
@@ -100,21 +128,57 @@ def test_what_cannot_be_drawn_is_one_line(runs: list[str], options: list[str], s
     assert len(done.output.strip().splitlines()) == 1
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="needs a Chromium")
-@pytest.mark.parametrize("drawing", ["bars", "polygons"])
-def test_filters_and_search_in_a_browser(small: FakeResult, drawing: str, tmp_path: Path) -> None:
-    """ann has two of three jobs; job c is marked on core 7 from 2 s to 8 s; there is no job zz."""
-    page = write_gantt(gantt(small, drawing=drawing), tmp_path / "g.html")
-    page.write_text(page.read_text(encoding="utf-8").replace("</body>", SCRIPT + "</body>"), encoding="utf-8")
+@pytest.fixture(scope="module")
+def in_browser(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the script above finds in a page of three charts: one browser for all, since starting it takes seconds."""
+    if CHROMIUM is None:
+        pytest.skip("needs a Chromium")
+    folder = tmp_path_factory.mktemp("browser")
+    charts = {drawing: gantt(hand_made(), drawing=drawing) for drawing in ("bars", "polygons")}
+    table = np.empty((3, 3), dtype=object)
+    table[:] = TABLE
+    edges = np.array(OUTLINES)
+    charts["arrays"] = go.Figure(
+        [
+            *(go.Scatter(x=numbers, y=numbers, customdata=table, mode="markers") for numbers in NUMBERS),
+            go.Scatter(x=edges, y=edges.astype(np.float32)),
+            go.Heatmap(z=np.array([[0.5, np.nan], [1.0, 2.0]])),
+        ]
+    )
+    text = page("charts", [*(figure_html(chart, name, CONFIG) for name, chart in charts.items()), SCRIPT])
+    (folder / "page.html").write_text(text, encoding="utf-8")
     command = [
         str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-        "--disable-component-update", "--disable-sync", f"--user-data-dir={tmp_path / 'profile'}",
-        "--virtual-time-budget=20000", "--dump-dom", page.as_uri(),
+        "--disable-component-update", "--disable-sync", f"--user-data-dir={folder / 'profile'}",
+        "--virtual-time-budget=20000", "--dump-dom", (folder / "page.html").as_uri(),
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    found = re.search(r'<pre id="found">([^<]*)</pre>', done.stdout)
+    found = re.search(r'<pre id="found">([^<]+)</pre>', done.stdout)
     assert found is not None, done.stderr[-2000:]
-    before, ann, said, after, marked, missing = found[1].split(" | ")
-    assert (before, ann, said, after) == ("3", "2", "2 of 3 jobs shown", "3")
-    assert [round(float(edge), 1) for edge in marked.split(",")] == pytest.approx([2.0, 8.0, 6.5, 7.5], abs=0.05)
+    read: dict[str, Any] = json.loads(html.unescape(found[1]))
+    return read
+
+
+@pytest.mark.parametrize("drawing", ["bars", "polygons"])
+def test_filters_and_search_in_a_browser(in_browser: dict[str, Any], drawing: str) -> None:
+    """ann has two of three jobs; job c is marked on core 7 from 2 s to 8 s; there is no job zz."""
+    before, ann, said, after, marked, missing = in_browser[drawing]
+    assert (before, ann, said, after) == (3, 2, "2 of 3 jobs shown", 3)
+    assert marked == pytest.approx([2.0, 8.0, 6.5, 7.5], abs=0.05)
     assert missing == "no such job among those drawn"
+
+
+def test_a_browser_reads_the_arrays_that_were_written(in_browser: dict[str, Any]) -> None:
+    """The page's own code makes the numbers, the types and the table that went in; NaN is null in JSON."""
+    *clouds, outline, heat = in_browser["arrays"]
+    for values, cloud in zip(NUMBERS, clouds, strict=True):
+        assert cloud["x"] == cloud["y"] == values.tolist()
+        assert cloud["rows"] == TABLE
+    assert [trace["type"] for trace in (*clouds, heat)] == [
+        "Float64Array",
+        "Float64Array",
+        "Int32Array",
+        "Float64Array",
+    ]
+    assert outline["x"] == outline["y"] == OUTLINES
+    assert heat["z"] == [[0.5, None], [1.0, 2.0]]

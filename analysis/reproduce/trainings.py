@@ -1,0 +1,135 @@
+"""Agents that a reproduction trains itself, from the files in ``examples/training``, with the inputs where they lie.
+
+A training is left in ``DIR/agents`` and gone on with where it was interrupted. With ``--quick`` it is a matter of seconds:
+a few iterations of one seed, which show that everything works and teach an agent next to nothing. What it then falls
+short of is not held against the paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from time import process_time
+from typing import TYPE_CHECKING, Any
+
+from analysis.reproduce.paper import Measured, Setting
+
+if TYPE_CHECKING:
+    from learning.config import Config
+
+FILES = Path(__file__).parents[2] / "examples" / "training"
+"""Part of the sources, not of an installed package."""
+FOLDERS = ("cases", "traces")
+"""Of the inputs: from these names on, a file that a configuration names is looked for in the folder of inputs."""
+QUICK = {"iterations": 2, "episodes": 4, "teacher_episodes": 2, "epochs": 3}
+
+
+@dataclass(frozen=True)
+class Training:
+    """How agents are trained.
+
+    Attributes
+    ----------
+    file : the configuration.
+    environment : keys of its environment that are to be others.
+    quick : a few iterations of one seed only.
+    needs : files and folders that it reads, relative to the folder of inputs.
+    """
+
+    file: str
+    environment: Mapping[str, Any]
+    quick: bool
+    needs: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """For a part's arguments."""
+        return asdict(self)
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any] | None) -> Training | None:
+        """The training that :meth:`as_json` wrote."""
+        return None if document is None else cls(**dict(document))
+
+
+def training_of(name: str, environment: Mapping[str, Any], setting: Setting) -> Training | None:
+    """The training of that name, if it is to be had: with the sources, and with what the extra ``learning`` installs."""
+    file = FILES / f"{name}.yaml"
+    if setting.trainings is None or not file.is_file() or find_spec("torch") is None:
+        return None
+    training = Training(str(file), dict(environment), setting.quick)
+    config = configuration(training, setting.inputs)
+    files = [config.environment.platform, config.environment.workload, config.validation.workload]
+    needs = [_below(setting.inputs, file) for file in files if file is not None]
+    return Training(str(file), dict(environment), setting.quick, tuple(dict.fromkeys(filter(None, needs))))
+
+
+def configuration(training: Training, inputs: Path) -> Config:
+    """What the file says, with its inputs in that folder, and as few iterations as ``quick`` allows."""
+    from learning.config import read_config
+
+    config = read_config(training.file)
+    keys: dict[str, Any] = dict(training.environment)
+    for name in ("platform", "workload"):
+        keys.setdefault(name, _moved(getattr(config.environment, name), inputs))
+    environment = config.environment.model_copy(update=keys)
+    validation = config.validation.model_copy(update={"workload": _moved(config.validation.workload, inputs)})
+    config = config.model_copy(update={"environment": environment, "validation": validation, "workers": 1})
+    return _shortened(config) if training.quick else config
+
+
+def train_first(start: str, inputs: Path, folder: str, training: Training | None) -> Measured:
+    """Train what is not trained yet; what was measured so far is what that took, under ``start``."""
+    if training is None:
+        return Measured()
+    from learning.training import train
+
+    began = process_time()
+    train(configuration(training, inputs), folder, resume=True)
+    return trained_in(start, process_time() - began, training)
+
+
+def trained_in(start: str, seconds: float, training: Training) -> Measured:
+    """The cost of a training, s of CPU; and, if it was quick, that nothing follows from its results."""
+    found = Measured({f"{start}training_s": seconds})
+    if training.quick:
+        said = f"trained for at most {QUICK['iterations']} iterations with one seed (--quick), not to the end"
+        found.curtailed[start] = said
+    return found
+
+
+def _shortened(config: Config) -> Config:
+    episodes = min(config.episodes, QUICK["episodes"])
+    iterations = min(config.iterations, QUICK["iterations"])
+    warm_start = config.warm_start
+    if warm_start is not None:
+        options = warm_start.options | {"epochs": QUICK["epochs"]}
+        warm_start = warm_start.model_copy(update={"episodes": QUICK["teacher_episodes"], "options": options})
+    validation = config.validation.model_copy(
+        update={"every": max(1, iterations), "episodes": min(config.validation.episodes, QUICK["teacher_episodes"])}
+    )
+    return config.model_copy(
+        update={
+            "iterations": iterations,
+            "episodes": episodes,
+            "group": min(config.group, episodes),
+            "seeds": 1,
+            "warm_start": warm_start,
+            "validation": validation,
+        }
+    )
+
+
+def _below(inputs: Path, file: str) -> str:
+    """A file in the folder of inputs relative to it; "" for anything else, such as a generator's spec."""
+    path = Path(file)
+    return path.relative_to(inputs).as_posix() if path.is_absolute() and path.is_relative_to(inputs) else ""
+
+
+def _moved(file: str | None, inputs: Path) -> str | None:
+    parts = Path(file).parts if file is not None else ()
+    for name in FOLDERS:
+        if name in parts and Path(parts[0]).is_absolute():
+            return str(inputs.joinpath(*parts[parts.index(name) :]))
+    return file

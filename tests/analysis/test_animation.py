@@ -1,0 +1,299 @@
+"""The page that steps through a run: what it holds, and what a real browser makes of it."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from analysis import animation, write_animation
+from analysis.explore.steps import Steps
+from cluster_sim import InputError, Platform, Simulation, Workload, make_power_policy, make_scheduler
+from cluster_sim.cli import main
+from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions
+from cluster_sim.records import Result
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+EVIL = "<script>document.title='caught'</script>"
+# Goes through the steps with the buttons, then with every other means, and writes down what the page says at each.
+SCRIPT = """
+<pre id="found"></pre>
+<script>
+const key = (name, where = document.body) =>
+  where.dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true, cancelable: true }));
+const cells = row => Array.from(row.cells, cell => cell.textContent);
+const said = () => ({
+  step: at("number").value, clock: at("clock").textContent,
+  decision: Array.from(at("decision").children, each => each.textContent),
+  queue: Array.from(document.querySelectorAll("#queue tbody tr"), cells),
+  running: Array.from(document.querySelectorAll("#running tbody tr"), cells),
+  nodes: at("nodes-heading").textContent,
+  drawn: Array.from(document.querySelectorAll("#machine > g:last-child title"), each => each.textContent),
+  targets: document.querySelectorAll(".target").length,
+});
+const found = { steps: [said()], moves: [] };
+for (let i = 0; i < 5; i++) { at("forward").click(); found.steps.push(said()); }
+const moved = action => { action(); found.moves.push(at("number").value + location.hash); };
+moved(() => at("forward").click());
+moved(() => at("back").click());
+moved(() => key("ArrowLeft"));
+moved(() => key("ArrowRight"));
+moved(() => key("Home"));
+moved(() => key("ArrowLeft"));
+moved(() => key("End"));
+moved(() => at("first").click());
+moved(() => { at("slider").value = 3; at("slider").dispatchEvent(new Event("input")); });
+moved(() => key("ArrowRight", at("slider")));
+moved(() => { at("number").value = 2; at("number").dispatchEvent(new Event("change")); });
+location.hash = "#4";
+setTimeout(() => {
+  moved(() => {});
+  found.title = document.title;
+  key(" ");
+  found.playing = at("play").textContent;
+  setTimeout(() => {
+    found.moves.push(at("number").value);
+    at("found").textContent = JSON.stringify(found);
+  }, 5000);
+}, 50);
+</script>
+"""
+
+
+def small(explain: bool = True) -> Result:
+    """4 cores on 2 nodes: a has one node for 10 s, the second job wants both for 5 s, c one core from 1 s on for 4 s."""
+    workload = Workload(
+        {
+            "job_id": ["a", EVIL, "c"],
+            "submit_time": [0.0, 0.0, 1.0],
+            "requested_cores": [2, 4, 1],
+            "recorded_run_time": [10.0, 5.0, 4.0],
+            "requested_time": [12.0, 5.0, 4.0],
+        }
+    )
+    return Simulation(Platform.homogeneous(2, 2), workload, make_scheduler("fcfs"), explain=explain).run()
+
+
+def long() -> Result:
+    """350 jobs of a second each on one core, all there from the start: job i starts at i seconds."""
+    columns = {"submit_time": [0.0] * 350, "requested_cores": [1] * 350, "recorded_run_time": [1.0] * 350}
+    return Simulation(Platform.homogeneous(1, 1), Workload(columns), make_scheduler("fcfs")).run()
+
+
+def data_of(text: str) -> dict[str, Any]:
+    """What the page's script reads."""
+    found = re.search(r'<script type="application/json" id="run">(.*?)</script>', text, re.DOTALL)
+    assert found is not None
+    data: dict[str, Any] = json.loads(found[1])
+    return data
+
+
+def browse(page: Path, fragment: str = "") -> str:
+    """The page after its scripts have run for a while, as headless Chromium has it."""
+    if CHROMIUM is None:
+        pytest.skip("needs a Chromium")
+    command = [
+        str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+        "--disable-component-update", "--disable-sync", f"--user-data-dir={page.parent / 'profile'}",
+        "--virtual-time-budget=8000", "--dump-dom", page.as_uri() + fragment,
+    ]  # fmt: skip
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False).stdout
+
+
+@pytest.fixture(scope="module")
+def in_browser(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the script above finds on the page of the small run."""
+    page = tmp_path_factory.mktemp("page") / "steps.html"
+    page.write_text(animation(small()).replace("</body>", f"{SCRIPT}</body>"), encoding="utf-8")
+    dom = browse(page)
+    found = re.search(r'<pre id="found">([^<]+)</pre>', dom)
+    assert found is not None, dom[-2000:]
+    read: dict[str, Any] = json.loads(html.unescape(found[1]))
+    return read
+
+
+def test_every_step_by_hand(in_browser: dict[str, Any]) -> None:
+    """Clock, decision, reason, queue and nodes of five decisions and the end, as worked out by hand."""
+    steps = in_browser["steps"]
+    assert [step["clock"] for step in steps] == ["0 s", "0 s", "10 s", "10 s", "15 s", "19 s"]
+    assert [step["decision"][1] for step in steps] == [
+        "Job a starts on 2 cores of cluster0.node0.",
+        f"Job {EVIL} stays in the queue.",
+        f"Job {EVIL} starts on 2 cores of each of cluster0.node0 to cluster0.node1.",
+        "Job c stays in the queue.",
+        "Job c starts on 1 core of cluster0.node0.",
+        "The end of the run.",
+    ]
+    assert steps[1]["decision"][2] == "It asks for 4 cores, 2 free."
+    assert steps[2]["decision"][3] == "Since the step before: job c came; job a ended."
+    assert steps[5]["decision"][2:] == ["Jobs: 3 completed.", "Since the step before: job c ended."]
+    assert [[row[1] for row in step["queue"]] for step in steps] == [["a", EVIL], [EVIL], [EVIL, "c"], ["c"], ["c"], []]
+    assert steps[2]["queue"] == [
+        ["1", EVIL, "10 s", "4", "5 s", "this decision"],
+        ["2", "c", "9 s", "1", "4 s", "behind the head of the queue"],
+    ]
+    assert [step["nodes"] for step in steps] == [
+        f"Nodes {when}: {free} free of 4"
+        for when, free in zip(
+            ["before it"] * 5 + ["at the end"], ["4 cores", "2 cores", "4 cores", "0 cores", "4 cores", "4 cores"], strict=True
+        )
+    ]  # fmt: skip
+    assert [step["drawn"] for step in steps] == [
+        [], ["job a: 2 cores of cluster0.node0"], [],
+        [f"job {EVIL}: 2 cores of cluster0.node0", f"job {EVIL}: 2 cores of cluster0.node1"], [], [],
+    ]  # fmt: skip
+    assert [step["targets"] for step in steps] == [1, 0, 2, 0, 1, 0]
+    assert steps[1]["running"] == [["a", "0 s", "12 s", "node0: 2"]]
+
+
+def test_every_way_to_step(in_browser: dict[str, Any]) -> None:
+    """Buttons, keys, slider, number and address lead to a step, never beyond; playing goes on to the end."""
+    *moves, played = in_browser["moves"]
+    assert moves == ["6#6", "5#5", "4#4", "5#5", "1#1", "1#1", "6#6", "1#1", "3#3", "3#3", "2#2", "4#4"]
+    assert (in_browser["playing"], played) == ("❚❚ Pause", "6")
+    assert EVIL in in_browser["steps"][1]["decision"][1]
+    assert in_browser["title"] == "fcfs on homogeneous"
+
+
+def test_texts_from_the_input_stay_texts() -> None:
+    """No name of a job ends the script that the data stand in; the page may load nothing."""
+    text = animation(small(), title="a </title> & b", colour_by="job_id")
+    assert EVIL not in text
+    assert text.count("<script") == text.count("</script>") == 2
+    assert "<title>a &lt;/title&gt; &amp; b</title>" in text
+    assert "default-src 'none'" in text
+    assert re.findall(r'(?:src|href)="', text) == []
+    assert EVIL in data_of(text)["jobs"]["id"]
+    assert html.escape(EVIL, quote=True) in text  # in the legend
+
+
+def test_a_run_without_a_log_is_read_off_its_records() -> None:
+    """Its steps are the three starts; what is said of them is what the records know."""
+    text = animation(small(explain=False))
+    data = data_of(text)
+    assert "kept no log of decisions" in text
+    assert data["time"] == [0.0, 10.0, 15.0, 19.0]
+    assert data["reason"][:3] == [
+        "It was started as soon as it came.",
+        "It had waited 10 s, until job a ended.",
+        f"It had waited 14 s, until job {EVIL} ended.",
+    ]
+
+
+def test_an_overtaken_job_is_counted() -> None:
+    """Under easy, c goes first on a core that is free; the wide job, which came earlier, still waits."""
+    columns = {"submit_time": [0, 0, 1], "requested_cores": [2, 4, 1], "recorded_run_time": [10, 5, 4]}
+    workload = Workload(columns | {"requested_time": [12, 5, 4]})
+    result = Simulation(Platform.homogeneous(2, 2), workload, make_scheduler("easy")).run()
+    assert data_of(animation(result))["reason"][1] == (
+        "It was started as soon as it came. 1 job that came earlier still waits."
+    )
+
+
+def test_nodes_that_are_off_and_boot() -> None:
+    """Idle for 5 s, a node goes off in 1 s; both boot for job 1 from 20 s to 22 s, when job 2 comes, at 21 s, to wait."""
+    transitions = PowerTransitions(0.0, switch_on_s=2.0, switch_on_w=100.0, switch_off_s=1.0, switch_off_w=100.0)
+    columns = {"submit_time": [0, 20, 21], "requested_cores": [1, 2, 1], "recorded_run_time": [3, 4, 1]}
+    platform = Platform.homogeneous(2, 1, transitions=transitions)
+    policy = make_power_policy("timeout:5")
+    data = data_of(
+        animation(Simulation(platform, Workload(columns), make_scheduler("fcfs"), policy, explain=True).run())
+    )
+    assert data["time"] == [0.0, 20.0, 21.0, 26.0, 27.0]
+    assert data["states"] == [
+        [0, "OFF", 1, 2],
+        [0, "SWITCHING_ON", 2, 3],
+        [1, "OFF", 1, 2],
+        [1, "SWITCHING_ON", 2, 3],
+    ]  # before its own decision at 20 s, and at 21 s
+    assert data["jobs"]["begins"] == [0.0, 22.0, 26.0]
+
+
+@pytest.mark.parametrize("spec", ["easy", "conservative", "list:smallest/first,blocking=no"])
+def test_the_page_agrees_with_the_log(spec: str) -> None:
+    """Queue, held cores and states at each step are those that Steps works out by another way."""
+    platform, workload = Platform.homogeneous(3, 8), Workload.read("lublin:jobs=50,nodes=24,seed=2")
+    policy = make_power_policy("timeout:60")
+    result = Simulation(platform, workload, make_scheduler(spec), policy, explain=True).run()
+    steps, data = Steps.of(result), data_of(animation(result))
+    jobs = data["jobs"]
+    for frame in range(len(steps)):
+        waiting = [j for j in range(len(jobs["id"])) if jobs["enters"][j] <= frame <= jobs["leaves"][j]]
+        assert [jobs["id"][j] for j in waiting] == steps.queue(frame)["job_id"].tolist()
+        cores = np.zeros(24, int)
+        for job, first, last in data["places"]:
+            cores[first : last + 1] += jobs["takes"][job] < frame < jobs["gives"][job]
+        assert cores.max() <= 1
+        assert cores.reshape(3, 8).sum(axis=1).tolist() == steps.held(frame).tolist()
+        away = {node: state for node, state, first, after in data["states"] if first <= frame < after}
+        states = dict(enumerate(steps.states(frame).tolist()))
+        assert away == {node: state for node, state in states.items() if state not in ("IDLE", "COMPUTING")}
+    assert "OFF" in {state for _, state, _, _ in data["states"]}
+
+
+def test_a_long_run_is_several_pages(tmp_path: Path) -> None:
+    """351 steps: 300 and 51. The address of step 320 on the first page leads to the second, whose state is right."""
+    paths = write_animation(long(), tmp_path / "a b.html")
+    assert [path.name for path in paths] == ["a b.html", "a b-2.html"]
+    first, second = (path.read_text() for path in paths)
+    assert 'href="a%20b-2.html">301–351</a>' in first
+    assert (data_of(first)["time"][-1], data_of(second)["time"][0]) == (299.0, 300.0)
+    dom = browse(paths[0], "#320")
+    assert '<b id="clock">319 s</b>' in dom
+    assert "Job 319 starts on 1 core of cluster0.node0." in dom
+    assert "Queue before it: 31 jobs, 31 cores" in dom
+
+
+def test_nothing_is_left_out_in_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A window says what lies outside it; too many steps for a page, or for all pages, are refused."""
+    result = long()
+    text = animation(result, x_range=(100.0, 200.0))
+    assert "steps 101 to 201 of 351. Not in it: 100 steps before and 150 steps after." in text
+    assert data_of(text)["jobs"]["id"] == [str(i) for i in range(99, 350)]  # 99 ends as the window begins
+    with pytest.raises(InputError, match="at most 300 steps in a page: .*, found 351"):
+        animation(result)
+    with pytest.raises(InputError, match="a window with a step in it, between 0 s and 350 s"):
+        animation(result, x_range=(100.2, 100.8))
+    monkeypatch.setattr("analysis.stepping.MOST_PAGES", 1)
+    with pytest.raises(InputError, match="at most 300 steps: a window of the run, found 351"):
+        write_animation(result, tmp_path / "steps.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_without_jobs_has_an_end() -> None:
+    """One frame, the end."""
+    columns: dict[str, list[float]] = {"submit_time": [], "requested_cores": [], "recorded_run_time": []}
+    result = Simulation(Platform.homogeneous(1, 1), Workload(columns), make_scheduler("fcfs")).run()
+    data = data_of(animation(result))
+    assert (data["kind"], data["reason"]) == (["end"], ["It had no jobs."])
+
+
+def test_the_command(tmp_path: Path) -> None:
+    """A saved run becomes the page that the run itself makes; wrong options are one line and status 2."""
+    result = small()
+    result.save(tmp_path)
+    done = CliRunner().invoke(main, ["gantt", str(tmp_path), "--view", "steps"], catch_exceptions=False)
+    assert (done.exit_code, done.output) == (0, f"The page is {tmp_path / 'steps.html'}\n")
+    assert data_of((tmp_path / "steps.html").read_text()) | {"pages": []} == data_of(animation(result)) | {"pages": []}
+    page = str(tmp_path / "window.html")
+    window = ["gantt", str(tmp_path), "--view", "steps", "--from", "10", "--out", page]
+    assert CliRunner().invoke(main, window).exit_code == 0
+    assert data_of(Path(page).read_text())["time"] == [10.0, 10.0, 15.0, 19.0]
+    for options, said in (
+        (["--rows", "core", "--slider"], "expected no options but --out, --colour-by, --from and --to, found --rows"),
+        (["--from", "3", "--to", "4"], "expected a window with a step in it"),
+        (["--colour-by", "moon"], "expected one of job"),
+        ([str(tmp_path)], "expected one DIR"),
+    ):
+        done = CliRunner().invoke(main, ["gantt", str(tmp_path), "--view", "steps", *options])
+        assert done.exit_code == 2
+        assert said in done.output
+        assert len(done.output.strip().splitlines()) == 1

@@ -1,0 +1,98 @@
+"""Agents of the papers' rows: found where ``train`` left them, or trained from the files in examples/training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from analysis.reproduce.agents import AgentRow, agent_parts, trained
+from analysis.reproduce.claims import HOLDS, Claim, Verdict, judge, points
+from analysis.reproduce.energy_scheduler_1 import ROWS
+from analysis.reproduce.paper import Setting
+from analysis.reproduce.runner import compute
+from analysis.reproduce.trainings import FILES, QUICK, Training, configuration, training_of
+
+ROW = AgentRow("row", "an agent", ("1",), (), "a-training")
+EPISODES = "analysis.reproduce.energy_scheduler_1:episode"
+
+
+@pytest.mark.parametrize(
+    "place", ["paper/row/best", "a-training/best", "a-training/seed-3/best", "a-training/fold-1/seed-0/best"]
+)
+def test_where_agents_are_looked_for(place: str, tmp_path: Path) -> None:
+    """Under the paper and row, or under the training's name: of one training, of seeds, of folds."""
+    assert trained("paper", ROW, Setting(True, tmp_path, tmp_path)) is None
+    (tmp_path / place).mkdir(parents=True)
+    (tmp_path / place / "agent.json").write_text("{}")
+    found = trained("paper", ROW, Setting(True, tmp_path, tmp_path))
+    assert found == tmp_path / Path(*Path(place).parts[: 2 if place.startswith("paper") else 1])
+
+
+def test_every_row_has_a_file_to_train_it_from() -> None:
+    """Of all papers with agents; a row whose training nobody wrote down could never be filled by one command."""
+    from analysis.reproduce import deepshutdown, energy_scheduler_2, energy_scheduler_3, ineps, irmasim_agents
+
+    for row in (
+        *ROWS,
+        *energy_scheduler_2.ROWS,
+        *energy_scheduler_3.ROWS,
+        *ineps.ROWS,
+        *irmasim_agents.ROWS,
+        deepshutdown.ROW,
+    ):
+        assert (FILES / f"{row.file or row.training}.yaml").is_file(), row.name
+
+
+def test_inputs_are_taken_from_the_folder_of_inputs(tmp_path: Path) -> None:
+    """Whatever folder a configuration names: the files are those of --inputs, and a part needs them."""
+    setting = Setting(True, tmp_path, trainings=tmp_path / "agents")
+    found = training_of("experiment1-edp-waiting", {"reward": "energy"}, setting)
+    assert found is not None
+    folder = "cases/irmasim/experiment1"
+    assert found.needs == (f"{folder}/platform.json", f"{folder}/workload.json")
+    config = configuration(found, tmp_path)
+    assert config.environment.platform == str(tmp_path / folder / "platform.json")
+    assert (config.environment.reward, config.environment.options["wait"]) == ("energy", "event")
+    assert (config.iterations, config.seeds) == (QUICK["iterations"], 1)
+    assert training_of("experiment1-edp-waiting", {}, Setting(True, tmp_path)) is None
+
+
+def test_a_full_training_is_that_of_the_file(tmp_path: Path) -> None:
+    """Nothing but the place of the inputs is changed."""
+    config = configuration(Training(str(FILES / "experiment4.yaml"), {}, False), tmp_path)
+    assert (config.iterations, config.seeds, config.episodes) == (4, 5, 12)
+    assert config.environment.workload == "lopez-mixed:jobs=100"
+
+
+def test_what_was_cut_short_proves_nothing_against_a_paper() -> None:
+    """A value that misses is not run, whether it is named or computed from; one that reaches the claim counts."""
+    said = {"agent/": "two iterations"}
+    values = {"agent/row/energy": 10.0, "agent/row/cheapest": False, "other": 1.0}
+
+    def verdict(published: str, measure: object, tolerance: object = points(0.5)) -> tuple[Verdict, str]:
+        judged = judge(Claim("k", "w", published, "%", "T", measure, tolerance), values, {}, said)  # type: ignore[arg-type]
+        return judged.verdict, judged.why
+
+    assert verdict("20", "agent/row/energy") == (Verdict.NOT_RUN, "two iterations")
+    assert verdict("yes", lambda v: v["agent/row/cheapest"], HOLDS) == (Verdict.NOT_RUN, "two iterations")
+    assert verdict("10", "agent/row/energy")[0] is Verdict.REPRODUCED
+    assert verdict("20", "other")[0] is Verdict.NOT_REPRODUCED
+
+
+def test_a_row_is_trained_and_tested(shared: Path, tmp_path: Path) -> None:
+    """Without an agent the quick part trains one for two iterations, keeps it, and says that it is not a full one."""
+    setting = Setting(True, shared, trainings=tmp_path)
+    [part] = agent_parts("energy-scheduler-1", ROWS[:1], setting, EPISODES)
+    part.arguments["runs"] = 2  # type: ignore[index]
+    record = compute(part, shared)
+    assert "2 iterations" in record["curtailed"]["agent/no-wait/"]
+    assert (tmp_path / "quick" / "experiment1-energy" / "seed-0" / "best" / "agent.json").is_file() or list(
+        (tmp_path / "quick" / "experiment1-energy").rglob("agent.json")
+    )
+    three = [
+        record["values"][f"agent/no-wait/1/list:low_mem_ops/high_mem_bw/energy/{name}"]
+        for name in ("min", "avg", "max")
+    ]
+    assert three == sorted(three, reverse=True)
+    assert three[0] <= 20.21  # the optimum without waiting, of the paper and proven
