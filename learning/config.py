@@ -136,6 +136,9 @@ class WarmStartKeys(OwnKeys):
 
     teacher: str = _field("a scheduler, such as contention-aware:metric=energy,placements=one", ...)
     episodes: Count = _field("how many of its episodes to learn from", 16)
+    rounds: Whole = _field(
+        "then as often: as many episodes that the agent plays, where the teacher says what it would have done", 0
+    )
     options: dict[str, Any] = _field("options of the imitation, such as {epochs: 20}", default_factory=dict)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from cluster_sim.errors import InputError
-from learning.categorical import log_probabilities, of_chosen
+from learning.categorical import best, log_probabilities, of_chosen
 from learning.gae import discounted_sums
 from learning.networks import Kept, Network, Observation, one_thread
 from learning.optimisers import Adam
@@ -60,9 +60,14 @@ class ImitationOptions:
 
 
 def demonstrate(
-    environment: Any, teacher: Teacher, network: Network, seed: int, options: dict[str, Any] | None = None
+    environment: Any,
+    teacher: Teacher,
+    network: Network,
+    seed: int,
+    options: dict[str, Any] | None = None,
+    played_by: Teacher | None = None,
 ) -> Trajectory:
-    """One episode in which the teacher decides, as the network would have seen it.
+    """One episode, as the network would have seen it, with the teacher's decision at each step.
 
     Args:
         environment: to be reset with the seed and the options.
@@ -70,6 +75,7 @@ def demonstrate(
         network: says what is kept of the observations.
         seed: of the episode.
         options: of ``reset``.
+        played_by: who decides what happens; the teacher, unless given.
 
     Raises InputError when the teacher takes an action that is not allowed.
     """
@@ -81,12 +87,27 @@ def demonstrate(
         kept.append(network.keep(observation))
         columns.append(network.column(kept[-1], action))
         actions.append(action)
-        observation, reward, terminated, truncated, info = environment.step(action)
+        taken = action if played_by is None else int(played_by(environment, observation))
+        observation, reward, terminated, truncated, info = environment.step(taken)
         rewards.append(float(reward))
         if terminated or truncated:
             last = network.keep(observation) if not terminated else None
             metrics = dict(info.get("metrics", {}))
             return Trajectory(kept, np.array(columns), np.array(actions), np.array(rewards), last, seed, metrics)
+
+
+def greedy(network: Network) -> Teacher:
+    """A network that remembers nothing, as one who decides: its most probable action. Raises InputError for others."""
+    if network.recurrent:
+        raise InputError("warm_start, rounds", "0 for a network that remembers", network.spec)
+
+    def decide(environment: Any, observation: Observation) -> int:
+        kept = network.keep(observation)
+        with torch.inference_mode():
+            logits = network.policy(network.stack([kept]))
+        return network.action(kept, int(best(logits.numpy())[0]))
+
+    return decide
 
 
 def imitate(

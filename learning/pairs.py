@@ -79,7 +79,13 @@ class Pairs:
         """What an allowed action starts, and on which cores; None: it waits."""
         if self.may_wait and number == len(self.mask) - 1:
             return None
-        row, node = divmod(number, self.view.platform.node_count)
+        return self._start(*divmod(number, self.view.platform.node_count))
+
+    def at(self, pair: int) -> tuple[Job, Placement]:
+        """What an allowed pair starts, and on which cores, by its place in ``actions``."""
+        return self._start(int(self.job_of[pair]), int(self.node_of[pair]))
+
+    def _start(self, row: int, node: int) -> tuple[Job, Placement]:
         job = self.jobs[row]
         placement = self._placements.get((row, node))
         return job, placement or Placement(((node, node + 1, job.requested_cores),))

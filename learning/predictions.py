@@ -38,7 +38,8 @@ class Alone(NamedTuple):
 
     ``figures``, shape (node types, 5): its time if nothing slows it, not even its own tasks (s); its time (s); what it
     adds to the idle node's energy (J); the bandwidth that one task asks for (MB/s); what it would add if others had all
-    the other cores and paid their share of the static watts (J). Times and energies are inf where it does not fit.
+    the other cores and paid their share of the static watts (J). Times and energies are inf where it does not fit. A
+    request that needs several nodes is on as many of the type as its cores come to, not rounded.
     """
 
     figures: Floats
@@ -181,8 +182,10 @@ class Predictions:
         finish = forecast.horizon
         energy = max(forecast.energy(0.0, finish) - idle_w * finish, 0.0)
         static, idle, *_ = self._figures(kind)
-        others = max(static - idle, 0.0) * finish * (1.0 - min(request.cores, kind.cores) / kind.cores)
-        return seconds, finish, energy, bandwidth, max(energy - others, 0.0)
+        tasks = min(request.cores, kind.cores)
+        others = max(static - idle, 0.0) * finish * (1.0 - tasks / kind.cores)
+        nodes = request.cores / tasks  # more than one where a job needs several
+        return seconds, finish, energy * nodes, bandwidth, max(energy - others, 0.0) * nodes
 
     def estimates(self, view: View, pairs: Pairs) -> Estimates:
         """What each pair is expected to bring, if it is started now."""
@@ -204,7 +207,19 @@ class Predictions:
             row, node = int(jobs[i]), int(nodes[i])
             figures = self._forecast(pairs.jobs[row], pairs.requests[row].number, node, int(tasks[i]))
             finish[i], others[i], energy[i] = figures
+        for i in np.flatnonzero(tasks < cores[jobs]).tolist():
+            finish[i], energy[i] = self._spread(view, pairs, i)
         return Estimates(own, finish, others, energy, contended, asked, threshold)
+
+    def _spread(self, view: View, pairs: Pairs, pair: int) -> tuple[float, float]:
+        """(own finish s, energy J) of a pair whose job spans nodes; what else runs there is not taken to slow it."""
+        _, placement = pairs.at(pair)
+        nodes = np.array(placement.nodes)
+        taken = np.array([cores for first, stop, cores in placement.spans for _ in range(first, stop)])
+        figures = self.alone(pairs.requests[pairs.job_of[pair]]).figures
+        finish = float(figures[self._types[nodes], 1].max())
+        beyond = np.maximum(finish - np.maximum(self.horizon[nodes] - view.now, 0.0), 0.0)
+        return finish, float(self.dynamic_w[nodes] @ taken * finish + self._rise_w[nodes] @ beyond)
 
     def _forecast(self, job: Job, number: int, node: int, tasks: int) -> tuple[float, float, float]:
         """(own finish s, delay of the others s, energy J) where tasks slow each other."""

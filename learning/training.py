@@ -32,7 +32,7 @@ from learning.agent import BEST, Agent
 from learning.algorithms import Algorithm, make_algorithm, options_of
 from learning.config import Config, WarmStartKeys, check_same, read_config, write_config
 from learning.episodes import Days
-from learning.imitation import ImitationOptions, Teacher, demonstrate, imitate
+from learning.imitation import ImitationOptions, Teacher, demonstrate, greedy, imitate
 from learning.inputs import MakeEnvironment
 from learning.logs import CSV, Log, in_brief, progress_bar, read_metrics
 from learning.networks import Network, make_network, one_thread
@@ -167,7 +167,15 @@ class Training:
             episodes = self._days_of(teacher, keys, environment)
         else:
             episodes = [demonstrate(environment, teacher, self.network, seed) for seed in seeds]
-        return imitate(self.network, episodes, options, self.config.seed)[-1]
+        numbers = imitate(self.network, episodes, options, self.config.seed)[-1]
+        for corrected in range(1, keys.rounds + 1):
+            own = [
+                demonstrate(environment, teacher, self.network, episode_seed, played_by=greedy(self.network))
+                for episode_seed in episode_seeds(self.config.seed, _BEFORE_ALL - corrected, keys.episodes)
+            ]
+            episodes += own
+            numbers = imitate(self.network, episodes, options, self.config.seed + corrected)[-1]
+        return numbers
 
     def _teacher(self, keys: WarmStartKeys) -> tuple[Teacher, ImitationOptions]:
         kind = self.config.environment.kind

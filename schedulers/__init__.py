@@ -15,6 +15,7 @@ from schedulers.contention_aware import ContentionAware
 from schedulers.easy import EasyBackfilling
 from schedulers.list_scheduling import Fcfs, ListScheduler, Ljf, Sjf
 from schedulers.orders import job_orders, node_orders
+from schedulers.patient import Patient
 from schedulers.pcbe import Pcbe
 from schedulers.power import AlwaysOn, IdleTimeout, KeepReady
 from schedulers.power_cap import PowerCap
@@ -36,6 +37,7 @@ __all__ = [
     "ListScheduler",
     "OffReservation",
     "RandomReservation",
+    "Patient",
     "Pcbe",
     "Ljf",
     "PowerCap",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.jobs import Job
+    from cluster_sim.placement import Placement
     from cluster_sim.view import ClairvoyantView, View
 
 METRICS = ("delay", "energy", "edp")
@@ -110,9 +111,7 @@ class ContentionAware(Scheduler):
 
     def _pass(self, view: View) -> Iterator[Decision]:
         for job in sorted(view.pending, key=lambda job: (self._order(job, view.now), job.index)):
-            placement = None
-            if self._may_fit(view, job):
-                placement = view.place(job, self.ranks(view, job), self.memory)
+            placement = self._place(view, job) if self._may_fit(view, job) else None
             if placement is None:
                 if view.explains:
                     yield Hold(job, view.shortage(job, self.memory))
@@ -125,6 +124,9 @@ class ContentionAware(Scheduler):
             self._expected.enter(job)
             self._state_of[placement.nodes] = -1
             self._most_free = int(view.free_cores.max())
+
+    def _place(self, view: View, job: Job) -> Placement | None:
+        return view.place(job, self.ranks(view, job), self.memory)
 
     def _may_fit(self, view: View, job: Job) -> bool:
         """A quick look first: most of a long queue does not fit."""
