@@ -37,6 +37,8 @@ MARGIN = {"l": 130, "r": 30, "t": 76, "b": 56}
 LEGEND_PX = 185
 GRID = "#E4E8EC"
 SLIDER_PX = 70
+LEAST_ROOM_PX = 120.0  # for the rows
+MOST_NAMED = 64  # nodes of one core that are named; beyond, their axis has numbers
 
 
 def gantt(
@@ -74,7 +76,7 @@ def gantt(
         title: heading; made from the run's settings when None.
         x_range: window of time in s, for a part of a long run or to give several runs the same axis; what lies
             outside is not drawn (the figure says how many jobs). First submission to last finish when None.
-        height: pixels; chosen by the number of rows when None.
+        height: pixels, raised to what the panels need; chosen by the number of rows when None.
         panels: the curves under the chart, of "power", "busy" and "queue".
         pattern_by: a column, such as "profile", each of whose values fills its bars with a pattern of its own.
         reservations: outline the starts that a backfilling scheduler promised, if the run was to ``explain``.
@@ -134,8 +136,9 @@ def draw_held(
     window = x_range or time_window(result)
     axis = TimeAxis.of(time_unit, window, start_date or held.start_date)
     whole = height or int(np.clip(600 + 4 * held.scale.height, 640, 860)) + 110 * max(0, len(lower) - 2)
-    inner = whole - MARGIN["t"] - MARGIN["b"]
-    room = max(120.0, inner - len(lower) * (PANEL_PX + GAP_PX))
+    below = len(lower) * (PANEL_PX + GAP_PX)
+    inner = max(whole - MARGIN["t"] - MARGIN["b"], LEAST_ROOM_PX + below)
+    room = inner - below
     scene = Scene.of(held, window, WIDTH_PX, room, part=x_range is not None)
     figure = go.Figure()
     how = chosen_drawing(drawing, len(scene.rectangles))
@@ -322,12 +325,12 @@ def row_axis(scene: Scene, platform: Platform) -> dict[str, Any]:
         "range": [scale.node_edge[-1], scale.node_edge[0]],
         "showgrid": False,
     }
-    if platform.core_count == platform.node_count:
+    if platform.core_count == platform.node_count > MOST_NAMED:  # their numbers say as much
         return axis | {"title": {"text": "Node"}, "exponentformat": "none", "separatethousands": True}
     step = max(1, int(np.ceil(platform.node_count / (scene.canvas.height_px / 15))))
     names = [shortened(name, 18) for name in platform.node_names()[::step]]
     ticks = {"tickvals": scale.node_centre[::step], "ticktext": plotly_text(names)}
-    what = "Cores, by node" if scale.unit == "core" else "Nodes"
+    what = "Cores, by node" if scale.unit == "core" and platform.core_count > platform.node_count else "Nodes"
     return axis | ticks | {"title": {"text": what, "standoff": 8}, "automargin": True}
 
 

@@ -75,6 +75,7 @@ button[aria-disabled=true] { border-color: #c3ccd4; color: #7a8793; cursor: defa
 .words { font-size: 18px; font-weight: 600; }
 svg { width: 100%; max-width: 860px; height: auto; display: block; }
 svg text { font: 12px system-ui, "Segoe UI", Helvetica, Arial, sans-serif; pointer-events: none; }
+svg.many text { font-size: 11px; }
 svg text.on-dark { paint-order: stroke; stroke: #22303c; stroke-width: 3px; }
 svg path { fill-rule: nonzero; }
 .target { fill: none; stroke: #000; stroke-width: 2.5; stroke-dasharray: 5 3; }
@@ -85,6 +86,7 @@ table { border-collapse: collapse; width: 100%; font-size: 14px; font-variant-nu
 th, td { padding: 2px 10px 2px 0; border-bottom: 1px solid #e4e8ec; text-align: right; white-space: nowrap;
          vertical-align: top; }
 th { color: #5a6772; font-weight: 600; }
-th.text, td.text { text-align: left; white-space: normal; overflow-wrap: anywhere; }
+th.text, td.text { text-align: left; white-space: normal; overflow-wrap: break-word; }
+td.job { text-align: left; max-width: 15em; overflow: hidden; text-overflow: ellipsis; }
 tr.now td { background: #fff4dc; font-weight: 600; }
 """

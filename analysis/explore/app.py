@@ -20,7 +20,8 @@ from cluster_sim.errors import ClusterSimError, InputError
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 EVERYWHERE = ("0.0.0.0", "::")
-_CHOICES = tuple(Choices.__dataclass_fields__)
+_CHOICES = tuple(name for name in Choices.__dataclass_fields__ if name != "changes")
+_OWN_JOB = ("own_submit_time", "own_cores", "own_run_time", "own_requested_time", "own_user")
 
 
 def make_app(desk: Desk, host: str = "127.0.0.1") -> Dash:
@@ -35,6 +36,7 @@ def make_app(desk: Desk, host: str = "127.0.0.1") -> Dash:
     _guard(app, host)
     if desk.saved is None:
         _wire_form(app, desk)
+        _wire_changes(app, desk)
     _wire_run(app, desk)
     return app
 
@@ -76,13 +78,14 @@ def _wire_form(app: Dash, desk: Desk) -> None:
         Output("choices", "data"),
         Output("message", "children"),
         Input("run", "n_clicks"),
+        State("choices", "data"),
         *(State(name, "value") for name in _CHOICES),
         prevent_initial_call=True,
         running=[(Output("run", "disabled"), True, False)],
     )
-    def start(_: int, *values: Any) -> Any:
+    def start(_: int, kept: Any, *values: Any) -> Any:
         given = dict(zip(_CHOICES, values, strict=True))
-        return callbacks.start(desk, given | {"enforce_walltime": bool(given["enforce_walltime"])})
+        return callbacks.start(desk, given | {"enforce_walltime": bool(given["enforce_walltime"])}, kept)
 
     for name, offers in (
         ("workload", desk.offers.workloads),
@@ -98,6 +101,35 @@ def _wire_form(app: Dash, desk: Desk) -> None:
         def options(chosen: str, offers: Any = offers) -> Any:
             offer = offers.get(chosen)
             return (offer.example, not offer.takes_options) if offer else ("", True)
+
+
+def _wire_changes(app: Dash, desk: Desk) -> None:
+    @app.callback(
+        Output("choices", "data", allow_duplicate=True),
+        Output("message", "children", allow_duplicate=True),
+        Input("submit_job", "n_clicks"),
+        Input("cancel_job", "n_clicks"),
+        Input({"kind": "undo", "change": ALL}, "n_clicks"),
+        State("choices", "data"),
+        State("step", "value"),
+        State("cancel_id", "value"),
+        *(State(name, "value") for name in _OWN_JOB),
+        prevent_initial_call=True,
+        running=[(Output("submit_job", "disabled"), True, False), (Output("cancel_job", "disabled"), True, False)],
+    )
+    def change(_: int, __: int, undo: list[int | None], given: Any, step: int, job_id: str | None, *fields: Any) -> Any:
+        what = ctx.triggered_id
+        if isinstance(what, dict):
+            return callbacks.undone(desk, given, int(what["change"])) if any(undo) else (no_update, no_update)
+        return (
+            callbacks.cancelled(desk, given, job_id)
+            if what == "cancel_job"
+            else callbacks.submitted(desk, given, step, fields)
+        )
+
+    @app.callback(Output("changes", "children"), Input("choices", "data"))
+    def changes(given: Any) -> Any:
+        return callbacks.changes(desk, given)
 
 
 def _wire_run(app: Dash, desk: Desk) -> None:

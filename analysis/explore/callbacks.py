@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from dash import Patch, no_update
 
 from analysis.drawing import MOST_BARS
 from analysis.explore import panels
+from analysis.explore.changes import Change, new_id
 from analysis.explore.runs import Choices
-from cluster_sim.errors import ClusterSimError
+from cluster_sim.errors import ClusterSimError, InputError
 
 if TYPE_CHECKING:
     from analysis.explore.runs import Desk, Run
@@ -28,13 +31,82 @@ MOST_ABOVE = 3
 """Entries of a legend that fit above the chart."""
 
 
-def start(desk: Desk, given: Mapping[str, Any]) -> tuple[Any, str]:
-    """The Run button: the choices to keep, if there is a run of them, and what is wrong with them."""
+def start(desk: Desk, given: Mapping[str, Any], kept: Given = None) -> tuple[Any, str]:
+    """The Run button: the choices to keep, if there is a run of them, and what is wrong with them.
+
+    Changes among the choices ``kept`` stay as long as the jobs are the same.
+    """
     try:
-        desk.run(given)
-        return Choices.of(given).plain(), ""
+        wanted, before = Choices.of(given), Choices.of(kept or given)
+        same = wanted.same_jobs(before)
+        wanted = replace(wanted, changes=before.changes if same else ())
+        desk.run(wanted.plain())
+        left = "" if same or not before.changes else "The jobs are others: changes to those before are undone."
+        return wanted.plain(), left
     except ClusterSimError as error:
         return no_update, str(error)
+
+
+def submitted(desk: Desk, given: Given, step: int, fields: Sequence[Any]) -> tuple[Any, str]:
+    """The button that submits a job of one's own; ``fields``: submit time (s, None: now), cores, run time, request, user.
+
+    The choices to keep, with where to go on from, and what is wrong.
+    """
+    try:
+        run, choices = desk.run(given), Choices.of(given or {})
+        submit, *rest = fields
+        at = _now(run, step) if submit in (None, "") else submit
+        taken = [*run.result.jobs["job_id"], *(change.job_id for change in choices.changes)]
+        change = Change.submission(new_id(taken), at, *rest)
+        return _with(desk, choices, (*choices.changes, change), change.submit_time)
+    except ClusterSimError as error:
+        return no_update, str(error)
+
+
+def cancelled(desk: Desk, given: Given, job_id: str | None) -> tuple[Any, str]:
+    """The button that takes a job out of the workload; of a job of one's own it undoes the submission."""
+    try:
+        run, choices = desk.run(given), Choices.of(given or {})
+        job_id = (job_id or "").strip()
+        change = Change.of({"cancel": True, "job_id": job_id})
+        jobs = run.result.jobs
+        times = jobs.loc[jobs["job_id"] == job_id, "submit_time"].tolist()
+        if not times:
+            raise InputError("cancel, job", "the id of a job of this workload", job_id)
+        at = times[0] if math.isfinite(times[0]) else 0.0  # a job that was never submitted follows others
+        others = tuple(each for each in choices.changes if each.job_id != job_id)
+        own = len(others) < len(choices.changes)
+        return _with(desk, choices, others if own else (*others, change), at)
+    except ClusterSimError as error:
+        return no_update, str(error)
+
+
+def undone(desk: Desk, given: Given, number: int) -> tuple[Any, str]:
+    """The button that undoes a change."""
+    try:
+        choices = Choices.of(given or {})
+        if not 0 <= number < len(choices.changes):
+            raise InputError("undo", "a change that is there", number)
+        change = choices.changes[number]
+        return _with(desk, choices, choices.changes[:number] + choices.changes[number + 1 :], change.submit_time)
+    except ClusterSimError as error:
+        return no_update, str(error)
+
+
+def _with(desk: Desk, choices: Choices, changes: tuple[Change, ...], at: float) -> tuple[Any, str]:
+    """The choices with other changes, once they have been run, and the time (s) from which the page goes on."""
+    wanted = replace(choices, changes=changes).plain()
+    desk.run(wanted)
+    return wanted | {"at": at}, ""
+
+
+def _now(run: Run, step: int) -> float:
+    return float(run.steps.time[_within(run, step)]) if len(run.steps) else 0.0
+
+
+def changes(desk: Desk, given: Given) -> list[Any]:
+    """What was changed, and what became of it."""
+    return [] if desk.saved is not None else panels.changes(desk.run(given), Choices.of(given or {}).changes)
 
 
 def opened(desk: Desk, given: Given) -> tuple[list[Any], list[Any], int, int, Any]:
@@ -46,7 +118,15 @@ def opened(desk: Desk, given: Given) -> tuple[list[Any], list[Any], int, int, An
     warned: list[Any] = [f"Warning: {text}. " for text in run.warned]
     if not run.steps.logged:
         warned.append("This run kept no log of decisions (--explain): its steps are its starts, without reasons.")
-    return panels.headlines(run), warned, max(len(run.steps) - 1, 0), 0, None
+    return panels.headlines(run), warned, max(len(run.steps) - 1, 0), _first_step(run, given), None
+
+
+def _first_step(run: Run, given: Given) -> int:
+    """The first step, or the one at which a change takes effect."""
+    at = (given or {}).get("at")
+    if isinstance(at, bool) or not isinstance(at, int | float) or math.isnan(at):
+        return 0
+    return _within(run, int(np.searchsorted(run.steps.time, at)))
 
 
 def chart(desk: Desk, given: Given, colour_by: str, view: View, step: int) -> Any:

@@ -38,7 +38,7 @@ def page(desk: Desk) -> html.Div:
             dcc.Loading([html.Div(id="headlines")], delay_show=300, type="dot", color="#0072b2"),
             dcc.Store(id="choices", data=choices.plain()),
             dcc.Store(id="view"),
-            html.Div(className="columns", children=[_chart(), _steps()]),
+            html.Div(className="columns", children=[_chart(), _steps(changeable=desk.saved is None)]),
         ],
     )
 
@@ -101,7 +101,7 @@ def _option(name: str, offer: Offer[Any]) -> dict[str, Any]:
     return {"label": label, "value": name, "search": f"{name} {offer.meaning}"}
 
 
-def _number(name: str, label: str, value: float, **limits: Any) -> html.Div:
+def _number(name: str, label: str, value: float | None, **limits: Any) -> html.Div:
     return html.Div(
         [
             html.Label(label, htmlFor=name),
@@ -134,7 +134,34 @@ def _chart() -> html.Div:
     )
 
 
-def _steps() -> html.Div:
+def _changes() -> list[Any]:
+    """Fields for a job of one's own and for one to take out, and the table of what was changed."""
+    own = [
+        _number("own_cores", "cores", 1, min=1, step=1),
+        _number("own_run_time", "runs for, s", 600, min=0, step="any"),
+        _number("own_requested_time", "asks for, s", 900, min=0, step="any"),
+        _number("own_submit_time", "submitted at, s", None, min=0, step="any", placeholder="now"),
+        html.Div(
+            [html.Label("user", htmlFor="own_user"), dcc.Input(id="own_user", type="text", style={"width": 90})],
+            className="number",
+        ),
+        html.Button("Submit job", id="submit_job", n_clicks=0),
+    ]
+    out = [
+        html.Label("job", htmlFor="cancel_id", className="unseen"),
+        dcc.Input(id="cancel_id", type="text", placeholder="id of a job", className="grow"),
+        html.Button("Cancel job", id="cancel_job", n_clicks=0),
+    ]
+    return [
+        html.H3("What if?"),
+        html.P("Submit a job of your own, or take one out of the workload: the run is made again.", className="soft"),
+        html.Div(own, className="bar"),
+        html.Div(out, className="bar"),
+        html.Div(id="changes"),
+    ]
+
+
+def _steps(changeable: bool) -> html.Div:
     slider = dcc.Slider(id="step", min=0, max=0, step=1, value=0, marks=None, allow_direct_input=False, included=False)
     return html.Div(
         id="steps",
@@ -161,5 +188,6 @@ def _steps() -> html.Div:
 ],
             ),
             html.Div(id="explanation"),
+            *(_changes() if changeable else []),
         ],
     )  # fmt: skip

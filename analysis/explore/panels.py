@@ -14,6 +14,9 @@ from cluster_sim.explanation import seconds
 from cluster_sim.shortage import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from analysis.explore.changes import Change
     from analysis.explore.runs import Run
     from analysis.explore.steps import Step
 
@@ -140,6 +143,42 @@ def explanation(run: Run, job_id: str) -> list[Any]:
     left_out = len(about) - len(links)
     head = f"Decisions about it{f' (the last {SHOWN_STEPS} of {len(about):,})' if left_out else ''}: "
     return [html.Pre(text), html.P([head, *links]) if links else html.P("No decision was made about it.")]
+
+
+def changes(run: Run, made: Sequence[Change]) -> list[Any]:
+    """What was changed in the workload, what became of each job of one's own, and a button to undo each."""
+    if not made:
+        return []
+    rows = [
+        html.Tr(
+            [
+                html.Td(shortened(change.job_id, 24) if change.cancel else job_link(change.job_id)),
+                html.Td(_change(change), className="text"),
+                html.Td("–" if change.cancel else _outcome(run, change.job_id), className="text"),
+                html.Td(html.Button("undo", id={"kind": "undo", "change": i}, className="link")),
+            ]
+        )
+        for i, change in enumerate(made)
+    ]
+    head = html.Thead(html.Tr([html.Th(name) for name in ("job", "change", "outcome", "")]))
+    return [html.Table([head, html.Tbody(rows)])]
+
+
+def _change(change: Change) -> str:
+    if change.cancel:
+        return "taken out of the workload"
+    asked = "names no time" if change.requested_time is None else f"asks for {seconds(change.requested_time)}"
+    user = f" by {change.user}" if change.user else ""
+    cores = counted(change.cores, "core")
+    return f"submitted{user} at {seconds(change.submit_time)}: {cores}, runs for {seconds(change.run_time)}, {asked}"
+
+
+def _outcome(run: Run, job_id: str) -> str:
+    jobs = run.result.jobs
+    job = jobs[jobs["job_id"] == job_id].iloc[0]
+    if math.isnan(job["start_time"]):
+        return str(job["state"])
+    return f"{job['state']}; waited {seconds(job['wait_time'])}, started at {seconds(job['start_time'])}"
 
 
 def job_link(job_id: str, text: str = "") -> html.Button:

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from analysis.explore.changes import Change, changed, changes_of
 from analysis.explore.offers import OF_THE_LOG, Offers, chosen
 from analysis.explore.steps import Steps
 from analysis.gantt_chart import draw_held, options_of, time_window
@@ -43,7 +44,10 @@ KEPT = 4
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What is to be run. Each name is that of an offer, followed by its options; ``begin_h`` is a time of the workload."""
+    """What is to be run. Each name is that of an offer, followed by its options; ``begin_h`` is a time of the workload.
+
+    ``changes`` are to the jobs that are left then.
+    """
 
     workload: str = "lublin"
     workload_options: str = "jobs=200,nodes=32,seed=4"
@@ -57,6 +61,7 @@ class Choices:
     power_options: str = ""
     seed: int = 0
     enforce_walltime: bool = False
+    changes: tuple[Change, ...] = ()
 
     @classmethod
     def first(cls, offers: Offers) -> Choices:
@@ -81,6 +86,9 @@ class Choices:
         """Choices as they come from a page, which may have been anybody's. Raises InputError for a wrong one."""
         found: dict[str, Any] = {}
         for field in fields(cls):
+            if field.name == "changes":
+                found["changes"] = changes_of(given.get("changes"))
+                continue
             kind, label = type(field.default), field.name.replace("_", " ")
             value = given.get(field.name)
             if kind is str and value is None:
@@ -104,6 +112,13 @@ class Choices:
     def plain(self) -> dict[str, Any]:
         """As the page keeps them."""
         return asdict(self)
+
+    def same_jobs(self, other: Choices) -> bool:
+        """Whether these and other choices are about the same jobs, whatever is done with them and to them."""
+        return all(getattr(self, name) == getattr(other, name) for name in OF_THE_JOBS)
+
+
+OF_THE_JOBS = ("workload", "workload_options", "begin_h", "jobs")
 
 
 class Run:
@@ -166,7 +181,7 @@ class Desk:
     def _simulation(self, choices: Choices) -> Simulation:
         offers = self.offers
         whole = chosen(offers.workloads, "workload", choices.workload, choices.workload_options)
-        workload = window_of(whole, choices.begin_h, choices.jobs)
+        workload = changed(window_of(whole, choices.begin_h, choices.jobs), choices.changes)
         # Of the whole: its header speaks of the machine that all of it comes from.
         platform = chosen(offers.platforms, "platform", choices.platform, choices.platform_options, whole)
         _check_size(platform)

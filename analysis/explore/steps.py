@@ -72,9 +72,12 @@ class Steps:
         self._ids = jobs["job_id"].to_numpy(dtype=object)
         self._eligible = jobs["eligible_time"].to_numpy(dtype=np.float64)
         row_of = dict(zip(self._ids.tolist(), range(len(jobs)), strict=True))
-        self._row = np.array([row_of[job] for job in table["job_id"]], np.int64)
-        self._enters = np.where(np.isnan(self._eligible), NEVER, np.searchsorted(self.time, self._eligible))
-        self._leaves = self._last_steps_in_queue(jobs["finish_time"].to_numpy(dtype=np.float64))
+        self._nodes = table["nodes"].tolist()
+        self.decisions = table["decision"].to_numpy(dtype=object)  #: Per step its kind,
+        self.rows = np.array([row_of[job] for job in table["job_id"]], np.int64)  #: and the row of its job.
+        #: Per job the steps from which on and up to which it is in the queue, both included; NEVER if there is none.
+        self.enters = np.where(np.isnan(self._eligible), NEVER, np.searchsorted(self.time, self._eligible))
+        self.leaves = self._last_steps_in_queue(jobs["finish_time"].to_numpy(dtype=np.float64))
 
     @classmethod
     def of(cls, result: Result) -> Steps:
@@ -100,14 +103,14 @@ class Steps:
         """Per job the step that takes it out of the queue; NEVER if none does."""
         # Who was cancelled while it waited is in no step.
         leaves = np.where(np.isnan(finish), NEVER, np.searchsorted(self.time, finish) - 1)
-        out = np.flatnonzero(self._table["decision"].isin(["start", "reject"]).to_numpy())
-        leaves[self._row[out]] = out
+        out = np.flatnonzero(np.isin(self.decisions.astype(str), ["start", "reject"]))
+        leaves[self.rows[out]] = out
         return leaves
 
     def queue(self, number: int) -> pd.DataFrame:
         """The jobs that wait before a step, in order of submission: job_id, waited (s), cores, requested_time (s)."""
         jobs = self._result.jobs
-        rows = np.flatnonzero((self._enters <= number) & (self._leaves >= number))
+        rows = np.flatnonzero((self.enters <= number) & (self.leaves >= number))
         rows = rows[np.argsort(self._eligible[rows], kind="stable")]
         return pd.DataFrame(
             {
@@ -120,45 +123,68 @@ class Steps:
 
     def reasons(self, number: int, job_ids: list[str]) -> dict[str, str]:
         """What had last been said of each of these jobs by then, this step included; of some, nothing."""
-        until = self._table.iloc[: number + 1]
-        said = until[until["job_id"].isin(job_ids) & until["decision"].isin(["hold", "reserve"])]
-        said = said.drop_duplicates("job_id", keep="last")
-        found = {}
-        columns = (said[name].tolist() for name in ("job_id", "decision", "because", "behind", "promised_time"))
-        for job, decision, because, behind, promised in zip(*columns, strict=True):
-            if decision == "reserve":
-                found[job] = f"promised {seconds(promised)}"
-            else:
-                found[job] = _text(because) + (f" (job {behind})" if _text(behind) else "")
-        return found
+        wanted = np.flatnonzero(np.isin(self._ids.astype(str), job_ids))
+        return {self._ids[row]: text for _, row, text in self.said(number + 1, wanted)}
+
+    def said(self, stop: int, rows: npt.NDArray[np.int64]) -> list[tuple[int, int, str]]:
+        """What was said of these jobs in the steps before ``stop`` that leave them waiting: (step, row, words)."""
+        waiting = np.isin(self.decisions[:stop].astype(str), ["hold", "reserve"])
+        places = np.flatnonzero(waiting & np.isin(self.rows[:stop], rows))
+        told = self._table.iloc[places]
+        columns = (told[name].tolist() for name in ("decision", "because", "behind", "promised_time"))
+        return [
+            (place, row, _told(*cells))
+            for place, row, *cells in zip(places.tolist(), self.rows[places].tolist(), *columns, strict=True)
+        ]
 
     def held(self, number: int) -> npt.NDArray[np.int64]:
         """Cores that jobs hold on each node before a step, those for which a node still boots included."""
         platform, jobs, now = self._result.platform, self._result.jobs, self.time[number]
         finish = jobs["finish_time"].to_numpy(dtype=np.float64)
-        started = self._table["decision"].to_numpy()[:number] == "start"
-        rows = self._row[:number][started]
+        started = self.decisions[:number] == "start"
+        rows = self.rows[:number][started]
         running = ~(finish[rows] <= now)
         held = np.zeros(platform.node_count, np.int64)
-        places = self._table["nodes"].to_numpy()[:number][started][running]
-        for text in places.tolist():
-            for part in filter(None, _text(text).split(";")):
-                found = _PLACE.fullmatch(part)
-                if found is not None:
-                    first, last = (
-                        platform.node_index(found["first"]),
-                        platform.node_index(found["last"] or found["first"]),
-                    )
-                    held[first : last + 1] += int(found["cores"])
+        for step in np.flatnonzero(started)[running].tolist():
+            for first, last, cores in self.spans(step):
+                held[first : last + 1] += cores
         return held
+
+    def _to_boot(self, number: int) -> set[int]:
+        """The nodes of jobs that this step, or one after it in the same instant, starts and that have to boot for it."""
+        jobs, now = self._result.jobs, self.time[number]
+        begins = jobs["start_time"].to_numpy(dtype=np.float64)
+        stop = int(np.searchsorted(self.time, now, side="right"))
+        found: set[int] = set()
+        for step in range(number, stop):
+            if self.decisions[step] == "start" and not begins[self.rows[step]] <= now:
+                for first, last, _ in self.spans(step):
+                    found.update(range(first, last + 1))
+        return found
+
+    def spans(self, number: int) -> list[tuple[int, int, int]]:
+        """Where a step puts a job: first node, last node, cores on each."""
+        platform, spans = self._result.platform, []
+        for part in filter(None, _text(self._nodes[number]).split(";")):
+            found = _PLACE.fullmatch(part)
+            if found is not None:
+                first = platform.node_index(found["first"])
+                last = platform.node_index(found["last"]) if found["last"] else first
+                spans.append((first, last, int(found["cores"])))
+        return spans
 
     def states(self, number: int) -> npt.NDArray[np.object_]:
         """The state of each node at the time of a step: OFF, SWITCHING_ON, IDLE, COMPUTING, …; before that step."""
         platform, table, now = self._result.platform, self._result.node_states, self.time[number]
         at = table[(table["start"] <= now) & (table["end"] > now)]
         found = np.full(platform.node_count, "IDLE", object)
-        for name, state in zip(at["node"].tolist(), at["state"].tolist(), strict=True):
-            found[platform.node_index(name)] = state
+        since = np.zeros(platform.node_count)
+        for name, state, start in zip(*(at[column].tolist() for column in ("node", "state", "start")), strict=True):
+            node = platform.node_index(name)
+            found[node], since[node] = state, start
+        for node in self._to_boot(number):
+            if found[node] == "SWITCHING_ON" and since[node] == now:
+                found[node] = "OFF"
         # Idle or computing is a matter of cores, which other jobs take and give back in the same instant.
         working = np.isin(found.astype(str), ["IDLE", "COMPUTING"])
         found[working] = np.where(self.held(number)[working] > 0, "COMPUTING", "IDLE")
@@ -215,6 +241,13 @@ def shortened_places(text: str, most: int = 4) -> str:
         )
     rest = len(parts) - most
     return ", ".join(parts[:most]) + (f" and {rest} more places" if rest > 0 else "")
+
+
+def _told(decision: str, because: object, behind: object, promised: float) -> str:
+    """What a hold or a promise says, in a few words."""
+    if decision == "reserve":
+        return f"promised {seconds(promised)}"
+    return _text(because) + (f" (job {behind})" if _text(behind) else "")
 
 
 def _text(value: object) -> str:

@@ -50,7 +50,7 @@ button:focus-visible, input:focus-visible { outline: 2px solid #e69f00; outline-
 #steps table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: 13px; }
 #steps th, #steps td { padding: 2px 8px 2px 0; border-bottom: 1px solid #e4e8ec; text-align: right; white-space: nowrap;
         vertical-align: top; }
-#steps th:first-child, #steps td:first-child, #steps th:last-child, #steps td.text { text-align: left; }
+#steps th:first-child, #steps td:first-child, #steps th:last-child, #steps td.text, #changes th { text-align: left; }
 #steps td.text { white-space: normal; }
 #steps tr.now td { background: #fff4dc; }
 .nodes { display: flex; flex-wrap: wrap; gap: 3px; }

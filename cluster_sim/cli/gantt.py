@@ -13,18 +13,19 @@ from cluster_sim.errors import InputError
 if TYPE_CHECKING:
     from cluster_sim.records import Result
 
-VIEWS = ("resources", "jobs")
+VIEWS = ("resources", "jobs", "steps")
 PANELS = "power,busy,queue"
 
 
 @click.command(short_help="Draw the Gantt chart of finished runs.")
 @click.argument("directories", nargs=-1, required=True, metavar="DIR...")
-@click.option("--out", metavar="FILE.html", help="The page to write. [default: gantt.html in the first DIR]")
+@click.option("--out", metavar="FILE.html",
+              help="The page to write. [default: gantt.html, or steps.html, in the first DIR]")  # fmt: skip
 @click.option("--colour-by", default="job", show_default=True, metavar="NAME",
               help="job, profile, user, wait, energy, speedup (with --workload), or any column of jobs.csv.")  # fmt: skip
 @click.option("--rows", type=click.Choice(["auto", "node", "core"]), default="auto", show_default=True)
 @click.option("--view", type=click.Choice(VIEWS), default="resources", show_default=True,
-              help="Resources x time, or a row per job with its wait faded.")  # fmt: skip
+              help="Resources x time, a row per job with its wait faded, or the scheduler's decisions step by step.")  # fmt: skip
 @click.option("--pattern-by", metavar="COLUMN", help="Fill bars with a pattern by this column, such as profile.")
 @click.option("--panels", default=PANELS, show_default=True, metavar="A,B,...",
               help="Curves under the chart: power, power-by-state, busy, queue; none for no curves.")  # fmt: skip
@@ -39,7 +40,8 @@ def gantt(directories: tuple[str, ...], out: str | None, workload: str | None, p
     """Draw the Gantt chart of a finished run, from the folder in which ``run`` left its results.
 
     Several DIRs of the same jobs are drawn one above the other, with what differs from the first one marked.
-    The page is interactive, needs nothing else and works offline.
+    The page is interactive, needs nothing else and works offline. --view steps goes through the scheduler's decisions,
+    forwards and backwards, each with its reason if the run was to --explain, the queue and the nodes.
     """
     from analysis import write_gantt
     from cluster_sim.records import Result
@@ -48,7 +50,10 @@ def gantt(directories: tuple[str, ...], out: str | None, workload: str | None, p
     results = {_name(directory, directories): Result.load(directory) for directory in directories}
     options["panels"] = () if panels == "none" else tuple(panels.split(","))
     options["workload"] = None if workload is None else Workload.read(workload)
-    path = write_gantt(_figure(results, options), out or Path(directories[0]) / "gantt.html")
+    if options["view"] == "steps":
+        _tell_pages(_steps(results, options, out or _folder(directories[0]) / "steps.html"))
+        return
+    path = write_gantt(_figure(results, options), out or _folder(directories[0]) / "gantt.html")
     click.echo(f"The chart is {path}")
 
 
@@ -57,20 +62,13 @@ def _figure(results: dict[str, Result], options: dict[str, Any]) -> Any:
     from analysis import gantt_by_job, gantt_runs
     from analysis.gantt_chart import time_window
 
-    view, begin, end = options.pop("view"), options.pop("begin"), options.pop("end")
+    view = options.pop("view")
     if view == "jobs":
-        if len(results) > 1:
-            raise InputError("gantt, --view jobs", "one DIR", f"{len(results)}")
-        _refuse_what_jobs_lack(options, begin, end)
+        result = _only(results, view)
+        _refuse_what_lacks(view, options, "--out", "--colour-by", "--time-unit", "--start-date")
         names = ("colour_by", "time_unit", "start_date")
-        return gantt_by_job(next(iter(results.values())), **{name: options[name] for name in names})
-    if begin is not None or end is not None:
-        windows = [time_window(result) for result in results.values()]
-        begin = min(start for start, _ in windows) if begin is None else begin
-        end = max(stop for _, stop in windows) if end is None else end
-        if not -math.inf < begin < end < math.inf:
-            raise InputError("gantt, --from and --to", "a begin before the end, both finite", f"{begin:g} and {end:g}")
-        options["x_range"] = (begin, end)
+        return gantt_by_job(result, **{name: options[name] for name in names})
+    options["x_range"] = _window(options.pop("begin"), options.pop("end"), [time_window(r) for r in results.values()])
     if len(results) == 1:
         return one_run(next(iter(results.values())), **options)
     for name in ("pattern_by", "slider"):
@@ -79,20 +77,63 @@ def _figure(results: dict[str, Result], options: dict[str, Any]) -> Any:
     return gantt_runs(results, **options)
 
 
-def _refuse_what_jobs_lack(options: dict[str, Any], begin: float | None, end: float | None) -> None:
+def _steps(results: dict[str, Result], options: dict[str, Any], path: str | Path) -> list[Path]:
+    from analysis import write_animation
+    from analysis.gantt_chart import time_window
+
+    result = _only(results, "steps")
+    _refuse_what_lacks("steps", options, "--out", "--colour-by", "--from", "--to")
+    window = _window(options["begin"], options["end"], [time_window(result)])
+    return write_animation(result, path, window, options["colour_by"])
+
+
+def _tell_pages(paths: list[Path]) -> None:
+    if len(paths) == 1:
+        click.echo(f"The page is {paths[0]}")
+    else:
+        click.echo(f"The first of {len(paths)} pages is {paths[0]}")
+
+
+def _only(results: dict[str, Result], view: str) -> Result:
+    if len(results) > 1:
+        raise InputError(f"gantt, --view {view}", "one DIR", f"{len(results)}")
+    return next(iter(results.values()))
+
+
+def _window(begin: float | None, end: float | None, runs: list[tuple[float, float]]) -> tuple[float, float] | None:
+    """The window from --from to --to (s), each filled up from the runs' own windows; None without either."""
+    if begin is None and end is None:
+        return None
+    begin = min(start for start, _ in runs) if begin is None else begin
+    end = max(stop for _, stop in runs) if end is None else end
+    if not -math.inf < begin < end < math.inf:
+        raise InputError("gantt, --from and --to", "a begin before the end, both finite", f"{begin:g} and {end:g}")
+    return begin, end
+
+
+def _refuse_what_lacks(view: str, options: dict[str, Any], *known: str) -> None:
+    """Raise InputError for options that were given and that a view does not have."""
     given = {
-        "--from": begin is not None,
-        "--to": end is not None,
+        "--from": options["begin"] is not None,
+        "--to": options["end"] is not None,
         "--rows": options["rows"] != "auto",
         "--panels": options["panels"] != tuple(PANELS.split(",")),
         "--pattern-by": bool(options["pattern_by"]),
+        "--time-unit": options["time_unit"] != "auto",
+        "--start-date": options["start_date"] is not None,
         "--workload": options["workload"] is not None,
         "--slider": options["slider"],
     }
-    found = [name for name, is_given in given.items() if is_given]
+    found = [name for name, is_given in given.items() if is_given and name not in known]
     if found:
-        allowed = "no options but --out, --colour-by, --time-unit and --start-date"
-        raise InputError("gantt, --view jobs", allowed, ", ".join(found))
+        allowed = f"no options but {', '.join(known[:-1])} and {known[-1]}"
+        raise InputError(f"gantt, --view {view}", allowed, ", ".join(found))
+
+
+def _folder(directory: str) -> Path:
+    """Where a page goes: into the run's folder, or beside the files that Batsim left."""
+    path = Path(directory)
+    return path if path.is_dir() else path.parent
 
 
 def _name(directory: str, directories: tuple[str, ...]) -> str:

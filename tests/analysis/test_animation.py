@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from analysis import animation, write_animation
 from analysis.explore.steps import Steps
 from cluster_sim import InputError, Platform, Simulation, Workload, make_power_policy, make_scheduler
 from cluster_sim.cli import main
-from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions
+from cluster_sim.platform import PowerTransitions
 from cluster_sim.records import Result
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -217,10 +218,33 @@ def test_nodes_that_are_off_and_boot() -> None:
     assert data["jobs"]["begins"] == [0.0, 22.0, 26.0]
 
 
+def test_a_job_killed_while_its_nodes_boot_held_cores() -> None:
+    """At 510 s, job 1 waits for node 0 to boot and holds both its cores; at 520 s both nodes fail."""
+    transitions = PowerTransitions(0.0, switch_on_s=60.0, switch_on_w=100.0, switch_off_s=30.0, switch_off_w=100.0)
+    columns = {"submit_time": [0, 500, 510], "requested_cores": [1, 2, 2], "recorded_run_time": [5, 50, 5]}
+    platform = Platform.homogeneous(2, 2, transitions=transitions)
+    policy = make_power_policy("timeout:30")
+    simulation = Simulation(platform, Workload(columns), make_scheduler("fcfs"), policy, explain=True)
+
+    def failures() -> Generator[Any, Any, None]:
+        yield simulation.env.timeout(520)
+        for node in range(2):
+            simulation.node(node).fail()
+
+    simulation.env.process(failures())
+    data = data_of(animation(simulation.run()))
+    assert data["time"][:3] == [0.0, 500.0, 510.0]
+    assert data["jobs"]["state"] == ["completed", "killed", "killed"]
+    assert [1, 0, 1] in data["places"]
+    assert (data["jobs"]["takes"][1], data["jobs"]["gives"][1]) == (1, 3)
+
+
 @pytest.mark.parametrize("spec", ["easy", "conservative", "list:smallest/first,blocking=no"])
 def test_the_page_agrees_with_the_log(spec: str) -> None:
     """Queue, held cores and states at each step are those that Steps works out by another way."""
-    platform, workload = Platform.homogeneous(3, 8), Workload.read("lublin:jobs=50,nodes=24,seed=2")
+    transitions = PowerTransitions(0.0, switch_on_s=30.0, switch_on_w=100.0, switch_off_s=10.0, switch_off_w=100.0)
+    platform = Platform.homogeneous(3, 8, transitions=transitions)
+    workload = Workload.read("lublin:jobs=50,nodes=24,seed=2")
     policy = make_power_policy("timeout:60")
     result = Simulation(platform, workload, make_scheduler(spec), policy, explain=True).run()
     steps, data = Steps.of(result), data_of(animation(result))
@@ -236,7 +260,7 @@ def test_the_page_agrees_with_the_log(spec: str) -> None:
         away = {node: state for node, state, first, after in data["states"] if first <= frame < after}
         states = dict(enumerate(steps.states(frame).tolist()))
         assert away == {node: state for node, state in states.items() if state not in ("IDLE", "COMPUTING")}
-    assert "OFF" in {state for _, state, _, _ in data["states"]}
+    assert {"OFF", "SWITCHING_ON"} <= {state for _, state, _, _ in data["states"]}
 
 
 def test_a_long_run_is_several_pages(tmp_path: Path) -> None:
@@ -258,7 +282,7 @@ def test_nothing_is_left_out_in_silence(tmp_path: Path, monkeypatch: pytest.Monk
     text = animation(result, x_range=(100.0, 200.0))
     assert "steps 101 to 201 of 351. Not in it: 100 steps before and 150 steps after." in text
     assert data_of(text)["jobs"]["id"] == [str(i) for i in range(99, 350)]  # 99 ends as the window begins
-    with pytest.raises(InputError, match="at most 300 steps in a page: .*, found 351"):
+    with pytest.raises(InputError, match=r"at most 300 steps in a page: .*, found 351"):
         animation(result)
     with pytest.raises(InputError, match="a window with a step in it, between 0 s and 350 s"):
         animation(result, x_range=(100.2, 100.8))
@@ -280,6 +304,7 @@ def test_the_command(tmp_path: Path) -> None:
     """A saved run becomes the page that the run itself makes; wrong options are one line and status 2."""
     result = small()
     result.save(tmp_path)
+    result.save(tmp_path / "again")
     done = CliRunner().invoke(main, ["gantt", str(tmp_path), "--view", "steps"], catch_exceptions=False)
     assert (done.exit_code, done.output) == (0, f"The page is {tmp_path / 'steps.html'}\n")
     assert data_of((tmp_path / "steps.html").read_text()) | {"pages": []} == data_of(animation(result)) | {"pages": []}
@@ -291,7 +316,7 @@ def test_the_command(tmp_path: Path) -> None:
         (["--rows", "core", "--slider"], "expected no options but --out, --colour-by, --from and --to, found --rows"),
         (["--from", "3", "--to", "4"], "expected a window with a step in it"),
         (["--colour-by", "moon"], "expected one of job"),
-        ([str(tmp_path)], "expected one DIR"),
+        ([str(tmp_path / "again")], "expected one DIR, found 2"),
     ):
         done = CliRunner().invoke(main, ["gantt", str(tmp_path), "--view", "steps", *options])
         assert done.exit_code == 2

@@ -11,6 +11,7 @@ import pytest
 
 from analysis import gantt
 from analysis.palette import OKABE_ITO, ColourClasses
+from cluster_sim import Simulation, Workload, make_scheduler
 from cluster_sim.errors import InputError, SpecError
 from cluster_sim.platform import Platform
 
@@ -235,7 +236,7 @@ def test_labels_only_where_there_is_room(many: Callable[[int, int], FakeResult])
 
 def test_one_core_nodes_are_numbered(many: Callable[[int, int], FakeResult]) -> None:
     """Nodes of one core are numbers on a plain axis; others are named, not more than fit."""
-    assert gantt(many(10, 5)).layout.yaxis.ticktext is None
+    assert gantt(many(10, 65)).layout.yaxis.ticktext is None
     named = make_result(
         Platform.homogeneous(nodes=1_000, cores=16), [("a", "cluster0.node7", "processor0", 0, 0, 0.0, 1.0)]
     )
@@ -286,3 +287,20 @@ def test_an_allocation_of_an_unknown_job_is_named(small: FakeResult) -> None:
     small.jobs = small.jobs.iloc[:2]
     with pytest.raises(InputError, match="found c"):
         gantt(small)
+
+
+def test_a_low_chart_is_raised_to_what_its_panels_need() -> None:
+    """200 px hold no rows above two panels; the chart is drawn all the same, higher, and every panel within it."""
+    platform = Platform.homogeneous(nodes=2, cores=2)
+    workload = Workload({"submit_time": [0.0, 1.0], "requested_cores": [1, 2], "recorded_run_time": [3.0, 4.0]})
+    figure = gantt(Simulation(platform, workload, make_scheduler("fcfs")).run(), height=200)
+    assert figure.layout.height > 200
+    domains = [axis.domain for axis in figure.select_yaxes()]
+    assert all(0.0 <= low < high <= 1.0 for low, high in domains)
+
+
+def test_a_few_nodes_of_one_core_are_named() -> None:
+    """Three of them have their names on the axis, not numbers between."""
+    workload = Workload({"submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [3.0]})
+    run = Simulation(Platform.homogeneous(nodes=3, cores=1), workload, make_scheduler("fcfs")).run()
+    assert len(gantt(run).layout.yaxis.ticktext) == 3

@@ -16,6 +16,7 @@ from .released import ReleasedScheduler, ReleasedTimeout
 
 WATTS = {"idle": 95, "computing": 190, "switching_off": 101, "switching_on": 125, "sleeping": 9}
 POLICIES = ("timeout:0", "timeout:60", "timeout:300", "timeout:540", "off-reservation:0.5")
+RELEASED = ("timeout:0", "timeout:540")
 COMPARED = ["time_idle", "time_computing", "time_switching_off", "time_switching_on", "time_sleeping"]
 COMPARED += ["consumed_joules", "energy_waste", "nb_switches"]
 
@@ -44,11 +45,11 @@ def taurus(shared: Path) -> tuple[Platform, dict[int, Workload]]:
 
 @pytest.fixture(scope="module")
 def ours(taurus: tuple[Platform, dict[int, Workload]]) -> pd.DataFrame:
-    """Our own scheduler and policies on the same days."""
+    """Our own scheduler and policies: those with released figures on all days, the others on every third."""
     platform, days = taurus
     rows = {}
-    for number, day in days.items():
-        for spec in POLICIES:
+    for place, (number, day) in enumerate(days.items()):
+        for spec in POLICIES if place % 3 == 0 else RELEASED:
             scheduler, power = make_scheduler("saf-easy"), make_power_policy(spec)
             result = Simulation(platform, day, scheduler, power, enforce_walltime=True, until=DAY_S).run()
             rows[spec, number] = {**figures(result), "delayed": result.summary()["jobs_delayed"]}
@@ -112,17 +113,23 @@ def test_our_own_policies_come_near(
     assert means["time_computing"] == pytest.approx(theirs["time_computing"], rel=0.01)
 
 
-def test_the_shape_of_table_3(ours: pd.DataFrame) -> None:
+@pytest.fixture(scope="module")
+def means(ours: pd.DataFrame) -> pd.DataFrame:
+    """Means by policy over the days on which all of them were run."""
+    table = ours.unstack(level=0).dropna().stack(level=1, future_stack=True)
+    assert len(table) == 16 * len(POLICIES)
+    return table.groupby(level=1).mean()
+
+
+def test_the_shape_of_table_3(means: pd.DataFrame) -> None:
     """Waste T(0) < T(1) < T(5), switches the other way round, by node and by core."""
-    means = ours.groupby(level=0).mean()
     for column in ("node_waste", "energy_waste"):
         assert means[column]["timeout:0"] < means[column]["timeout:60"] < means[column]["timeout:300"]
     assert means["nb_switches"]["timeout:0"] > means["nb_switches"]["timeout:60"] > means["nb_switches"]["timeout:300"]
 
 
-def test_off_reservation_wastes_least(ours: pd.DataFrame) -> None:
+def test_off_reservation_wastes_least(means: pd.DataFrame) -> None:
     """OR* below T(0) in waste and in switches, on average over the days."""
-    means = ours.groupby(level=0).mean()
     for column in ("node_waste", "energy_waste", "nb_switches"):
         assert means[column]["off-reservation:0.5"] < means[column]["timeout:0"], column
 

@@ -249,6 +249,20 @@ const bars = () => document.querySelectorAll("#chart .bars path").length;
   await until(() => at("headlines").textContent.includes("completed2"));
   await until(() => bars() == 2);
   found.push(at("headlines").textContent, at("message").textContent, bars());
+  at("submit_job").click();
+  await until(() => at("headlines").textContent.includes("completed3"));
+  found.push(at("changes").textContent);
+  type("cancel_id", "solver"); await pause();
+  at("cancel_job").click();
+  await until(() => at("changes").textContent.includes("solver"));
+  found.push(at("decision").textContent);
+  document.querySelector("#changes td:last-child button").click();
+  await until(() => !at("changes").textContent.includes("own1"));
+  found.push(at("changes").textContent);
+  type("cancel_id", "moon"); await pause();
+  at("cancel_job").click();
+  await until(() => at("message").textContent);
+  found.push(at("message").textContent);
   at("found").textContent = found.join(" | ");
 })();
 """
@@ -256,7 +270,10 @@ const bars = () => document.querySelectorAll("#chart .bars path").length;
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs a Chromium")
 def test_the_page_in_a_browser(story: Story, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Three bars are there; a button and a key step on, a click explains a job; a wrong hour is told; two jobs are run."""
+    """Three bars are there; a button and a key step on, a click explains a job; a wrong hour is told; two jobs are run.
+
+    Then a job of one's own comes, another is taken out, the first change is undone, and an unknown job is told.
+    """
     log = tmp_path / "log.csv"
     story.workload().write(log)
     desk = Desk(Offers.of([str(log)], ["homogeneous:nodes=1,cores=8"], ["fcfs"]))
@@ -265,7 +282,8 @@ def test_the_page_in_a_browser(story: Story, monkeypatch: pytest.MonkeyPatch, tm
     found = re.search(r'<pre id="found">(.*?)</pre>', dom, re.DOTALL)
     assert found is not None
     assert found[1], dom[-3000:]
-    before, first, second, queue, third, explanation, wrong, metrics, message, after = found[1].split(" | ")
+    texts = found[1].split(" | ")
+    before, first, second, queue, third, explanation, wrong, metrics, message, after = texts[:10]
     assert before == "3"
     assert "Job solver starts" in first
     assert "Job wide stays in the queue." in second
@@ -275,6 +293,12 @@ def test_the_page_in_a_browser(story: Story, monkeypatch: pytest.MonkeyPatch, tm
     assert wrong == "begin: expected an hour before the last submission, at 0.01 h, found 7 h"
     assert "jobs completed2" in metrics
     assert (message, after) == ("", "2")
+    own, without, undone, unknown = texts[10:]
+    assert "own1submitted at 0 s: 1 core, runs for 600 s, asks for 900 s" in own
+    assert "completed; waited 0 s, started at 0 s" in own
+    assert "Job own1 starts" in without
+    assert undone == "jobchangeoutcomesolvertaken out of the workload–undo"
+    assert unknown == "cancel, job: expected the id of a job of this workload, found moon"
 
 
 def browse(address: str, folder: Path) -> str:

@@ -11,7 +11,7 @@ pytest.importorskip("torch")
 pytest.importorskip("gymnasium")
 
 from cluster_sim.errors import InputError
-from learning.imitation import ImitationOptions, demonstrate, imitate
+from learning.imitation import ImitationOptions, demonstrate, greedy, imitate
 from learning.networks import Network, make_network
 from learning.rollouts import collect
 from learning.samples import Samples
@@ -48,6 +48,32 @@ def test_it_decides_as_the_teacher_on_episodes_it_has_not_seen() -> None:
         for kept, column in zip(trajectory.kept, trajectory.columns, strict=True)
     ]
     assert np.mean(agreed) > 0.9
+
+
+def test_the_agent_plays_and_the_teacher_corrects() -> None:
+    """Rewards are those of what was played, the actions to be learned the teacher's at the same decisions."""
+
+    def dearest(environment: Any, observation: Any) -> int:
+        costs = np.where(observation["action_mask"] == 1, observation["actions"][:, 0], -np.inf)
+        return int(costs.argmax())
+
+    network = network_for(ROWS, "scorer:hidden=16")
+    corrected = demonstrate(ROWS(), cheapest, network, 3, played_by=dearest)
+    alone = demonstrate(ROWS(), dearest, network, 3)
+    assert corrected.rewards.tolist() == alone.rewards.tolist()
+    for kept, column in zip(corrected.kept, corrected.columns, strict=True):
+        assert kept["actions"][column, 0] == kept["actions"][:, 0].min()
+    assert corrected.actions.tolist() != alone.actions.tolist()
+
+
+def test_the_most_probable_action_is_played() -> None:
+    """As rollouts do when they are greedy; a network that remembers cannot be asked for single decisions."""
+    network = network_for(ROWS, "scorer:hidden=16")
+    (rollout,) = collect(ROWS, network, [5], greedy=True)
+    played = demonstrate(ROWS(), greedy(network), network, 5)
+    assert played.actions.tolist() == rollout.actions.tolist()
+    with pytest.raises(InputError, match="rounds"):
+        greedy(network_for(Make(Recall), "lstm:units=8,hidden=8"))
 
 
 def test_a_remembering_network_can_be_taught() -> None:

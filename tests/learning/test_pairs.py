@@ -122,6 +122,28 @@ def test_a_wide_job_begins_with_the_node() -> None:
     ]
 
 
+def test_what_a_wide_job_needs_is_the_sum_over_its_nodes() -> None:
+    """Nodes of 2 cores, 90 W dearer busy than idle and 1 W a core; 4 cores for 10 s on two of them: 2 · (90 + 2) · 10 J.
+
+    Where a core is busy for 20 s already, that node's 90 W are paid for, and the job spreads over three: 1 + 2 + 1 cores.
+    """
+    power = {"static_w": 100.0, "dynamic_w": 1.0, "min_power": 0.1}
+    kind = NodeType("n", (ProcessorType("p", 2, 1.0, power=power),))
+    platform = Platform((Cluster("c", (NodeGroup(kind, 3),)),), "small", "none", "linear")
+    times = {"requested_time": [20.0, 10.0], "recorded_run_time": [20.0, 10.0]}
+    view = View.by_hand(platform, jobs([1, 4], **times))
+    for expected in (1840.0, 4 * 10.0 + 2 * 900.0):
+        finder = PairFinder(PairOptions(num_jobs=2, merge_equal=False))
+        finder.begin(view)
+        pairs = finder.pairs(view)
+        wide = int(np.flatnonzero([pairs.jobs[row].requested_cores == 4 for row in pairs.job_of])[0])
+        estimates = finder.predictions(view).estimates(view, pairs)
+        assert estimates.energy[wide] == pytest.approx(expected)
+        assert estimates.finish[wide] == pytest.approx(10.0)
+        if view.pending_count == 2:
+            view.apply(Start(view.pending[0], Placement.on({0: 1})))
+
+
 def test_memory_is_respected_on_request() -> None:
     """A node of 1 GB holds one task of 600 MB."""
     platform = Platform.homogeneous(nodes=1, cores=4, memory_gb=1.0)
