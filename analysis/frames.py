@@ -129,7 +129,7 @@ class Film:
         return {
             "first": low,
             "total": len(self._steps),
-            "logged": self._steps.logged,
+            "tells": self._steps.tells_of_waiting,
             "until": float(following),
             "time": self._time[low:high].tolist(),
             "kind": [scene[0] for scene in scenes],

@@ -67,7 +67,7 @@ function reason(frame, job, deciding) {
   const last = [said.filter(each => !each[2]).pop(), said.filter(each => each[2]).pop()].filter(Boolean);
   if (last.length) return last.map(each => each[1]).join("; ");
   if (run.time[frame - run.first] === jobs.since[job]) return "just came";
-  return run.logged ? "behind the head of the queue" : "–";
+  return run.tells ? "behind the head of the queue" : "–";
 }
 
 // ---------------------------------------------------------------- pieces of the page

@@ -153,8 +153,12 @@ def paired_table(
     others = [name for name in factors_of(runs) if name != factor]
     keys = [*others, "replication"]
     base = runs.loc[runs[factor] == reference, [*keys, metric]].rename(columns={metric: "base"})
+    # A heuristic has no training settings, and is compared with the agents of all of them.
+    shared = [name for name in keys if not (name.startswith("train.") and base[name].isna().all())]
+    base = base[[*shared, "base"]]
     # Text of absent factors, so that a merge finds them.
-    pairs = _filled(runs[[*keys, factor, metric]], others).merge(_filled(base, others), on=keys)
+    pairs = _filled(runs[[*keys, factor, metric]], others).merge(_filled(base, shared), on=shared)
+    pairs["base"] = pairs["base"].where(pairs[metric].notna())
     pairs["difference"] = pairs[metric] - pairs["base"]
     groups = pairs.groupby([*others, factor], sort=False)
     table = groups["difference"].count().rename("pairs").reset_index()
@@ -249,7 +253,7 @@ def _with_interval(value: float, around: float) -> str:
 
 def _plain(value: Any) -> str:
     """A setting as it was written: a column that some rows leave empty holds whole numbers as 2.0."""
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
 def _decider_columns(runs: pd.DataFrame) -> list[str]:

@@ -94,8 +94,9 @@ def _reason(run: Run, step: Step, job_id: str, waited: float, said: dict[str, st
         return said[job_id]
     if waited == 0.0:
         return "just came"
-    # The log says nothing of jobs whose only reason is the queue's head; a run without a log says nothing at all.
-    return "behind the head of the queue" if run.steps.logged else "–"
+    # The log says nothing of jobs whose only reason is the queue's head; a run without a log says nothing at all, nor
+    # does a scheduler that gives no reasons.
+    return "behind the head of the queue" if run.steps.tells_of_waiting else "–"
 
 
 def nodes(run: Run, step: Step) -> list[Any]:

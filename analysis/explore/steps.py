@@ -75,6 +75,8 @@ class Steps:
         self._nodes = table["nodes"].tolist()
         self.decisions = table["decision"].to_numpy(dtype=object)  #: Per step its kind,
         self.rows = np.array([row_of[job] for job in table["job_id"]], np.int64)  #: and the row of its job.
+        #: Whether the log tells of jobs that wait; a scheduler that yields neither Hold nor Reserve gives no reasons.
+        self.tells_of_waiting = logged and bool(np.isin(self.decisions.astype(str), ["hold", "reserve"]).any())
         #: Per job the steps from which on and up to which it is in the queue, both included; NEVER if there is none.
         self.enters = np.where(np.isnan(self._eligible), NEVER, np.searchsorted(self.time, self._eligible))
         self.leaves = self._last_steps_in_queue(jobs["finish_time"].to_numpy(dtype=np.float64))

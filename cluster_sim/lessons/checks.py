@@ -17,6 +17,7 @@ from cluster_sim.examples import case
 from cluster_sim.lessons.plan import play
 
 NO_ANSWER = "no answer yet"
+ROUNDING = 1e-9  # relative
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Exercise:
 
 
 class Number(Exercise):
-    """A number, accepted from ``low`` to ``high``.
+    """A number, accepted from ``low`` to ``high``; what is rounded in computing it does not count.
 
     ``mistakes`` are wrong numbers that a known slip leads to, and what the slip is.
     """
@@ -87,7 +88,7 @@ class Number(Exercise):
         if isinstance(answer, bool | str) or not isinstance(answer, int | float | np.number):
             return Verdict(False, f"a number is asked for, not {answer!r}")
         value = float(answer)
-        if self.low <= value <= self.high:
+        if self.low - ROUNDING * abs(self.low) <= value <= self.high + ROUNDING * abs(self.high):
             return Verdict(True, self.why)
         for wrong, slip in self.mistakes.items():
             if math.isclose(value, wrong, rel_tol=1e-3):
@@ -103,7 +104,7 @@ class Choice(Exercise):
         self.right, self.why = right, dict(why)
 
     def _judge(self, answer: Any) -> Verdict:
-        letter = str(answer).strip().lower()
+        letter = str(answer).strip(" ().").lower()  # "(b)" is how the lessons write it
         if letter not in self.why:
             return Verdict(False, f"one of the letters {', '.join(self.why)} is asked for, not {answer!r}")
         return Verdict(letter == self.right, self.why[letter])
@@ -121,7 +122,7 @@ class Goal:
 
     def met(self, value: float) -> bool:
         """Whether a value is good enough; equal counts, rounding too."""
-        return value <= self.at_most * (1 + 1e-9)
+        return value <= self.at_most * (1 + ROUNDING)
 
     def told(self, value: float) -> str:
         """The value beside what was wanted."""

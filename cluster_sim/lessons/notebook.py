@@ -81,9 +81,10 @@ def _run_cell(cell: Cell, name: str, names: dict[str, Any]) -> None:
 
 def as_ipynb(lesson: Lesson) -> str:
     """The lesson as a Jupyter notebook, without results. Raises InputError without jupytext."""
+    notebook = _read(lesson.text)
     import jupytext  # type: ignore[import-untyped]
 
-    return str(jupytext.writes(_read(lesson.text), fmt="ipynb"))
+    return str(jupytext.writes(notebook, fmt="ipynb"))
 
 
 def as_html(lesson: Lesson, cells: list[Cell]) -> str:

@@ -71,7 +71,10 @@ def promises_are_kept(result: Result) -> str:
 def _place_of(error: Exception) -> str:
     """Where in the policy the error comes from, or that it comes from what the policy yielded."""
     origin = error.__cause__ or error  # SimPy raises a copy, from the error in the process
-    last = traceback.extract_tb(origin.__traceback__)[-1]
+    # A cause that was never raised itself has been nowhere.
+    last = (traceback.extract_tb(origin.__traceback__) or traceback.extract_tb(error.__traceback__))[-1]
+    if Path(last.filename) == Path(__file__):
+        return "when one is made, which is done without arguments"
     if any(Path(last.filename).is_relative_to(package) for package in _OURS):
         return "in the simulation, from what the policy yields; view.place gives None where a job does not fit"
     return f"in {last.name}, line {last.lineno}"
@@ -125,7 +128,8 @@ class Policy(Exercise):
         wanted = "react" if self.power else "attend"
         if not hasattr(answer, wanted):
             base = "schedulers.PowerPolicy" if self.power else "schedulers.Scheduler"
-            return Verdict(False, f"a class derived from {base} is asked for, not {type(answer).__name__}")
+            found = answer if isinstance(answer, type) else type(answer)
+            return Verdict(False, f"a class derived from {base} is asked for, not {found.__name__}")
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # that jobs are left is told by a property

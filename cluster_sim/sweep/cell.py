@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import threading
 import time
 import traceback
 import warnings
@@ -112,13 +113,14 @@ def inputs_of(cell: dict[str, Any]) -> tuple[Platform, Workload]:
     from cluster_sim.platform import Platform
 
     says, source = cell["workload"], cell["platform"]
-    read = {key: says[key] for key in ("source", "time_unit", "think_times") if key in says}
-    whole = _kept(("workload", *_key(read)), lambda: read_workload(says))
+    read = {key: says[key] for key in ("source", "columns", "time_unit", "think_times") if key in says}
+    log = (*_key(read), _stamp(says.get("columns") or says["source"]))
+    whole = _kept(("workload", log), lambda: read_workload(says))
     if source is None:
-        platform: Platform = _kept(("platform of", says["source"]), lambda: _platform_of_log(whole, says["source"]))
+        platform: Platform = _kept(("platform of", log), lambda: _platform_of_log(whole, says["source"]))
     else:
-        platform = _kept(("platform", source), lambda: Platform.read(source))
-    key = ("cut", *_key(says), cell["load"], source if says.get("fit") else None)
+        platform = _kept(("platform", source, _stamp(source)), lambda: Platform.read(source))
+    key = ("cut", log, *_key(says), cell["load"], (source, _stamp(source or "")) if says.get("fit") else None)
     return platform, _kept(key, lambda: _cut(whole, says, cell["load"], platform))
 
 
@@ -183,17 +185,31 @@ def _keep(result: Result, cell: dict[str, Any]) -> None:
 
 
 _cache: OrderedDict[Any, Any] = OrderedDict()
+_guard = threading.Lock()  # the executor may be one of threads
 
 
 def _kept(key: Any, make: Callable[[], Thing]) -> Thing:
     """What was made for this key before, or now; the least recently used goes when there are too many."""
-    if key not in _cache:
-        _cache[key] = make()
+    with _guard:
+        if key in _cache:
+            _cache.move_to_end(key)
+            known: Thing = _cache[key]
+            return known
+    thing = make()
+    with _guard:
+        _cache[key] = thing
         if len(_cache) > _KEPT:
             _cache.popitem(last=False)
-    _cache.move_to_end(key)
-    thing: Thing = _cache[key]
     return thing
+
+
+def _stamp(place: str) -> tuple[int, int] | None:
+    """What differs when a file has been written anew: a process may see several sweeps. None for specs."""
+    try:
+        found = os.stat(place)
+    except (OSError, ValueError):
+        return None
+    return found.st_mtime_ns, found.st_size
 
 
 def _key(says: dict[str, Any]) -> tuple[tuple[str, Any], ...]:

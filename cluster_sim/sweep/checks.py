@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cluster_sim.sweep.cell import TRAINED, inputs_of, read_workload, simulation_of
+from cluster_sim.sweep.cell import TRAINED, read_workload, simulation_of
 from cluster_sim.sweep.grid import Cell, Grid, source_key
+
+_STAND_INS = {"scheduler": "fcfs", "power_policy": "always-on"}
 
 
 def check(grid: Grid) -> None:
     """Read every input and make every scheduler, policy and model of a grid. Raises InputError for the first wrong one.
 
-    One factor is varied at a time, the others keep their first value. Agents that are still to be trained are left out.
+    One factor is varied at a time, the others keep their first value. Others stand in for agents that are still to be trained.
     """
     for cell in _one_at_a_time(grid):
-        if TRAINED in (cell["scheduler"], cell["power_policy"]):
-            inputs_of(cell)
-        else:
-            simulation_of(cell, empty=True)
+        others = {name: spec for name, spec in _STAND_INS.items() if cell[name] == TRAINED}
+        simulation_of(cell | others | {"agent": None}, empty=True)
 
 
 def _one_at_a_time(grid: Grid) -> list[Cell]:

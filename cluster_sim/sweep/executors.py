@@ -41,20 +41,20 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def make_processes(count: int) -> ProcessPoolExecutor:
-    """That many processes. They are spawned, not forked: a fork of a process with threads may hang.
-
-    They have one thread each, leave Ctrl-C to this process, and end when it is killed.
-    """
-    return ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), begin_worker)
-
-
 def begin_worker() -> None:
     """Prepare a spawned process: one thread, our packages and not a user's of the same name, no Ctrl-C of its own."""
     one_thread_each()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     sibling("schedulers")
+
+
+def make_processes(count: int, begin: Callable[[], None] = begin_worker) -> ProcessPoolExecutor:
+    """That many processes, each with ``begin`` first. They are spawned: a fork of a process with threads may hang.
+
+    They have one thread each, leave Ctrl-C to this process, and end when it is killed.
+    """
+    return ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), begin)
 
 
 def end_processes(pool: Executor) -> None:

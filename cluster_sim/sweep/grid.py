@@ -162,8 +162,10 @@ class Grid(Sequence[Cell]):
 
     def _workload_seed(self, source: str, replication: int) -> int:
         written = Spec.parse(source).options.get("seed", "") if _generator(source) else ""
-        if not written.isdecimal():
+        if not written:
             return self.seed(WORKLOADS, replication)
+        if not written.isdecimal():
+            raise InputError(f"factors.workload, {source}", "a seed, a whole number from 0 on", written)
         return self.seed(WORKLOADS, replication, int(written)) if replication else int(written)
 
 
@@ -189,7 +191,7 @@ def _axes(config: SweepConfig, folder: Path) -> list[list[Level]]:
     platforms = [None if source is None else located(folder, source) for source in factors.platform]
     named = zip(factors.platform, platforms, strict=True)
     axes = [
-        _unique("workload", [_workload_level(keys, folder) for keys in factors.workload]),
+        [_workload_level(keys, folder) for keys in factors.workload],
         _levels("load", factors.load),
         [Level({"platform": text or OF_THE_LOG}, {"platform": source}) for text, source in named],
         _levels("contention_model", factors.contention_model),

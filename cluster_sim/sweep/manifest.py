@@ -39,7 +39,7 @@ def begin(grid: Grid, folder: Path, resume: bool, command: str) -> dict[str, Any
         old = read_manifest(folder)
         _check_same(new, old, path)
         new["begun"] = old["begun"]
-    elif any((folder / name).exists() for name in ("parts", "runs.parquet")):
+    elif any((folder / name).exists() for name in ("parts", "runs.parquet", "workloads", "agents")):
         raise InputError(folder, "a folder without results, or those of a sweep", f"no {MANIFEST}")
     _write(new, path)
     return new

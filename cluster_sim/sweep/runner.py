@@ -56,10 +56,12 @@ class Runner:
         while True:
             self._submit(source)
             if not self._flying:
+                if self._again or self._alone:  # the executor broke as they were submitted
+                    continue
                 return
-            done, _ = wait(self._flying, return_when=FIRST_COMPLETED)
-            for future in done:
-                self._collect(future, ended)
+            done = wait(self._flying, return_when=FIRST_COMPLETED).done
+            while done:  # not kept: dask computes again what somebody holds when its worker dies, though it had ended
+                self._collect(done.pop(), ended)
 
     def close(self) -> None:
         """Let go of the executor; what is still under way is called off."""

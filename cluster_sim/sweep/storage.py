@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 RUNS, PARTS = "runs.parquet", "parts"
 PART_ROWS = 1_000
 _CHUNK = 20_000
+_TRIES = 5
 STATUS = {DONE: 1, FAILED: 2}
 _BEFORE = {"cell": "int64", "replication": "int32", "workload_seed": "int64", "seed": "int64"}
 _AFTER = {"status": "string", "error": "string", "elapsed_s": "float64", "cpu_s": "float64", "worker": "string"}
@@ -158,27 +159,32 @@ class Memory:
 def read_runs(folder: str | Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
     """The rows of a sweep, finished or not, one per cell in the order of the cells; ``columns`` only, where given.
 
-    A journal that a killed program left is read, too. Raises FormatError where there are none.
+    The journal of a program that was killed, or still runs, is read, too. Raises FormatError where there are no rows.
     """
-    import pyarrow as pa
-
     folder = Path(folder)
-    files = _files(folder)
-    tables = [_last_rows(files, None, columns)] if files else []
-    for journal in sorted((folder / PARTS).glob("part-*.jsonl")):
-        lines = pd.DataFrame(list(_lines(journal)))
-        if len(lines) and not journal.with_suffix(".parquet").exists():
-            wanted = [name for name in columns or lines.columns if name in lines]
-            tables.append(pa.Table.from_pandas(lines[list(dict.fromkeys(["cell", *wanted]))], preserve_index=False))
-    if not tables:
+    for _ in range(_TRIES):
+        with suppress(FileNotFoundError):  # a sweep that goes on has made one file of others meanwhile
+            frames = _frames(folder, columns)
+            break
+    else:
+        raise FormatError(folder, "the results of a sweep", "files that come and go")
+    if not frames:
         raise FormatError(folder, "the results of a sweep", "no runs yet" if folder.is_dir() else "no such folder")
-    frame: pd.DataFrame = (
-        pd.concat([table.to_pandas() for table in tables], ignore_index=True)
-        if len(tables) > 1
-        else tables[0].to_pandas()
-    )
+    frame = pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
     frame = frame.drop_duplicates("cell", keep="last").sort_values("cell", ignore_index=True)
     return frame if columns is None or "cell" in columns else frame.drop(columns="cell")
+
+
+def _frames(folder: Path, columns: Sequence[str] | None) -> list[pd.DataFrame]:
+    """What the files hold, the oldest first; the journal is looked at first, for it becomes a part and not the reverse."""
+    found = []
+    for journal in sorted((folder / PARTS).glob("part-*.jsonl")):
+        lines = pd.DataFrame(list(_lines(journal)))
+        if len(lines):
+            wanted = [name for name in columns or lines.columns if name in lines]
+            found.append(lines[list(dict.fromkeys(["cell", *wanted]))])
+    files = _files(folder)
+    return [*([_last_rows(files, None, columns).to_pandas()] if files else []), *found]
 
 
 def schema_of(factors: Mapping[str, Sequence[Any]]) -> pa.Schema:
@@ -222,8 +228,9 @@ def _write(rows: list[dict[str, Any]], schema: pa.Schema, path: Path) -> None:
 
 def _files(folder: Path) -> list[Path]:
     """The files with rows, the oldest first."""
+    parts = sorted((folder / PARTS).glob("part-*.parquet"))  # before the other: that is there when they go
     whole = folder / RUNS
-    return [*([whole] if whole.exists() else []), *sorted((folder / PARTS).glob("part-*.parquet"))]
+    return [*([whole] if whole.exists() else []), *parts]
 
 
 def _last_rows(

@@ -7,7 +7,7 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,11 @@ from click.testing import CliRunner
 
 from analysis import animation, write_animation
 from analysis.explore.steps import Steps
-from cluster_sim import InputError, Platform, Simulation, Workload, make_power_policy, make_scheduler
+from cluster_sim import InputError, Platform, Simulation, Start, Workload, make_power_policy, make_scheduler
 from cluster_sim.cli import main
 from cluster_sim.platform import PowerTransitions
 from cluster_sim.records import Result
+from schedulers import Scheduler
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 EVIL = "<script>document.title='caught'</script>"
@@ -89,6 +90,18 @@ def long() -> Result:
     return Simulation(Platform.homogeneous(1, 1), Workload(columns), make_scheduler("fcfs")).run()
 
 
+class Silent(Scheduler):
+    """First come, first served, without a word on who waits."""
+
+    def schedule(self, view: Any) -> Iterable[Start]:
+        """In order, until one does not fit."""
+        for job in view.pending:
+            placement = view.place(job)
+            if placement is None:
+                return
+            yield Start(job, placement)
+
+
 def data_of(text: str) -> dict[str, Any]:
     """What the page's script reads."""
     found = re.search(r'<script type="application/json" id="run">(.*?)</script>', text, re.DOTALL)
@@ -119,6 +132,16 @@ def in_browser(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     assert found is not None, dom[-2000:]
     read: dict[str, Any] = json.loads(html.unescape(found[1]))
     return read
+
+
+def test_reasons_are_not_made_up() -> None:
+    """Of a scheduler that yields no Hold nobody can say who waits behind whom, though the run keeps a log."""
+    columns = {"submit_time": [0, 0], "requested_cores": [4, 4], "recorded_run_time": [5, 5]}
+    silent = Simulation(Platform.homogeneous(1, 4), Workload(columns), Silent(), explain=True).run()
+    assert Steps.of(silent).logged
+    assert not data_of(animation(silent))["tells"]
+    assert data_of(animation(small()))["tells"]
+    assert not data_of(animation(small(explain=False)))["tells"]
 
 
 def test_every_step_by_hand(in_browser: dict[str, Any]) -> None:

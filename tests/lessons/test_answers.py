@@ -37,6 +37,8 @@ def test_wrong_numbers(number: Number) -> None:
     width = max(abs(number.low), 1.0)
     assert number.check(number.low)
     assert number.check(number.high)
+    assert number.check(number.high * (1 + 1e-12))  # as a sum of floats may come out
+    assert number.check(number.low * (1 - 1e-12))
     assert not number.check(number.low - width)
     assert "too large" in number.check(number.high + 7.7 * width).text
     for wrong, slip in number.mistakes.items():
@@ -50,6 +52,7 @@ def test_wrong_choices(choice: Choice) -> None:
     """Exactly one letter is right, in either case; what is no letter of the question is not."""
     assert [letter for letter in choice.why if choice.check(letter)] == [choice.right]
     assert choice.check(f" {choice.right.upper()} ")
+    assert choice.check(f"({choice.right})")
     assert f"one of the letters {', '.join(choice.why)}" in choice.check("e").text
 
 
@@ -132,6 +135,20 @@ class Broken(Scheduler):
         return [Start(jop, view.place(jop)) for job in view.pending]  # type: ignore[name-defined] # noqa: F821
 
 
+class WantsMore(FirstFit):
+    """Cannot be made without an argument."""
+
+    def __init__(self, patience: float):
+        self.patience = patience
+
+
+class Blames(FirstFit):
+    """Raises from an error that was never raised itself."""
+
+    def __init__(self) -> None:
+        raise ValueError("no") from KeyError("other")
+
+
 class Greedy(Scheduler):
     """Starts a job twice."""
 
@@ -202,10 +219,13 @@ class AllTheTime(PowerPolicy):
         ("1.4", GivesUp, r"job \d waits for \d cores?, and a node has \d free"),
         ("1.4", Lazy, "job 0 is unfinished at the end"),
         ("1.4", Broken, r"it raises NameError: name 'jop' is not defined \(in <listcomp>, line \d+\)"),
+        ("1.4", WantsMore, r"'patience' \(when one is made, which is done without arguments\)"),
+        ("1.4", Blames, r"it raises ValueError: no \(in __init__, line \d+\)"),
         ("1.4", Greedy, "the simulation refuses it"),
         ("1.4", Careless, "view.place gives None where a job does not fit"),
         ("1.4", Moody, "the same run twice gives different schedules"),
         ("1.4", sorted, "a class derived from schedulers.Scheduler is asked for, not builtin_function_or_method"),
+        ("7.4", FirstFit, "a class derived from schedulers.PowerPolicy is asked for, not FirstFit"),
         ("2.4", FirstFit, r"head job \d could have started at \d+ s, and starts at \d+ s"),
         ("2.4", Fcfs(), "case two-promises, its mean wait is 9 s"),
         ("2.4", ConservativeBackfilling(), "case two-promises, its mean wait is 6.66667 s"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -146,7 +147,9 @@ def test_wrong_calls_end_in_one_line(words: tuple[str, ...], told: str) -> None:
 
 
 def test_without_jupytext_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The extra is named."""
+    """The extra is named, whether the lesson is to be run or written."""
     monkeypatch.setattr(notebook, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"expected jupytext to be installed \(cluster-sim\[lessons\]\)"):
-        notebook.cells_of(lesson(1))
+    monkeypatch.setitem(sys.modules, "jupytext", None)  # importing it fails
+    for needs_it in (notebook.cells_of, notebook.as_ipynb):
+        with pytest.raises(InputError, match=r"expected jupytext to be installed \(cluster-sim\[lessons\]\)"):
+            needs_it(lesson(1))

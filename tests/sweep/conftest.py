@@ -41,9 +41,10 @@ def noted(work, given, path, pause=0.0):
     time.sleep(pause)
     return work(given)
 
-def deadly(work, given, cells):
-    """Die of some cells, as a process dies that the system kills."""
-    if given["cell"] in cells:
+def deadly(work, given, cell, mark):
+    """Die of a cell, the first time, as a process dies that the system kills."""
+    if given["cell"] == cell and not os.path.exists(mark):
+        open(mark, "w").close()
         os.kill(os.getpid(), signal.SIGKILL)
     return work(given)
 '''

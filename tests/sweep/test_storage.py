@@ -14,6 +14,7 @@ from analysis.sweeps import read_sweep
 from cluster_sim.cli import main
 from cluster_sim.errors import FormatError, InputError
 from cluster_sim.sweep import Grid, read_runs, sweep
+from cluster_sim.sweep import storage as storage_module
 from cluster_sim.sweep.manifest import held, read_manifest
 from cluster_sim.sweep.storage import Storage
 from schedulers import Fcfs, schedulers
@@ -73,6 +74,24 @@ def test_the_last_attempt_counts(tmp_path: Path) -> None:
     assert not (tmp_path / "parts").exists()
 
 
+def test_rows_are_read_while_files_become_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files that were found are gone when they are read: they are looked for again."""
+    storage = Storage(tmp_path, FACTORS, 3, part_rows=2)
+    for cell in range(3):
+        storage.append(row(cell))
+    found = storage_module._files
+
+    def and_then_compact(folder: Path) -> list[Path]:
+        files = found(folder)
+        monkeypatch.setattr(storage_module, "_files", found)
+        storage.compact()
+        return files
+
+    monkeypatch.setattr(storage_module, "_files", and_then_compact)
+    assert read_runs(tmp_path)["cell"].tolist() == [0, 1, 2]
+    assert not (tmp_path / "parts").exists()
+
+
 def test_a_folder_without_rows(tmp_path: Path) -> None:
     """Told in one line; so is a file that is no Parquet."""
     with pytest.raises(FormatError, match="expected the results of a sweep, found no such folder"):
@@ -114,6 +133,13 @@ def test_inputs_that_have_changed_are_refused(tmp_path: Path) -> None:
     (tmp_path / "log.swf").write_text("; MaxProcs: 2\n" + line.format(6))
     with pytest.raises(InputError, match=r"inputs: expected the file .*log\.swf with which the sweep there began"):
         sweep(grid, tmp_path / "out", workers=1, resume=True)
+    # Nor does this process play what it has read before.
+    assert sweep(grid, tmp_path / "new", workers=1).runs()["makespan_s"].tolist() == [6.0]
+    assert sweep(grid, workers=1).runs()["makespan_s"].tolist() == [6.0]
+    for name in ("manifest.json", "runs.parquet"):
+        (tmp_path / "new" / name).unlink()
+    with pytest.raises(InputError, match="a folder without results"):  # its columns may be another log's
+        sweep(grid, tmp_path / "new", workers=1)
 
 
 @pytest.fixture
@@ -165,6 +191,7 @@ def test_what_is_wrong_is_found_before_anything_runs(tmp_path: Path) -> None:
         ("contention_model", ["none", "some"], "contention model: expected one of"),
         ("quirks", [[], ["odd"]], "odd"),
         ("workload", "lublin:jobs=x", "expected an integer"),
+        ("workload", "lublin:jobs=5,nodes=8,seed=x", "expected a seed, a whole number from 0 on, found x"),
     ):
         grid = Grid.of({"factors": SMALL["factors"] | {factor: value}})
         with pytest.raises(InputError) as refused:

@@ -28,6 +28,7 @@ from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.cli import main
 from cluster_sim.errors import InputError
 from cluster_sim.sweep import Grid, sweep
+from cluster_sim.sweep.checks import check
 
 from .conftest import SMALL
 
@@ -84,6 +85,18 @@ def test_differences_are_paired() -> None:
     assert set(paired_table(made_up(), "energy_j", reference="c")["difference"]) == {-10.0, -11.0}
     with pytest.raises(InputError, match="one of a, b, c, found d"):
         paired_table(made_up(), "energy_j", reference="d")
+
+
+def test_agents_are_compared_with_a_heuristic() -> None:
+    """It has no training settings; each of theirs is a row, a failed run no pair, and long settings stay apart."""
+    made = made_up().query("load == 1")
+    seeds = made["scheduler"].map({"b": 1234567.0, "c": 1234568.0})
+    runs = made.assign(scheduler=made["scheduler"].where(made["scheduler"] == "a", "trained"), **{"train.seed": seeds})
+    runs.loc[(runs["train.seed"] == 1234567) & (runs["replication"] == 2), "energy_j"] = np.nan
+    table = paired_table(runs, "energy_j", reference="a")
+    assert table[["train.seed", "pairs", "difference"]].values.tolist() == [[1234567, 2, -1.0], [1234568, 3, 10.0]]
+    assert table["difference, %"].tolist() == pytest.approx([-100 / 100.5, 1000 / 101])
+    assert set(deciders(runs)) == {"a", "trained + seed=1234567", "trained + seed=1234568"}
 
 
 def test_who_is_best() -> None:
@@ -156,7 +169,7 @@ def test_the_command_and_its_files(tmp_path: Path) -> None:
     """Tables, a page of figures, charts and Gantts of small cells, jobs; all in the folder, and the best is named."""
     outputs = {"jobs": True, "gantt": 10, "charts": True}
     factors = {**SMALL["factors"], "load": 50.0}
-    document = {"factors": factors, "replications": 2, "outputs": outputs, "metrics": ["mean_wait_s"]}
+    document = {"factors": factors, "replications": 1, "outputs": outputs, "metrics": ["mean_wait_s"]}
     (tmp_path / "grid.json").write_text(json.dumps(document))
     out = tmp_path / "out"
     done = CliRunner().invoke(
@@ -165,7 +178,7 @@ def test_the_command_and_its_files(tmp_path: Path) -> None:
         catch_exceptions=False,
     )
     assert done.exit_code == 0
-    assert "4 of 4 runs done (4 now)" in done.stdout
+    assert "2 of 2 runs done (2 now)" in done.stdout
     runs = read_sweep(out)
     assert factors_of(runs) == ["scheduler"]
     best = runs.groupby("scheduler")["mean_wait_s"].mean().idxmin()
@@ -174,9 +187,9 @@ def test_the_command_and_its_files(tmp_path: Path) -> None:
     assert len(pd.read_csv(out / "table.csv")) == 2
     assert "plotly" in (out / "report.html").read_text()
     for folder in ("gantt", "charts", "jobs"):
-        assert sorted(int(path.stem) for path in (out / folder).iterdir()) == list(range(4))
-    jobs = pd.read_parquet(out / "jobs" / "0000003.parquet")
-    assert jobs["wait_time"].mean() == pytest.approx(runs["mean_wait_s"][3])
+        assert sorted(int(path.stem) for path in (out / folder).iterdir()) == [0, 1]
+    jobs = pd.read_parquet(out / "jobs" / "0000001.parquet")
+    assert jobs["wait_time"].mean() == pytest.approx(runs["mean_wait_s"][1])
 
 
 def test_agents_are_trained_in_the_sweep(tmp_path: Path) -> None:
@@ -204,6 +217,9 @@ def test_agents_are_trained_in_the_sweep(tmp_path: Path) -> None:
     workload = Workload.read(f"lublin:jobs=10,nodes=8,seed={grid.seed(0, 0)}")
     alone = Simulation(Platform.read("homogeneous:nodes=4,cores=2"), workload, agent, seed=grid.seed(1, 0)).run()
     assert alone.summary()["energy_j"] == runs["energy_j"][1]
+    wrong = factors | {"scheduler": ["trained", "easy"], "contention_model": ["none", "some"]}
+    with pytest.raises(InputError, match="contention model: expected one of"):
+        check(Grid.of({"factors": wrong, "train": train}, tmp_path))
     with pytest.raises(InputError, match="an agent of kind job-node: expected 'trained' as a scheduler"):
         Grid.of({"factors": factors | {"power_policy": "trained"}, "train": train}, tmp_path)
     with pytest.raises(InputError, match=r"train\.yaml with iteration=1.*iterations"):

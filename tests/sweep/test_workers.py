@@ -9,7 +9,8 @@ import sys
 import threading
 import time
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,6 +25,7 @@ from cluster_sim.sweep.executors import Serial, make_processes
 from .conftest import SMALL
 
 OF_THE_RUN = ["elapsed_s", "cpu_s", "worker"]
+GONE = BrokenProcessPool("gone")
 
 
 def same(one: pd.DataFrame, other: pd.DataFrame) -> None:
@@ -36,6 +38,13 @@ def begun(path: Path) -> Counter[int]:
     return Counter(int(line.split()[0]) for line in path.read_text().splitlines())
 
 
+def failed_with(error: Exception) -> Future[Any]:
+    """A future that has ended so."""
+    future: Future[Any] = Future()
+    future.set_exception(error)
+    return future
+
+
 def test_threads_and_this_process() -> None:
     """One executor after another, the same rows, in the order of the cells."""
     grid = Grid.of(SMALL)
@@ -45,17 +54,38 @@ def test_threads_and_this_process() -> None:
         same(sweep(grid, executor=threads).runs(), here)
 
 
-def test_a_cell_that_kills_its_workers_is_recorded(tmp_path: Path, on_workers: ModuleType) -> None:
-    """It is tried three times, at last alone, and is a failed row; those that were under way beside it are done."""
+def test_a_worker_is_killed(tmp_path: Path, on_workers: ModuleType) -> None:
+    """What it had under way is run by the next one; the rows are those of a sweep in which nobody died."""
     pools: list[Any] = []
 
     def make() -> Any:
         pools.append(make_processes(1))
-        return on_workers.Through(pools[-1], on_workers.deadly, [2])
+        return on_workers.Through(pools[-1], on_workers.deadly, 2, str(tmp_path / "dead"))
 
     grid = Grid.of(SMALL)
     outcome = sweep(grid, executor=make, in_flight=2)
-    assert (outcome.done, outcome.failed, len(pools)) == (5, 1, 4)
+    assert (outcome.done, outcome.failed, len(pools)) == (6, 0, 2)
+    same(outcome.runs(), sweep(grid, workers=1).runs())
+
+
+def test_a_cell_that_kills_its_workers_is_recorded() -> None:
+    """It is tried three times, at last alone, and is a failed row; those that were under way beside it are done."""
+    made: list[Executor] = []
+
+    class Pool(Serial):
+        """Breaks of cell 2, and is of no use from then on."""
+
+        def __init__(self) -> None:
+            made.append(self)
+            self.broken = False
+
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+            self.broken = self.broken or args[0]["cell"] == 2
+            return failed_with(GONE) if self.broken else super().submit(fn, *args, **kwargs)
+
+    grid = Grid.of(SMALL)
+    outcome = sweep(grid, executor=Pool, in_flight=2)
+    assert (outcome.done, outcome.failed, len(made)) == (5, 1, 4)
     failure = outcome.failures().iloc[0]
     assert (failure["cell"], failure["error"]) == (2, "Its worker died, 3 times; at last nothing else ran.")
     runs, here = outcome.runs(), sweep(grid, workers=1).runs()
@@ -68,14 +98,30 @@ def test_workers_that_never_live(tmp_path: Path) -> None:
 
     class Broken(Serial):
         def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
-            from concurrent.futures.process import BrokenProcessPool
-
-            raise BrokenProcessPool("gone")
+            raise GONE
 
     with pytest.raises(InputError, match=r"workers that live .*__main__.* found 5 times in a row: gone"):
         sweep(Grid.of(SMALL), executor=Broken)
     with pytest.raises(InputError, match="an executor that lives, or a function that makes another"):
         sweep(Grid.of(SMALL), executor=Broken())
+
+
+def test_an_executor_that_breaks_as_it_is_given_the_last_task() -> None:
+    """The task that was to be tried alone is tried on the next one."""
+    submits = iter(["ends", "ends", "refuses", "works"])
+
+    class Frail(Serial):
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+            how = next(submits)
+            if how == "refuses":
+                raise GONE
+            future = super().submit(fn, *args, **kwargs)
+            return future if how == "works" else failed_with(GONE)
+
+    outcome = sweep(
+        Grid.of(SMALL | {"factors": SMALL["factors"] | {"scheduler": "fcfs"}, "replications": 1}), executor=Frail
+    )
+    assert (outcome.done, outcome.failed) == (1, 0)
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
@@ -123,6 +169,7 @@ def test_a_dask_worker_is_killed(tmp_path: Path, on_workers: ModuleType) -> None
         while sum(path.read_bytes().count(b"\n") for path in parts.glob("*.jsonl")) < 5:
             time.sleep(0.01)
         recorded.update(read_runs(out)["cell"])
+        time.sleep(0.1)  # until dask has heard that nobody holds the last of them any more
         os.kill(int(log.read_text().splitlines()[-1].split()[1]), signal.SIGKILL)
 
     with (

@@ -50,7 +50,7 @@ EXERCISES: tuple[Exercise, ...] = (
                 Goal("mean_wait_s", 3.0, "mean wait", "s"),
             ]
         },
-        "short jobs go first, and nobody waits for longer than under FCFS.",
+        "short jobs go first, and the longest wait is no longer than under FCFS.",
         [
             "Sort view.pending by a key, and start each job for which view.place finds room.",
             "The key may be a pair: first whether a job has waited too long, then its requested time.",

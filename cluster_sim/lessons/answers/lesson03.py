@@ -21,8 +21,8 @@ EXERCISES: tuple[Exercise, ...] = (
         "3.2",
         "b",
         {
-            "a": "with a walltime of 24 s no job can be shown to end before the promise, so none is backfilled",
-            "b": "its holes are longer than the jobs: a job ends early, and others fit in before the promised start",
+            "a": "EASY goes through the queue in order of submission; who asks for more is harder to backfill",
+            "b": "e and f end early, c is promised 21 s, and d, which asks until 16 s, fits into the hole from 10 s on",
             "c": "the run times are the same; only what the users ask for is different",
         },
         [
@@ -37,9 +37,9 @@ EXERCISES: tuple[Exercise, ...] = (
         "d and b: d would run 3 s and asks for 2 s, b would run 10 s and asks for 9 s.",
         [
             "A job is killed when it has run for as long as it asked for and is not done.",
-            "Compare the two rows of the table, job by job.",
+            "Compare what each job asks for with what it would run, job by job.",
         ],
-        {3.0: "f asks for exactly what it needs: it is done in time"},
+        {3.0: "a, c and f ask for exactly what they need: they are done in time"},
     ),
     Choice(
         "3.4",
