@@ -56,7 +56,8 @@ class Patient(ContentionAware):
         """Nothing runs yet."""
         super().begin(view)
         cost = view.node_max_watts / (view.node_gflops * view.platform.node_cores)
-        self._is_frugal = cost <= cost.min() * (1.0 + self.frugal)
+        most = cost.min() * (1.0 + self.frugal) if self.frugal < math.inf else math.inf
+        self._is_frugal = cost <= most
         self._frugal_cores = int(view.platform.node_cores[self._is_frugal].sum())
         self._spared_cores = self.spare * view.platform.core_count
 

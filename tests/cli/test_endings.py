@@ -276,8 +276,8 @@ def test_help_and_version(done) -> None:
     assert done("--version").stdout == f"cluster-sim {__version__}\n"
     assert done().stdout == done("--help").stdout
     names = re.findall(r"^  ([a-z]+)  ", done("--help").stdout.partition("Commands:")[2], re.MULTILINE)
-    learning = ["train", "evaluate", "reproduce"]
-    looking = ["gantt", "explain", "explore"]
+    learning = ["sweep", "train", "evaluate", "reproduce"]
+    looking = ["gantt", "explain", "explore", "lesson"]
     assert names == ["demo", "run", "compare", *learning, "optimum", *looking, "convert", "validate", "list"]
     for name in names:
         assert done(name, "--help").stdout.startswith(f"Usage: cluster-sim {name}")
