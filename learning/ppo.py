@@ -57,6 +57,7 @@ class PPOOptions:
         self_imitation_start: share of the training after which that begins; they are looked for from the beginning.
         self_imitation_against: what they have to be better than: ``value``, what the critic expects, or ``mean``, the mean
             return of the iteration's episodes; for problems in which all episodes begin alike.
+        self_imitation_last: passes over the best episode alone after the last iteration, each decision counting fully.
     """
 
     clip: float = 0.2
@@ -84,6 +85,7 @@ class PPOOptions:
     self_imitation_updates: int = 1
     self_imitation_start: float = 0.0
     self_imitation_against: str = "value"
+    self_imitation_last: int = 0
 
     def __post_init__(self) -> None:
         for name in ("gamma", "lam", "swa_start", "self_imitation_start"):
@@ -176,7 +178,7 @@ class PPO:
 
                 policy_loss = clipped_loss(log_ratio, advantage[steps], options.clip)
                 value_loss = squared_error(values, target[steps], before[steps], options.clip_value)
-                spread_out = entropy(log_p).mean()
+                spread_out = entropy(log_p if entropy_weight else log_p.detach()).mean()  # else it is only logged
                 loss = policy_loss + options.value_coefficient * value_loss - entropy_weight * spread_out
 
                 moved = log_ratio.detach()
@@ -203,6 +205,8 @@ class PPO:
             self.best.add(trajectories)
             if iteration >= options.self_imitation_start * self.iterations:
                 self._imitate(trajectories, rng, size, spread)
+            if iteration + 1 == self.iterations:
+                self._make_certain(rng, size)
         return logged.named("train/") | {
             "train/explained_variance": explained_variance(old_values, targets),
             "train/learning_rate": rate,
@@ -276,6 +280,22 @@ class PPO:
                 if worth is not None:
                     policy_loss = -(chosen * worth[steps]).mean()
                 self._step(policy_loss + self.options.value_coefficient * value_loss)
+
+    def _make_certain(self, rng: np.random.Generator | None, size: int) -> None:
+        """Learn the best episode by heart.
+
+        Where several decisions in a row look alike, such as whether to wait for another moment, starting at any of them may
+        be as good, and a policy that starts at one of them in a few finds it. Greedy play then never starts. What else
+        tells these decisions apart is faint, and takes many passes to be learned.
+        """
+        if not self.best.episodes:
+            return
+        samples = Samples(self.network, self.best.episodes[:1])
+        self.actor.learning_rate = self.options.actor_lr
+        for _ in range(self.options.self_imitation_last):
+            for steps, lengths in samples.minibatches(size, rng):
+                logits, _ = self.network.unroll(samples.batch(steps), lengths)
+                self._step(-of_chosen(log_probabilities(logits), samples.columns[steps]).mean())
 
     def _actor_weights(self) -> Arrays:
         weights = self.network.weights()

@@ -89,19 +89,20 @@ class PublishedPairs(Network):
         """Logits (B, A)."""
         mask = batch[MASK]
         scores = self.actor(batch[OBSERVATION][mask]).squeeze(1)
-        logits: Tensor = scores.new_full(mask.shape, -torch.inf).masked_scatter(mask, scores)
-        return logits
+        return _spread(torch.cat((scores.new_full((1,), -torch.inf), scores)), mask)
 
     def value(self, batch: Batch) -> Tensor:
         """Expected returns (B,)."""
         filled = batch[FILLED]
         zeros = batch[OBSERVATION].new_zeros(1, batch[OBSERVATION].shape[2])
-        of_zeros, of_filled = (
-            self.critic_of_row(torch.cat((zeros, batch[OBSERVATION][filled]))).squeeze(1).tensor_split([1])
-        )
-        of_rows = of_zeros.expand(filled.shape).masked_scatter(filled, of_filled)
-        values: Tensor = self.critic_of_all(of_rows).squeeze(1)
+        of_rows = self.critic_of_row(torch.cat((zeros, batch[OBSERVATION][filled]))).squeeze(1)
+        values: Tensor = self.critic_of_all(_spread(of_rows, filled)).squeeze(1)
         return values
+
+
+def _spread(numbers: Tensor, there: Tensor) -> Tensor:
+    """An array of the shape of ``there``: where that is True the numbers from the second on, in order, else the first."""
+    return numbers[there.flatten().cumsum(0).view_as(there) * there]
 
 
 class PublishedPolicies(Network):

@@ -8,7 +8,7 @@ row's file in ``examples/training``. What is in neither is trained first, by :mo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 SUMMARIES = ("min", "avg", "max")
 """As the tables head them: the reduction by the *least* consumption seen (so the greatest), the mean, the greatest one."""
+AGENTS, PUBLISHED_AGENTS = "agents", "agents as published: their observation, networks, reward and hyper-parameters"
+"""Groups of claims: what our default agent reaches of what is printed, and what theirs, trained here."""
 NEEDS = "needs a trained agent: --agents FOLDER with {paper}/{row} or {training}, left by cluster-sim train"
 
 
@@ -37,6 +39,7 @@ class AgentRow:
     training : name of its training, and of the folder that it is left in.
     file : file in ``examples/training`` that says how, without its ending; the training's name unless given.
     environment : keys of its environment in place of the file's.
+    like : name of the row that the paper prints, where this is another agent in its place; "": it is that row.
     """
 
     name: str
@@ -46,6 +49,32 @@ class AgentRow:
     training: str
     file: str = ""
     environment: Mapping[str, Any] = field(default_factory=dict)
+    like: str = ""
+
+    @property
+    def printed(self) -> str:
+        """The name under which a paper's module has the published numbers."""
+        return self.like or self.name
+
+    @property
+    def group(self) -> str:
+        """The group of its claims."""
+        return PUBLISHED_AGENTS if self.like else AGENTS
+
+
+def as_published(
+    row: AgentRow, training: str, file: str = "", environment: Mapping[str, Any] | None = None
+) -> AgentRow:
+    """The same row for the agent as the paper has it, in place of our default one; its training as in the row's fields."""
+    return replace(
+        row,
+        name=f"{row.name}-as-published",
+        what=f"{row.what}, as published",
+        training=training,
+        file=file,
+        environment=environment or {},
+        like=row.name,
+    )
 
 
 def agent_parts(paper: str, rows: Sequence[AgentRow], setting: Setting, episodes: str) -> list[Part]:
@@ -150,7 +179,7 @@ def _values(start: str, table: Sequence[Mapping[Any, Any]]) -> Iterator[tuple[st
 
 
 def reductions(
-    row: AgentRow, case: str, against: str, metric: str, published: Sequence[str], source: str, group: str
+    row: AgentRow, case: str, against: str, metric: str, published: Sequence[str], source: str
 ) -> list[Claim]:
     """Claims for the three published reductions (min, avg, max) of a row against one scheduler, each: no less than that.
 
@@ -166,18 +195,16 @@ def reductions(
             source,
             f"agent/{row.name}/{case}/{against}/{metric}/{summary}",
             at_least(2.0),
-            group=group,
+            group=row.group,
         )
         for summary, number in zip(SUMMARIES, published, strict=True)
     ]
 
 
-def both_reductions(
-    row: AgentRow, case: str, against: str, published: Sequence[str], source: str, group: str
-) -> list[Claim]:
+def both_reductions(row: AgentRow, case: str, against: str, published: Sequence[str], source: str) -> list[Claim]:
     """The same of a row of six: min, avg, max of the energy, then of the EDP."""
     energy, edp = published[: len(SUMMARIES)], published[len(SUMMARIES) :]
     return [
-        *reductions(row, case, against, "energy", energy, source, group),
-        *reductions(row, case, against, "EDP", edp, source, group),
+        *reductions(row, case, against, "energy", energy, source),
+        *reductions(row, case, against, "EDP", edp, source),
     ]

@@ -101,6 +101,9 @@ def trained_in(start: str, seconds: float, training: Training) -> Measured:
 
 def _shortened(config: Config) -> Config:
     episodes = min(config.episodes, QUICK["episodes"])
+    algorithm = config.algorithm
+    if algorithm.name == "ppo":
+        algorithm = algorithm.model_copy(update={"options": algorithm.options | {"epochs": QUICK["epochs"]}})
     iterations = min(config.iterations, QUICK["iterations"])
     warm_start = config.warm_start
     if warm_start is not None:
@@ -111,6 +114,7 @@ def _shortened(config: Config) -> Config:
     )
     return config.model_copy(
         update={
+            "algorithm": algorithm,
             "iterations": iterations,
             "episodes": episodes,
             "group": min(config.group, episodes),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -40,8 +41,9 @@ class JobNodeMaker:
     the next event (``event``), when a job has ended (``completion``), or at the next event but after that many seconds
     at the latest (a number). Waiting is allowed while jobs run, so that something will end. On a machine on which
     nothing runs only arrivals can change anything, and nobody knows of those: there one may wait for ``patience`` s at
-    the most, and then not again before something has happened. So no agent can stall: every wait ends, and there can
-    be no more waits in a row than events to come. Its cost is the energy and the delay that it causes.
+    the most, and then not again before something has happened. A wait that something else has ended is over: the time
+    that it was to end at the latest goes by unnoticed. So no agent can stall: every wait ends, and there can be no more
+    waits in a row than events to come. Its cost is the energy and the delay that it causes.
 
     When nothing runs and nothing can be chosen, jobs that exceed their ``max_energy`` on every idle node are rejected.
     """
@@ -86,6 +88,8 @@ class JobNodeMaker:
         self._pairs: Pairs | None = None
         self._started = self._waits = self._idled = False
         self._until_completion = False
+        self._wait_ends = -math.inf  # at the latest, s
+        self._version: object = None  # the machine as the last pass left it
 
     def attend(self, view: View) -> list[Decision]:
         """A pass begins. Rejects jobs that would otherwise block an idle machine for ever."""
@@ -95,7 +99,8 @@ class JobNodeMaker:
 
     def _attend(self, view: View) -> list[Decision]:
         self._pairs = None
-        self._started = self._waits = False
+        self._started = False
+        self._waits = self._is_nothing_new(view)
         if view.submitted or view.ended:
             self._idled = False
         if view.ended or not view.running_count:
@@ -109,6 +114,7 @@ class JobNodeMaker:
 
     def goes_on(self, view: View) -> bool:
         """Whether some pair is allowed, and the agent has neither waited nor had its one placement."""
+        self._version = view.version
         if self._waits or self._until_completion or not view.pending_count or not view.free_total:
             return False
         if self._started and self.placements == "one" and view.running_count:
@@ -128,15 +134,24 @@ class JobNodeMaker:
         self._pairs = None
         if chosen is not None:
             self._started = True
+            self._wait_ends = math.inf
             return [Start(*chosen)]
         self._waits = True
         if not view.running_count:
             self._idled = True
-            return [WakeAt(view.now + self.patience)]
-        self._until_completion = self.wait == "completion"
-        return [] if self.timer is None else [WakeAt(view.now + self.timer)]
+            timer: float | None = self.patience
+        else:
+            self._until_completion = self.wait == "completion"
+            timer = self.timer
+        self._wait_ends = math.inf if timer is None else view.now + timer
+        return [] if timer is None else [WakeAt(self._wait_ends)]
 
     # ------------------------------------------------------------------
+
+    def _is_nothing_new(self, view: View) -> bool:
+        """Whether only the timer of an earlier wait leads to this pass, one that something else had ended before."""
+        happened = view.submitted or view.ended or view.version is not self._version
+        return not happened and view.now < self._wait_ends
 
     def pairs(self, view: View) -> Pairs:
         """What is allowed now; found once for every decision."""

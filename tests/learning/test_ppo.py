@@ -310,6 +310,20 @@ def test_against_the_mean_a_rare_good_episode_is_imitated_whatever_the_critic_ex
     assert best.assessed()[0].sum().item() > chosen + 0.1
 
 
+def test_the_best_episode_is_learned_by_heart_in_the_end() -> None:
+    """After the last iteration greedy play takes its every action; after one before that it does not."""
+    options = PPOOptions(self_imitation=1, self_imitation_start=1.0, self_imitation_last=300, actor_lr=0.01, epochs=1)
+    taken = {}
+    for iterations in (1, 2):
+        network = network_for(ROWS, "scorer:hidden=8")
+        trajectories = collect(ROWS, network, range(30))
+        PPO(network, options, iterations).update(trajectories, 0)
+        best = max(trajectories, key=lambda t: t.reward)
+        logits, _, _ = network(network.stack(best.kept))
+        taken[iterations] = logits.argmax(1).tolist() == best.columns.tolist()
+    assert taken == {1: True, 2: False}
+
+
 def _episode(rewards: list[float]) -> Trajectory:
     """An episode of which only the rewards count."""
     steps = len(rewards)
