@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from cluster_sim.contention import ContentionModel
 from cluster_sim.platform import ProcessorType
-from cluster_sim.power import Load, PowerModel, watts
+from cluster_sim.power import Load, PowerModel, watts_by_cores
 
 Stretch = tuple[float, float, list[int], list[float]]
 """From when to when (s), which task groups of the processor run meanwhile, by position, and the speed of each."""
@@ -30,7 +30,7 @@ class ProcessorModel:
         self.power = power
         self.follows_rates = bool(getattr(power, "follows_rates", False))
         #: W with 0, 1, … all of its cores busy, for models that do not look at speeds.
-        self.watts = [watts(power, kind, busy) for busy in range(kind.cores + 1)]
+        self.watts = watts_by_cores(power, kind)
 
     def loaded_watts(self, loads: Sequence[Load]) -> float:
         """W with these task groups on it, for models that look at speeds."""
@@ -38,6 +38,33 @@ class ProcessorModel:
             return self.watts[0]
         shared, own = self.power.loaded_watts(self.kind, loads)  # type: ignore[attr-defined]
         return float(shared + sum(own))
+
+
+class ProcessorModels:
+    """Types of processors with the models applied to them, each made when it is first asked for.
+
+    The models are pure and the types frozen, so one object may serve any number of runs.
+    """
+
+    def __init__(self, contention: ContentionModel, power: PowerModel):
+        self.contention = contention
+        self.power = power
+        self._made: dict[ProcessorType, ProcessorModel] = {}
+        self._watts: dict[ProcessorType, list[float]] = {}  # by themselves: not every run looks at contention
+
+    def of(self, kind: ProcessorType) -> ProcessorModel:
+        """The type with the models applied."""
+        model = self._made.get(kind)
+        if model is None:
+            model = self._made[kind] = ProcessorModel(kind, self.contention, self.power)
+        return model
+
+    def watts(self, kind: ProcessorType) -> list[float]:
+        """W of the type with 0, 1, … all of its cores busy; not to be written to."""
+        table = self._watts.get(kind)
+        if table is None:
+            table = self._watts[kind] = watts_by_cores(self.power, kind)
+        return table
 
 
 class Group(NamedTuple):

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from cluster_sim.platform import NodeType, Platform, ProcessorType
     from cluster_sim.power import PowerModel
     from cluster_sim.power_budget import PowerBudget
+    from cluster_sim.prediction import ProcessorModels
     from cluster_sim.transition_log import TransitionLog
     from cluster_sim.workload import Workload
 
@@ -43,6 +44,7 @@ class View:
     counts_memory = False  #: Whether jobs ask for memory and the scheduler (any, if there is none) has them get it.
     explains = False  #: Whether the run keeps a log of decisions, so that ``Hold`` and ``Reserve`` are worth yielding.
     power_policy = "the power policy"  #: What the power policy is called, for reasons.
+    seed = 0  #: The run's seed.
 
     def __init__(self, machine: Machine, pending: dict[int, Job], running: dict[int, Running]):
         self._machine = machine
@@ -51,7 +53,6 @@ class View:
         self.submitted: list[Job] = []  #: Jobs that joined the queue since the last scheduling pass.
         self.ended: list[Running] = []  #: Jobs that gave their cores back since the last scheduling pass.
         self.vacated: list[Running] = []  #: The same since the power policy last reacted; empty if there is none.
-        self.rng = np.random.default_rng(0)  #: The scheduler's own random numbers; seeded by the run's seed.
         self.quirks: frozenset[str] = frozenset()  #: Quirks of published programs that the run reproduces.
 
     @classmethod
@@ -92,6 +93,11 @@ class View:
         """The scheduler has seen what is new."""
         self.submitted.clear()
         self.ended.clear()
+
+    @cached_property
+    def rng(self) -> np.random.Generator:
+        """The scheduler's own random numbers; seeded by the run's seed."""
+        return np.random.default_rng(np.random.SeedSequence(self.seed).spawn(1)[0])
 
     # ------------------------------------------------------------------ time and jobs
 
@@ -152,6 +158,11 @@ class View:
     def contention(self) -> ContentionModel:
         """How tasks on one processor slow each other; it can be asked about processors that do not exist."""
         return self._machine.contention
+
+    @property
+    def processor_models(self) -> ProcessorModels:
+        """Types of processors with both models applied to them."""
+        return self._machine.models
 
     @property
     def power_model(self) -> PowerModel:

@@ -64,7 +64,7 @@ class CostToGo:
         """Least energy until all is over, if that takes so long: idle nodes', running jobs', and of those to come, J."""
         self._predictions.update(view)
         return (
-            self._predictions.idle_total_w * seconds
+            self._predictions.idle.idle_total_w * seconds
             + max(self._predictions.active_energy(view.now), 0.0)
             + max(self.unstarted_j, 0.0)
         )
@@ -122,7 +122,7 @@ class TrueCostToGo(CostToGo):
 
     def joules(self, view: View, seconds: float) -> float:
         """Least energy until all is over, if that takes so long, J."""
-        figures, now = self._predictions, view.now
+        figures, now = self._predictions.idle, view.now
         busy_until: dict[int, float] = {}
         joules = 0.0
         for running in view.running:

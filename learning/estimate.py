@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from cluster_sim.prediction import ProcessorModel
-
 if TYPE_CHECKING:
+    from cluster_sim.prediction import ProcessorModel
     from cluster_sim.view import View
     from learning.occupancy import Request
 
@@ -21,10 +20,8 @@ class NodeFigures:
     """What López (2023) looks at in a node, as its type says it, each of shape (nodes,)."""
 
     def __init__(self, view: View):
-        models = {
-            kind: ProcessorModel(kind, view.contention, view.power_model) for kind in view.platform.processor_types
-        }
-        self._of_type = [[models[kind] for kind in node_type.processors] for node_type in view.platform.node_types]
+        models = view.processor_models
+        self._of_type = [[models.of(kind) for kind in node_type.processors] for node_type in view.platform.node_types]
         types = view.platform.node_types
         self.clock_ghz = self._by_type(view, [_mean([p.clock_ghz for p in t.processors]) for t in types])  #: Mean.
         self.idle_w = self._by_type(view, [sum(m.watts[0] for m in models) for models in self._of_type])
@@ -54,14 +51,14 @@ class EnergyEstimate:
     """
 
     def __init__(self, view: View):
-        self._of = view.platform, view.contention, view.power_model
+        self._of = view.platform, view.processor_models
         self.figures = figures = NodeFigures(view)
         self._slower = figures.clock_ghz.min() / figures.clock_ghz
 
     def is_of(self, view: View) -> bool:
         """Whether it is an estimate for that machine under those models, so that it need not be made again."""
-        platform, contention, power = self._of
-        return view.platform is platform and view.contention is contention and view.power_model is power
+        platform, models = self._of
+        return view.platform is platform and view.processor_models is models
 
     def of(self, requests: Sequence[Request], job_count: Floats) -> Floats:
         """The estimate of every pair, J, shape (jobs, nodes); ``job_count`` are the jobs on each node."""

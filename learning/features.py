@@ -115,7 +115,7 @@ class PairFeatures:
         self._rate = view.node_gflops / view.node_gflops.max()
         cost = view.node_max_watts / (view.node_gflops * self._node_cores)
         self._watts = cost / cost.max() if cost.max() > 0.0 else np.zeros(len(cost))
-        self._most_watts = max(float(view.node_max_watts.sum()), p.idle_total_w)
+        self._most_watts = max(float(view.node_max_watts.sum()), p.idle.idle_total_w)
 
     def observe(self, view: View, pairs: Pairs) -> dict[str, npt.NDArray[np.float32]]:
         """Rows by action, and the state."""
@@ -156,7 +156,7 @@ class PairFeatures:
         of_node[:, 0] = view.free_cores
         of_node[:, 0] /= self._node_cores
         of_node[:, 1], of_node[:, 2] = self._rate, self._watts
-        of_node[:, 3] = _against(p.demand, p.threshold)
+        of_node[:, 3] = _against(p.demand, p.idle.threshold)
         of_node[:, 4] = count / (count + 1.0)
         of_node[:, 5] = count == 0
         of_node[:, 6] = view.is_on
@@ -179,7 +179,7 @@ class PairFeatures:
         rows[:, 18] = _against(others, finish)
         beyond = np.maximum(finish - (p.last_end(view.now) - view.now), 0.0)
         delay = finish + others
-        costs = np.array((delay, energy, energy * np.sqrt(delay), energy + p.idle_total_w * beyond))
+        costs = np.array((delay, energy, energy * np.sqrt(delay), energy + p.idle.idle_total_w * beyond))
         least = np.minimum.reduceat(costs, firsts, axis=1)
         regrets = _short_of(least[:, place], costs)
         rows[:, 17] = _short_of(own, finish)
@@ -210,8 +210,8 @@ class PairFeatures:
                 view.free_total / self._cores,
                 np.count_nonzero(count == 0) / nodes,
                 min(view.watts / self._most_watts, 1.0) if self._most_watts > 0.0 else 0.0,
-                float(_against(p.demand, p.threshold).mean()),
-                np.count_nonzero((p.demand >= p.threshold) & (p.demand > 0.0)) / nodes,
+                float(_against(p.demand, p.idle.threshold).mean()),
+                np.count_nonzero((p.demand >= p.idle.threshold) & (p.demand > 0.0)) / nodes,
                 _ratio(soonest, mean) if soonest < np.inf else 0.0,
                 _ratio(p.last_end(now) - now, mean),
                 _ratio(float(jobs.ages.max(initial=0.0)), mean),

@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from cluster_sim.placement import Placement, shape
 from learning.estimate import EnergyEstimate
+from learning.idle_nodes import IdleNodes
 from learning.occupancy import Occupancy, Request, Requests
-from learning.predictions import Alone, Predictions
+from learning.predictions import Predictions
 
 if TYPE_CHECKING:
     from cluster_sim.jobs import Job
@@ -97,7 +98,7 @@ class PairFinder:
     def __init__(self, options: PairOptions):
         self.options = options
         self._estimate: EnergyEstimate | None = None
-        self._alone: dict[object, Alone] = {}  # requests on idle nodes: the same in every run on a platform
+        self._idle: IdleNodes | None = None
 
     def begin(self, view: View) -> None:
         """A run begins."""
@@ -107,6 +108,8 @@ class PairFinder:
         self._view = view
         if self._estimate is not None and not self._estimate.is_of(view):
             self._estimate = None
+        if self._idle is not None and not self._idle.is_of(view):
+            self._idle = None
 
     @property
     def estimate(self) -> EnergyEstimate:
@@ -118,7 +121,8 @@ class PairFinder:
     def predictions(self, view: View) -> Predictions:
         """What can be expected of the machine in this run; made when it is first asked for."""
         if self._predictions is None:
-            self._predictions = Predictions(view, self.occupancy, self._alone)
+            self._idle = self._idle or IdleNodes(view)
+            self._predictions = Predictions(view, self.occupancy, self._idle)
         return self._predictions
 
     def eligible(self, view: View) -> tuple[list[Job], list[Request]]:

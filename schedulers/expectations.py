@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from cluster_sim.jobs import Job
-    from cluster_sim.platform import ProcessorType
     from cluster_sim.view import View
 
 SecondsOf = Callable[["Job", float], float]
@@ -45,11 +44,10 @@ class Expectations:
         self._seconds_of = seconds_of
         self._overrun = overrun
         platform = view.platform
-        models = [ProcessorModel(kind, view.contention, view.power_model) for kind in platform.processor_types]
+        models = [view.processor_models.of(kind) for kind in platform.processor_types]
         self.models = [
             models[number] for number in platform.type_of_processor.tolist()
         ]  #: Of each processor, as it is now.
-        self._made: dict[ProcessorType, ProcessorModel] = {}
         self._clocks_seen = 0
         self._reclocked: set[int] = set()  # nodes that are no longer as their type says
         self._accounts: dict[int, tuple[float, Forecast]] = {}  # of nodes with jobs: when it was made, and the forecast
@@ -123,9 +121,7 @@ class Expectations:
             node = self._view.node_of(processor)
             self._reclocked.add(node)
             before = self.models[processor]
-            if kind not in self._made:
-                self._made[kind] = ProcessorModel(kind, self._view.contention, self._view.power_model)
-            self.models[processor] = self._made[kind]
+            model = self.models[processor] = self._view.processor_models.of(kind)
             if node in self._accounts:
                 ratio = kind.ops_per_s / before.kind.ops_per_s
                 time = max(changed, self._accounts[node][0])
@@ -135,7 +131,7 @@ class Expectations:
                     group._replace(seconds=group.seconds / ratio, bandwidth=group.bandwidth * ratio)
                     for group in shares[position].groups
                 ]
-                shares[position] = Share(self._made[kind], tuple(groups))
+                shares[position] = Share(model, tuple(groups))
                 self._replan(node, shares, time)
         self._clocks_seen = len(changes)
 

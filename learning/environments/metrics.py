@@ -24,7 +24,7 @@ def quick_metrics(simulation: Simulation) -> dict[str, Any]:
     """
     records, workload = simulation.recorder, simulation.workload
     start, finish = np.array(records.start_time), np.array(records.finish_time)
-    submit = workload.jobs["submit_time"].to_numpy()
+    submit = workload.columns["submit_time"]
     ran = ~np.isnan(start) & ~np.isnan(finish)
     if workload.think_times or not ran.any() or finish[ran].max() != simulation.env.now:
         summary = simulation.result().summary()
