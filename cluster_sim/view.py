@@ -126,6 +126,11 @@ class View:
         return tuple(self._running.values())
 
     @property
+    def running_by_index(self) -> Mapping[int, Running]:
+        """The same by index of the job, for those who look at them at every decision."""
+        return self._running
+
+    @property
     def running_count(self) -> int:
         """How many jobs hold cores."""
         return len(self._running)
@@ -190,6 +195,12 @@ class View:
     def free_cores(self) -> npt.NDArray[np.int32]:
         """Free cores of each node."""
         return self._machine.free
+
+    @property
+    def usable_cores(self) -> npt.NDArray[np.int32]:
+        """Free cores of each node that is on, or off and can be booted; of the others 0."""
+        machine = self._machine
+        return machine.free if machine.all_on else np.where(machine.is_on | machine.is_off, machine.free, 0)
 
     @property
     def free_total(self) -> int:

@@ -46,8 +46,7 @@ class CostToGo:
 
     def started(self, view: View) -> None:
         """Take note of the jobs that have been started in this instant."""
-        for running in view.running:
-            index = running.job.index
+        for index in view.running_by_index:
             if index not in self._started:
                 self._started.add(index)
                 self.unstarted_j -= self._joules.item(index)

@@ -62,16 +62,20 @@ class EnergyEstimate:
 
     def of(self, requests: Sequence[Request], job_count: Floats) -> Floats:
         """The estimate of every pair, J, shape (jobs, nodes); ``job_count`` are the jobs on each node."""
-        seconds = np.array([known_time(request) for request in requests])[:, None]
-        cores = np.array([request.cores for request in requests], np.float64)[:, None]
+        times = np.array([request.requested_time for request in requests])
+        cores = np.array([request.cores for request in requests], np.float64)
+        return self.joules(known(times), cores, job_count)
+
+    def joules(self, seconds: Floats, cores: Floats, job_count: Floats) -> Floats:
+        """The same for jobs that request these times (s; 0: none) and cores, each of shape (jobs,)."""
         static = self.figures.static_w / (job_count + 1.0)
-        estimate: Floats = seconds * self._slower * (static + cores * self.figures.dynamic_w)
+        estimate: Floats = seconds[:, None] * self._slower * (static + cores[:, None] * self.figures.dynamic_w)
         return estimate
 
 
-def known_time(request: Request) -> float:
-    """The requested time, s; 0 when there is none."""
-    return request.requested_time if request.requested_time < np.inf else 0.0
+def known(times: Floats) -> Floats:
+    """Requested times, s; 0 where there is none."""
+    return np.where(times < np.inf, times, 0.0)
 
 
 def _mean(values: Sequence[float]) -> float:

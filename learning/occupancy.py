@@ -82,6 +82,7 @@ class Occupancy:
         self._types = view.platform.type_of_node.tolist()
         self._one_processor = [len(kind.processors) == 1 for kind in view.platform.node_types]
         self._states = np.array([self._number((kind,)) for kind in self._types], np.int64)
+        self._unnumbered: set[int] = set()  # nodes whose states are out of date: not everybody asks for them
         self._version: object = None
         self.changes: list[int] = []  #: Nodes whose jobs have changed, in that order, since the run began.
 
@@ -90,7 +91,7 @@ class Occupancy:
         if view.version is self._version:
             return
         self._version = view.version
-        present = {running.job.index: running for running in view.running}
+        present = view.running_by_index
         changed: set[int] = set()
         for index in [index for index in self._nodes_of if index not in present]:
             for node in self._nodes_of.pop(index):
@@ -106,7 +107,7 @@ class Occupancy:
                     changed.add(node)
         for node in changed:
             self.job_count[node] = len(self.tenants[node])
-            self._states[node] = self._number(self._state(node))
+        self._unnumbered |= changed
         self.changes += sorted(changed)
 
     def _state(self, node: int) -> Hashable:
@@ -134,4 +135,9 @@ class Occupancy:
 
     def _keys(self, view: View) -> npt.NDArray[np.int64] | None:
         """Equal for nodes that are the same; None where more decides than what is known here."""
-        return None if view.restricts or view.clock_changes else self._states * 2 + view.is_on
+        if view.restricts or view.clock_changes:
+            return None
+        for node in self._unnumbered:
+            self._states[node] = self._number(self._state(node))
+        self._unnumbered.clear()
+        return self._states * 2 + view.is_on

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +18,8 @@ from learning.predictions import Predictions
 if TYPE_CHECKING:
     from cluster_sim.jobs import Job
     from cluster_sim.view import View
+
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +48,8 @@ class Pairs:
 
     ``jobs`` are the eligible jobs, at most ``num_jobs``; ``mask`` (int8, shape (actions,)) says what is allowed;
     ``actions`` are the allowed pairs by number, ``job_of`` and ``node_of`` what they consist of, all of shape (pairs,).
+    ``cores``, ``times`` and ``submitted`` are of shape (jobs,).
     """
-
-    __slots__ = ("_placements", "actions", "job_of", "jobs", "mask", "may_wait", "node_of", "requests", "view")
 
     def __init__(
         self,
@@ -59,18 +61,34 @@ class Pairs:
         options: PairOptions,
         may_wait: bool,
     ):
-        nodes = allowed.shape[1]
         self.view = view
         self.jobs = jobs
         self.requests = requests
         self.may_wait = may_wait
         self._placements = placements
+        self._version = view.version
+        nodes = allowed.shape[1]
         self.mask = np.zeros(options.num_jobs * nodes + options.wait, np.int8)
-        self.actions = np.flatnonzero(allowed)
-        self.mask[self.actions] = 1
-        self.job_of, self.node_of = np.divmod(self.actions, nodes)
+        self.mask[: allowed.size] = allowed.ravel()
+        self.job_of, self.node_of = allowed.nonzero()
+        self.actions = self.job_of * nodes + self.node_of
         if may_wait:
             self.mask[-1] = 1
+
+    @cached_property
+    def cores(self) -> Floats:
+        """Cores that each job asks for."""
+        return np.array([float(job.requested_cores) for job in self.jobs])
+
+    @cached_property
+    def times(self) -> Floats:
+        """Time that each job requested, s; inf where none."""
+        return np.array([job.requested_time for job in self.jobs])
+
+    @cached_property
+    def submitted(self) -> Floats:
+        """When each job was submitted, s on the run's clock."""
+        return np.array([job.submit_time for job in self.jobs])
 
     def __len__(self) -> int:
         """How many pairs are allowed; waiting is none."""
@@ -89,7 +107,10 @@ class Pairs:
     def _start(self, row: int, node: int) -> tuple[Job, Placement]:
         job = self.jobs[row]
         placement = self._placements.get((row, node))
-        return job, placement or Placement(((node, node + 1, job.requested_cores),))
+        if placement is None:
+            placement = Placement(((node, node + 1, job.requested_cores),))
+            placement.found_at = self._version
+        return job, placement
 
 
 class PairFinder:
@@ -176,12 +197,12 @@ class PairFinder:
         self, view: View, jobs: list[Job], placements: dict[tuple[int, int], Placement]
     ) -> npt.NDArray[np.bool_]:
         """Which jobs can start where, bool, shape (jobs, nodes); placements that are not just cores of one node."""
-        usable = np.where(view.is_on | view.is_off, view.free_cores, 0)
-        cores = np.array([job.requested_cores for job in jobs], np.int64)
-        allowed = usable >= cores[:, None]
+        usable = view.usable_cores
+        cores = [job.requested_cores for job in jobs]
+        allowed = usable >= np.array(cores, np.int64)[:, None]
         memory = self.options.memory and view.counts_memory
         plain = view.one_node_rule and not memory and view.power_budget is None
-        if plain and (not len(cores) or cores.max() <= view.platform.widest_node):
+        if plain and max(cores, default=0) <= view.platform.widest_node:
             return allowed
         for row, job in enumerate(jobs):
             wide = job.requested_cores > view.widest_node(job) or shape(job) is not None

@@ -64,7 +64,7 @@ class Expectations:
         self._now = view.now
         self._outlooks.clear()
         self._follow_clocks()
-        present = {running.job.index: running for running in view.running}
+        present = view.running_by_index
         for index in [index for index in self._running if index not in present]:
             self._strike(index)
         for index in sorted(self._booting):
