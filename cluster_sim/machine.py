@@ -159,6 +159,9 @@ class Machine(Bookings):
         channels = self.channels
         if self.follows_rates:
             self._update_rate_watts(processor)
+        if self._one_processor_a_node:
+            self.demand[node] = channels[processor].demand
+            return
         self.demand[node] = sum(channels[p].demand for p in self.processors_of(node) if p in channels)
 
     def kill_jobs_on(self, node: int, reason: str) -> int:

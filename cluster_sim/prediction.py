@@ -92,7 +92,7 @@ class Forecast:
     """The future of some processors, as :func:`predict` sees it."""
 
     def __init__(self, shares: Sequence[Share], courses: list[list[Stretch]], ends: dict[int, float]):
-        self._shares = shares
+        self._shares = tuple(shares)
         self._courses = courses
         self.ends = ends  #: When each job gives its cores back, s from the time of the prediction, by index of the job.
 
@@ -115,6 +115,10 @@ class Forecast:
         later = {job: max(end, elsewhere.get(job, end)) for job, end in self.ends.items()}
         return Forecast(self._shares, self._courses, later)
 
+    def starts_from(self, shares: Sequence[Share]) -> bool:
+        """Whether it says what happens on processors in exactly this state."""
+        return self._shares == tuple(shares)
+
     def after(self, seconds: float) -> list[Share]:
         """The processors that much later: how much work their tasks have left; the groups stay, with 0 left when ended."""
         return [self._share_after(*pair, seconds) for pair in zip(self._shares, self._courses, strict=True)]
@@ -127,7 +131,10 @@ class Forecast:
             # Counted back from its end, so that a task that ends in the next instant has hardly anything left, not less.
             for i, speed in zip(running, speeds, strict=True):
                 left[i] += (end - max(start, seconds)) * speed
-        groups = [group._replace(seconds=work) for group, work in zip(share.groups, left, strict=True)]
+        groups = [
+            Group(job, tasks, work, bandwidth)
+            for (job, tasks, _, bandwidth), work in zip(share.groups, left, strict=True)
+        ]
         return Share(share.model, tuple(groups))
 
     def energy(self, start: float, stop: float) -> float:
@@ -194,12 +201,14 @@ def _course(share: Share) -> list[Stretch]:
     running = [i for i, seconds in enumerate(left) if seconds > 0.0]
     now = 0.0
     course: list[Stretch] = []
+    slows = True  # once nothing slows, nothing will: the demand only falls
     while running:
-        demands = [(groups[i].tasks, groups[i].bandwidth) for i in running]
-        if sum([tasks * bandwidth for tasks, bandwidth in demands]) < contention.threshold:
-            speeds = [1.0] * len(running)
-        else:
-            speeds = contention.speedups(demands)
+        speeds = [1.0] * len(running)
+        if slows:
+            demands = [(groups[i].tasks, groups[i].bandwidth) for i in running]
+            slows = not sum([tasks * bandwidth for tasks, bandwidth in demands]) < contention.threshold
+            if slows:
+                speeds = contention.speedups(demands)
         times = [left[i] / speed for i, speed in zip(running, speeds, strict=True)]
         step = min(times)
         course.append((now, now + step, running, speeds))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cluster_sim.jobs import Job
     from cluster_sim.platform import NodeType
     from cluster_sim.view import View
-    from learning.occupancy import Request
+    from learning.occupancy import Request, Requests
 
 Floats = npt.NDArray[np.float64]
 
@@ -50,7 +50,7 @@ class IdleNodes:
         self._of = platform, view.processor_models
         self._models = view.processor_models
         self._reference = min(kind.ops_per_s for kind in platform.processor_types)
-        self._node_types: Sequence[NodeType] = platform.node_types
+        self.kinds: Sequence[NodeType] = platform.node_types
         self._alone: dict[object, Alone] = {}
         self.types = platform.type_of_node
         by_type = [self._figures(kind) for kind in platform.node_types]
@@ -88,11 +88,11 @@ class IdleNodes:
         return known
 
     def _make_alone(self, request: Request) -> Alone:
-        figures = np.array([self._alone_on(request, kind) for kind in self._node_types])
+        figures = np.array([self._alone_on(request, kind) for kind in self.kinds])
         return Alone(figures, *(float(figures[:, i].min()) for i in (1, 2, 4)))
 
     def _alone_on(self, request: Request, kind: NodeType) -> tuple[float, float, float, float, float]:
-        on_one_node = not request.shaped and request.cores <= max(t.cores for t in self._node_types)
+        on_one_node = not request.shaped and request.cores <= max(t.cores for t in self.kinds)
         if request.cores > kind.cores and on_one_node:
             return np.inf, np.inf, np.inf, 0.0, np.inf
         shares, left, seconds, bandwidth = [], min(request.cores, kind.cores), 0.0, 0.0
@@ -113,3 +113,44 @@ class IdleNodes:
         others = max(static - idle, 0.0) * finish * (1.0 - tasks / kind.cores)
         nodes = request.cores / tasks  # more than one where a job needs several
         return seconds, finish, energy * nodes, bandwidth, max(energy - others, 0.0) * nodes
+
+
+class RequestTable:
+    """The figures of a run's requests by their numbers, so that those of many pairs are taken in one go."""
+
+    def __init__(self, idle: IdleNodes, requests: Requests):
+        self._idle, self._requests = idle, requests
+        self._kinds = len(idle.kinds)
+        self._figures, self._least = np.empty((5, 0)), np.empty((2, 0))
+        self._entered = 0
+
+    def least(self, requests: Sequence[Request]) -> Floats:
+        """Least time (s) and least energy (J) on an idle node, shape (2, requests)."""
+        numbers = self._numbers(requests)
+        return self._least.take(numbers, axis=1)
+
+    def on(
+        self, requests: Sequence[Request], of: npt.NDArray[np.int64], kinds: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.float64]:
+        """The figures of :class:`Alone`, shape (5, pairs), for pairs of requests, by position, and types of nodes."""
+        numbers = self._numbers(requests)
+        return self._figures.take(numbers.take(of) * self._kinds + kinds, axis=1)
+
+    def _numbers(self, requests: Sequence[Request]) -> npt.NDArray[np.int64]:
+        """The numbers of requests, all of which are in the table now."""
+        known = self._requests.numbered
+        if self._entered < len(known):
+            self._make_room(len(known))
+            for request in known[self._entered :]:
+                alone, first = self._idle.alone(request), request.number * self._kinds
+                self._figures[:, first : first + self._kinds] = alone.figures.T
+                self._least[:, request.number] = alone.best_finish, alone.best_energy
+            self._entered = len(known)
+        return np.array([request.number for request in requests], np.int64)
+
+    def _make_room(self, count: int) -> None:
+        room = self._least.shape[1]
+        if count > room:  # for twice as many: requests come one by one, and may be thousands
+            more = 2 * count - room
+            self._least = np.hstack((self._least, np.empty((2, more))))
+            self._figures = np.hstack((self._figures, np.empty((5, more * self._kinds))))

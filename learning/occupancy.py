@@ -36,7 +36,8 @@ class Requests:
 
     def __init__(self, view: View):
         self._of_job: dict[int, Request] = {}
-        self._numbered: dict[Hashable, Request] = {}
+        self._by_key: dict[Hashable, Request] = {}
+        self.numbered: list[Request] = []  #: Those that have been asked for, by their numbers.
         self._plain = view.one_node_rule  # no job asks for nodes, tags, whole nodes or a reservation
 
     def of(self, job: Job) -> Request:
@@ -44,10 +45,10 @@ class Requests:
         request = self._of_job.get(job.index)
         if request is None:
             key = self._key(job)
-            request = self._numbered.get(key)
+            request = self._by_key.get(key)
             if request is None:
-                request = Request(len(self._numbered), *key[0], key)
-                self._numbered[key] = request
+                request = self._by_key[key] = Request(len(self.numbered), *key[0], key)
+                self.numbered.append(request)
             self._of_job[job.index] = request
         return request
 

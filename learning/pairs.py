@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,7 +47,7 @@ class Pairs:
 
     ``jobs`` are the eligible jobs, at most ``num_jobs``; ``mask`` (int8, shape (actions,)) says what is allowed;
     ``actions`` are the allowed pairs by number, ``job_of`` and ``node_of`` what they consist of, all of shape (pairs,).
-    ``cores``, ``times`` and ``submitted`` are of shape (jobs,).
+    ``cores``, ``times`` (s; inf when none was requested) and ``submitted`` (s on the run's clock) are of shape (jobs,).
     """
 
     def __init__(
@@ -67,6 +66,9 @@ class Pairs:
         self.may_wait = may_wait
         self._placements = placements
         self._version = view.version
+        self.cores = np.array([float(request.cores) for request in requests])
+        self.times = np.array([request.requested_time for request in requests])
+        self.submitted = np.array([job.submit_time for job in jobs])
         nodes = allowed.shape[1]
         self.mask = np.zeros(options.num_jobs * nodes + options.wait, np.int8)
         self.mask[: allowed.size] = allowed.ravel()
@@ -74,21 +76,6 @@ class Pairs:
         self.actions = self.job_of * nodes + self.node_of
         if may_wait:
             self.mask[-1] = 1
-
-    @cached_property
-    def cores(self) -> Floats:
-        """Cores that each job asks for."""
-        return np.array([float(job.requested_cores) for job in self.jobs])
-
-    @cached_property
-    def times(self) -> Floats:
-        """Time that each job requested, s; inf where none."""
-        return np.array([job.requested_time for job in self.jobs])
-
-    @cached_property
-    def submitted(self) -> Floats:
-        """When each job was submitted, s on the run's clock."""
-        return np.array([job.submit_time for job in self.jobs])
 
     def __len__(self) -> int:
         """How many pairs are allowed; waiting is none."""
@@ -143,7 +130,7 @@ class PairFinder:
         """What can be expected of the machine in this run; made when it is first asked for."""
         if self._predictions is None:
             self._idle = self._idle or IdleNodes(view)
-            self._predictions = Predictions(view, self.occupancy, self._idle)
+            self._predictions = Predictions(view, self.requests, self.occupancy, self._idle)
         return self._predictions
 
     def eligible(self, view: View) -> tuple[list[Job], list[Request]]:

@@ -7,11 +7,13 @@ only where tasks slow each other is a forecast made.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from learning.idle_nodes import RequestTable
 from schedulers.expectations import Expectations
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from cluster_sim.jobs import Job
     from cluster_sim.view import View
     from learning.idle_nodes import IdleNodes
-    from learning.occupancy import Occupancy
+    from learning.occupancy import Occupancy, Request, Requests
     from learning.pairs import Pairs
 
 Floats = npt.NDArray[np.float64]
@@ -47,10 +49,11 @@ class Predictions:
     idle), and ``demand``, the bandwidth that its tasks ask for (MB/s).
     """
 
-    def __init__(self, view: View, occupancy: Occupancy, idle: IdleNodes):
+    def __init__(self, view: View, requests: Requests, occupancy: Occupancy, idle: IdleNodes):
         platform = view.platform
         self._occupancy = occupancy
         self.idle, self.alone = idle, idle.alone
+        self._requests = RequestTable(idle, requests)
         self._expected = Expectations(view, idle.seconds_of, OVERRUN)
         self._types = platform.type_of_node
         nodes = platform.node_count
@@ -75,7 +78,7 @@ class Predictions:
         self._occupancy.update(view)
         self._expected.update()
         log = self._occupancy.changes
-        stale = {*log[self._seen :], *np.flatnonzero(self._soonest <= view.now).tolist()}
+        stale = {*log[self._seen :], *(self._soonest <= view.now).nonzero()[0].tolist()}
         self._seen = len(log)
         for node in stale:
             self._refresh(node, view.now)
@@ -108,27 +111,30 @@ class Predictions:
 
     # ------------------------------------------------------------------ asking
 
+    def least(self, requests: Sequence[Request]) -> Floats:
+        """Least time (s) and least energy (J) of requests on an idle node, shape (2, requests)."""
+        return self._requests.least(requests)
+
     def estimates(self, view: View, pairs: Pairs) -> Estimates:
         """What each pair is expected to bring, if it is started now."""
         self.update(view)
         nodes, jobs = pairs.node_of, pairs.job_of
-        known = np.array([self.alone(request).figures for request in pairs.requests])[jobs, self._types[nodes]]
-        own, finish, energy, demand, _ = known.T
-        cores = np.array([request.cores for request in pairs.requests], np.float64)
-        tasks = np.minimum(cores[jobs], view.free_cores[nodes])
-        asked, threshold = tasks * demand, self.idle.threshold[nodes]
-        total = self.demand[nodes] + asked
+        idle, wanted = self.idle, pairs.cores.take(jobs)
+        own, finish, energy, demand, _ = self._requests.on(pairs.requests, jobs, self._types.take(nodes))
+        tasks = np.minimum(wanted, view.free_cores.take(nodes))
+        asked, threshold = tasks * demand, idle.threshold.take(nodes)
+        total = self.demand.take(nodes) + asked
         contended = (total >= threshold) & (total > 0.0)
-        busy = self._occupancy.job_count[nodes] > 0
+        busy = (self._occupancy.job_count > 0).take(nodes)
         others = np.zeros(len(nodes))
-        beyond = np.maximum(own - np.maximum(self.horizon[nodes] - view.now, 0.0), 0.0)
-        joined = self.idle.dynamic_w[nodes] * tasks * own + self.idle.rise_w[nodes] * beyond
+        beyond = np.maximum(own - np.maximum(self.horizon - view.now, 0.0).take(nodes), 0.0)
+        joined = idle.dynamic_w.take(nodes) * tasks * own + idle.rise_w.take(nodes) * beyond
         finish, energy = np.where(busy, own, finish), np.where(busy, joined, energy)
-        for i in np.flatnonzero(busy & (contended | ~self.idle.closed_form[nodes])).tolist():
+        for i in (busy & (contended | ~idle.closed_form.take(nodes))).nonzero()[0].tolist():
             row, node = int(jobs[i]), int(nodes[i])
             figures = self._forecast(pairs.jobs[row], pairs.requests[row].number, node, int(tasks[i]))
             finish[i], others[i], energy[i] = figures
-        for i in np.flatnonzero(tasks < cores[jobs]).tolist():
+        for i in (tasks < wanted).nonzero()[0].tolist():
             finish[i], energy[i] = self._spread(view, pairs, i)
         return Estimates(own, finish, others, energy, contended, asked, threshold)
 

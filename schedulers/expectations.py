@@ -197,7 +197,10 @@ class Expectations:
         found = self._outlooks.get(node)
         if found is None:
             shares = tuple(self._shares_now(node))
-            found = self._outlooks[node] = shares, self._with_elsewhere(node, predict(shares))
+            account = self._accounts.get(node)
+            known = account is not None and account[1].starts_from(shares)  # nothing has been done since it was made
+            forecast = account[1] if account is not None and known else predict(shares)
+            found = self._outlooks[node] = shares, self._with_elsewhere(node, forecast)
         return found
 
     def _with_elsewhere(self, node: int, forecast: Forecast) -> Forecast:
