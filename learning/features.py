@@ -179,21 +179,29 @@ class PairFeatures:
         starts[0] = True
         np.not_equal(of[1:], of[:-1], out=starts[1:])
         firsts, place = starts.nonzero()[0], starts.cumsum() - 1
-        columns[9] = _against(asked, threshold)
-        columns[16] = contended
-        columns[18] = _against(others, finish)
         beyond = np.maximum(finish - (p.last_end(view.now) - view.now), 0.0)
         delay = finish + others
-        costs = np.array((delay, energy, energy * np.sqrt(delay), energy + p.idle.idle_total_w * beyond))
-        least = np.minimum.reduceat(costs, firsts, axis=1)
-        columns[17] = _short_of(own, finish)
-        columns[19] = _short_of(jobs.least.take(of), finish)
-        columns[20] = np.maximum(_short_of(jobs.least_energy.take(of), energy), -1.0)
-        columns[21:24], columns[28] = (regrets := _short_of(least.take(place, axis=1), costs))[:3], regrets[3]
-        columns[24:27] = _first_least(regrets[:3], firsts, place)
-        columns[27] = 1.0 - _short_of(beyond, finish)
-        best = np.array((jobs.least, jobs.least_energy)).take(of[firsts], axis=1)
-        gains = np.maximum(_short_of(best, least[:2]), 0.0)
+        # One array for all that is compared with something, since a call costs more than what it works out.
+        values, least = np.empty((8, len(of))), np.empty((8, len(of)))
+        values[:3], values[3], costs = finish, energy, values[4:]
+        costs[0], costs[1], costs[2] = delay, energy, energy * np.sqrt(delay)
+        costs[3] = energy + p.idle.idle_total_w * beyond
+        least_of_job = np.minimum.reduceat(costs, firsts, axis=1)
+        least[0], least[1], least[2] = own, jobs.least.take(of), beyond
+        least[3], least[4:] = jobs.least_energy.take(of), least_of_job.take(place, axis=1)
+        short = _short_of(least, values)
+        columns[9] = _against(asked, threshold)
+        columns[16] = contended
+        columns[17] = short[0]
+        columns[18] = _against(others, finish)
+        columns[19] = short[1]
+        columns[20] = np.maximum(short[3], -1.0)
+        columns[21:24] = short[4:7]
+        columns[24:27] = _first_least(short[4:7], firsts, place)
+        columns[27] = 1.0 - short[2]
+        columns[28] = short[7]
+        best = jobs.least_figures.take(of[firsts], axis=1)
+        gains = np.maximum(_short_of(best, least_of_job[:2]), 0.0)
         columns[29:31] = gains.take(place, axis=1)
         return float(gains[0].max()), float(gains[1].max())
 
@@ -201,8 +209,8 @@ class PairFeatures:
         p, now, most = self._predictions, view.now, self._options.num_jobs
         pending, running, nodes = view.pending_count, view.running_count, of_node.shape[1]
         asked = float(pairs.cores.sum())
-        mean = float(jobs.least.mean()) if pairs.jobs else 0.0
-        soonest = p.next_end(now) - now
+        mean = float(jobs.least.sum()) / len(pairs.jobs) if pairs.jobs else 0.0
+        soonest, latest = p.next_end(now) - now, p.last_end(now) - now
         return np.array(
             (
                 pending / (pending + most),
@@ -212,10 +220,10 @@ class PairFeatures:
                 view.free_total / self._cores,
                 np.count_nonzero(of_node[5]) / nodes,
                 min(view.watts / self._most_watts, 1.0) if self._most_watts > 0.0 else 0.0,
-                float(of_node[3].mean()),
+                float(of_node[3].sum()) / nodes,
                 np.count_nonzero((p.demand >= p.idle.threshold) & (p.demand > 0.0)) / nodes,
                 _ratio(soonest, mean) if soonest < np.inf else 0.0,
-                _ratio(p.last_end(now) - now, mean),
+                _ratio(latest, mean),
                 _ratio(float(jobs.ages.max(initial=0.0)), mean),
             )
         )
@@ -226,8 +234,8 @@ class _Jobs:
 
     def __init__(self, view: View, pairs: Pairs, predictions: Predictions):
         self.ages = view.now - pairs.submitted  #: s.
-        #: Least time (s) and energy (J) on an idle node.
-        self.least, self.least_energy = predictions.least(pairs.requests)
+        self.least_figures = predictions.least(pairs.requests)  #: Both of the next, shape (2, jobs).
+        self.least, self.least_energy = self.least_figures  #: Least time (s) and energy (J) on an idle node.
 
 
 def _against(x: Floats, y: Floats) -> Floats:
@@ -242,7 +250,7 @@ def _ratio(x: float, y: float) -> float:
 
 def _short_of(least: Floats, values: Floats) -> Floats:
     """1 - least / value; 0 where the value is 0."""
-    return 1.0 - np.divide(least, values, out=np.ones_like(values), where=values > 0.0)
+    return 1.0 - np.divide(least, values, out=np.ones(values.shape), where=values > 0.0)
 
 
 def _first_least(regrets: Floats, firsts: npt.NDArray[np.int64], place: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
@@ -257,5 +265,5 @@ def _first_least(regrets: Floats, firsts: npt.NDArray[np.int64], place: npt.NDAr
 def _ranks(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Places in ascending order; of equal values the first comes first."""
     ranks = np.empty(len(values), np.int64)
-    ranks[np.argsort(values, kind="stable")] = np.arange(len(values))
+    ranks[values.argsort(kind="stable")] = np.arange(len(values))
     return ranks

@@ -69,10 +69,11 @@ class Expectations:
             self._strike(index)
         for index in sorted(self._booting):
             self._strike(index)  # and enter it anew, from now
+        late = self._now - _SAME_S * max(1.0, self._now)
         for index, running in present.items():
             if index not in self._running:
                 self.enter(running.job)
-            elif max(self._running[index].ends.values()) < self._now - _SAME_S * max(1.0, self._now):
+            elif max(self._running[index].ends.values()) < late:
                 self._extend(index)
 
     def enter(self, job: Job) -> None:
@@ -88,7 +89,8 @@ class Expectations:
             first = self._view.processors_of(node).start
             for processor, cores in pairs:
                 share = shares[processor - first]
-                shares[processor - first] = share._replace(groups=(*share.groups, self.group(job, cores, share.model)))
+                groups = (*share.groups, self.group(job, cores, share.model))
+                shares[processor - first] = Share(share.model, groups)
             self._replan(node, shares)
 
     def group(self, job: Job, tasks: int, model: ProcessorModel) -> Group:
@@ -100,7 +102,7 @@ class Expectations:
         self._booting.discard(index)
         for node in self._running.pop(index).cores:
             shares = [
-                share._replace(groups=tuple(group for group in share.groups if group.job != index))
+                Share(share.model, tuple([group for group in share.groups if group.job != index]))
                 for share in self._shares_now(node)
             ]
             self._replan(node, shares)
@@ -173,7 +175,7 @@ class Expectations:
         for i, share in enumerate(shares):
             taken = min(tasks, share.free)
             if taken:
-                changed[i] = share._replace(groups=(*share.groups, self.group(job, taken, share.model)))
+                changed[i] = Share(share.model, (*share.groups, self.group(job, taken, share.model)))
                 tasks -= taken
         return self._with_elsewhere(node, outlook.instead(changed))
 
