@@ -35,7 +35,7 @@ from cluster_sim.errors import InputError, ModelWarning, NodeStateError, Placeme
 from cluster_sim.execution import Executor, Kill, Running, Work, execute
 from cluster_sim.instant import Notices
 from cluster_sim.job_clocks import JobClocks
-from cluster_sim.jobs import Job, request_columns
+from cluster_sim.jobs import Job
 from cluster_sim.machine import Machine
 from cluster_sim.network import NetworkModel, network_models
 from cluster_sim.node import Node, NodeState
@@ -43,6 +43,7 @@ from cluster_sim.passes import Passes, PowerPolicy, Scheduler, Steered
 from cluster_sim.placement import Placement
 from cluster_sim.power import PowerModel, power_models
 from cluster_sim.power_budget import PowerBudget
+from cluster_sim.precedence import has_dependencies
 from cluster_sim.prediction import ProcessorModels
 from cluster_sim.progress import show_progress
 from cluster_sim.recorder import Recorder
@@ -115,7 +116,9 @@ class Simulation:
         self.network = self.network_model.on(self.env, platform)
 
         columns = workload.columns
-        self._columns = request_columns(columns)
+        self._columns = workload.request_columns
+        if has_dependencies(workload):
+            self._columns = dict(self._columns)  # submission times are found in the run
         reference = workload.reference_gflops
         work = Work(columns, platform.fastest_ops_per_s if reference is None else reference * 1e9)
         self.machine = Machine(self.env, platform, models, self, self.quirks)

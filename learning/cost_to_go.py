@@ -84,7 +84,8 @@ def _least(simulation: Simulation, predictions: Predictions) -> tuple[Floats, Fl
 
     Jobs that no node can hold, or that requested no time, count for nothing.
     """
-    numbered = Requests(simulation.view)
+    numbered = Requests()
+    numbered.begin(simulation.view)
     jobs = requests(simulation.workload.jobs)
     alone = [predictions.alone(numbered.of(job)) for job in jobs]
     seconds = np.array([one.best_finish for one in alone])

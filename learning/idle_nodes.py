@@ -122,7 +122,8 @@ class RequestTable:
         self._idle, self._requests = idle, requests
         self._kinds = len(idle.kinds)
         self._figures, self._least = np.empty((5, 0)), np.empty((2, 0))
-        self._entered = 0
+        self._known: list[Request] = []
+        self._entered = 0  # how many of them are in the table
 
     def least(self, requests: Sequence[Request]) -> Floats:
         """Least time (s) and least energy (J) on an idle node, shape (2, requests)."""
@@ -130,7 +131,7 @@ class RequestTable:
         return self._least.take(numbers, axis=1)
 
     def on(
-        self, requests: Sequence[Request], of: npt.NDArray[np.int64], kinds: npt.NDArray[np.int64]
+        self, requests: Sequence[Request], of: npt.NDArray[np.int64], kinds: npt.NDArray[np.integer]
     ) -> npt.NDArray[np.float64]:
         """The figures of :class:`Alone`, shape (5, pairs), for pairs of requests, by position, and types of nodes."""
         numbers = self._numbers(requests)
@@ -139,6 +140,8 @@ class RequestTable:
     def _numbers(self, requests: Sequence[Request]) -> npt.NDArray[np.int64]:
         """The numbers of requests, all of which are in the table now."""
         known = self._requests.numbered
+        if known is not self._known:  # those of another workload
+            self._known, self._entered = known, 0
         if self._entered < len(known):
             self._make_room(len(known))
             for request in known[self._entered :]:

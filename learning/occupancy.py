@@ -32,16 +32,29 @@ class Request(NamedTuple):
 
 
 class Requests:
-    """Numbers the requests of a run's jobs, equal ones alike."""
+    """Numbers the requests of a workload's jobs, equal ones alike; they stay from one run of it to the next."""
 
-    def __init__(self, view: View):
+    def __init__(self) -> None:
+        self._plain = True  # no job asks for nodes, tags, whole nodes or a reservation
+        self._columns: object = None
+        self._forget()
+
+    def _forget(self) -> None:
         self._of_job: dict[int, Request] = {}
         self._by_key: dict[Hashable, Request] = {}
         self.numbered: list[Request] = []  #: Those that have been asked for, by their numbers.
-        self._plain = view.one_node_rule  # no job asks for nodes, tags, whole nodes or a reservation
+
+    def begin(self, view: View) -> None:
+        """A run begins, of the same workload or of another."""
+        if view.one_node_rule != self._plain:
+            self._plain = view.one_node_rule
+            self._forget()
 
     def of(self, job: Job) -> Request:
         """The request of a job."""
+        if job._columns is not self._columns:  # a job of another workload
+            self._columns = job._columns
+            self._forget()
         request = self._of_job.get(job.index)
         if request is None:
             key = self._key(job)

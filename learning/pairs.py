@@ -107,11 +107,12 @@ class PairFinder:
         self.options = options
         self._estimate: EnergyEstimate | None = None
         self._idle: IdleNodes | None = None
+        self.requests = Requests()
 
     def begin(self, view: View) -> None:
         """A run begins."""
         self._predictions: Predictions | None = None
-        self.requests = Requests(view)
+        self.requests.begin(view)
         self.occupancy = Occupancy(view, self.requests)
         self._view = view
         if self._estimate is not None and not self._estimate.is_of(view):
