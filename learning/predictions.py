@@ -63,6 +63,7 @@ class Predictions:
         self._soonest = np.full(nodes, np.inf)
         self._ends: list[dict[int, float]] = [{} for _ in range(nodes)]
         self._at: tuple[float, object] = (-1.0, None)
+        self._first, self._last = np.inf, 0.0  # least of the soonest ends, most of the horizons
         self._seen = 0
         self._forecasts: dict[tuple[int, int, int], tuple[float, float, float]] = {}
 
@@ -82,6 +83,8 @@ class Predictions:
         self._seen = len(log)
         for node in stale:
             self._refresh(node, view.now)
+        if stale:
+            self._first, self._last = float(self._soonest.min()), float(self.horizon.max())
 
     def _refresh(self, node: int, now: float) -> None:
         for key in [key for key in self._forecasts if key[1] == node]:
@@ -176,7 +179,7 @@ class Predictions:
 
     def last_end(self, now: float) -> float:
         """When the last running job should be over, s on the run's clock; now when none runs."""
-        return max(float(self.horizon.max()), now)
+        return max(self._last, now)
 
     def last_known_end(self, now: float) -> float:
         """When the last of the running jobs that requested a time should be over, s on the run's clock; else now."""
@@ -184,5 +187,4 @@ class Predictions:
 
     def next_end(self, now: float) -> float:
         """When the first running job should be over, s on the run's clock; inf when none runs."""
-        soonest = float(self._soonest.min())
-        return max(soonest, now)
+        return max(self._first, now)
