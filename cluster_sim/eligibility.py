@@ -45,10 +45,10 @@ class Eligibility:
         cls, platform: Platform, columns: Mapping[str, Any], reservations: Iterable[AdvanceReservation]
     ) -> Eligibility | None:
         """None when no job of a workload (its columns) asks for anything that it takes to answer, and nothing is reserved."""
-        made = cls(platform, reservations)
+        reservations = tuple(reservations)
         asked = any((columns[name] != "").any() for name in ("requires", "reservation") if name in columns)
         asked = asked or ("exclusive" in columns and bool(columns["exclusive"].any()))
-        return made if made.windows or asked else None
+        return cls(platform, reservations) if reservations or asked else None
 
     @property
     def turning_times(self) -> list[float]:

@@ -14,6 +14,7 @@ from cluster_sim.engine import Environment
 from cluster_sim.machine import Machine
 from cluster_sim.phases import parse_phases
 from cluster_sim.power import power_models
+from cluster_sim.prediction import ProcessorModels
 
 if TYPE_CHECKING:
     from simpy.events import Event
@@ -217,7 +218,8 @@ class Bench:
 
     def __init__(self, platform: Platform):
         contention = contention_models.make(platform.contention_model)
-        self.machine = Machine(Environment(), platform, contention, power_models.make(platform.power_model), self)
+        models = ProcessorModels(contention, power_models.make(platform.power_model))
+        self.machine = Machine(Environment(), platform, models, self)
 
     def nodes_changed(self, nodes: Sequence[int], state: NodeState) -> None:
         """Nobody is told."""

@@ -16,9 +16,9 @@ import numpy as np
 from cluster_sim.bookings import Allocation, Bookings
 from cluster_sim.boot_times import boot_times
 from cluster_sim.channel import MemoryChannel
-from cluster_sim.contention import ContentionModel
 from cluster_sim.node import Node, NodeState
-from cluster_sim.power import Load, PowerModel, watts
+from cluster_sim.power import Load
+from cluster_sim.prediction import ProcessorModels
 from cluster_sim.processor import Processor
 from cluster_sim.switching import Switching
 from cluster_sim.transition_log import TransitionLog
@@ -60,20 +60,19 @@ class Machine(Bookings):
         self,
         env: Environment,
         platform: Platform,
-        contention: ContentionModel,
-        power: PowerModel,
+        models: ProcessorModels,
         observer: Observer,
         quirks: frozenset[str] = frozenset(),
     ):
         super().__init__(env, platform)
         self.observer = observer
-        self.contention = contention
-        self.power = power
+        self.models = models
+        self.contention = models.contention
+        self.power = models.power
         types = platform.processor_types
-        self._tables = {kind: self.table(kind) for kind in types}
         # By number, not by looking types up: hashing one for each of 100,000 processors takes longer than all the rest.
         numbers = platform.type_of_processor.tolist()
-        tables = [self._tables[kind] for kind in types]
+        tables = [self.table(kind) for kind in types]
         self.type_of: list[ProcessorType] = [types[i] for i in numbers]
         self.table_of: list[list[float]] = [tables[i] for i in numbers]
         self.busy = [0] * platform.processor_count  #: Busy cores of each processor.
@@ -87,7 +86,9 @@ class Machine(Bookings):
         self.switching = Switching(self)
         self._nodes: dict[int, Node] = {}
         self._processors: dict[int, Processor] = {}
-        self.follows_rates = bool(getattr(power, "follows_rates", False))  #: Whether watts follow the tasks' speeds.
+        self.follows_rates = bool(
+            getattr(self.power, "follows_rates", False)
+        )  #: Whether watts follow the tasks' speeds.
         self._rate_watts: dict[int, float] = {}
         self.rate_log: list[tuple[float, int, float, dict[int, float]]] = []  #: (time, processor, shared W, W by job)
         self.channels: dict[int, MemoryChannel] = {}  #: By processor; made for the first task group.
@@ -113,7 +114,7 @@ class Machine(Bookings):
 
     def table(self, kind: ProcessorType) -> list[float]:
         """Watts of a processor for 0, 1, … all of its cores busy."""
-        return [watts(self.power, kind, busy) for busy in range(kind.cores + 1)]
+        return self.models.watts(kind)
 
     def _power_on_at_start(self) -> None:
         off = np.array([t.initially_off for t in self.platform.node_types])[self.platform.type_of_node]
@@ -158,6 +159,9 @@ class Machine(Bookings):
         channels = self.channels
         if self.follows_rates:
             self._update_rate_watts(processor)
+        if self._one_processor_a_node:
+            self.demand[node] = channels[processor].demand
+            return
         self.demand[node] = sum(channels[p].demand for p in self.processors_of(node) if p in channels)
 
     def kill_jobs_on(self, node: int, reason: str) -> int:
@@ -222,7 +226,7 @@ class Machine(Bookings):
 
     def max_watts(self, kind: ProcessorType) -> float:
         """What a processor of that type draws with all its cores busy."""
-        return self._tables[kind][-1]
+        return self.table(kind)[-1]
 
     def achieved_gflops(self, processor: int) -> float:
         """Rate that the tasks on a processor reach now, summed over tasks, 1e9 operations/s."""
@@ -338,11 +342,9 @@ class Machine(Bookings):
         """A processor's clock and watts become those of ``kind``; the number of its cores stays."""
         self.observer.rates_will_change()
         ratio = kind.ops_per_s / self.type_of[processor].ops_per_s
-        if kind not in self._tables:
-            self._tables[kind] = self.table(kind)
         before = self.table_of[processor]
         busy = self.busy[processor]
-        self.type_of[processor], self.table_of[processor] = kind, self._tables[kind]
+        self.type_of[processor], self.table_of[processor] = kind, self.table(kind)
         self._loading_watts = None
         self.clock_changes.append((self.env.now, processor, kind))
         if (

@@ -37,6 +37,11 @@ def watts(model: PowerModel, processor: ProcessorType, busy_cores: int) -> float
     return model.shared_watts(processor, busy_cores) + busy_cores * model.core_watts(processor, busy_cores)
 
 
+def watts_by_cores(model: PowerModel, processor: ProcessorType) -> list[float]:
+    """Total watts of a processor with 0, 1, … all of its cores busy."""
+    return [watts(model, processor, busy) for busy in range(processor.cores + 1)]
+
+
 power_models: Registry[PowerModel] = Registry("power model", "cluster_sim.power_models")
 
 

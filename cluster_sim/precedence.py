@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cluster_sim.dependencies import When, follows, has_after, waits
+from cluster_sim.dependencies import When, follows, waits
 from cluster_sim.jobs import Job
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ NAN = float("nan")
 
 def has_dependencies(workload: Workload) -> bool:
     """Whether a run of the workload has to look after dependencies at all."""
-    return workload.think_times or has_after(workload.columns)
+    return workload.think_times or workload.has_after
 
 
 class Precedence:

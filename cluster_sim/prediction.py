@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from cluster_sim.contention import ContentionModel
 from cluster_sim.platform import ProcessorType
-from cluster_sim.power import Load, PowerModel, watts
+from cluster_sim.power import Load, PowerModel, watts_by_cores
 
 Stretch = tuple[float, float, list[int], list[float]]
 """From when to when (s), which task groups of the processor run meanwhile, by position, and the speed of each."""
@@ -30,7 +30,7 @@ class ProcessorModel:
         self.power = power
         self.follows_rates = bool(getattr(power, "follows_rates", False))
         #: W with 0, 1, … all of its cores busy, for models that do not look at speeds.
-        self.watts = [watts(power, kind, busy) for busy in range(kind.cores + 1)]
+        self.watts = watts_by_cores(power, kind)
 
     def loaded_watts(self, loads: Sequence[Load]) -> float:
         """W with these task groups on it, for models that look at speeds."""
@@ -38,6 +38,33 @@ class ProcessorModel:
             return self.watts[0]
         shared, own = self.power.loaded_watts(self.kind, loads)  # type: ignore[attr-defined]
         return float(shared + sum(own))
+
+
+class ProcessorModels:
+    """Types of processors with the models applied to them, each made when it is first asked for.
+
+    The models are pure and the types frozen, so one object may serve any number of runs.
+    """
+
+    def __init__(self, contention: ContentionModel, power: PowerModel):
+        self.contention = contention
+        self.power = power
+        self._made: dict[ProcessorType, ProcessorModel] = {}
+        self._watts: dict[ProcessorType, list[float]] = {}  # by themselves: not every run looks at contention
+
+    def of(self, kind: ProcessorType) -> ProcessorModel:
+        """The type with the models applied."""
+        model = self._made.get(kind)
+        if model is None:
+            model = self._made[kind] = ProcessorModel(kind, self.contention, self.power)
+        return model
+
+    def watts(self, kind: ProcessorType) -> list[float]:
+        """W of the type with 0, 1, … all of its cores busy; not to be written to."""
+        table = self._watts.get(kind)
+        if table is None:
+            table = self._watts[kind] = watts_by_cores(self.power, kind)
+        return table
 
 
 class Group(NamedTuple):
@@ -65,7 +92,7 @@ class Forecast:
     """The future of some processors, as :func:`predict` sees it."""
 
     def __init__(self, shares: Sequence[Share], courses: list[list[Stretch]], ends: dict[int, float]):
-        self._shares = shares
+        self._shares = tuple(shares)
         self._courses = courses
         self.ends = ends  #: When each job gives its cores back, s from the time of the prediction, by index of the job.
 
@@ -88,6 +115,10 @@ class Forecast:
         later = {job: max(end, elsewhere.get(job, end)) for job, end in self.ends.items()}
         return Forecast(self._shares, self._courses, later)
 
+    def starts_from(self, shares: Sequence[Share]) -> bool:
+        """Whether it says what happens on processors in exactly this state."""
+        return self._shares == tuple(shares)
+
     def after(self, seconds: float) -> list[Share]:
         """The processors that much later: how much work their tasks have left; the groups stay, with 0 left when ended."""
         return [self._share_after(*pair, seconds) for pair in zip(self._shares, self._courses, strict=True)]
@@ -100,7 +131,10 @@ class Forecast:
             # Counted back from its end, so that a task that ends in the next instant has hardly anything left, not less.
             for i, speed in zip(running, speeds, strict=True):
                 left[i] += (end - max(start, seconds)) * speed
-        groups = [group._replace(seconds=work) for group, work in zip(share.groups, left, strict=True)]
+        groups = [
+            Group(job, tasks, work, bandwidth)
+            for (job, tasks, _, bandwidth), work in zip(share.groups, left, strict=True)
+        ]
         return Share(share.model, tuple(groups))
 
     def energy(self, start: float, stop: float) -> float:
@@ -167,12 +201,14 @@ def _course(share: Share) -> list[Stretch]:
     running = [i for i, seconds in enumerate(left) if seconds > 0.0]
     now = 0.0
     course: list[Stretch] = []
+    slows = True  # once nothing slows, nothing will: the demand only falls
     while running:
-        demands = [(groups[i].tasks, groups[i].bandwidth) for i in running]
-        if sum([tasks * bandwidth for tasks, bandwidth in demands]) < contention.threshold:
-            speeds = [1.0] * len(running)
-        else:
-            speeds = contention.speedups(demands)
+        speeds = [1.0] * len(running)
+        if slows:
+            demands = [(groups[i].tasks, groups[i].bandwidth) for i in running]
+            slows = not sum([tasks * bandwidth for tasks, bandwidth in demands]) < contention.threshold
+            if slows:
+                speeds = contention.speedups(demands)
         times = [left[i] / speed for i, speed in zip(running, speeds, strict=True)]
         step = min(times)
         course.append((now, now + step, running, speeds))

@@ -35,7 +35,7 @@ from cluster_sim.errors import InputError, ModelWarning, NodeStateError, Placeme
 from cluster_sim.execution import Executor, Kill, Running, Work, execute
 from cluster_sim.instant import Notices
 from cluster_sim.job_clocks import JobClocks
-from cluster_sim.jobs import Job, request_columns
+from cluster_sim.jobs import Job
 from cluster_sim.machine import Machine
 from cluster_sim.network import NetworkModel, network_models
 from cluster_sim.node import Node, NodeState
@@ -43,6 +43,8 @@ from cluster_sim.passes import Passes, PowerPolicy, Scheduler, Steered
 from cluster_sim.placement import Placement
 from cluster_sim.power import PowerModel, power_models
 from cluster_sim.power_budget import PowerBudget
+from cluster_sim.precedence import has_dependencies
+from cluster_sim.prediction import ProcessorModels
 from cluster_sim.progress import show_progress
 from cluster_sim.recorder import Recorder
 from cluster_sim.view import ClairvoyantView, View
@@ -67,7 +69,8 @@ class Simulation:
     Parameters: ``scheduler`` and ``power`` (a power policy; None leaves nodes as the platform says) as objects;
     ``seed`` for everything random; ``enforce_walltime`` kills jobs that outlive their requested time; ``until`` (s)
     stops the run there, jobs not done are unfinished; ``quirks`` by name, see :data:`QUIRKS`; ``contention`` and
-    ``power_model`` as objects or specs replace the platform's own models; ``network`` is by default none.
+    ``power_model`` as objects or specs replace the platform's own models, ``models`` both at once, for those who make
+    many runs on one platform; ``network`` is by default none.
     ``explain`` keeps a log of the scheduler's decisions, for ``result.explain(job_id)``; ``reservations`` are nodes set
     aside for a time, see :class:`~cluster_sim.advance_reservations.AdvanceReservation`.
     Raises InputError for an unknown quirk and for names of models that do not exist.
@@ -90,6 +93,7 @@ class Simulation:
         until: float | None = None,
         contention: ContentionModel | str | None = None,
         power_model: PowerModel | str | None = None,
+        models: ProcessorModels | None = None,
         network: NetworkModel | str = "none",
         explain: bool = False,
         reservations: Iterable[AdvanceReservation] = (),
@@ -105,19 +109,19 @@ class Simulation:
         self.until = None if until is None else _time_to_stop(until)
         self.quirks = _known_quirks(quirks)
         self.env = Environment()
-        contention = platform.contention_model if contention is None else contention
-        power_model = platform.power_model if power_model is None else power_model
-        self.contention = contention_models.make(contention) if isinstance(contention, str) else contention
-        self.power_model = power_models.make(power_model) if isinstance(power_model, str) else power_model
+        models = _models_of(platform, contention, power_model) if models is None else models
+        self.contention, self.power_model = models.contention, models.power
 
         self.network_model = network_models.make(network) if isinstance(network, str) else network
         self.network = self.network_model.on(self.env, platform)
 
         columns = workload.columns
-        self._columns = request_columns(columns)
+        self._columns = workload.request_columns
+        if has_dependencies(workload):
+            self._columns = dict(self._columns)  # submission times are found in the run
         reference = workload.reference_gflops
         work = Work(columns, platform.fastest_ops_per_s if reference is None else reference * 1e9)
-        self.machine = Machine(self.env, platform, self.contention, self.power_model, self, self.quirks)
+        self.machine = Machine(self.env, platform, models, self, self.quirks)
         self.machine.shapes = bool((columns["nodes"] > 0).any() or (columns["ntasks_per_node"] > 0).any())
         self.machine.eligibility = Eligibility.of(platform, columns, reservations)
         self._uses_memory = bool((columns["memory"] > 0).any())
@@ -170,7 +174,7 @@ class Simulation:
         if isinstance(view, ClairvoyantView):
             view.work = self._executor.work
             view.kills_at_walltime = self.enforce_walltime
-        view.rng = np.random.default_rng(np.random.SeedSequence(self.seed).spawn(1)[0])
+        view.seed = self.seed
         view.quirks = self.quirks
         view.explains = self.decision_log is not None
         if self.power_policy is not None:
@@ -529,6 +533,18 @@ class Simulation:
         """Called by the machine before a clock changes."""
         if not self._executor.on_channels:
             self._executor.move_to_channels(self._running)
+
+
+def _models_of(
+    platform: Platform, contention: ContentionModel | str | None, power: PowerModel | str | None
+) -> ProcessorModels:
+    """The models that are asked for, else the platform's own."""
+    contention = platform.contention_model if contention is None else contention
+    power = platform.power_model if power is None else power
+    return ProcessorModels(
+        contention_models.make(contention) if isinstance(contention, str) else contention,
+        power_models.make(power) if isinstance(power, str) else power,
+    )
 
 
 def _time_to_stop(until: float) -> float:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from cluster_sim.platform import NodeType, Platform, ProcessorType
     from cluster_sim.power import PowerModel
     from cluster_sim.power_budget import PowerBudget
+    from cluster_sim.prediction import ProcessorModels
     from cluster_sim.transition_log import TransitionLog
     from cluster_sim.workload import Workload
 
@@ -43,6 +44,7 @@ class View:
     counts_memory = False  #: Whether jobs ask for memory and the scheduler (any, if there is none) has them get it.
     explains = False  #: Whether the run keeps a log of decisions, so that ``Hold`` and ``Reserve`` are worth yielding.
     power_policy = "the power policy"  #: What the power policy is called, for reasons.
+    seed = 0  #: The run's seed.
 
     def __init__(self, machine: Machine, pending: dict[int, Job], running: dict[int, Running]):
         self._machine = machine
@@ -51,7 +53,6 @@ class View:
         self.submitted: list[Job] = []  #: Jobs that joined the queue since the last scheduling pass.
         self.ended: list[Running] = []  #: Jobs that gave their cores back since the last scheduling pass.
         self.vacated: list[Running] = []  #: The same since the power policy last reacted; empty if there is none.
-        self.rng = np.random.default_rng(0)  #: The scheduler's own random numbers; seeded by the run's seed.
         self.quirks: frozenset[str] = frozenset()  #: Quirks of published programs that the run reproduces.
 
     @classmethod
@@ -93,6 +94,11 @@ class View:
         self.submitted.clear()
         self.ended.clear()
 
+    @cached_property
+    def rng(self) -> np.random.Generator:
+        """The scheduler's own random numbers; seeded by the run's seed."""
+        return np.random.default_rng(np.random.SeedSequence(self.seed).spawn(1)[0])
+
     # ------------------------------------------------------------------ time and jobs
 
     @property
@@ -118,6 +124,11 @@ class View:
     def running(self) -> tuple[Running, ...]:
         """Jobs that hold cores, in order of allocation."""
         return tuple(self._running.values())
+
+    @property
+    def running_by_index(self) -> Mapping[int, Running]:
+        """The same by index of the job, for those who look at them at every decision."""
+        return self._running
 
     @property
     def running_count(self) -> int:
@@ -154,6 +165,11 @@ class View:
         return self._machine.contention
 
     @property
+    def processor_models(self) -> ProcessorModels:
+        """Types of processors with both models applied to them."""
+        return self._machine.models
+
+    @property
     def power_model(self) -> PowerModel:
         """What processors draw; it can be asked about processors that do not exist."""
         return self._machine.power
@@ -179,6 +195,12 @@ class View:
     def free_cores(self) -> npt.NDArray[np.int32]:
         """Free cores of each node."""
         return self._machine.free
+
+    @property
+    def usable_cores(self) -> npt.NDArray[np.int32]:
+        """Free cores of each node that is on, or off and can be booted; of the others 0."""
+        machine = self._machine
+        return machine.free if machine.all_on else np.where(machine.is_on | machine.is_off, machine.free, 0)
 
     @property
     def free_total(self) -> int:

@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim.days import SEQUENTIAL_S, day_edges, sequential_share
-from cluster_sim.dependencies import When, after_texts, check_after, check_think_times, without_absent
+from cluster_sim.dependencies import When, after_texts, check_after, check_think_times, has_after, without_absent
 from cluster_sim.errors import InputError, SpecError
 from cluster_sim.job_table import Columns, Locate, as_columns, as_frame, job_table, shift, take
+from cluster_sim.jobs import request_columns
 from cluster_sim.phases import parse_phases, phases_text
 from cluster_sim.registry import Registry
 
@@ -83,6 +84,16 @@ class Workload:
     def columns(self) -> Columns:
         """``jobs`` as arrays by column, for runs; made once, since an agent may play one workload a thousand times."""
         return as_columns(self.jobs)
+
+    @cached_property
+    def request_columns(self) -> Columns:
+        """Those of ``columns`` that schedulers may see: the same object in every run, not to be written to."""
+        return request_columns(self.columns)
+
+    @cached_property
+    def has_after(self) -> bool:
+        """Whether any job waits for another."""
+        return has_after(self.columns)
 
     def __len__(self) -> int:
         return len(self.jobs)
@@ -395,7 +406,8 @@ class Workload:
         """This workload with other columns, which are known to be good."""
         other = object.__new__(Workload)
         other.__dict__.update(self.__dict__)
-        other.__dict__.pop("columns", None)  # those of the jobs as they were, if a run has asked for them
+        for derived in ("columns", "request_columns", "has_after"):
+            other.__dict__.pop(derived, None)  # of the jobs as they were, if a run has asked for it
         other.jobs = as_frame(columns)
         other.origin_s = self.origin_s if origin_s is None else origin_s
         return other

@@ -46,8 +46,7 @@ class CostToGo:
 
     def started(self, view: View) -> None:
         """Take note of the jobs that have been started in this instant."""
-        for running in view.running:
-            index = running.job.index
+        for index in view.running_by_index:
             if index not in self._started:
                 self._started.add(index)
                 self.unstarted_j -= self._joules.item(index)
@@ -64,7 +63,7 @@ class CostToGo:
         """Least energy until all is over, if that takes so long: idle nodes', running jobs', and of those to come, J."""
         self._predictions.update(view)
         return (
-            self._predictions.idle_total_w * seconds
+            self._predictions.idle.idle_total_w * seconds
             + max(self._predictions.active_energy(view.now), 0.0)
             + max(self.unstarted_j, 0.0)
         )
@@ -85,7 +84,8 @@ def _least(simulation: Simulation, predictions: Predictions) -> tuple[Floats, Fl
 
     Jobs that no node can hold, or that requested no time, count for nothing.
     """
-    numbered = Requests(simulation.view)
+    numbered = Requests()
+    numbered.begin(simulation.view)
     jobs = requests(simulation.workload.jobs)
     alone = [predictions.alone(numbered.of(job)) for job in jobs]
     seconds = np.array([one.best_finish for one in alone])
@@ -122,7 +122,7 @@ class TrueCostToGo(CostToGo):
 
     def joules(self, view: View, seconds: float) -> float:
         """Least energy until all is over, if that takes so long, J."""
-        figures, now = self._predictions, view.now
+        figures, now = self._predictions.idle, view.now
         busy_until: dict[int, float] = {}
         joules = 0.0
         for running in view.running:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from cluster_sim.prediction import ProcessorModel
-
 if TYPE_CHECKING:
+    from cluster_sim.prediction import ProcessorModel
     from cluster_sim.view import View
     from learning.occupancy import Request
 
@@ -21,10 +20,8 @@ class NodeFigures:
     """What López (2023) looks at in a node, as its type says it, each of shape (nodes,)."""
 
     def __init__(self, view: View):
-        models = {
-            kind: ProcessorModel(kind, view.contention, view.power_model) for kind in view.platform.processor_types
-        }
-        self._of_type = [[models[kind] for kind in node_type.processors] for node_type in view.platform.node_types]
+        models = view.processor_models
+        self._of_type = [[models.of(kind) for kind in node_type.processors] for node_type in view.platform.node_types]
         types = view.platform.node_types
         self.clock_ghz = self._by_type(view, [_mean([p.clock_ghz for p in t.processors]) for t in types])  #: Mean.
         self.idle_w = self._by_type(view, [sum(m.watts[0] for m in models) for models in self._of_type])
@@ -54,27 +51,31 @@ class EnergyEstimate:
     """
 
     def __init__(self, view: View):
-        self._of = view.platform, view.contention, view.power_model
+        self._of = view.platform, view.processor_models
         self.figures = figures = NodeFigures(view)
         self._slower = figures.clock_ghz.min() / figures.clock_ghz
 
     def is_of(self, view: View) -> bool:
         """Whether it is an estimate for that machine under those models, so that it need not be made again."""
-        platform, contention, power = self._of
-        return view.platform is platform and view.contention is contention and view.power_model is power
+        platform, models = self._of
+        return view.platform is platform and view.processor_models is models
 
     def of(self, requests: Sequence[Request], job_count: Floats) -> Floats:
         """The estimate of every pair, J, shape (jobs, nodes); ``job_count`` are the jobs on each node."""
-        seconds = np.array([known_time(request) for request in requests])[:, None]
-        cores = np.array([request.cores for request in requests], np.float64)[:, None]
+        times = np.array([request.requested_time for request in requests])
+        cores = np.array([request.cores for request in requests], np.float64)
+        return self.joules(known(times), cores, job_count)
+
+    def joules(self, seconds: Floats, cores: Floats, job_count: Floats) -> Floats:
+        """The same for jobs that request these times (s; 0: none) and cores, each of shape (jobs,)."""
         static = self.figures.static_w / (job_count + 1.0)
-        estimate: Floats = seconds * self._slower * (static + cores * self.figures.dynamic_w)
+        estimate: Floats = seconds[:, None] * self._slower * (static + cores[:, None] * self.figures.dynamic_w)
         return estimate
 
 
-def known_time(request: Request) -> float:
-    """The requested time, s; 0 when there is none."""
-    return request.requested_time if request.requested_time < np.inf else 0.0
+def known(times: Floats) -> Floats:
+    """Requested times, s; 0 where there is none."""
+    return np.where(times < np.inf, times, 0.0)
 
 
 def _mean(values: Sequence[float]) -> float:

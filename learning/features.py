@@ -115,92 +115,102 @@ class PairFeatures:
         self._rate = view.node_gflops / view.node_gflops.max()
         cost = view.node_max_watts / (view.node_gflops * self._node_cores)
         self._watts = cost / cost.max() if cost.max() > 0.0 else np.zeros(len(cost))
-        self._most_watts = max(float(view.node_max_watts.sum()), p.idle_total_w)
+        self._most_watts = max(float(view.node_max_watts.sum()), p.idle.idle_total_w)
 
     def observe(self, view: View, pairs: Pairs) -> dict[str, npt.NDArray[np.float32]]:
         """Rows by action, and the state."""
         p = self._predictions
         p.update(view)
-        rows = np.zeros((len(pairs), len(PAIR_FEATURES)))
-        jobs = _Jobs(view, pairs, p, self._options.num_jobs)
+        columns = np.zeros((len(PAIR_FEATURES), len(pairs)))
+        jobs, nodes = _Jobs(view, pairs, p), self._nodes_now(view)
         gains = 0.0, 0.0
         if len(pairs):  # there may be none where a run is cut short
-            self._of_jobs(rows, jobs, pairs)
-            self._of_nodes(rows, view, pairs, jobs)
-            gains = self._predicted(rows, view, pairs, p.estimates(view, pairs), jobs)
+            self._of_jobs(columns, jobs, pairs)
+            self._of_nodes(columns, nodes, pairs)
+            gains = self._predicted(columns, view, pairs, p.estimates(view, pairs), jobs)
         actions = np.zeros((len(pairs.mask), len(self._columns)), np.float32)
         whole = len(self._columns) == len(PAIR_FEATURES)
-        actions[pairs.actions] = rows if whole else rows[:, self._columns]
-        state = self._state(view, pairs, jobs)
+        actions[pairs.actions] = columns.T if whole else columns[self._columns].T
+        state = self._state(view, pairs, jobs, nodes)
         if pairs.may_wait:
             row = np.zeros(len(PAIR_FEATURES))
             row[-4:] = (*gains, 1.0, state[9])
             actions[-1] = row if whole else row[self._columns]
         return {"actions": actions, "state": state[self._entries].astype(np.float32)}
 
-    def _of_jobs(self, rows: Floats, jobs: _Jobs, pairs: Pairs) -> None:
-        of_job = np.empty((len(pairs.jobs), 7))
-        of_job[:, 0] = np.minimum(jobs.cores / self._widest, 1.0)
-        of_job[:, 1] = np.minimum(np.log1p(jobs.times) / _LOG_LONGEST, 1.0)
-        of_job[:, 2] = _against(jobs.ages, jobs.least)
-        of_job[:, 3] = _ranks(np.arange(len(pairs.jobs))) / jobs.most
-        of_job[:, 4] = _ranks(jobs.cores) / jobs.most
-        of_job[:, 5] = _ranks(jobs.times) / jobs.most
-        work = jobs.cores * jobs.least
-        of_job[:, 6] = work / max(float(work.max()), 1e-300)
-        rows[:, :7] = of_job[pairs.job_of]
+    def _of_jobs(self, columns: Floats, jobs: _Jobs, pairs: Pairs) -> None:
+        cores, times, most = pairs.cores, pairs.times, self._options.num_jobs
+        of_job = np.empty((7, len(pairs.jobs)))
+        of_job[0] = np.minimum(cores / self._widest, 1.0)
+        of_job[1] = np.minimum(np.log1p(times) / _LOG_LONGEST, 1.0)
+        of_job[2] = _against(jobs.ages, jobs.least)
+        of_job[3] = np.arange(len(pairs.jobs)) / most
+        of_job[4] = _ranks(cores) / most
+        of_job[5] = _ranks(times) / most
+        work = cores * jobs.least
+        of_job[6] = work / max(float(work.max()), 1e-300)
+        columns[:7] = of_job.take(pairs.job_of, axis=1)
 
-    def _of_nodes(self, rows: Floats, view: View, pairs: Pairs, jobs: _Jobs) -> None:
-        p, count, nodes = self._predictions, self._finder.occupancy.job_count, pairs.node_of
-        of_node = np.empty((len(count), 7))
-        of_node[:, 0] = view.free_cores
-        of_node[:, 0] /= self._node_cores
-        of_node[:, 1], of_node[:, 2] = self._rate, self._watts
-        of_node[:, 3] = _against(p.demand, p.threshold)
-        of_node[:, 4] = count / (count + 1.0)
-        of_node[:, 5] = count == 0
-        of_node[:, 6] = view.is_on
-        chosen_nodes = of_node[nodes]
-        rows[:, 7] = np.minimum(jobs.cores[pairs.job_of] / self._node_cores[nodes], 1.0)
-        rows[:, 8] = np.maximum(chosen_nodes[:, 0] - rows[:, 7], 0.0)
-        rows[:, 10:16] = chosen_nodes[:, 1:]
+    def _nodes_now(self, view: View) -> Floats:
+        """Shape (7, nodes): free cores over all, and the six features of a node."""
+        p, count = self._predictions, self._finder.occupancy.job_count
+        of_node = np.empty((7, len(count)))
+        of_node[0] = view.free_cores / self._node_cores
+        of_node[1], of_node[2] = self._rate, self._watts
+        of_node[3] = _against(p.demand, p.idle.threshold)
+        of_node[4] = count / (count + 1.0)
+        of_node[5] = count == 0
+        of_node[6] = view.is_on
+        return of_node
+
+    def _of_nodes(self, columns: Floats, of_node: Floats, pairs: Pairs) -> None:
+        there = of_node.take(pairs.node_of, axis=1)
+        asked = pairs.cores.take(pairs.job_of) / self._node_cores.take(pairs.node_of)
+        columns[7] = share = np.minimum(asked, 1.0)
+        columns[8] = np.maximum(there[0] - share, 0.0)
+        columns[10:16] = there[1:]
 
     def _predicted(
-        self, rows: Floats, view: View, pairs: Pairs, estimates: Estimates, jobs: _Jobs
+        self, columns: Floats, view: View, pairs: Pairs, estimates: Estimates, jobs: _Jobs
     ) -> tuple[float, float]:
         p, of = self._predictions, pairs.job_of
         own, finish, others, energy, contended, asked, threshold = estimates
-        starts = np.empty(len(of), np.bool_)  # rows are sorted by job
+        starts = np.empty(len(of), np.bool_)  # pairs are sorted by job
         starts[0] = True
         np.not_equal(of[1:], of[:-1], out=starts[1:])
         firsts, place = starts.nonzero()[0], starts.cumsum() - 1
-        rows[:, 9] = _against(asked, threshold)
-        rows[:, 16] = contended
-        rows[:, 18] = _against(others, finish)
         beyond = np.maximum(finish - (p.last_end(view.now) - view.now), 0.0)
         delay = finish + others
-        costs = np.array((delay, energy, energy * np.sqrt(delay), energy + p.idle_total_w * beyond))
-        least = np.minimum.reduceat(costs, firsts, axis=1)
-        regrets = _short_of(least[:, place], costs)
-        rows[:, 17] = _short_of(own, finish)
-        rows[:, 19] = _short_of(jobs.least[of], finish)
-        rows[:, 20] = np.maximum(_short_of(jobs.least_energy[of], energy), -1.0)
-        rows[:, 21:24] = regrets[:3].T
-        rows[:, 24:27] = _first_least(regrets[:3], firsts, place).T
-        rows[:, 27] = 1.0 - _short_of(beyond, finish)
-        rows[:, 28] = regrets[3]
-        best = np.array((jobs.least, jobs.least_energy))[:, of[firsts]]
-        gains = np.maximum(_short_of(best, least[:2]), 0.0)
-        rows[:, 29:31] = gains.T[place]
+        # One array for all that is compared with something, since a call costs more than what it works out.
+        values, least = np.empty((8, len(of))), np.empty((8, len(of)))
+        values[:3], values[3], costs = finish, energy, values[4:]
+        costs[0], costs[1], costs[2] = delay, energy, energy * np.sqrt(delay)
+        costs[3] = energy + p.idle.idle_total_w * beyond
+        least_of_job = np.minimum.reduceat(costs, firsts, axis=1)
+        least[0], least[1], least[2] = own, jobs.least.take(of), beyond
+        least[3], least[4:] = jobs.least_energy.take(of), least_of_job.take(place, axis=1)
+        short = _short_of(least, values)
+        columns[9] = _against(asked, threshold)
+        columns[16] = contended
+        columns[17] = short[0]
+        columns[18] = _against(others, finish)
+        columns[19] = short[1]
+        columns[20] = np.maximum(short[3], -1.0)
+        columns[21:24] = short[4:7]
+        columns[24:27] = _first_least(short[4:7], firsts, place)
+        columns[27] = 1.0 - short[2]
+        columns[28] = short[7]
+        best = jobs.least_figures.take(of[firsts], axis=1)
+        gains = np.maximum(_short_of(best, least_of_job[:2]), 0.0)
+        columns[29:31] = gains.take(place, axis=1)
         return float(gains[0].max()), float(gains[1].max())
 
-    def _state(self, view: View, pairs: Pairs, jobs: _Jobs) -> Floats:
+    def _state(self, view: View, pairs: Pairs, jobs: _Jobs, of_node: Floats) -> Floats:
         p, now, most = self._predictions, view.now, self._options.num_jobs
-        count = self._finder.occupancy.job_count
-        pending, running, nodes = view.pending_count, view.running_count, len(count)
-        asked = float(jobs.cores.sum())
-        mean = float(jobs.least.mean()) if pairs.jobs else 0.0
-        soonest = p.next_end(now) - now
+        pending, running, nodes = view.pending_count, view.running_count, of_node.shape[1]
+        asked = float(pairs.cores.sum())
+        mean = float(jobs.least.sum()) / len(pairs.jobs) if pairs.jobs else 0.0
+        soonest, latest = p.next_end(now) - now, p.last_end(now) - now
         return np.array(
             (
                 pending / (pending + most),
@@ -208,31 +218,24 @@ class PairFeatures:
                 asked / (asked + self._cores),
                 running / (running + nodes),
                 view.free_total / self._cores,
-                np.count_nonzero(count == 0) / nodes,
+                np.count_nonzero(of_node[5]) / nodes,
                 min(view.watts / self._most_watts, 1.0) if self._most_watts > 0.0 else 0.0,
-                float(_against(p.demand, p.threshold).mean()),
-                np.count_nonzero((p.demand >= p.threshold) & (p.demand > 0.0)) / nodes,
+                float(of_node[3].sum()) / nodes,
+                np.count_nonzero((p.demand >= p.idle.threshold) & (p.demand > 0.0)) / nodes,
                 _ratio(soonest, mean) if soonest < np.inf else 0.0,
-                _ratio(p.last_end(now) - now, mean),
+                _ratio(latest, mean),
                 _ratio(float(jobs.ages.max(initial=0.0)), mean),
             )
         )
 
 
 class _Jobs:
-    """Figures of the eligible jobs, arrays of shape (jobs,)."""
+    """What else there is to know of the eligible jobs, arrays of shape (jobs,)."""
 
-    def __init__(self, view: View, pairs: Pairs, predictions: Predictions, most: int):
-        known = [predictions.alone(request) for request in pairs.requests]
-        self.most = most
-        figures = [
-            (request.cores, request.requested_time, view.now - job.submit_time, one.best_finish, one.best_energy)
-            for job, request, one in zip(pairs.jobs, pairs.requests, known, strict=True)
-        ]
-        #: cores; requested times (s, may be inf); ages (s); least times (s) and energies (J) on an idle node.
-        self.cores, self.times, self.ages, self.least, self.least_energy = (
-            np.array(figures, np.float64).reshape(-1, 5).T
-        )
+    def __init__(self, view: View, pairs: Pairs, predictions: Predictions):
+        self.ages = view.now - pairs.submitted  #: s.
+        self.least_figures = predictions.least(pairs.requests)  #: Both of the next, shape (2, jobs).
+        self.least, self.least_energy = self.least_figures  #: Least time (s) and energy (J) on an idle node.
 
 
 def _against(x: Floats, y: Floats) -> Floats:
@@ -247,7 +250,7 @@ def _ratio(x: float, y: float) -> float:
 
 def _short_of(least: Floats, values: Floats) -> Floats:
     """1 - least / value; 0 where the value is 0."""
-    return 1.0 - np.divide(least, values, out=np.ones_like(values), where=values > 0.0)
+    return 1.0 - np.divide(least, values, out=np.ones(values.shape), where=values > 0.0)
 
 
 def _first_least(regrets: Floats, firsts: npt.NDArray[np.int64], place: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
@@ -262,5 +265,5 @@ def _first_least(regrets: Floats, firsts: npt.NDArray[np.int64], place: npt.NDAr
 def _ranks(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Places in ascending order; of equal values the first comes first."""
     ranks = np.empty(len(values), np.int64)
-    ranks[np.argsort(values, kind="stable")] = np.arange(len(values))
+    ranks[values.argsort(kind="stable")] = np.arange(len(values))
     return ranks

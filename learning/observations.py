@@ -6,6 +6,7 @@ scheduler. To write one: a class with the methods of :class:`JobNodeObservation`
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,7 +15,7 @@ from gymnasium import spaces
 
 from cluster_sim.errors import SpecError
 from cluster_sim.registry import Registry
-from learning.estimate import known_time
+from learning.estimate import known
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -109,27 +110,29 @@ class PublishedPairs:
         if not len(pairs):
             return {"observation": observation}
         self._finder.occupancy.update(view)
-        jobs, figures, job_count = pairs.jobs, self._estimate.figures, self._finder.occupancy.job_count
-        submit = np.array([job.submit_time for job in jobs])
-        times = np.array([known_time(request) for request in pairs.requests])
-        of_job = (view.now - submit, times, submit, np.array([job.requested_cores for job in jobs], np.float64))
-        busy = self._cores - view.free_cores
-        static = np.where(job_count > 0, figures.static_w, figures.idle_w)
-        of_node = (view.free_cores / self._cores, static, figures.dynamic_w * busy, figures.clock_ghz)
-        rows = np.empty((len(pairs), len(PUBLISHED)))
-        for column, values in enumerate(of_job):
-            rows[:, column] = values[pairs.job_of]
-        for column, values in enumerate(of_node, len(of_job)):
-            rows[:, column] = values[pairs.node_of]
-        rows[:, 8] = self._estimate.of(pairs.requests, job_count)[pairs.job_of, pairs.node_of]
-        rows[:, 9] = 1.0
-        if len(self._columns) < len(PUBLISHED):
-            rows = rows[:, self._columns]
+        rows = self._of_pairs(view, pairs)[self._columns].T
         if self._normalised:
-            norm = np.sqrt(np.square(rows).sum())
+            if len(self._columns) == len(PUBLISHED):
+                rows = np.ascontiguousarray(rows)  # summed pair by pair: another order would round differently
+            norm = math.sqrt(np.square(rows).sum())
             rows = rows / norm if norm > 0.0 else rows
         observation[pairs.actions] = rows
         return {"observation": observation}
+
+    def _of_pairs(self, view: View, pairs: Pairs) -> npt.NDArray[np.float64]:
+        """All features of the allowed pairs, shape (features, pairs)."""
+        figures, job_count = self._estimate.figures, self._finder.occupancy.job_count
+        seconds, free = known(pairs.times), view.free_cores
+        of_job = np.array((view.now - pairs.submitted, seconds, pairs.submitted, pairs.cores))
+        static = np.where(job_count > 0, figures.static_w, figures.idle_w)
+        dynamic = figures.dynamic_w * (self._cores - free)
+        of_node = np.array((free / self._cores, static, dynamic, figures.clock_ghz))
+        features = np.empty((len(PUBLISHED), len(pairs)))
+        features[:4] = of_job.take(pairs.job_of, axis=1)
+        features[4:8] = of_node.take(pairs.node_of, axis=1)
+        features[8] = self._estimate.joules(seconds, pairs.cores, job_count).take(pairs.actions)
+        features[9] = 1.0
+        return features
 
 
 def chosen(features: str, known: Sequence[str], where: str) -> tuple[str, ...]:

@@ -32,22 +32,36 @@ class Request(NamedTuple):
 
 
 class Requests:
-    """Numbers the requests of a run's jobs, equal ones alike."""
+    """Numbers the requests of a workload's jobs, equal ones alike; they stay from one run of it to the next."""
 
-    def __init__(self, view: View):
+    def __init__(self) -> None:
+        self._plain = True  # no job asks for nodes, tags, whole nodes or a reservation
+        self._columns: object = None
+        self._forget()
+
+    def _forget(self) -> None:
         self._of_job: dict[int, Request] = {}
-        self._numbered: dict[Hashable, Request] = {}
-        self._plain = view.one_node_rule  # no job asks for nodes, tags, whole nodes or a reservation
+        self._by_key: dict[Hashable, Request] = {}
+        self.numbered: list[Request] = []  #: Those that have been asked for, by their numbers.
+
+    def begin(self, view: View) -> None:
+        """A run begins, of the same workload or of another."""
+        if view.one_node_rule != self._plain:
+            self._plain = view.one_node_rule
+            self._forget()
 
     def of(self, job: Job) -> Request:
         """The request of a job."""
+        if job._columns is not self._columns:  # a job of another workload
+            self._columns = job._columns
+            self._forget()
         request = self._of_job.get(job.index)
         if request is None:
             key = self._key(job)
-            request = self._numbered.get(key)
+            request = self._by_key.get(key)
             if request is None:
-                request = Request(len(self._numbered), *key[0], key)
-                self._numbered[key] = request
+                request = self._by_key[key] = Request(len(self.numbered), *key[0], key)
+                self.numbered.append(request)
             self._of_job[job.index] = request
         return request
 
@@ -82,6 +96,7 @@ class Occupancy:
         self._types = view.platform.type_of_node.tolist()
         self._one_processor = [len(kind.processors) == 1 for kind in view.platform.node_types]
         self._states = np.array([self._number((kind,)) for kind in self._types], np.int64)
+        self._unnumbered: set[int] = set()  # nodes whose states are out of date: not everybody asks for them
         self._version: object = None
         self.changes: list[int] = []  #: Nodes whose jobs have changed, in that order, since the run began.
 
@@ -90,7 +105,7 @@ class Occupancy:
         if view.version is self._version:
             return
         self._version = view.version
-        present = {running.job.index: running for running in view.running}
+        present = view.running_by_index
         changed: set[int] = set()
         for index in [index for index in self._nodes_of if index not in present]:
             for node in self._nodes_of.pop(index):
@@ -106,7 +121,7 @@ class Occupancy:
                     changed.add(node)
         for node in changed:
             self.job_count[node] = len(self.tenants[node])
-            self._states[node] = self._number(self._state(node))
+        self._unnumbered |= changed
         self.changes += sorted(changed)
 
     def _state(self, node: int) -> Hashable:
@@ -134,4 +149,9 @@ class Occupancy:
 
     def _keys(self, view: View) -> npt.NDArray[np.int64] | None:
         """Equal for nodes that are the same; None where more decides than what is known here."""
-        return None if view.restricts or view.clock_changes else self._states * 2 + view.is_on
+        if view.restricts or view.clock_changes:
+            return None
+        for node in self._unnumbered:
+            self._states[node] = self._number(self._state(node))
+        self._unnumbered.clear()
+        return self._states * 2 + view.is_on

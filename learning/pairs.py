@@ -10,12 +10,15 @@ import numpy.typing as npt
 
 from cluster_sim.placement import Placement, shape
 from learning.estimate import EnergyEstimate
+from learning.idle_nodes import IdleNodes
 from learning.occupancy import Occupancy, Request, Requests
-from learning.predictions import Alone, Predictions
+from learning.predictions import Predictions
 
 if TYPE_CHECKING:
     from cluster_sim.jobs import Job
     from cluster_sim.view import View
+
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +47,8 @@ class Pairs:
 
     ``jobs`` are the eligible jobs, at most ``num_jobs``; ``mask`` (int8, shape (actions,)) says what is allowed;
     ``actions`` are the allowed pairs by number, ``job_of`` and ``node_of`` what they consist of, all of shape (pairs,).
+    ``cores``, ``times`` (s; inf when none was requested) and ``submitted`` (s on the run's clock) are of shape (jobs,).
     """
-
-    __slots__ = ("_placements", "actions", "job_of", "jobs", "mask", "may_wait", "node_of", "requests", "view")
 
     def __init__(
         self,
@@ -58,16 +60,20 @@ class Pairs:
         options: PairOptions,
         may_wait: bool,
     ):
-        nodes = allowed.shape[1]
         self.view = view
         self.jobs = jobs
         self.requests = requests
         self.may_wait = may_wait
         self._placements = placements
+        self._version = view.version
+        self.cores = np.array([float(request.cores) for request in requests])
+        self.times = np.array([request.requested_time for request in requests])
+        self.submitted = np.array([job.submit_time for job in jobs])
+        nodes = allowed.shape[1]
         self.mask = np.zeros(options.num_jobs * nodes + options.wait, np.int8)
-        self.actions = np.flatnonzero(allowed)
-        self.mask[self.actions] = 1
-        self.job_of, self.node_of = np.divmod(self.actions, nodes)
+        self.mask[: allowed.size] = allowed.ravel()
+        self.job_of, self.node_of = allowed.nonzero()
+        self.actions = self.job_of * nodes + self.node_of
         if may_wait:
             self.mask[-1] = 1
 
@@ -88,7 +94,10 @@ class Pairs:
     def _start(self, row: int, node: int) -> tuple[Job, Placement]:
         job = self.jobs[row]
         placement = self._placements.get((row, node))
-        return job, placement or Placement(((node, node + 1, job.requested_cores),))
+        if placement is None:
+            placement = Placement(((node, node + 1, job.requested_cores),))
+            placement.found_at = self._version
+        return job, placement
 
 
 class PairFinder:
@@ -97,16 +106,19 @@ class PairFinder:
     def __init__(self, options: PairOptions):
         self.options = options
         self._estimate: EnergyEstimate | None = None
-        self._alone: dict[object, Alone] = {}  # requests on idle nodes: the same in every run on a platform
+        self._idle: IdleNodes | None = None
+        self.requests = Requests()
 
     def begin(self, view: View) -> None:
         """A run begins."""
         self._predictions: Predictions | None = None
-        self.requests = Requests(view)
+        self.requests.begin(view)
         self.occupancy = Occupancy(view, self.requests)
         self._view = view
         if self._estimate is not None and not self._estimate.is_of(view):
             self._estimate = None
+        if self._idle is not None and not self._idle.is_of(view):
+            self._idle = None
 
     @property
     def estimate(self) -> EnergyEstimate:
@@ -118,7 +130,8 @@ class PairFinder:
     def predictions(self, view: View) -> Predictions:
         """What can be expected of the machine in this run; made when it is first asked for."""
         if self._predictions is None:
-            self._predictions = Predictions(view, self.occupancy, self._alone)
+            self._idle = self._idle or IdleNodes(view)
+            self._predictions = Predictions(view, self.requests, self.occupancy, self._idle)
         return self._predictions
 
     def eligible(self, view: View) -> tuple[list[Job], list[Request]]:
@@ -172,12 +185,12 @@ class PairFinder:
         self, view: View, jobs: list[Job], placements: dict[tuple[int, int], Placement]
     ) -> npt.NDArray[np.bool_]:
         """Which jobs can start where, bool, shape (jobs, nodes); placements that are not just cores of one node."""
-        usable = np.where(view.is_on | view.is_off, view.free_cores, 0)
-        cores = np.array([job.requested_cores for job in jobs], np.int64)
-        allowed = usable >= cores[:, None]
+        usable = view.usable_cores
+        cores = [job.requested_cores for job in jobs]
+        allowed = usable >= np.array(cores, np.int64)[:, None]
         memory = self.options.memory and view.counts_memory
         plain = view.one_node_rule and not memory and view.power_budget is None
-        if plain and (not len(cores) or cores.max() <= view.platform.widest_node):
+        if plain and max(cores, default=0) <= view.platform.widest_node:
             return allowed
         for row, job in enumerate(jobs):
             wide = job.requested_cores > view.widest_node(job) or shape(job) is not None

@@ -13,39 +13,21 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cluster_sim.prediction import Group, ProcessorModel, Share, predict
+from learning.idle_nodes import RequestTable
 from schedulers.expectations import Expectations
 
 if TYPE_CHECKING:
     from cluster_sim.execution import Running
     from cluster_sim.jobs import Job
-    from cluster_sim.platform import NodeType
     from cluster_sim.view import View
-    from learning.occupancy import Occupancy, Request
+    from learning.idle_nodes import IdleNodes
+    from learning.occupancy import Occupancy, Request, Requests
     from learning.pairs import Pairs
 
 Floats = npt.NDArray[np.float64]
 
-ENDLESS_S = 1e12
-"""What a job that requested no time is expected to take, s."""
-
 OVERRUN = 0.1
 """What a job that outlives its prediction is expected to need more, as a share of its whole work."""
-
-
-class Alone(NamedTuple):
-    """A request on idle nodes.
-
-    ``figures``, shape (node types, 5): its time if nothing slows it, not even its own tasks (s); its time (s); what it
-    adds to the idle node's energy (J); the bandwidth that one task asks for (MB/s); what it would add if others had all
-    the other cores and paid their share of the static watts (J). Times and energies are inf where it does not fit. A
-    request that needs several nodes is on as many of the type as its cores come to, not rounded.
-    """
-
-    figures: Floats
-    best_finish: float  #: The least time, s.
-    best_energy: float  #: The least energy, J.
-    best_shared_energy: float  #: The least energy if others pay their share, J.
 
 
 class Estimates(NamedTuple):
@@ -61,52 +43,29 @@ class Estimates(NamedTuple):
 
 
 class Predictions:
-    """Kept up to date over a run; ``models`` may be kept from one run to the next on the same platform.
+    """Kept up to date over a run.
 
     Arrays of shape (nodes,): ``horizon``, when the last job of the node should be over (s on the run's clock; 0 when
     idle), and ``demand``, the bandwidth that its tasks ask for (MB/s).
     """
 
-    def __init__(self, view: View, occupancy: Occupancy, alone: dict[object, Alone]):
+    def __init__(self, view: View, requests: Requests, occupancy: Occupancy, idle: IdleNodes):
         platform = view.platform
         self._occupancy = occupancy
-        self._alone = alone
-        self._models = {
-            kind: ProcessorModel(kind, view.contention, view.power_model) for kind in platform.processor_types
-        }
-        self._reference = min(kind.ops_per_s for kind in platform.processor_types)
-        self._expected = Expectations(view, self._seconds_of, OVERRUN)
+        self.idle, self.alone = idle, idle.alone
+        self._requests = RequestTable(idle, requests)
+        self._expected = Expectations(view, idle.seconds_of, OVERRUN)
         self._types = platform.type_of_node
-        self._node_types: Sequence[NodeType] = platform.node_types
         nodes = platform.node_count
         self.horizon, self.demand = np.zeros(nodes), np.zeros(nodes)
         self._known_horizon = np.zeros(nodes)  # the same of the jobs that requested a time
         self._dynamic_w, self._dynamic_ws = np.zeros(nodes), np.zeros(nodes)
         self._soonest = np.full(nodes, np.inf)
         self._ends: list[dict[int, float]] = [{} for _ in range(nodes)]
-        by_type = [self._figures(kind) for kind in platform.node_types]
-        self.static_w, self.idle_w, self.dynamic_w, self.threshold, linear = np.array(by_type).T[:, self._types]
-        self._closed_form = linear > 0.0
-        self._rise_w = self.static_w - self.idle_w
-        self.idle_total_w = float(self.idle_w.sum())
         self._at: tuple[float, object] = (-1.0, None)
+        self._first, self._last = np.inf, 0.0  # least of the soonest ends, most of the horizons
         self._seen = 0
         self._forecasts: dict[tuple[int, int, int], tuple[float, float, float]] = {}
-
-    def _figures(self, kind: NodeType) -> tuple[float, float, float, float, bool]:
-        """(static W, idle W, W per busy core, MB/s before anything slows, whether the closed form holds) of a type."""
-        models = [self._models[processor] for processor in kind.processors]
-        model = models[0]
-        cores = model.kind.cores
-        dynamic = (model.watts[cores] - model.watts[1]) / (cores - 1) if cores > 1 else 0.0
-        static = model.watts[1] - dynamic
-        straight = all(abs(w - static - dynamic * n) <= 1e-9 * (1.0 + abs(w)) for n, w in enumerate(model.watts) if n)
-        idle = sum(m.watts[0] for m in models)
-        threshold = min(m.contention.threshold for m in models)
-        return len(models) * static, idle, dynamic, threshold, straight and len(models) == 1 and not model.follows_rates
-
-    def _seconds_of(self, job: Job, ops_per_s: float) -> float:
-        return min(job.requested_time * (self._reference / ops_per_s), ENDLESS_S)
 
     # ------------------------------------------------------------------ keeping up
 
@@ -120,10 +79,12 @@ class Predictions:
         self._occupancy.update(view)
         self._expected.update()
         log = self._occupancy.changes
-        stale = {*log[self._seen :], *np.flatnonzero(self._soonest <= view.now).tolist()}
+        stale = {*log[self._seen :], *(self._soonest <= view.now).nonzero()[0].tolist()}
         self._seen = len(log)
         for node in stale:
             self._refresh(node, view.now)
+        if stale:
+            self._first, self._last = float(self._soonest.min()), float(self.horizon.max())
 
     def _refresh(self, node: int, now: float) -> None:
         for key in [key for key in self._forecasts if key[1] == node]:
@@ -136,7 +97,7 @@ class Predictions:
             self._ends[node] = {}
             return
         ends = self._expected.outlook(node).ends
-        kind, dynamic = int(self._types[node]), float(self.dynamic_w[node])
+        kind, dynamic = int(self._types[node]), float(self.idle.dynamic_w[node])
         demand = watts = joules = known = 0.0
         until: dict[int, float] = {}
         for index, tenant in tenants.items():
@@ -153,61 +114,30 @@ class Predictions:
 
     # ------------------------------------------------------------------ asking
 
-    def alone(self, request: Request) -> Alone:
-        """What a request takes and costs on an idle node of each type."""
-        known = self._alone.get(request.key)
-        if known is None:
-            known = self._alone[request.key] = self._make_alone(request)
-        return known
-
-    def _make_alone(self, request: Request) -> Alone:
-        figures = np.array([self._alone_on(request, kind) for kind in self._node_types])
-        return Alone(figures, *(float(figures[:, i].min()) for i in (1, 2, 4)))
-
-    def _alone_on(self, request: Request, kind: NodeType) -> tuple[float, float, float, float, float]:
-        on_one_node = not request.shaped and request.cores <= max(t.cores for t in self._node_types)
-        if request.cores > kind.cores and on_one_node:
-            return np.inf, np.inf, np.inf, 0.0, np.inf
-        shares, left, seconds, bandwidth = [], min(request.cores, kind.cores), 0.0, 0.0
-        for processor in kind.processors:
-            model, taken = self._models[processor], min(left, processor.cores)
-            own = min(request.requested_time * (self._reference / processor.ops_per_s), ENDLESS_S)
-            asked = request.mem_vol / own if own > 0.0 else 0.0
-            if taken:
-                seconds, bandwidth = max(seconds, own), max(bandwidth, asked)
-            shares.append(Share(model, (Group(0, taken, own, asked),) if taken else ()))
-            left -= taken
-        forecast = predict(shares)
-        idle_w = sum(share.model.watts[0] for share in shares)
-        finish = forecast.horizon
-        energy = max(forecast.energy(0.0, finish) - idle_w * finish, 0.0)
-        static, idle, *_ = self._figures(kind)
-        tasks = min(request.cores, kind.cores)
-        others = max(static - idle, 0.0) * finish * (1.0 - tasks / kind.cores)
-        nodes = request.cores / tasks  # more than one where a job needs several
-        return seconds, finish, energy * nodes, bandwidth, max(energy - others, 0.0) * nodes
+    def least(self, requests: Sequence[Request]) -> Floats:
+        """Least time (s) and least energy (J) of requests on an idle node, shape (2, requests)."""
+        return self._requests.least(requests)
 
     def estimates(self, view: View, pairs: Pairs) -> Estimates:
         """What each pair is expected to bring, if it is started now."""
         self.update(view)
         nodes, jobs = pairs.node_of, pairs.job_of
-        known = np.array([self.alone(request).figures for request in pairs.requests])[jobs, self._types[nodes]]
-        own, finish, energy, demand, _ = known.T
-        cores = np.array([request.cores for request in pairs.requests], np.float64)
-        tasks = np.minimum(cores[jobs], view.free_cores[nodes])
-        asked, threshold = tasks * demand, self.threshold[nodes]
-        total = self.demand[nodes] + asked
+        idle, wanted = self.idle, pairs.cores.take(jobs)
+        own, finish, energy, demand, _ = self._requests.on(pairs.requests, jobs, self._types.take(nodes))
+        tasks = np.minimum(wanted, view.free_cores.take(nodes))
+        asked, threshold = tasks * demand, idle.threshold.take(nodes)
+        total = self.demand.take(nodes) + asked
         contended = (total >= threshold) & (total > 0.0)
-        busy = self._occupancy.job_count[nodes] > 0
+        busy = (self._occupancy.job_count > 0).take(nodes)
         others = np.zeros(len(nodes))
-        beyond = np.maximum(own - np.maximum(self.horizon[nodes] - view.now, 0.0), 0.0)
-        joined = self.dynamic_w[nodes] * tasks * own + self._rise_w[nodes] * beyond
+        beyond = np.maximum(own - np.maximum(self.horizon - view.now, 0.0).take(nodes), 0.0)
+        joined = idle.dynamic_w.take(nodes) * tasks * own + idle.rise_w.take(nodes) * beyond
         finish, energy = np.where(busy, own, finish), np.where(busy, joined, energy)
-        for i in np.flatnonzero(busy & (contended | ~self._closed_form[nodes])).tolist():
+        for i in (busy & (contended | ~idle.closed_form.take(nodes))).nonzero()[0].tolist():
             row, node = int(jobs[i]), int(nodes[i])
             figures = self._forecast(pairs.jobs[row], pairs.requests[row].number, node, int(tasks[i]))
             finish[i], others[i], energy[i] = figures
-        for i in np.flatnonzero(tasks < cores[jobs]).tolist():
+        for i in (tasks < wanted).nonzero()[0].tolist():
             finish[i], energy[i] = self._spread(view, pairs, i)
         return Estimates(own, finish, others, energy, contended, asked, threshold)
 
@@ -219,7 +149,7 @@ class Predictions:
         figures = self.alone(pairs.requests[pairs.job_of[pair]]).figures
         finish = float(figures[self._types[nodes], 1].max())
         beyond = np.maximum(finish - np.maximum(self.horizon[nodes] - view.now, 0.0), 0.0)
-        return finish, float(self.dynamic_w[nodes] @ taken * finish + self._rise_w[nodes] @ beyond)
+        return finish, float(self.idle.dynamic_w[nodes] @ taken * finish + self.idle.rise_w[nodes] @ beyond)
 
     def _forecast(self, job: Job, number: int, node: int, tasks: int) -> tuple[float, float, float]:
         """(own finish s, delay of the others s, energy J) where tasks slow each other."""
@@ -244,12 +174,12 @@ class Predictions:
 
         Jobs that requested no time count for nothing, here and in :meth:`last_known_end`.
         """
-        left = np.maximum(self._known_horizon - now, 0.0) @ self._rise_w
+        left = np.maximum(self._known_horizon - now, 0.0) @ self.idle.rise_w
         return float(left + self._dynamic_ws.sum() - self._dynamic_w.sum() * now)
 
     def last_end(self, now: float) -> float:
         """When the last running job should be over, s on the run's clock; now when none runs."""
-        return max(float(self.horizon.max()), now)
+        return max(self._last, now)
 
     def last_known_end(self, now: float) -> float:
         """When the last of the running jobs that requested a time should be over, s on the run's clock; else now."""
@@ -257,5 +187,4 @@ class Predictions:
 
     def next_end(self, now: float) -> float:
         """When the first running job should be over, s on the run's clock; inf when none runs."""
-        soonest = float(self._soonest.min())
-        return max(soonest, now)
+        return max(self._first, now)

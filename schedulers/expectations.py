@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from cluster_sim.jobs import Job
-    from cluster_sim.platform import ProcessorType
     from cluster_sim.view import View
 
 SecondsOf = Callable[["Job", float], float]
@@ -45,11 +44,10 @@ class Expectations:
         self._seconds_of = seconds_of
         self._overrun = overrun
         platform = view.platform
-        models = [ProcessorModel(kind, view.contention, view.power_model) for kind in platform.processor_types]
+        models = [view.processor_models.of(kind) for kind in platform.processor_types]
         self.models = [
             models[number] for number in platform.type_of_processor.tolist()
         ]  #: Of each processor, as it is now.
-        self._made: dict[ProcessorType, ProcessorModel] = {}
         self._clocks_seen = 0
         self._reclocked: set[int] = set()  # nodes that are no longer as their type says
         self._accounts: dict[int, tuple[float, Forecast]] = {}  # of nodes with jobs: when it was made, and the forecast
@@ -66,15 +64,16 @@ class Expectations:
         self._now = view.now
         self._outlooks.clear()
         self._follow_clocks()
-        present = {running.job.index: running for running in view.running}
+        present = view.running_by_index
         for index in [index for index in self._running if index not in present]:
             self._strike(index)
         for index in sorted(self._booting):
             self._strike(index)  # and enter it anew, from now
+        late = self._now - _SAME_S * max(1.0, self._now)
         for index, running in present.items():
             if index not in self._running:
                 self.enter(running.job)
-            elif max(self._running[index].ends.values()) < self._now - _SAME_S * max(1.0, self._now):
+            elif max(self._running[index].ends.values()) < late:
                 self._extend(index)
 
     def enter(self, job: Job) -> None:
@@ -90,7 +89,8 @@ class Expectations:
             first = self._view.processors_of(node).start
             for processor, cores in pairs:
                 share = shares[processor - first]
-                shares[processor - first] = share._replace(groups=(*share.groups, self.group(job, cores, share.model)))
+                groups = (*share.groups, self.group(job, cores, share.model))
+                shares[processor - first] = Share(share.model, groups)
             self._replan(node, shares)
 
     def group(self, job: Job, tasks: int, model: ProcessorModel) -> Group:
@@ -102,7 +102,7 @@ class Expectations:
         self._booting.discard(index)
         for node in self._running.pop(index).cores:
             shares = [
-                share._replace(groups=tuple(group for group in share.groups if group.job != index))
+                Share(share.model, tuple([group for group in share.groups if group.job != index]))
                 for share in self._shares_now(node)
             ]
             self._replan(node, shares)
@@ -123,9 +123,7 @@ class Expectations:
             node = self._view.node_of(processor)
             self._reclocked.add(node)
             before = self.models[processor]
-            if kind not in self._made:
-                self._made[kind] = ProcessorModel(kind, self._view.contention, self._view.power_model)
-            self.models[processor] = self._made[kind]
+            model = self.models[processor] = self._view.processor_models.of(kind)
             if node in self._accounts:
                 ratio = kind.ops_per_s / before.kind.ops_per_s
                 time = max(changed, self._accounts[node][0])
@@ -135,7 +133,7 @@ class Expectations:
                     group._replace(seconds=group.seconds / ratio, bandwidth=group.bandwidth * ratio)
                     for group in shares[position].groups
                 ]
-                shares[position] = Share(self._made[kind], tuple(groups))
+                shares[position] = Share(model, tuple(groups))
                 self._replan(node, shares, time)
         self._clocks_seen = len(changes)
 
@@ -177,7 +175,7 @@ class Expectations:
         for i, share in enumerate(shares):
             taken = min(tasks, share.free)
             if taken:
-                changed[i] = share._replace(groups=(*share.groups, self.group(job, taken, share.model)))
+                changed[i] = Share(share.model, (*share.groups, self.group(job, taken, share.model)))
                 tasks -= taken
         return self._with_elsewhere(node, outlook.instead(changed))
 
@@ -201,7 +199,10 @@ class Expectations:
         found = self._outlooks.get(node)
         if found is None:
             shares = tuple(self._shares_now(node))
-            found = self._outlooks[node] = shares, self._with_elsewhere(node, predict(shares))
+            account = self._accounts.get(node)
+            known = account is not None and account[1].starts_from(shares)  # nothing has been done since it was made
+            forecast = account[1] if account is not None and known else predict(shares)
+            found = self._outlooks[node] = shares, self._with_elsewhere(node, forecast)
         return found
 
     def _with_elsewhere(self, node: int, forecast: Forecast) -> Forecast:

@@ -18,10 +18,12 @@ from cluster_sim.contention import contention_models
 from cluster_sim.errors import InputError
 from cluster_sim.network import network_models
 from cluster_sim.power import power_models
+from cluster_sim.prediction import ProcessorModels
 from cluster_sim.simulation import Simulation
 
 if TYPE_CHECKING:
     from cluster_sim.decisions import Decision, PowerDecision
+    from cluster_sim.platform import Platform
     from cluster_sim.records import Result
     from cluster_sim.view import View
     from learning.episodes import Episode, EpisodeSource
@@ -126,7 +128,8 @@ class SchedulingEnv(gym.Env[Any, Any]):
         self.episode: Episode | None = None
         self.action_space = maker.action_space
         self.observation_space = _flat_space(maker.observation_space) if flat else maker.observation_space
-        self._models: dict[tuple[str, str], Any] = {}
+        self._models: dict[tuple[str, str], ProcessorModels] = {}
+        self._network = network_models.make("none")
         self._mask: np.ndarray = np.zeros(int(maker.action_space.n), np.int8)
         self._is_over = True  # nothing more to decide
         self._is_told = True  # and a step has said so
@@ -196,17 +199,15 @@ class SchedulingEnv(gym.Env[Any, Any]):
 
     def make_simulation(self, episode: Episode) -> Simulation:
         """The run of an episode, without a scheduler: the agent has its place."""
-        platform = episode.platform
         simulation = Simulation(
-            platform,
+            episode.platform,
             episode.workload,
             power=self._power_policy(),
             seed=episode.seed,
             enforce_walltime=episode.enforce_walltime,
             until=episode.until,
-            contention=self._model(contention_models, platform.contention_model),
-            power_model=self._model(power_models, platform.power_model),
-            network=self._model(network_models, "none"),
+            models=self._models_of(episode.platform),
+            network=self._network,
         )
         simulation.view.counts_memory = simulation.view.counts_memory and self.maker.memory
         return simulation
@@ -233,12 +234,12 @@ class SchedulingEnv(gym.Env[Any, Any]):
 
         return None if self.power is None else make_power_policy(self.power)
 
-    def _model(self, registry: Any, spec: str) -> Any:
-        """The model of a spec, made once: they are pure, and taking a spec apart costs as much as several steps."""
-        key = registry.kind, spec
-        if key not in self._models:
-            self._models[key] = registry.make(spec)
-        return self._models[key]
+    def _models_of(self, platform: Platform) -> ProcessorModels:
+        """The platform's models, made once: they are pure, and applying them costs as much as several steps."""
+        specs = platform.contention_model, platform.power_model
+        if specs not in self._models:
+            self._models[specs] = ProcessorModels(contention_models.make(specs[0]), power_models.make(specs[1]))
+        return self._models[specs]
 
     def _go_to_decision(self) -> None:
         """Go on until the agent is asked something or the run is over."""

@@ -94,7 +94,8 @@ class JobNodeMaker:
     def attend(self, view: View) -> list[Decision]:
         """A pass begins. Rejects jobs that would otherwise block an idle machine for ever."""
         rejects = self._attend(view)
-        self._pairs = None  # of the queue as it was
+        if rejects:
+            self._pairs = None  # of the queue as it was
         return rejects
 
     def _attend(self, view: View) -> list[Decision]:

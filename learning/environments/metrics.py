@@ -24,14 +24,16 @@ def quick_metrics(simulation: Simulation) -> dict[str, Any]:
     """
     records, workload = simulation.recorder, simulation.workload
     start, finish = np.array(records.start_time), np.array(records.finish_time)
-    submit = workload.jobs["submit_time"].to_numpy()
+    submit = workload.columns["submit_time"]
     ran = ~np.isnan(start) & ~np.isnan(finish)
     if workload.think_times or not ran.any() or finish[ran].max() != simulation.env.now:
         summary = simulation.result().summary()
         return {name: summary[name] for name in KEYS}
     makespan = float(finish[ran].max() - submit.min())
-    wait, turnaround = (start - submit)[ran], (finish - submit)[ran]
-    slowdown = np.maximum(1.0, turnaround / np.maximum((finish - start)[ran], BOUND_S))
+    if not ran.all():
+        start, finish, submit = start[ran], finish[ran], submit[ran]
+    wait, turnaround = start - submit, finish - submit
+    slowdown = np.maximum(1.0, turnaround / np.maximum(finish - start, BOUND_S))
     states = np.bincount(np.frombuffer(records.state, np.uint8), minlength=len(STATES))
     energy = simulation.view.energy_j
     values = (

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cluster_sim.contention import contention_models
-from cluster_sim.network import network_models
 from cluster_sim.passes import Steered
-from cluster_sim.power import power_models
 from cluster_sim.simulation import Simulation
 from learning.environments.base import SchedulingEnv
 from learning.reservations import LATE, Reservations
@@ -84,18 +81,16 @@ class NodeShutdown(SchedulingEnv):
 
     def make_simulation(self, episode: Episode) -> Simulation:
         """The run of an episode: the scheduler, and the agent in the place of the power policy."""
-        platform = episode.platform
         return Simulation(
-            platform,
+            episode.platform,
             episode.workload,
             make_scheduler(self.scheduler),
             Metered(self.maker),  # type: ignore[arg-type]
             seed=episode.seed,
             enforce_walltime=episode.enforce_walltime,
             until=episode.until,
-            contention=self._model(contention_models, platform.contention_model),
-            power_model=self._model(power_models, platform.power_model),
-            network=self._model(network_models, "none"),
+            models=self._models_of(episode.platform),
+            network=self._network,
         )
 
     def next_pass(self) -> View | None:

@@ -1,0 +1,159 @@
+"""What idle nodes promise: their watts, and what a request takes and costs on them. The same in every run on a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cluster_sim.prediction import Group, Share, predict
+
+if TYPE_CHECKING:
+    from cluster_sim.jobs import Job
+    from cluster_sim.platform import NodeType
+    from cluster_sim.view import View
+    from learning.occupancy import Request, Requests
+
+Floats = npt.NDArray[np.float64]
+
+ENDLESS_S = 1e12
+"""What a job that requested no time is expected to take, s."""
+
+
+class Alone(NamedTuple):
+    """A request on idle nodes.
+
+    ``figures``, shape (node types, 5): its time if nothing slows it, not even its own tasks (s); its time (s); what it
+    adds to the idle node's energy (J); the bandwidth that one task asks for (MB/s); what it would add if others had all
+    the other cores and paid their share of the static watts (J). Times and energies are inf where it does not fit. A
+    request that needs several nodes is on as many of the type as its cores come to, not rounded.
+    """
+
+    figures: Floats
+    best_finish: float  #: The least time, s.
+    best_energy: float  #: The least energy, J.
+    best_shared_energy: float  #: The least energy if others pay their share, J.
+
+
+class IdleNodes:
+    """The nodes of a machine under its models, by requests alone; worth keeping from one run to the next.
+
+    Arrays of shape (nodes,): ``static_w`` when computing, ``idle_w``, ``dynamic_w`` of one busy core (W), ``rise_w`` =
+    static - idle; ``threshold``, the bandwidth (MB/s) before anything slows; ``closed_form``, whether the node has one
+    processor, whose watts are a straight line whatever its tasks' speeds.
+    """
+
+    def __init__(self, view: View):
+        platform = view.platform
+        self._of = platform, view.processor_models
+        self._models = view.processor_models
+        self._reference = min(kind.ops_per_s for kind in platform.processor_types)
+        self.kinds: Sequence[NodeType] = platform.node_types
+        self._alone: dict[object, Alone] = {}
+        self.types = platform.type_of_node
+        by_type = [self._figures(kind) for kind in platform.node_types]
+        self.static_w, self.idle_w, self.dynamic_w, self.threshold, linear = np.array(by_type).T[:, self.types]
+        self.closed_form = linear > 0.0
+        self.rise_w = self.static_w - self.idle_w
+        self.idle_total_w = float(self.idle_w.sum())
+
+    def is_of(self, view: View) -> bool:
+        """Whether it is about that machine under those models, so that it need not be made again."""
+        platform, models = self._of
+        return view.platform is platform and view.processor_models is models
+
+    def _figures(self, kind: NodeType) -> tuple[float, float, float, float, bool]:
+        """(static W, idle W, W per busy core, MB/s before anything slows, whether the closed form holds) of a type."""
+        models = [self._models.of(processor) for processor in kind.processors]
+        model = models[0]
+        cores = model.kind.cores
+        dynamic = (model.watts[cores] - model.watts[1]) / (cores - 1) if cores > 1 else 0.0
+        static = model.watts[1] - dynamic
+        straight = all(abs(w - static - dynamic * n) <= 1e-9 * (1.0 + abs(w)) for n, w in enumerate(model.watts) if n)
+        idle = sum(m.watts[0] for m in models)
+        threshold = min(m.contention.threshold for m in models)
+        return len(models) * static, idle, dynamic, threshold, straight and len(models) == 1 and not model.follows_rates
+
+    def seconds_of(self, job: Job, ops_per_s: float) -> float:
+        """What a job is expected to take on cores of that rate, s."""
+        return min(job.requested_time * (self._reference / ops_per_s), ENDLESS_S)
+
+    def alone(self, request: Request) -> Alone:
+        """What a request takes and costs on an idle node of each type."""
+        known = self._alone.get(request.key)
+        if known is None:
+            known = self._alone[request.key] = self._make_alone(request)
+        return known
+
+    def _make_alone(self, request: Request) -> Alone:
+        figures = np.array([self._alone_on(request, kind) for kind in self.kinds])
+        return Alone(figures, *(float(figures[:, i].min()) for i in (1, 2, 4)))
+
+    def _alone_on(self, request: Request, kind: NodeType) -> tuple[float, float, float, float, float]:
+        on_one_node = not request.shaped and request.cores <= max(t.cores for t in self.kinds)
+        if request.cores > kind.cores and on_one_node:
+            return np.inf, np.inf, np.inf, 0.0, np.inf
+        shares, left, seconds, bandwidth = [], min(request.cores, kind.cores), 0.0, 0.0
+        for processor in kind.processors:
+            model, taken = self._models.of(processor), min(left, processor.cores)
+            own = min(request.requested_time * (self._reference / processor.ops_per_s), ENDLESS_S)
+            asked = request.mem_vol / own if own > 0.0 else 0.0
+            if taken:
+                seconds, bandwidth = max(seconds, own), max(bandwidth, asked)
+            shares.append(Share(model, (Group(0, taken, own, asked),) if taken else ()))
+            left -= taken
+        forecast = predict(shares)
+        idle_w = sum(share.model.watts[0] for share in shares)
+        finish = forecast.horizon
+        energy = max(forecast.energy(0.0, finish) - idle_w * finish, 0.0)
+        static, idle, *_ = self._figures(kind)
+        tasks = min(request.cores, kind.cores)
+        others = max(static - idle, 0.0) * finish * (1.0 - tasks / kind.cores)
+        nodes = request.cores / tasks  # more than one where a job needs several
+        return seconds, finish, energy * nodes, bandwidth, max(energy - others, 0.0) * nodes
+
+
+class RequestTable:
+    """The figures of a run's requests by their numbers, so that those of many pairs are taken in one go."""
+
+    def __init__(self, idle: IdleNodes, requests: Requests):
+        self._idle, self._requests = idle, requests
+        self._kinds = len(idle.kinds)
+        self._figures, self._least = np.empty((5, 0)), np.empty((2, 0))
+        self._known: list[Request] = []
+        self._entered = 0  # how many of them are in the table
+
+    def least(self, requests: Sequence[Request]) -> Floats:
+        """Least time (s) and least energy (J) on an idle node, shape (2, requests)."""
+        numbers = self._numbers(requests)
+        return self._least.take(numbers, axis=1)
+
+    def on(
+        self, requests: Sequence[Request], of: npt.NDArray[np.int64], kinds: npt.NDArray[np.integer]
+    ) -> npt.NDArray[np.float64]:
+        """The figures of :class:`Alone`, shape (5, pairs), for pairs of requests, by position, and types of nodes."""
+        numbers = self._numbers(requests)
+        return self._figures.take(numbers.take(of) * self._kinds + kinds, axis=1)
+
+    def _numbers(self, requests: Sequence[Request]) -> npt.NDArray[np.int64]:
+        """The numbers of requests, all of which are in the table now."""
+        known = self._requests.numbered
+        if known is not self._known:  # those of another workload
+            self._known, self._entered = known, 0
+        if self._entered < len(known):
+            self._make_room(len(known))
+            for request in known[self._entered :]:
+                alone, first = self._idle.alone(request), request.number * self._kinds
+                self._figures[:, first : first + self._kinds] = alone.figures.T
+                self._least[:, request.number] = alone.best_finish, alone.best_energy
+            self._entered = len(known)
+        return np.array([request.number for request in requests], np.int64)
+
+    def _make_room(self, count: int) -> None:
+        room = self._least.shape[1]
+        if count > room:  # for twice as many: requests come one by one, and may be thousands
+            more = 2 * count - room
+            self._least = np.hstack((self._least, np.empty((2, more))))
+            self._figures = np.hstack((self._figures, np.empty((5, more * self._kinds))))
