@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import compress, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -75,7 +75,8 @@ class Bookings:
         self.powered_on = np.ones(platform.node_count, bool)  #: IDLE or COMPUTING.
         self.powered_off = np.zeros(platform.node_count, bool)  #: OFF.
         self.withheld = np.zeros(platform.node_count, bool)  #: Taken out of the scheduler's reach by a power policy.
-        self.withheld_count = 0  #: How many are.
+        self.withheld_count = 0  #: How many are,
+        self.offered_cores = platform.core_count  #: and how many cores the others have, free or not.
         self.is_on = self.powered_on.copy()  #: IDLE or COMPUTING, and not withheld.
         self.is_off = self.powered_off.copy()  #: OFF and not withheld: can be booted for a job.
         self._not_on = 0  #: Nodes that are not `is_on`,
@@ -317,14 +318,26 @@ class Bookings:
                     self._open(node, node + 1)
         return sum(free)
 
-    def withhold(self, node: int, withheld: bool) -> bool:
-        """Take a node out of the scheduler's reach, or give it back; what runs on it goes on. Whether that is new."""
-        if self.withheld[node] == withheld:
+    def withhold(self, nodes: Sequence[int], withheld: bool) -> bool:
+        """Take nodes out of the scheduler's reach, or give them back; what runs on them goes on. Whether that is new."""
+        fresh = [node for node in dict.fromkeys(nodes) if self.withheld.item(node) != withheld]
+        if not fresh:
             return False
-        self.withheld[node] = withheld
-        self.withheld_count += 1 if withheld else -1
-        on, off = bool(self.powered_on[node]), bool(self.powered_off[node])
-        self._make_usable(node, on and not withheld, off and not withheld)
+        sign = -1 if withheld else 1
+        self.withheld[fresh] = withheld
+        self.withheld_count -= sign * len(fresh)
+        self.offered_cores += sign * int(self._node_cores[fresh].sum())
+        self.version = object()
+        on, off, free = self.powered_on[fresh], self.powered_off[fresh], self.free[fresh]
+        for mask, usable, places in ((on, self.is_on, self.available), (off, self.is_off, self.asleep)):
+            usable[fresh] = False if withheld else mask
+            change = places.remove if withheld else places.add
+            for node in compress(fresh, mask & (free > 0)):
+                change(node, node + 1)
+        self._not_on -= sign * int(on.sum())
+        self.all_on = not self._not_on
+        self.free_total += sign * int(free[on | off].sum())
+        self.capacity_changes += int((on | off).sum())
         return True
 
     def _make_usable(self, node: int, on: bool, off: bool) -> None:
