@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import compress, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -323,37 +323,29 @@ class Bookings:
         fresh = [node for node in dict.fromkeys(nodes) if self.withheld.item(node) != withheld]
         if not fresh:
             return False
-        sign = -1 if withheld else 1
-        self.withheld[fresh] = withheld
-        self.withheld_count -= sign * len(fresh)
-        self.offered_cores += sign * int(self._node_cores[fresh].sum())
         self.version = object()
-        on, off, free = self.powered_on[fresh], self.powered_off[fresh], self.free[fresh]
-        for mask, usable, places in ((on, self.is_on, self.available), (off, self.is_off, self.asleep)):
-            usable[fresh] = False if withheld else mask
-            change = places.remove if withheld else places.add
-            for node in compress(fresh, mask & (free > 0)):
-                change(node, node + 1)
-        self._not_on -= sign * int(on.sum())
-        self.all_on = not self._not_on
-        self.free_total += sign * int(free[on | off].sum())
-        self.capacity_changes += int((on | off).sum())
+        self.withheld[fresh] = withheld
+        self.withheld_count += len(fresh) if withheld else -len(fresh)
+        for node in fresh:
+            cores, on, off = self._node_cores.item(node), self.powered_on.item(node), self.powered_off.item(node)
+            self.offered_cores += -cores if withheld else cores
+            self._make_usable(node, on and not withheld, off and not withheld)
         return True
 
     def _make_usable(self, node: int, on: bool, off: bool) -> None:
         """The scheduler can use a node as it is, or boot it for a job, or neither."""
-        self.version = object()
-        usable = bool(self.is_on[node] or self.is_off[node])
-        self._not_on += int(self.is_on[node]) - int(on)
-        self.all_on = not self._not_on
-        self.available.remove(node, node + 1)
-        self.asleep.remove(node, node + 1)
+        was_on, was_off, free = self.is_on.item(node), self.is_off.item(node), self.free.item(node)
         self.is_on[node] = on
         self.is_off[node] = off
-        if self.free[node]:
-            self._open(node, node + 1)
-        self.free_total += int(self.free[node]) * (int(on or off) - int(usable))
-        self.capacity_changes += usable != (on or off)
+        self._not_on += was_on - on
+        self.all_on = not self._not_on
+        if free and (was_on or was_off):
+            (self.available if was_on else self.asleep).remove(node, node + 1)
+        if free and (on or off):
+            (self.available if on else self.asleep).add(node, node + 1)
+        change = (on or off) - (was_on or was_off)
+        self.free_total += free * change
+        self.capacity_changes += abs(change)
 
     def has_ready_nodes(self, placement: Placement) -> bool:
         """Whether all nodes of a placement are on."""
