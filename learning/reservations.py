@@ -198,9 +198,10 @@ class Reservations:
     def _cores_of_the_impatient(self, view: View) -> int:
         """Cores of the jobs up to the last one that has lost its patience."""
         cores = needed = 0
+        now = view.now
         for job in view.pending:
             cores += job.requested_cores
-            if view.now - job.submit_time >= self._patience * finite_time(job.requested_time):
+            if now - job.submit_time >= self._patience * finite_time(job.requested_time):
                 needed = cores
         return needed
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from gymnasium import spaces
 
+from cluster_sim.jobs import JobColumns
 from cluster_sim.node import NodeState
 from cluster_sim.registry import Registry
 from learning.foresight import Foresight
@@ -135,16 +137,13 @@ class AsPublished:
         self._submits = np.array([job.submit_time for job in first])
         if not first:
             return
-        users: dict[str, int] = {}
-        for job in (*pending, *(running.job for running in view.running)):
-            users[job.user] = users.get(job.user, 0) + 1
-        for i, job in enumerate(first):
-            row[8 + 4 * i : 12 + 4 * i] = (
-                job.requested_cores / self._cores,
-                self._walls[i] / DAY_S,
-                0.0,
-                users[job.user] / 10.0,
-            )
+        present = [*(job.index for job in pending), *(running.job.index for running in view.running)]
+        users = JobColumns(first[0], np.array(present)).user.tolist()  # the queue's first
+        counts = Counter(users)
+        stop = 8 + 4 * len(first)
+        row[8:stop:4] = np.array([job.requested_cores for job in first]) / self._cores
+        row[9:stop:4] = self._walls / DAY_S
+        row[11:stop:4] = np.array([counts[user] for user in users[: len(first)]]) / 10.0
 
 
 def _finite(seconds: float) -> float:
