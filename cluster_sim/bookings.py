@@ -75,7 +75,8 @@ class Bookings:
         self.powered_on = np.ones(platform.node_count, bool)  #: IDLE or COMPUTING.
         self.powered_off = np.zeros(platform.node_count, bool)  #: OFF.
         self.withheld = np.zeros(platform.node_count, bool)  #: Taken out of the scheduler's reach by a power policy.
-        self.withheld_count = 0  #: How many are.
+        self.withheld_count = 0  #: How many are,
+        self.offered_cores = platform.core_count  #: and how many cores the others have, free or not.
         self.is_on = self.powered_on.copy()  #: IDLE or COMPUTING, and not withheld.
         self.is_off = self.powered_off.copy()  #: OFF and not withheld: can be booted for a job.
         self._not_on = 0  #: Nodes that are not `is_on`,
@@ -317,30 +318,34 @@ class Bookings:
                     self._open(node, node + 1)
         return sum(free)
 
-    def withhold(self, node: int, withheld: bool) -> bool:
-        """Take a node out of the scheduler's reach, or give it back; what runs on it goes on. Whether that is new."""
-        if self.withheld[node] == withheld:
+    def withhold(self, nodes: Sequence[int], withheld: bool) -> bool:
+        """Take nodes out of the scheduler's reach, or give them back; what runs on them goes on. Whether that is new."""
+        fresh = [node for node in dict.fromkeys(nodes) if self.withheld.item(node) != withheld]
+        if not fresh:
             return False
-        self.withheld[node] = withheld
-        self.withheld_count += 1 if withheld else -1
-        on, off = bool(self.powered_on[node]), bool(self.powered_off[node])
-        self._make_usable(node, on and not withheld, off and not withheld)
+        self.version = object()
+        self.withheld[fresh] = withheld
+        self.withheld_count += len(fresh) if withheld else -len(fresh)
+        for node in fresh:
+            cores, on, off = self._node_cores.item(node), self.powered_on.item(node), self.powered_off.item(node)
+            self.offered_cores += -cores if withheld else cores
+            self._make_usable(node, on and not withheld, off and not withheld)
         return True
 
     def _make_usable(self, node: int, on: bool, off: bool) -> None:
         """The scheduler can use a node as it is, or boot it for a job, or neither."""
-        self.version = object()
-        usable = bool(self.is_on[node] or self.is_off[node])
-        self._not_on += int(self.is_on[node]) - int(on)
-        self.all_on = not self._not_on
-        self.available.remove(node, node + 1)
-        self.asleep.remove(node, node + 1)
+        was_on, was_off, free = self.is_on.item(node), self.is_off.item(node), self.free.item(node)
         self.is_on[node] = on
         self.is_off[node] = off
-        if self.free[node]:
-            self._open(node, node + 1)
-        self.free_total += int(self.free[node]) * (int(on or off) - int(usable))
-        self.capacity_changes += usable != (on or off)
+        self._not_on += was_on - on
+        self.all_on = not self._not_on
+        if free and (was_on or was_off):
+            (self.available if was_on else self.asleep).remove(node, node + 1)
+        if free and (on or off):
+            (self.available if on else self.asleep).add(node, node + 1)
+        change = (on or off) - (was_on or was_off)
+        self.free_total += free * change
+        self.capacity_changes += abs(change)
 
     def has_ready_nodes(self, placement: Placement) -> bool:
         """Whether all nodes of a placement are on."""

@@ -98,18 +98,18 @@ class SwitchOff:
 class Withhold:
     """A power policy takes a node out of the scheduler's reach, whatever its state; what runs on it ends first.
 
-    The power policy alone brings it back: one that withholds a node should also say, by ``WakeAt``, when it will think
-    again.
+    Several at once are cheaper than one by one. The power policy alone brings a node back: one that withholds it should
+    also say, by ``WakeAt``, when it will think again.
     """
 
-    node: int
+    node: int | list[int]
 
 
 @dataclass(slots=True)
 class Offer:
-    """A power policy gives a withheld node back to the scheduler: it can be used again, and booted if it is OFF."""
+    """A power policy gives a withheld node, or several, back to the scheduler: used again, and booted if OFF."""
 
-    node: int
+    node: int | list[int]
 
 
 @dataclass(slots=True)

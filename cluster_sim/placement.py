@@ -176,7 +176,7 @@ def _place_on_one(
             if node is not None:
                 return Placement(((node, node + 1, cores),))
         return None
-    for candidates in _candidates(machine, rooms, cores):
+    for candidates in _candidates(machine, _capacity(machine, rooms), cores):
         if len(candidates):
             best = candidates[0] if order is None else candidates[np.argmin(order[candidates])]
             return Placement(((int(best), int(best) + 1, cores),))
@@ -206,11 +206,15 @@ def _first_with(machine: Machine, nodes: IntervalSet, cores: int) -> int | None:
     return None
 
 
-def _candidates(machine: Machine, rooms: npt.NDArray[np.integer] | None, cores: int) -> Iterable[npt.NDArray[np.int64]]:
-    """Nodes with that many free cores (and room): those that are on, then those that would have to be booted."""
-    capacity = machine.free if rooms is None else np.minimum(machine.free, rooms)
+def _capacity(machine: Machine, rooms: npt.NDArray[np.integer] | None) -> npt.NDArray[np.integer]:
+    """The most cores that can be taken on each node."""
+    return machine.free if rooms is None or rooms is machine.free else np.minimum(machine.free, rooms)
+
+
+def _candidates(machine: Machine, capacity: npt.NDArray[np.integer], cores: int) -> Iterable[npt.NDArray[np.int64]]:
+    """Nodes of that much capacity: those that are on, then those that would have to be booted."""
     for usable in (machine.is_on, machine.is_off):
-        yield np.flatnonzero((capacity >= cores) & usable)
+        yield ((capacity >= cores) & usable).nonzero()[0]
 
 
 def _place_wide(machine: Machine, cores: int) -> Placement | None:
@@ -223,57 +227,62 @@ def _place_wide(machine: Machine, cores: int) -> Placement | None:
                 spans.append((first, first + taken, 1))
                 cores -= taken
             else:
-                cores = _take(machine.free, range(first, stop), cores, spans)
+                cores = _take(machine.free, first, stop, cores, spans)
             if not cores:
                 return Placement(spans)
     return None
 
 
-def _take(free: npt.NDArray[np.int32], nodes: range, cores: int, spans: list[Span]) -> int:
-    """Take free cores from neighbouring nodes until there are enough; what is still missing."""
-    counts = free[nodes.start : min(nodes.stop, nodes.start + cores)]  # each has a core at least
-    reached = np.cumsum(counts)
-    whole = int(np.searchsorted(reached, cores, side="right"))  # nodes that are taken entirely
-    changes = (np.flatnonzero(np.diff(counts[:whole])) + 1).tolist()
-    for start, end in zip([0, *changes], [*changes, whole], strict=True):
-        if end > start:
-            spans.append((nodes.start + start, nodes.start + end, int(counts[start])))
-    if whole:
-        cores -= int(reached[whole - 1])
-    if cores and whole < len(counts):
-        spans.append((nodes.start + whole, nodes.start + whole + 1, cores))
-        cores = 0
+def _take(free: npt.NDArray[np.int32], first: int, stop: int, cores: int, spans: list[Span]) -> int:
+    """Take free cores from neighbouring nodes, each of which has some, until there are enough; what is still missing."""
+    while cores and first < stop:
+        taken = min(free.item(first), cores)
+        end = _end_of_run(free, first, min(stop, first + cores // taken)) if taken < cores else first + 1
+        spans.append((first, end, taken))
+        cores -= (end - first) * taken
+        first = end
     return cores
+
+
+def _end_of_run(free: npt.NDArray[np.int32], first: int, stop: int) -> int:
+    """Up to where before ``stop`` nodes have as many free cores as the first; runs are short, or very long."""
+    if stop == first + 1 or free.item(first + 1) != free.item(first):
+        return first + 1
+    length = (free[first:stop] == free.item(first)).tobytes().find(b"\0")
+    return stop if length < 0 else first + length
 
 
 def _place_wide_in_order(
     machine: Machine, cores: int, order: npt.NDArray[np.float64] | None, rooms: npt.NDArray[np.integer] | None
 ) -> Placement | None:
     """Free cores node by node in the given order, nodes that are on before those that would have to be booted."""
-    capacity = machine.free if rooms is None else np.minimum(machine.free, rooms)
+    capacity = _capacity(machine, rooms)
     spans: list[Span] = []
-    for candidates in _candidates(machine, rooms, 1):
+    for candidates in _candidates(machine, capacity, 1):
         ranked = candidates if order is None else candidates[np.argsort(order[candidates], kind="stable")]
-        reached = np.cumsum(capacity[ranked])
+        counts = capacity[ranked]
+        reached = counts.cumsum()
         count = int(reached.searchsorted(cores)) + 1  # nodes that it takes, the last one perhaps in part
-        taken = capacity[ranked[:count]]
+        nodes, taken = ranked[:count].tolist(), counts[:count].tolist()
         if count <= len(ranked):
-            taken[-1] -= reached[count - 1] - cores
-            return Placement([*spans, *_runs(ranked[:count], taken)])
-        spans += _runs(ranked, taken)
-        cores -= int(taken.sum())
+            taken[-1] -= reached.item(count - 1) - cores
+            return Placement([*spans, *_runs(nodes, taken)])
+        spans += _runs(nodes, taken)
+        cores -= sum(taken)
     return None
 
 
-def _runs(nodes: npt.NDArray[np.int64], taken: npt.NDArray[np.integer]) -> list[Span]:
+def _runs(nodes: list[int], taken: list[int]) -> list[Span]:
     """Nodes and the cores taken on each, neighbours with equal numbers as one span."""
-    breaks = (((np.diff(nodes) != 1) | (np.diff(taken) != 0)).nonzero()[0] + 1).tolist()
-    starts, stops = [0, *breaks], [*breaks, len(nodes)]
-    return [
-        (int(nodes[start]), int(nodes[stop - 1]) + 1, int(taken[start]))
-        for start, stop in zip(starts, stops, strict=True)
-        if start < stop
-    ]
+    spans: list[Span] = []
+    first = stop = cores = 0
+    for node, count in zip(nodes, taken, strict=True):
+        if node != stop or count != cores:
+            if cores:
+                spans.append((first, stop, cores))
+            first, cores = node, count
+        stop = node + 1
+    return [*spans, (first, stop, cores)] if cores else spans
 
 
 def _place_shaped(
@@ -282,12 +291,12 @@ def _place_shaped(
     order: npt.NDArray[np.float64] | None,
     rooms: npt.NDArray[np.integer] | None,
 ) -> Placement | None:
+    capacity = _capacity(machine, rooms)
     ordered = [
         candidates if order is None else candidates[np.argsort(order[candidates], kind="stable")]
-        for candidates in _candidates(machine, rooms, min(wanted))
+        for candidates in _candidates(machine, capacity, min(wanted))
     ]
     ranked = np.concatenate(ordered)
-    capacity = machine.free if rooms is None else np.minimum(machine.free, rooms)
     spans: list[Span] = []
     # Widest first: a node that is good enough for a wish would be for every later one, so none is wasted.
     for taken in dict.fromkeys(wanted):

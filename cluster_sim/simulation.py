@@ -319,7 +319,8 @@ class Simulation:
         elif isinstance(decision, (SwitchOn, SwitchOff)):
             self._switch(self.node(decision.node), isinstance(decision, SwitchOn))  # type: ignore[arg-type]
         elif isinstance(decision, (Withhold, Offer)):
-            changed = self.machine.withhold(self.node(decision.node).index, isinstance(decision, Withhold))
+            nodes = decision.node if isinstance(decision.node, list) else [decision.node]
+            changed = self.machine.withhold([self.node(n).index for n in nodes], isinstance(decision, Withhold))
             if changed and isinstance(decision, Offer):
                 self.request_pass()  # one that comes after the scheduler's pass has another follow
         elif isinstance(decision, SetPState):

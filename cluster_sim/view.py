@@ -253,6 +253,11 @@ class View:
         return self._machine.withheld_count
 
     @property
+    def offered_cores(self) -> int:
+        """Cores, free or not, of the nodes that it does not: nobody can be promised more."""
+        return self._machine.offered_cores
+
+    @property
     def transition_ends(self) -> Mapping[int, float]:
         """When the nodes in transition should be on, or OFF, s, by node; one that takes longer than expected stays."""
         return self._machine.transition_ends

@@ -8,7 +8,7 @@ is skipped. That is what EASY does but for jobs that it holds back for the head'
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from learning.reservations import Reservations
 
     Floats = npt.NDArray[np.float64]
+    Ints = npt.NDArray[np.int64]
 
 ROW = (
     "nodes offered",
@@ -64,13 +65,13 @@ class Foresight:
         self._maker = maker
         self._nodes = view.platform.node_count
         self._total = float(view.platform.core_count)
-        self._node_cores = view.platform.node_cores.astype(np.float64)
+        self._node_cores = view.platform.node_cores
         self._widest = int(view.platform.node_cores.max())
         self._actions = np.arange(self._nodes + 1)
         idle_step_j = float(idle_node_watts(view).mean()) * maker.step_s
         self._idle_cost = idle_step_j / cycle_joules(view)  # of a step of an idle node, in cycles
         self._version: object = None
-        self._pending: tuple[Job, ...] = ()
+        self._queue = _Queue((), maker.tau)
         self._turns_at = -math.inf
         self._rows = np.zeros((self._nodes + 1, len(ROW)))
         self._rows[:, 18] = maker.idle == "sleep"
@@ -80,9 +81,11 @@ class Foresight:
     def rows(self, view: View) -> npt.NDArray[np.float32]:
         """Features of all actions now, shape (actions, features)."""
         pending, fresh = view.pending, self._maker.fresh()
-        if view.version is not self._version or pending != self._pending or fresh != self._fresh:
-            self._version, self._pending, self._fresh = view.version, pending, fresh
-            self._look(view, pending[:MOST_JOBS])
+        if pending != self._queue.pending:
+            self._queue, self._version = _Queue(pending, self._maker.tau), None
+        if view.version is not self._version or fresh != self._fresh:
+            self._version, self._fresh = view.version, fresh
+            self._look(view)
             self._turns_at = -math.inf
         if pending and view.now >= self._turns_at:
             self._sort_late(view.now)
@@ -96,7 +99,7 @@ class Foresight:
             rows[:, 5] = left / (left + HALF_STRETCH)
             rows[:, 15] = relieved / (relieved + self._cost + 1e-3)
             rows[:, 16] = rows[:, 4] * (rows[:, 9] == 0.0)
-            fits = self._fits(max(pending[:MOST_JOBS], key=lambda job: _stretch(job, view.now)).requested_cores)
+            fits = self._fits(self._queue.most_stretched(view.now).requested_cores)
             rows[:, 20] = fits
             # As many as boot nobody; more, if that is what the most stretched job needs: the last that fits, then.
             last = self._nodes - int(fits[::-1].argmax()) if fits.any() else self._nodes
@@ -120,80 +123,72 @@ class Foresight:
     def _fits(self, cores: int) -> npt.NDArray[np.bool_]:
         """Whether a job alone could start on what is offered, under each action."""
         if cores not in self._fitting:
-            free = self._free.sum(axis=1) if cores > self._widest else self._free.max(axis=1)
+            free = self._free.sum(axis=1) if cores > self._widest else self._free.max(axis=1, initial=0)
             self._fitting[cores] = free >= cores
         return self._fitting[cores]
 
     # ------------------------------------------------------------------ once for a state of queue and machine
 
-    def _look(self, view: View, pending: tuple[Job, ...]) -> None:
+    def _look(self, view: View) -> None:
         """Imitate the scheduler's pass under every action."""
         rank = np.empty(self._nodes, np.int64)
         rank[self._maker.order(view)] = np.arange(self._nodes)
         offered = rank[None, :] < (self._nodes - self._actions)[:, None]  # (actions, nodes)
-        free = np.maximum(view.free_cores.astype(np.float64), 0.0)
-        powered_on = view.powered_on
-        on = np.where(offered & powered_on, free, 0.0)
-        off = np.where(offered & view.powered_off, free, 0.0)
-        fresh_off = off.copy()
-        self._free = on + off
+        # Nodes that are on, and behind them those that are OFF: in this order jobs take what is free.
+        on = view.powered_on.nonzero()[0]
+        nodes = np.concatenate([on, view.powered_off.nonzero()[0]])
+        self._free = np.where(offered[:, nodes], np.maximum(view.free_cores[nodes], 0).astype(np.int64), 0)
         self._fitting: dict[int, npt.NDArray[np.bool_]] = {}
+        left = self._free.copy()
         self._rows[:, 19] = 0.0
-        self._groups: list[tuple[int, Floats, npt.NDArray[np.int64]]] = []
+        self._started: list[Ints] = []  # of each group of the queue
         self._rate = np.zeros((self._nodes + 1, 2))  # stretch of the started = rate · (now, -1)
         self._all_rate = np.zeros(2)
         jobs, cores = np.zeros(self._nodes + 1), np.zeros(self._nodes + 1)
-        for width, members in _by_width(pending).items():
-            wide = width > self._widest
-            started = _start(on, off, width, len(members), wide)
-            walls = np.array([min(job.requested_time, 86400.0) for job in members])
-            submits = np.array([job.submit_time for job in members])
-            sums = np.zeros((len(members) + 1, 2))
-            np.cumsum(np.stack([1.0 / walls, submits / walls], axis=1), axis=0, out=sums[1:])
-            if not self._groups:
+        for group in self._queue.groups:
+            started = _start(left, group.width, len(group.bounds), group.width > self._widest)
+            if not self._started:
                 self._rows[:, 19] = started > 0  # the head is the first of the first group
-            self._rate += sums[started]
-            self._all_rate += sums[-1]
-            self._groups.append((width, submits + self._maker.tau * walls, started))
+            self._started.append(started)
+            self._rate += group.sums[started]
+            self._all_rate += group.sums[-1]
             jobs += started
-            cores += width * started
-        self._describe(view, pending, (on, off, fresh_off), offered, jobs, cores)
+            cores += group.width * started
+        self._describe_jobs(jobs, cores)
+        self._describe_nodes(view, left, on, offered)
 
-    def _describe(
-        self,
-        view: View,
-        pending: tuple[Job, ...],
-        left: tuple[Floats, Floats, Floats],
-        offered: npt.NDArray[np.bool_],
-        jobs: Floats,
-        cores: Floats,
-    ) -> None:
-        on, off, fresh_off = left
-        rows = self._rows
+    def _describe_jobs(self, jobs: Floats, cores: Floats) -> None:
+        """How many jobs would start, and cores of them, shape (actions,)."""
+        rows, waiting = self._rows, len(self._queue.jobs)
         rows[:, 2:18] = 0.0
+        if waiting:
+            rows[:, 2] = jobs / waiting
+            rows[:, 3] = cores / self._queue.cores
+            rows[:, 17] = jobs == waiting
+
+    def _describe_nodes(self, view: View, left: Ints, on: Ints, offered: npt.NDArray[np.bool_]) -> None:
+        """What becomes of the nodes: ``left`` are free cores after the pass, of the nodes ``on`` and then of OFF ones."""
+        rows, stop = self._rows, len(on)
         rows[:, 0] = (self._nodes - self._actions) / self._nodes
-        idle_now = view.powered_on & (view.free_cores == view.platform.node_cores)
-        self._booted = booted = ((fresh_off - off) > 0.0).sum(axis=1)
+        left_on, left_off = left[:, :stop], left[:, stop:]
+        boots = self._free[:, stop:] > left_off
+        self._booted = booted = boots.sum(axis=1)
         self._bootless = int((booted == 0).argmax())
         rows[:, 21:23] = (self._actions == self._bootless)[:, None]
-        slept = (idle_now[None, :] & ~offered).sum(axis=1)
-        untouched = on == self._node_cores
+        idle_now = view.powered_on & (view.free_cores == self._node_cores)
+        slept = (idle_now & ~offered).sum(axis=1)
+        untouched = left_on == self._node_cores[on]
         idle = untouched.sum(axis=1)
         if self._idle_ways != "stay":  # then what is left idle sleeps, but perhaps for what has just fallen idle
-            spared = untouched[:, self._fresh].sum(axis=1) if self._idle_ways == "choose" else 0 * idle
+            spared = (untouched & np.isin(on, self._fresh)).sum(axis=1) if self._fresh else 0 * idle
             slept, idle = slept + idle - spared, spared
         self._cost = booted + self._idle_cost * idle
-        if pending:
-            asked = float(sum(job.requested_cores for job in pending))
-            rows[:, 2] = jobs / len(pending)
-            rows[:, 3] = cores / asked
-            rows[:, 17] = jobs == len(pending)
         rows[:, 8] = booted / self._nodes
         rows[:, 9] = booted > 0
         rows[:, 10] = slept / self._nodes
         rows[:, 11] = idle / self._nodes
         rows[:, 12] = idle > 0
-        beside = np.where(untouched, 0.0, on).sum(axis=1) + np.where(fresh_off > off, off, 0.0).sum(axis=1)
+        beside = (left_on * ~untouched).sum(axis=1) + (left_off * boots).sum(axis=1)
         rows[:, 13] = beside / self._total
         rows[:, 14] = self._cost / (self._cost + 1.0)
 
@@ -202,51 +197,70 @@ class Foresight:
         rows = self._rows
         started_late = np.zeros(self._nodes + 1)
         all_late, turns_at = 0.0, math.inf
-        for width, bounds, started in self._groups:
-            late = now >= bounds
+        for group, started in zip(self._queue.groups, self._started, strict=True):
+            late = now >= group.bounds
             if not late.all():
-                turns_at = min(turns_at, float(bounds[~late].min()))
+                turns_at = min(turns_at, float(group.bounds[~late].min()))
             if late.any():
                 counts = np.concatenate([[0], np.cumsum(late)])
-                started_late += width * counts[started]
-                all_late += width * float(counts[-1])
+                started_late += group.width * counts[started]
+                all_late += group.width * float(counts[-1])
         rows[:, 6] = np.minimum(started_late / self._total, 1.0)
         rows[:, 7] = np.minimum((all_late - started_late) / self._total, 1.0)
         self._turns_at = turns_at
 
 
-def _stretch(job: Job, now: float) -> float:
-    return (now - job.submit_time) / min(job.requested_time, 86400.0)
+class _Group(NamedTuple):
+    """Waiting jobs of one width."""
+
+    width: int  #: Cores that each asks for.
+    bounds: Floats  #: From when on each is late, s.
+    sums: Floats  #: Of the first 0, 1, … of them: how their stretch grows (1/s), and what it starts from.
 
 
-def _by_width(pending: tuple[Job, ...]) -> dict[int, list[Job]]:
-    groups: dict[int, list[Job]] = {}
-    for job in pending:
-        groups.setdefault(job.requested_cores, []).append(job)
-    return groups
+class _Queue:
+    """What is asked of the waiting jobs again and again, worked out once for a queue."""
+
+    def __init__(self, pending: tuple[Job, ...], tau: float):
+        self.pending = pending
+        self.jobs = pending[:MOST_JOBS]
+        self.cores = float(sum(job.requested_cores for job in self.jobs))
+        self._walls = np.array([min(job.requested_time, 86400.0) for job in self.jobs])
+        self._submits = np.array([job.submit_time for job in self.jobs])
+        members: dict[int, list[int]] = {}
+        for position, job in enumerate(self.jobs):
+            members.setdefault(job.requested_cores, []).append(position)
+        self.groups = [self._group(width, positions, tau) for width, positions in members.items()]
+
+    def _group(self, width: int, positions: list[int], tau: float) -> _Group:
+        walls, submits = self._walls[positions], self._submits[positions]
+        sums = np.zeros((len(positions) + 1, 2))
+        np.cumsum(1.0 / walls, out=sums[1:, 0])
+        np.cumsum(submits / walls, out=sums[1:, 1])
+        return _Group(width, submits + tau * walls, sums)
+
+    def most_stretched(self, now: float) -> Job:
+        """The job that has waited longest for what it requested, the first of several."""
+        return self.jobs[int(((now - self._submits) / self._walls).argmax())]
 
 
-def _start(on: Floats, off: Floats, width: int, count: int, wide: bool) -> npt.NDArray[np.int64]:
-    """How many of ``count`` jobs start under each action; takes their cores from ``on`` and then ``off``, (actions, nodes).
+def _start(free: Ints, width: int, count: int, wide: bool) -> Ints:
+    """How many of ``count`` jobs start under each action, shape (actions,); takes their cores from ``free``.
 
     A ``wide`` job takes single cores node by node, and has all its cores or none.
     """
-    if wide:
-        can = np.minimum((on.sum(axis=1) + off.sum(axis=1)) // width, count)
-        missing = _take(on, can * width, 1)
-        _take(off, missing, 1)
-        counts: npt.NDArray[np.int64] = can.astype(np.int64)
-        return counts
-    missing = _take(off, _take(on, np.full(len(on), float(count)), width), width)
-    started: npt.NDArray[np.int64] = (count - missing).astype(np.int64)
+    if not wide:
+        return _take(free, np.array(count), width)
+    started: Ints = np.minimum(free.sum(axis=1) // width, count)
+    _take(free, started[:, None] * width, 1)
     return started
 
 
-def _take(free: Floats, wanted: Floats, width: int) -> Floats:
-    """Take slots of that many cores, first nodes first; how many are still missing under each action."""
+def _take(free: Ints, wanted: Ints, width: int) -> Ints:
+    """Take slots of that many cores, first nodes first; how many there were under each action, shape (actions,)."""
     slots = free // width if width > 1 else free
-    reached = np.cumsum(slots, axis=1)
-    taken = np.clip(wanted[:, None] - (reached - slots), 0.0, slots)
+    before = slots.cumsum(axis=1) - slots
+    taken = np.minimum(np.maximum(wanted - before, 0), slots)
     free -= taken * width
-    missing: Floats = wanted - np.minimum(wanted, reached[:, -1])
-    return missing
+    counts: Ints = taken.sum(axis=1)
+    return counts

@@ -198,9 +198,10 @@ class Reservations:
     def _cores_of_the_impatient(self, view: View) -> int:
         """Cores of the jobs up to the last one that has lost its patience."""
         cores = needed = 0
+        now = view.now
         for job in view.pending:
             cores += job.requested_cores
-            if view.now - job.submit_time >= self._patience * finite_time(job.requested_time):
+            if now - job.submit_time >= self._patience * finite_time(job.requested_time):
                 needed = cores
         return needed
 
@@ -214,8 +215,10 @@ class Reservations:
         if action or view.withheld_count:
             order, withheld = self.order(view), view.withheld.tolist()
             offered, reserved = order[: len(order) - action], order[len(order) - action :]
-            decisions += [Offer(node) for node in offered if withheld[node]]
-            decisions += [Withhold(node) for node in reserved if not withheld[node]]
+            if back := [node for node in offered if withheld[node]]:
+                decisions.append(Offer(back))
+            if away := [node for node in reserved if not withheld[node]]:
+                decisions.append(Withhold(away))
             idle = idle_nodes(view).tolist()
             if left := [node for node in reserved if idle[node]]:
                 decisions.append(SwitchOff(left))
@@ -234,7 +237,7 @@ class Reservations:
             return []
         fresh = [node for node in left if not view.withheld[node]]
         self.reserved += len(fresh)
-        return [*(Withhold(node) for node in fresh), SwitchOff(left)]
+        return [Withhold(fresh), SwitchOff(left)] if fresh else [SwitchOff(left)]
 
 
 def finite_time(requested_time: float) -> float:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from gymnasium import spaces
 
+from cluster_sim.jobs import JobColumns
 from cluster_sim.node import NodeState
 from cluster_sim.registry import Registry
 from learning.foresight import Foresight
@@ -135,16 +137,13 @@ class AsPublished:
         self._submits = np.array([job.submit_time for job in first])
         if not first:
             return
-        users: dict[str, int] = {}
-        for job in (*pending, *(running.job for running in view.running)):
-            users[job.user] = users.get(job.user, 0) + 1
-        for i, job in enumerate(first):
-            row[8 + 4 * i : 12 + 4 * i] = (
-                job.requested_cores / self._cores,
-                self._walls[i] / DAY_S,
-                0.0,
-                users[job.user] / 10.0,
-            )
+        present = [*(job.index for job in pending), *(running.job.index for running in view.running)]
+        users = JobColumns(first[0], np.array(present)).user.tolist()  # the queue's first
+        counts = Counter(users)
+        stop = 8 + 4 * len(first)
+        row[8:stop:4] = np.array([job.requested_cores for job in first]) / self._cores
+        row[9:stop:4] = self._walls / DAY_S
+        row[11:stop:4] = np.array([counts[user] for user in users[: len(first)]]) / 10.0
 
 
 def _finite(seconds: float) -> float:
@@ -201,6 +200,18 @@ STATE = (
 """Features of the state, in order."""
 
 
+class _Waiting:
+    """Columns of the waiting jobs, made once for a queue."""
+
+    def __init__(self, pending: tuple[Job, ...], maker: Reservations):
+        self.pending = pending
+        self.cores = np.array([job.requested_cores for job in pending], np.int64)
+        self.submits = np.array([job.submit_time for job in pending])
+        self.walls = np.array([_finite(job.requested_time) for job in pending])
+        self.bounds = self.submits + maker.tau * self.walls  #: From when on each is late, s.
+        self.growth = sum((maker.step_s / self.walls).tolist())  #: Of the summed stretch in a step.
+
+
 @shutdown_observations.register("default")
 class Default:
     """A row for each action: what reserving so many nodes would mean now; and the state of cluster and queue.
@@ -223,6 +234,7 @@ class Default:
         """Nobody has come yet."""
         self._foresight = Foresight(view, self._maker)
         self._states = _CoresByState()
+        self._waiting = _Waiting((), self._maker)
         self._arrivals: list[float] = []
         self._newest = -1
 
@@ -233,11 +245,14 @@ class Default:
 
     def _state(self, view: View) -> list[float]:
         pending, now, cores = view.pending, view.now, float(view.platform.core_count)
+        if pending != self._waiting.pending:
+            self._waiting = _Waiting(pending, self._maker)
+        waiting = self._waiting
         self._note_arrivals(pending, now)
-        stretch = [(now - job.submit_time) / _finite(job.requested_time) for job in pending]
-        bounds = [job.submit_time + self._maker.tau * _finite(job.requested_time) for job in pending]
-        late = sum(job.requested_cores for job, bound in zip(pending, bounds, strict=True) if now >= bound)
-        ahead = min((bound for bound in bounds if bound > now), default=math.inf) - now
+        stretch = ((now - waiting.submits) / waiting.walls).tolist()
+        summed = sum(stretch)
+        is_late = now >= waiting.bounds
+        ahead = waiting.bounds.min(initial=math.inf, where=~is_late) - now
         running = view.running
         young = sum(r.job.requested_cores for r in running if now - r.start_time < 600.0)
         booting = sum(r.start_time > now for r in running)
@@ -246,23 +261,23 @@ class Default:
             *(count / cores for count in self._states.of(view)),
             self._maker.reserved / view.platform.node_count,
             bounded(len(pending), 10.0),
-            bounded(sum(job.requested_cores for job in pending), cores),
-            bounded(sum(stretch), 0.3),
+            bounded(waiting.cores.sum(), cores),
+            bounded(summed, 0.3),
             min(max(stretch, default=0.0), 1.0),
             1.0 - bounded(ahead, 1800.0) if ahead < math.inf else 0.0,
-            bounded(late, cores),
+            bounded(waiting.cores.sum(where=is_late), cores),
             bounded(len(running), 10.0),
             young / cores,
             bounded(booting, 3.0),
             bounded(now - self._arrivals[-1], SUBMISSION_HALF_S) if self._arrivals else 1.0,
             bounded(len(self._arrivals), 20.0),
             len(self._maker.fresh()) / view.platform.node_count,
-            bounded(sum(self._maker.step_s / _finite(job.requested_time) for job in pending), 0.1),
+            bounded(waiting.growth, 0.1),
             float(young > 0 or booting > 0),
             day,
             math.sin(2.0 * math.pi * day),
             math.cos(2.0 * math.pi * day),
-            *((sum(stretch) - _LOW) / _WIDTH).clip(0.0, 1.0).tolist(),
+            *((summed - _LOW) / _WIDTH).clip(0.0, 1.0).tolist(),
         ]
 
     def _note_arrivals(self, pending: tuple[Job, ...], now: float) -> None:

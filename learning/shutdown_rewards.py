@@ -116,9 +116,7 @@ class WasteAndStretch(_OfWaste):
         """An episode begins."""
         super().begin(simulation, maker)
         self._cycle_j = cycle_joules(simulation.view)
-        self._waiting: dict[
-            int, tuple[Job, float]
-        ] = {}  # those that waited when last looked at, and since when counted
+        self._waiting: dict[int, float] = {}  # until when it is paid, s, for those that waited when last looked at
         self._paid = 0.0
         self._rows = 0  # of the log of switching, as far as they are paid for
         self._price_of_stretch = self._stretch + self._mean_stretch / max(len(simulation.workload), 1)
@@ -129,26 +127,26 @@ class WasteAndStretch(_OfWaste):
         waiting = self._waiting
         if not waiting and not view.pending_count:
             return
-        still = {job.index: job for job in view.pending}
+        still: dict[int, float] = {}
+        for job in view.pending:
+            self._pay(job, now)
+            still[job.index] = now
         for running in view.running:
-            # One that has just begun waited until it began; one whose nodes boot still waits.
-            if running.job.index in waiting or running.start_time > now:
-                still[running.job.index] = running.job
-        begun = {r.job.index: r.start_time for r in view.running if r.start_time <= now}
-        fresh: dict[int, tuple[Job, float]] = {}
-        for index, job in still.items():
-            since = waiting[index][1] if index in waiting else job.submit_time
-            until = min(begun.get(index, now), now)
-            self._paid += self._price(job, since, max(until, since))
-            if index not in begun:
-                fresh[index] = (job, now)
-        self._waiting = fresh
+            job = running.job
+            if running.start_time > now:  # its nodes boot
+                self._pay(job, now)
+                still[job.index] = now
+            elif job.index in waiting:  # it has just begun, and waited until then
+                self._pay(job, running.start_time)
+        self._waiting = still
 
-    def _price(self, job: Job, since: float, until: float) -> float:
-        """Of a job's waiting from one time to another."""
+    def _pay(self, job: Job, now: float) -> None:
+        """For a job's waiting until now, from when it was last paid for."""
+        since = self._waiting.get(job.index, job.submit_time)
+        until = max(now, since)
         wall = job.requested_time if job.requested_time < math.inf else DAY_S
         bound = job.submit_time + self._tau * wall
-        return self._price_of_stretch * (until - since) / wall + self._late * (since < bound <= until)
+        self._paid += self._price_of_stretch * (until - since) / wall + self._late * (since < bound <= until)
 
     def value(self, view: View, terminated: bool) -> float:
         """Of the step that has just ended."""

@@ -218,6 +218,8 @@ class NodePlan:
 
     def promise(self, job: Job) -> Promise | None:
         """When enough of the running jobs should have ended, on the right nodes, and nodes in transition be back."""
+        if job.requested_cores > self._view.offered_cores:
+            return None  # even if all jobs ended
         later = self._view.outlook()
         coming: list[tuple[float, Callable[[], None]]] = [
             (end, partial(later.release, running)) for end, _, _, running in self._releases

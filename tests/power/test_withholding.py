@@ -30,24 +30,25 @@ class Script(PowerPolicy):
             yield WakeAt(min(later))
 
 
-def test_a_withheld_node_is_not_free() -> None:
-    """Neither idle nor OFF; a job that needs it waits until it is offered, and the counts follow."""
+@pytest.mark.parametrize("withheld", [(Withhold(0), Withhold(2)), (Withhold([0, 2, 0]),)])
+def test_a_withheld_node_is_not_free(withheld: tuple[Withhold, ...]) -> None:
+    """Neither idle nor OFF; a job that needs it waits until it is offered, and the counts follow, be it one or several."""
     simulation = Simulation(
         nodes(2, off=1),
         jobs((1, 3, 1, 1)),
         Fcfs(),
-        Script((0, Withhold(0)), (0, Withhold(2)), (9, Offer(0)), (10, Offer(2))),
+        Script(*((0, decision) for decision in withheld), (9, Offer(0)), (10, Offer([0, 2]))),
     )
     simulation.run(until=5)
     view, machine = simulation.view, simulation.machine
-    assert (view.free_total, view.withheld_count) == (1, 2)
+    assert (view.free_total, view.withheld_count, view.offered_cores) == (1, 2, 1)
     assert (view.is_on.tolist(), view.is_off.tolist()) == ([False, True, False], [False, False, False])
     assert (view.powered_on.tolist(), view.powered_off.tolist()) == ([True, True, False], [False, False, True])
     assert (list(machine.available), list(machine.asleep)) == ([(1, 2)], [])
     with pytest.raises(PlacementError, match="failed, in transition or withheld"):
         machine.hold(Placement.on({0: 1}))
     assert simulation.run().jobs["start_time"].tolist() == [10.0 + 1.0]
-    assert (view.free_total, view.withheld_count) == (3, 0)
+    assert (view.free_total, view.withheld_count, view.offered_cores) == (3, 0, 3)
 
 
 def test_what_runs_on_a_withheld_node_ends_first() -> None:
