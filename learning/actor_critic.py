@@ -20,7 +20,7 @@ from learning.gae import discounted_sums
 from learning.networks import Network, Weights, one_thread
 from learning.optimisers import Adam, Arrays
 from learning.ppo import explained_variance
-from learning.reinforce import normalised
+from learning.reinforce import NORMALISED, NORMALISED_SAID, normalised
 from learning.rollouts import Trajectory
 from learning.samples import Samples
 
@@ -34,7 +34,7 @@ class ActorCriticOptions:
         actor_lr, critic_lr: learning rates.
         entropy: weight of the policy's entropy.
         value_coefficient: weight of the critic's loss where it shares weights with the actor.
-        normalise: returns to mean 0 and deviation 1, over each ``episode``, the ``iteration``, or ``no``.
+        normalise: returns to mean 0 and deviation 1, over each ``episode``, the ``iteration`` or each ``decision``, or ``no``.
     """
 
     gamma: float = 0.99
@@ -45,8 +45,8 @@ class ActorCriticOptions:
     normalise: str = "iteration"
 
     def __post_init__(self) -> None:
-        if self.normalise not in ("episode", "iteration", "no"):
-            raise InputError("actor-critic option 'normalise'", "episode, iteration or no", self.normalise)
+        if self.normalise not in NORMALISED:
+            raise InputError("actor-critic option 'normalise'", NORMALISED_SAID, self.normalise)
         if not 0.0 <= self.gamma <= 1.0:
             raise InputError("actor-critic option 'gamma'", "a number from 0 to 1", self.gamma)
         for name in ("actor_lr", "critic_lr"):

@@ -21,6 +21,9 @@ from learning.optimisers import Adam, Arrays
 from learning.rollouts import Trajectory
 from learning.samples import Samples
 
+NORMALISED, NORMALISED_SAID = ("episode", "iteration", "decision", "no"), "episode, iteration, decision or no"
+"""What returns may be normalised over."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReinforceOptions:
@@ -31,7 +34,8 @@ class ReinforceOptions:
         actor_lr: learning rate.
         entropy: weight of the policy's entropy.
         normalise: returns to mean 0 and deviation 1, over each ``episode``, or over the whole ``iteration`` (which keeps
-            that one episode was better than another), or ``no``.
+            that one episode was better than another); or to what they are above the mean of the iteration's episodes at
+            the same ``decision``, counted from their beginning, with deviation 1; or ``no``.
         scale: what normalised returns are multiplied with.
     """
 
@@ -42,8 +46,8 @@ class ReinforceOptions:
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.normalise not in ("episode", "iteration", "no"):
-            raise InputError("reinforce option 'normalise'", "episode, iteration or no", self.normalise)
+        if self.normalise not in NORMALISED:
+            raise InputError("reinforce option 'normalise'", NORMALISED_SAID, self.normalise)
         if not 0.0 <= self.gamma <= 1.0:
             raise InputError("reinforce option 'gamma'", "a number from 0 to 1", self.gamma)
         for name in ("actor_lr", "scale"):
@@ -107,11 +111,21 @@ class Reinforce:
 
 
 def normalised(returns: Sequence[Doubles], over: str) -> Doubles:
-    """Returns of all episodes, (N,), with mean 0 and deviation 1 over each ``episode`` or the ``iteration``; or as they are."""
+    """Returns of all episodes, (N,), as the option ``normalise`` says."""
     if over == "episode":
         return np.concatenate([_standard(one) for one in returns])
+    if over == "decision":
+        # A return is the longer the earlier its decision, whatever was decided: noise that hides what a decision did.
+        means = [np.mean(values) for values in _at_each_decision(returns)]
+        return _standard(np.concatenate([one - means[: len(one)] for one in returns]))
     joined = np.concatenate(list(returns))
     return _standard(joined) if over == "iteration" else joined
+
+
+def _at_each_decision(returns: Sequence[Doubles]) -> list[list[float]]:
+    """The first return of every episode, then the second of all that have one, and so on."""
+    longest = max(map(len, returns))
+    return [[float(one[i]) for one in returns if i < len(one)] for i in range(longest)]
 
 
 def _standard(values: Doubles) -> Doubles:

@@ -49,6 +49,9 @@ def test_normalised_by_hand() -> None:
     assert normalised(returns, "episode").tolist() == [-1.0, 1.0, 0.0, 0.0]
     assert normalised(returns, "iteration") == pytest.approx(np.array([-2.5, -0.5, 1.5, 1.5]) / np.sqrt(2.75))
     assert normalised(returns, "no").tolist() == [1.0, 3.0, 5.0, 5.0]
+    # First decisions: 4, 2, 9 with mean 5; second ones: 2, 0 with mean 1. The mean square of what is left is 28 / 5.
+    uneven = [np.array([4.0, 2.0]), np.array([2.0, 0.0]), np.array([9.0])]
+    assert normalised(uneven, "decision") == pytest.approx(np.array([-1.0, 1.0, -3.0, -1.0, 4.0]) / np.sqrt(5.6))
 
 
 def test_the_gradient_is_that_of_the_log_probability() -> None:
@@ -113,7 +116,7 @@ def test_it_can_be_repeated_and_resumed(name: str, spec: str) -> None:
 @pytest.mark.parametrize("options", [ReinforceOptions, ActorCriticOptions])
 def test_wrong_options(options: type) -> None:
     """Told in a line."""
-    with pytest.raises(InputError, match="option 'normalise': expected episode, iteration or no, found yes"):
+    with pytest.raises(InputError, match="option 'normalise': expected episode, iteration, decision or no"):
         options(normalise="yes")
     with pytest.raises(InputError, match="option 'gamma': expected a number from 0 to 1"):
         options(gamma=2.0)
