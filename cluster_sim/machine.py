@@ -86,9 +86,8 @@ class Machine(Bookings):
         self.switching = Switching(self)
         self._nodes: dict[int, Node] = {}
         self._processors: dict[int, Processor] = {}
-        self.follows_rates = bool(
-            getattr(self.power, "follows_rates", False)
-        )  #: Whether watts follow the tasks' speeds.
+        #: Whether watts follow the tasks' speeds.
+        self.follows_rates = bool(getattr(self.power, "follows_rates", False))
         self._rate_watts: dict[int, float] = {}
         self.rate_log: list[tuple[float, int, float, dict[int, float]]] = []  #: (time, processor, shared W, W by job)
         self.channels: dict[int, MemoryChannel] = {}  #: By processor; made for the first task group.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.reproduce.agents import AgentRow, agent_parts, trained
+from analysis.reproduce.agents import AGENTS, PUBLISHED_AGENTS, AgentRow, agent_parts, trained
 from analysis.reproduce.claims import HOLDS, Claim, Verdict, judge, points
 from analysis.reproduce.energy_scheduler_1 import ROWS
 from analysis.reproduce.paper import Setting
@@ -42,6 +42,23 @@ def test_every_row_has_a_file_to_train_it_from() -> None:
         deepshutdown.ROW,
     ):
         assert (FILES / f"{row.file or row.training}.yaml").is_file(), row.name
+
+
+@pytest.mark.parametrize(
+    "name", ["energy-scheduler-1", "energy-scheduler-2", "energy-scheduler-3", "energy-scheduler-4", "ineps"]
+)
+def test_agents_as_published_are_held_against_the_same_numbers(name: str) -> None:
+    """Each claim of a default agent's row has a twin of the published agent's, in a group of its own."""
+    from analysis.reproduce import paper_of
+
+    claims = {claim.key: claim for claim in paper_of(name).claims() if claim.group in (AGENTS, PUBLISHED_AGENTS)}
+    ours = {key: claim for key, claim in claims.items() if claim.group == AGENTS}
+    assert len(claims) == 2 * len(ours) > 0
+    for key, claim in ours.items():
+        row, _, rest = key.partition("/")
+        twin = claims[f"{row}-as-published/{rest}"]
+        assert (twin.published, twin.group) == (claim.published, PUBLISHED_AGENTS)
+        assert twin.measure == str(claim.measure).replace(f"agent/{row}/", f"agent/{row}-as-published/")
 
 
 def test_inputs_are_taken_from_the_folder_of_inputs(tmp_path: Path) -> None:
