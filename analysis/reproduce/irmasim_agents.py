@@ -24,8 +24,8 @@ def converged(inputs: Path, row: str, folder: str, written: int, training: Mappi
     """Whether agents end with the cheapest policy's energy, and after how many episodes they are near it.
 
     Near is where the mean of a rollout is at most 1 % above it; an agent that never is counts with all of its episodes. The
-    papers show one training each, so what counts is most of ours: that the median training ends with that energy. How many of them
-    do is told beside it; episodes are means over them.
+    papers show one training each, so what counts is most of ours: that the median training ends with that energy. How many
+    of them do is told beside it; episodes are means over them.
     """
     import pandas as pd
 
