@@ -90,7 +90,7 @@ def test_all_is_free_again_when_all_is_over(case: Case, plan: list[Order]) -> No
     simulation, _ = disturbed_run(case, "list:first/high_mem_bw,memory=yes", plan)
     machine, platform = simulation.machine, simulation.platform
     for node in range(platform.node_count):
-        machine.withhold(node, False)  # as a power policy would, in the end
+        machine.withhold([node], False)  # as a power policy would, in the end
     assert machine.free.tolist() == platform.node_cores.tolist()
     assert machine.busy == [0] * platform.processor_count
     assert machine.memory_used == pytest.approx(0.0, abs=1e-9)
