@@ -231,16 +231,17 @@ class Training:
         return numbers
 
     def validate(self) -> dict[str, float]:
-        """Play the validation episodes with greedy actions; keep the agent if it is better than the best so far.
+        """Play the validation episodes with greedy actions; keep the agent if none so far was better.
 
-        Where the algorithm averages weights, it is the average that is tried, and kept.
+        Of equally good ones the last is kept, which has learned the longest: with drawn actions it strays least. Where the
+        algorithm averages weights, it is the average that is tried, and kept.
         """
         learning = self.network.weights()
         averaged = self.algorithm.averaged()
         if averaged is not None:
             self.network.load_weights(averaged)
         found = self.validation.of(self.network, self.make_environment, self.executor)
-        if not self.best or found.score < self.best_score:
+        if not self.best or found.score <= self.best_score:
             self.best_score = found.score
             self.best = {"iteration": self.iteration} | found.facts()
             self._agent(found.score).save(self.folder / BEST)
