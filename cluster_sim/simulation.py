@@ -109,7 +109,7 @@ class Simulation:
         self.until = None if until is None else _time_to_stop(until)
         self.quirks = _known_quirks(quirks)
         self.env = Environment()
-        models = _models_of(platform, contention, power_model) if models is None else models
+        models = models_of(platform, contention, power_model) if models is None else models
         self.contention, self.power_model = models.contention, models.power
 
         self.network_model = network_models.make(network) if isinstance(network, str) else network
@@ -536,10 +536,10 @@ class Simulation:
             self._executor.move_to_channels(self._running)
 
 
-def _models_of(
-    platform: Platform, contention: ContentionModel | str | None, power: PowerModel | str | None
+def models_of(
+    platform: Platform, contention: ContentionModel | str | None = None, power: PowerModel | str | None = None
 ) -> ProcessorModels:
-    """The models that are asked for, else the platform's own."""
+    """The models that are asked for, as objects or specs, else the platform's own. Raises InputError for unknown names."""
     contention = platform.contention_model if contention is None else contention
     power = platform.power_model if power is None else power
     return ProcessorModels(

@@ -20,7 +20,7 @@ from learning.gae import discounted_sums
 from learning.networks import Network, Weights, one_thread
 from learning.optimisers import Adam, Arrays
 from learning.ppo import explained_variance
-from learning.reinforce import NORMALISED, NORMALISED_SAID, normalised
+from learning.reinforce import check_normalise, normalised
 from learning.rollouts import Trajectory
 from learning.samples import Samples
 
@@ -45,8 +45,7 @@ class ActorCriticOptions:
     normalise: str = "iteration"
 
     def __post_init__(self) -> None:
-        if self.normalise not in NORMALISED:
-            raise InputError("actor-critic option 'normalise'", NORMALISED_SAID, self.normalise)
+        check_normalise("actor-critic", self.normalise)
         if not 0.0 <= self.gamma <= 1.0:
             raise InputError("actor-critic option 'gamma'", "a number from 0 to 1", self.gamma)
         for name in ("actor_lr", "critic_lr"):

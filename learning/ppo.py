@@ -205,7 +205,7 @@ class PPO:
             self.best.add(trajectories)
             if iteration >= options.self_imitation_start * self.iterations:
                 self._imitate(trajectories, rng, size, spread)
-            if iteration + 1 == self.iterations:
+            if options.self_imitation_last and iteration + 1 == self.iterations:
                 self._make_certain(rng, size)
         return logged.named("train/") | {
             "train/explained_variance": explained_variance(old_values, targets),

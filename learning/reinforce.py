@@ -21,9 +21,6 @@ from learning.optimisers import Adam, Arrays
 from learning.rollouts import Trajectory
 from learning.samples import Samples
 
-NORMALISED, NORMALISED_SAID = ("episode", "iteration", "decision", "no"), "episode, iteration, decision or no"
-"""What returns may be normalised over."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReinforceOptions:
@@ -46,8 +43,7 @@ class ReinforceOptions:
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.normalise not in NORMALISED:
-            raise InputError("reinforce option 'normalise'", NORMALISED_SAID, self.normalise)
+        check_normalise("reinforce", self.normalise)
         if not 0.0 <= self.gamma <= 1.0:
             raise InputError("reinforce option 'gamma'", "a number from 0 to 1", self.gamma)
         for name in ("actor_lr", "scale"):
@@ -108,6 +104,12 @@ class Reinforce:
         """Take over what ``state`` gave."""
         self.updates = int(arrays["updates"])
         self.actor.load_state("actor", arrays)
+
+
+def check_normalise(algorithm: str, over: str) -> None:
+    """Raise InputError for an option ``normalise`` that :func:`normalised` does not know."""
+    if over not in ("episode", "iteration", "decision", "no"):
+        raise InputError(f"{algorithm} option 'normalise'", "episode, iteration, decision or no", over)
 
 
 def normalised(returns: Sequence[Doubles], over: str) -> Doubles:

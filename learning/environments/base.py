@@ -14,16 +14,14 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
-from cluster_sim.contention import contention_models
 from cluster_sim.errors import InputError
 from cluster_sim.network import network_models
-from cluster_sim.power import power_models
-from cluster_sim.prediction import ProcessorModels
-from cluster_sim.simulation import Simulation
+from cluster_sim.simulation import Simulation, models_of
 
 if TYPE_CHECKING:
     from cluster_sim.decisions import Decision, PowerDecision
     from cluster_sim.platform import Platform
+    from cluster_sim.prediction import ProcessorModels
     from cluster_sim.records import Result
     from cluster_sim.view import View
     from learning.episodes import Episode, EpisodeSource
@@ -238,7 +236,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
         """The platform's models, made once: they are pure, and applying them costs as much as several steps."""
         specs = platform.contention_model, platform.power_model
         if specs not in self._models:
-            self._models[specs] = ProcessorModels(contention_models.make(specs[0]), power_models.make(specs[1]))
+            self._models[specs] = models_of(platform)
         return self._models[specs]
 
     def _go_to_decision(self) -> None:
