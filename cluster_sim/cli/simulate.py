@@ -48,6 +48,7 @@ def load(settings: Settings) -> tuple[Platform, Workload]:
     """The platform and the workload that ``settings`` name. Raises InputError."""
     from cluster_sim.formats.platform_specs import has_time_unit
     from cluster_sim.platform import Platform
+    from cluster_sim.resources import as_counted
     from cluster_sim.workload import Workload
 
     options = {} if settings.time_unit is None else {"time_unit": settings.time_unit}
@@ -61,15 +62,17 @@ def load(settings: Settings) -> tuple[Platform, Workload]:
             options = {}
         platform = Platform.read(settings.platform, settings.platform_name, **options)
     # After the platform: the header speaks of the machine that the whole log comes from.
-    return platform, workload if settings.first is None else workload.first(settings.first)
+    return as_counted(platform, workload), workload if settings.first is None else workload.first(settings.first)
 
 
 def platform_of_log(workload: Workload, source: str) -> Platform:
-    """As many one-core nodes as an SWF header says the machine had. Raises InputError when it is no SWF log."""
+    """As many one-core nodes as the log says its machine had. Raises InputError when it is none that can say so."""
     from cluster_sim.platform import Platform
 
     if not (workload.header or source.lower().removesuffix(".gz").endswith(".swf")):
-        raise InputError(source, "--platform P with it: only an SWF log says how large its machine was")
+        raise InputError(
+            source, "--platform P with it: only an SWF log, or a workload of Batsim's, says how large its machine was"
+        )
     if workload.directive("MaxProcs") is None and workload.directive("MaxNodes") is None:
         text = "no MaxProcs in the header: the platform gets as many cores as the widest job asks for"
         warnings.warn(f"{source}: {text}", ModelWarning, stacklevel=2)

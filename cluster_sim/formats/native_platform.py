@@ -130,6 +130,7 @@ class _Node(_Entry):
     transitions: _Transitions = _Transitions()
     initially_off: bool = False
     tags: list[Text] = []
+    hosts: int = 0
 
 
 class _Cluster(_Entry):
@@ -267,7 +268,9 @@ def _node_type(name: str, entry: _Node, types: Mapping[str, ProcessorType]) -> N
     except InputError as error:
         key = error.where.rpartition(", ")[2]
         raise InputError(f"node_types.{name}.transitions.{key}", error.expected, error.found) from None
-    return NodeType(name, tuple(processors), entry.memory_gb, transitions, entry.initially_off, frozenset(entry.tags))
+    return NodeType(
+        name, tuple(processors), entry.memory_gb, transitions, entry.initially_off, frozenset(entry.tags), entry.hosts
+    )
 
 
 def _power_transitions(entry: _Transitions, cores: int) -> PowerTransitions:
@@ -310,6 +313,8 @@ def _node_entry(node: NodeType) -> dict[str, Any]:
         entry["initially_off"] = True
     if node.tags:
         entry["tags"] = sorted(node.tags)
+    if node.hosts:
+        entry["hosts"] = node.hosts
     return entry
 
 
