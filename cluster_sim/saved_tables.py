@@ -20,12 +20,33 @@ if TYPE_CHECKING:
     from cluster_sim.records import Result
 
 
-class SavedTables:
-    """Tables read from the files of a saved result."""
+SUMMARY_FILE = "summary.json"
 
-    def __init__(self, directory: Path, summary: dict[str, Any]):
+
+class SavedTables:
+    """Tables read from the files of a saved result, all of the run that was there when this was made.
+
+    ``metrics`` are those that summary.json says.
+    """
+
+    def __init__(self, directory: Path):
         self._directory = directory
-        self._metrics = summary
+        self.metrics: dict[str, Any] = {}
+        self._seal = self._sealed()
+
+    def check_unchanged(self) -> None:
+        """Raise FormatError if another run has been written meanwhile; what has been read before is whole, then, and old.
+
+        A run that is saved takes summary.json away before it replaces any other file.
+        """
+        if self._sealed() != self._seal:
+            raise FormatError(self._directory, "the results that were there when they were loaded", "others, or none")
+
+    def _sealed(self) -> bytes | None:
+        try:
+            return (self._directory / SUMMARY_FILE).read_bytes()
+        except OSError:
+            return None  # who reads it for its content will tell
 
     def _read(self, name: str) -> pd.DataFrame:
         expected = names(RESULT_TABLES[name])
@@ -49,10 +70,11 @@ class SavedTables:
                         )
                 except Exception as error:  # pandas and pyarrow have errors of many kinds for a broken file
                     raise FormatError(path, "a table of results", str(error)) from None
+                self.check_unchanged()
                 missing = [column for column in expected if column not in table]
                 if missing:
                     raise FormatError(path, f"a column '{missing[0]}'", f"columns {', '.join(table.columns)}")
-                _check_whole(table, path, power_is_known=self._metrics.get("energy_j") is not None)
+                _check_whole(table, path, power_is_known=self.metrics.get("energy_j") is not None)
                 return _with_numbers(table, name, path)
         raise FormatError(self._directory / f"{name}.csv", "a table of results", "no such file")
 
@@ -88,18 +110,20 @@ class SavedTables:
     def p_states(self) -> pd.DataFrame:
         """The rows of p_states.csv; none when no processor has p-states or changed its clock."""
         if not any((self._directory / f"p_states.{suffix}").exists() for suffix in ("csv", "parquet")):
+            self.check_unchanged()
             return as_clock_table([])
         return self._read("p_states")
 
     def decisions(self) -> pd.DataFrame:
         """The rows of decisions.csv; none when the run was not to explain."""
         if not any((self._directory / f"decisions.{suffix}").exists() for suffix in ("csv", "parquet")):
+            self.check_unchanged()
             return no_decisions()
         return self._read("decisions")[names(RESULT_TABLES["decisions"])]
 
     def summary(self, result: Result) -> dict[str, Any]:
         """The metrics of summary.json."""
-        return self._metrics
+        return self.metrics
 
 
 _MAY_BE_EMPTY = set(

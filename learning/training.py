@@ -27,6 +27,7 @@ import numpy as np
 
 from cluster_sim import __version__
 from cluster_sim.errors import FormatError, InputError, ModelWarning
+from cluster_sim.formats.folders import held
 from learning import checkpoints
 from learning.agent import BEST, Agent
 from learning.algorithms import Algorithm, make_algorithm, options_of
@@ -91,6 +92,12 @@ def train(config: Config, out: str | Path, resume: bool = False, progress: bool 
 def train_one(config: Config, out: str | Path, resume: bool = False, progress: bool = False) -> Summary:
     """One training, in this process and those that play its episodes. Raises InputError."""
     folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    with held(folder):
+        return _train_in(folder, config, resume, progress)
+
+
+def _train_in(folder: Path, config: Config, resume: bool, progress: bool) -> Summary:
     if any(checkpoints.exists(other / CHECKPOINT, STATE) for other in folder.glob("seed-*")):
         raise InputError(folder, "a folder for a single training", "trainings with several seeds in it")
     begun = checkpoints.exists(folder / CHECKPOINT, STATE)

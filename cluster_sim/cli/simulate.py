@@ -43,6 +43,8 @@ SUMMARY_KEYS = (
 )
 """What is printed; summary.json and the report have every metric."""
 
+REPORT = "report.html"
+
 
 def load(settings: Settings) -> tuple[Platform, Workload]:
     """The platform and the workload that ``settings`` name. Raises InputError."""
@@ -138,12 +140,20 @@ def _sha256(path: str) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def prepare(directory: str, file_format: str = "csv") -> None:
-    """See that results can be written, before hours go into making them. Raises InputError, OSError."""
+def prepare(directory: str, file_format: str = "csv", what: str = "program") -> None:
+    """See that results can be written, before hours go into making them, and have the folder until the command ends.
+
+    Raises InputError, also while another program writes there, ``what`` by name; OSError.
+    """
+    from click import get_current_context
+
+    from cluster_sim.formats.folders import held
+
     path = Path(directory)
     if path.exists() and not path.is_dir():
         raise InputError(directory, "a folder for the results", "a file")
     path.mkdir(parents=True, exist_ok=True)
+    get_current_context().with_resource(held(path, what, nested=True))
     if file_format == "parquet":
         try:
             import pyarrow  # noqa: F401
@@ -167,5 +177,5 @@ def table_text(table: pd.DataFrame) -> str:
 
 def whereabouts(out: str, settings: Settings) -> str:
     """A line that says where the results are."""
-    report = f"; the report is {Path(out) / 'report.html'}" if settings.report else ""
+    report = f"; the report is {Path(out) / REPORT}" if settings.report else ""
     return f"\nThe results are in {out}{report}"

@@ -191,10 +191,12 @@ def lookup(where: str, kind: str, name: str, known: Mapping[str, Entry] | Mappin
 
 
 def write_native(platform: Platform, path: str | Path) -> None:
-    """Write a platform in the own format; reading it back gives an equal platform.
+    """Write a platform in the own format; reading it back gives an equal platform. Raises as :func:`native_bytes` does."""
+    write_bytes(path, native_bytes(platform, path))
 
-    Raises InputError when the text would be longer than the reader accepts.
-    """
+
+def native_bytes(platform: Platform, path: str | Path) -> bytes:
+    """What a file of that name says of a platform. Raises InputError when it would be longer than the reader accepts."""
     document = document_of(platform)
     if is_yaml_name(path):
         text = yaml.dump(
@@ -206,7 +208,7 @@ def write_native(platform: Platform, path: str | Path) -> None:
         limit = MAX_JSON_BYTES
     if len(text.encode()) > limit:
         raise InputError(path, f"a description of at most {limit} bytes", f"{len(text.encode())} bytes")
-    write_bytes(path, text.encode())
+    return text.encode()
 
 
 def document_of(platform: Platform) -> dict[str, Any]:
