@@ -92,12 +92,6 @@ def train(config: Config, out: str | Path, resume: bool = False, progress: bool 
 def train_one(config: Config, out: str | Path, resume: bool = False, progress: bool = False) -> Summary:
     """One training, in this process and those that play its episodes. Raises InputError."""
     folder = Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
-    with held(folder):
-        return _train_in(folder, config, resume, progress)
-
-
-def _train_in(folder: Path, config: Config, resume: bool, progress: bool) -> Summary:
     if any(checkpoints.exists(other / CHECKPOINT, STATE) for other in folder.glob("seed-*")):
         raise InputError(folder, "a folder for a single training", "trainings with several seeds in it")
     begun = checkpoints.exists(folder / CHECKPOINT, STATE)
@@ -140,8 +134,15 @@ class Training:
         self.best: dict[str, Any] = {}
 
     def run(self, begun: bool = False, progress: bool = False) -> Summary:
-        """Train to the last iteration, from the beginning or from the checkpoint. Ctrl-C leaves the last checkpoint."""
+        """Train to the last iteration, from the beginning or from the checkpoint. Ctrl-C leaves the last checkpoint.
+
+        Raises InputError while another program writes to the folder.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
+        with held(self.folder):
+            return self._run(begun, progress)
+
+    def _run(self, begun: bool, progress: bool) -> Summary:
         if begun:
             self.load()
         log = Log(self.folder, kept=self.iteration if begun else None)
