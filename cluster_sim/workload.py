@@ -164,7 +164,7 @@ class Workload:
         """Cores of the machine the log comes from: MaxProcs, else MaxNodes, else the cores of the widest job."""
         return self._count("MaxProcs") or self._count("MaxNodes") or self.widest_job
 
-    @property
+    @cached_property
     def counts_hosts(self) -> bool:
         """Whether a job asks for hosts rather than cores, as Batsim's do: then ``requested_cores`` counts them."""
         return self.directive("Resource") == "host"
