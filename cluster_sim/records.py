@@ -18,7 +18,7 @@ from cluster_sim.formats.tables import quoting_for
 from cluster_sim.metrics import queue_steps
 from cluster_sim.platform import Platform
 from cluster_sim.run_tables import RunTables
-from cluster_sim.saved_tables import SUMMARY_FILE, SavedTables, allocation_texts
+from cluster_sim.saved_tables import SUMMARY_FILE, SavedTables, allocation_texts, seal_of
 
 if TYPE_CHECKING:
     from cluster_sim.simulation import Simulation
@@ -227,7 +227,7 @@ class Result:
             if is_batsim_result(directory):
                 return read_outputs(directory)
         path = directory / SUMMARY_FILE
-        tables = SavedTables(directory)
+        seal = seal_of(directory)  # before anything is read
         try:
             content = json.loads(path.read_text())
         except OSError as error:
@@ -237,10 +237,10 @@ class Result:
             raise FormatError(path, "JSON", str(error)) from None
         if not isinstance(content, dict):
             raise FormatError(path, "an object", type(content).__name__)
-        tables.metrics = {key: value for key, value in content.items() if key in _METRICS}
-        meta = {key: value for key, value in content.items() if key not in _METRICS}
         platform = Platform.read(directory / PLATFORM_FILE)
+        tables = SavedTables(directory, {key: value for key, value in content.items() if key in _METRICS}, seal)
         tables.check_unchanged()
+        meta = {key: value for key, value in content.items() if key not in _METRICS}
         return cls(platform, meta, tables)
 
     def __repr__(self) -> str:

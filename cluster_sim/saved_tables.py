@@ -23,30 +23,29 @@ if TYPE_CHECKING:
 SUMMARY_FILE = "summary.json"
 
 
+def seal_of(directory: Path) -> bytes | None:
+    """The bytes of summary.json, by which a run is known while it lies there; None when it cannot be read."""
+    try:
+        return (directory / SUMMARY_FILE).read_bytes()
+    except OSError:
+        return None
+
+
 class SavedTables:
-    """Tables read from the files of a saved result, all of the run that was there when this was made.
+    """Tables read from the files of a saved result, all of the run whose summary.json is ``seal``."""
 
-    ``metrics`` are those that summary.json says.
-    """
-
-    def __init__(self, directory: Path):
+    def __init__(self, directory: Path, summary: dict[str, Any], seal: bytes | None):
         self._directory = directory
-        self.metrics: dict[str, Any] = {}
-        self._seal = self._sealed()
+        self._metrics = summary
+        self._seal = seal
 
     def check_unchanged(self) -> None:
         """Raise FormatError if another run has been written meanwhile; what has been read before is whole, then, and old.
 
         A run that is saved takes summary.json away before it replaces any other file.
         """
-        if self._sealed() != self._seal:
+        if seal_of(self._directory) != self._seal:
             raise FormatError(self._directory, "the results that were there when they were loaded", "others, or none")
-
-    def _sealed(self) -> bytes | None:
-        try:
-            return (self._directory / SUMMARY_FILE).read_bytes()
-        except OSError:
-            return None  # who reads it for its content will tell
 
     def _read(self, name: str) -> pd.DataFrame:
         expected = names(RESULT_TABLES[name])
@@ -74,7 +73,7 @@ class SavedTables:
                 missing = [column for column in expected if column not in table]
                 if missing:
                     raise FormatError(path, f"a column '{missing[0]}'", f"columns {', '.join(table.columns)}")
-                _check_whole(table, path, power_is_known=self.metrics.get("energy_j") is not None)
+                _check_whole(table, path, power_is_known=self._metrics.get("energy_j") is not None)
                 return _with_numbers(table, name, path)
         raise FormatError(self._directory / f"{name}.csv", "a table of results", "no such file")
 
@@ -123,7 +122,7 @@ class SavedTables:
 
     def summary(self, result: Result) -> dict[str, Any]:
         """The metrics of summary.json."""
-        return self.metrics
+        return self._metrics
 
 
 _MAY_BE_EMPTY = set(
