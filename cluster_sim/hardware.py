@@ -255,7 +255,10 @@ class PowerTransitions:
 
 @dataclass(frozen=True, slots=True)
 class NodeType:
-    """A kind of node: its processors, memory capacity in GB (None: unlimited), transitions, initial state and tags."""
+    """A kind of node: its processors, memory capacity in GB (None: unlimited), transitions, initial state and tags.
+
+    ``hosts`` of several cores each make up a node that a SimGrid file describes; 0: each of its cores is a host.
+    """
 
     name: str
     processors: tuple[ProcessorType, ...]
@@ -263,6 +266,7 @@ class NodeType:
     transitions: PowerTransitions = PowerTransitions()
     initially_off: bool = False
     tags: frozenset[str] = frozenset()
+    hosts: int = 0
 
     def __post_init__(self) -> None:
         where = f"node type '{self.name}'"
@@ -271,6 +275,9 @@ class NodeType:
         object.__setattr__(self, "tags", frozenset(self.tags))
         check_count(f"{where}, number of processors", len(self.processors), MAX_PROCESSORS_PER_NODE)
         check_count(f"{where}, cores", self.cores, MAX_CORES)
+        check_count(f"{where}, hosts", self.hosts, self.cores, least=0)
+        if self.hosts and len(self.processors) > 1:
+            raise InputError(f"{where}, hosts", "a node of one processor", f"{len(self.processors)} processors")
         for tag in self.tags:
             check_name(f"{where}, tags", tag)
         if self.memory_gb is not None:
@@ -280,6 +287,16 @@ class NodeType:
     def cores(self) -> int:
         """Cores of all processors of the node."""
         return sum(processor.cores for processor in self.processors)
+
+    @property
+    def of_hosts(self) -> NodeType:
+        """The node as Batsim uses it: a core for each host, since a job gets whole hosts and computes on one core of each."""
+        if not self.hosts:
+            return self
+        (processor,) = self.processors
+        # Another name: nodes whose cores count may have the same processor.
+        counted = replace(processor, name=f"{processor.name}, {self.hosts} of hosts", cores=self.hosts)
+        return replace(self, processors=(counted,), hosts=0)
 
     @property
     def gflops(self) -> float:

@@ -47,6 +47,7 @@ from cluster_sim.precedence import has_dependencies
 from cluster_sim.prediction import ProcessorModels
 from cluster_sim.progress import show_progress
 from cluster_sim.recorder import Recorder
+from cluster_sim.resources import as_counted
 from cluster_sim.view import ClairvoyantView, View
 
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ class Simulation:
     ):
         _check_kind("scheduler", scheduler, "attend", "Fcfs() or make_scheduler('fcfs')")
         _check_kind("power", power, "react", "AlwaysOn() or make_power_policy('always-on')")
+        platform = as_counted(platform, workload)
         self.platform = platform
         self.workload = workload
         self.scheduler = scheduler
