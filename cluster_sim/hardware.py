@@ -1,6 +1,7 @@
 """Kinds of hardware that a platform is made of: processor types, node types, groups of equal nodes, clusters.
 
-They are immutable and hashable, so that equal descriptions are equal types, and they check their values when made.
+They are immutable and hashable, so that equal descriptions are equal types. When made they check their values, and keep
+numbers as Python's own: counts as int, all else as float.
 """
 
 from __future__ import annotations
@@ -45,14 +46,15 @@ def check_name(where: str, name: object) -> None:
         raise InputError(where, f"1 to {MAX_NAME} printable characters", name)
 
 
-def check_count(where: str, value: object, most: int, least: int = 1) -> None:
-    """Raise InputError unless ``value`` is an integer from ``least`` to ``most``."""
+def check_count(where: str, value: object, most: int, least: int = 1) -> int:
+    """``value`` as an int. Raises InputError unless it is an integer from ``least`` to ``most``."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
         raise InputError(where, f"an integer from {least} to {most}", _short(value))
+    return int(value)
 
 
-def check_number(where: str, value: object, positive: bool = False, non_negative: bool = False) -> None:
-    """Raise InputError unless ``value`` is a finite number of that sign."""
+def check_number(where: str, value: object, positive: bool = False, non_negative: bool = False) -> float:
+    """``value`` as a float. Raises InputError unless it is a finite number of that sign."""
     is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     try:
         number = float(value) if is_number else math.nan  # type: ignore[arg-type]
@@ -61,6 +63,13 @@ def check_number(where: str, value: object, positive: bool = False, non_negative
     kind = "positive" if positive else "non-negative" if non_negative else ""
     if not math.isfinite(number) or (positive and number <= 0) or (non_negative and number < 0):
         raise InputError(where, f"a finite {kind} number", _short(value))
+    return number
+
+
+def _settle(described: object, **values: object) -> None:
+    """Give a frozen description its values in the form in which everything else finds them."""
+    for name, value in values.items():
+        object.__setattr__(described, name, value)
 
 
 def _short(value: object) -> object:
@@ -90,6 +99,10 @@ class Parameters(Mapping[str, float]):
 
     def __repr__(self) -> str:
         return f"Parameters({self._values})"
+
+
+def _parameters(where: str, values: Mapping[str, float]) -> Parameters:
+    return Parameters({name: check_number(f"{where}.{name}", value) for name, value in values.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,15 +141,15 @@ class ProcessorType:
     def __post_init__(self) -> None:
         where = f"processor type '{self.name}'"
         check_name("name of a processor type", self.name)
-        check_count(f"{where}, cores", self.cores, MAX_CORES)
-        check_number(f"{where}, clock_ghz", self.clock_ghz, positive=True)
-        check_number(f"{where}, flops_per_cycle", self.flops_per_cycle, positive=True)
+        _settle(
+            self,
+            cores=check_count(f"{where}, cores", self.cores, MAX_CORES),
+            clock_ghz=check_number(f"{where}, clock_ghz", self.clock_ghz, positive=True),
+            flops_per_cycle=check_number(f"{where}, flops_per_cycle", self.flops_per_cycle, positive=True),
+            power=_parameters(f"{where}, power", self.power),
+            contention=_parameters(f"{where}, contention", self.contention),
+        )
         check_number(f"{where}, clock_ghz × flops_per_cycle", self.ops_per_s, positive=True)
-        for kind in ("power", "contention"):
-            values = getattr(self, kind)
-            for parameter, value in values.items():
-                check_number(f"{where}, {kind}.{parameter}", value)
-            object.__setattr__(self, kind, Parameters(values))
         if self.p_states:
             self._settle_p_states(where)
 
@@ -145,14 +158,10 @@ class ProcessorType:
         check_count(f"{where}, number of p_states", len(self.p_states), MAX_P_STATES)
         states = []
         for i, state in enumerate(self.p_states):
-            check_number(f"{where}, p_states[{i}].clock_ghz", state.clock_ghz, positive=True)
-            power = state.power
-            if power is None:
-                power = power_by_square(self.power, state.clock_ghz / self.clock_ghz)
-            for parameter, value in power.items():
-                check_number(f"{where}, p_states[{i}].power.{parameter}", value)
-            states.append(PState(state.clock_ghz, Parameters(power)))
-        object.__setattr__(self, "p_states", tuple(states))
+            ghz = check_number(f"{where}, p_states[{i}].clock_ghz", state.clock_ghz, positive=True)
+            power = power_by_square(self.power, ghz / self.clock_ghz) if state.power is None else state.power
+            states.append(PState(ghz, _parameters(f"{where}, p_states[{i}].power", power)))
+        _settle(self, p_states=tuple(states))
 
     @property
     def p_state(self) -> int | None:
@@ -217,13 +226,13 @@ class PowerTransitions:
         for name in ("off_w", "switch_on_s", "switch_on_w", "switch_off_s", "switch_off_w"):
             value = getattr(self, name)
             if value is not None:
-                check_number(f"power transitions, {name}", value, non_negative=True)
+                _settle(self, **{name: check_number(f"power transitions, {name}", value, non_negative=True)})
         if self.switch_on_distribution:
             mean = boot_times(self.switch_on_distribution).mean
             if self.switch_on_s not in (0.0, mean):
                 expected = f"{mean:g}, the mean of {self.switch_on_distribution}, or nothing"
                 raise InputError("power transitions, switch_on_s", expected, self.switch_on_s)
-            object.__setattr__(self, "switch_on_s", mean)
+            _settle(self, switch_on_s=mean)
 
     def scaled(self, factor: float) -> PowerTransitions:
         """The same with all watts times ``factor``: of figures per core, those of a node of so many cores."""
@@ -267,14 +276,13 @@ class NodeType:
     def __post_init__(self) -> None:
         where = f"node type '{self.name}'"
         check_name("name of a node type", self.name)
-        object.__setattr__(self, "processors", tuple(self.processors))
-        object.__setattr__(self, "tags", frozenset(self.tags))
+        _settle(self, processors=tuple(self.processors), tags=frozenset(self.tags))
         check_count(f"{where}, number of processors", len(self.processors), MAX_PROCESSORS_PER_NODE)
         check_count(f"{where}, cores", self.cores, MAX_CORES)
         for tag in self.tags:
             check_name(f"{where}, tags", tag)
         if self.memory_gb is not None:
-            check_number(f"{where}, memory_gb", self.memory_gb, non_negative=True)
+            _settle(self, memory_gb=check_number(f"{where}, memory_gb", self.memory_gb, non_negative=True))
 
     @property
     def cores(self) -> int:
@@ -295,7 +303,7 @@ class NodeGroup:
     count: int
 
     def __post_init__(self) -> None:
-        check_count(f"nodes of type '{self.type.name}', count", self.count, MAX_NODES, least=0)
+        _settle(self, count=check_count(f"nodes of type '{self.type.name}', count", self.count, MAX_NODES, least=0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +321,7 @@ class Cluster:
                 "an id without spaces, quotes, slashes, any of , ; : or '.node1' at its end",
                 self.id,
             )
-        object.__setattr__(self, "groups", tuple(self.groups))
+        _settle(self, groups=tuple(self.groups))
 
     @property
     def node_count(self) -> int:

@@ -209,8 +209,10 @@ class Machine(Bookings):
         loads: list[Load] = [(group.tasks, group.bandwidth, group.speed) for group in channel.groups]
         loads += [(group.tasks, 0.0, 1.0) for group in channel.ended_groups]
         owners = [group.owner for group in (*channel.groups, *channel.ended_groups)]
-        shared, own = self.power.loaded_watts(kind, loads) if loads else (self.power.idle_watts(kind), [])  # type: ignore[attr-defined]
-        before = self._rate_watts.get(processor, 0.0 if self.is_unused(processor) else self.power.idle_watts(kind))
+        idle = self.table_of[processor][0]
+        shared, own = self.power.loaded_watts(kind, loads) if loads else (idle, [])  # type: ignore[attr-defined]
+        shared, own = float(shared), [float(watts) for watts in own]  # a user's model may give any kind of number
+        before = self._rate_watts.get(processor, 0.0 if self.is_unused(processor) else idle)
         if self._never_used is not None:
             self._never_used[processor] = 0
         self._rate_watts[processor] = shared + sum(own)
