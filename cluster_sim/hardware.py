@@ -22,6 +22,8 @@ MAX_CORES = 100_000_000
 MAX_PROCESSORS_PER_NODE = 10_000
 MAX_NAME = 200
 MAX_P_STATES = 1000
+MOST_PARAMETER = 1e100
+"""Of a contention model: far beyond any hardware, and so that nothing worked out of it overflows."""
 
 LINEAR_POWER = ("static_w", "dynamic_w", "min_power")
 PIECEWISE_CONTENTION = ("b", "c", "da", "db", "dc", "dd")
@@ -342,8 +344,11 @@ def check_parameters(processor: ProcessorType, contention_model: str, power_mode
     if processor.p_states and processor.p_state is None:
         found = f"none of {processor.clock_ghz:g} GHz with its watts"
         raise InputError(f"{where}, p_states", "the state in which it starts among them", found)
+    model = Spec.parse(contention_model)
+    if model.name == "roofline" and (model.options or model.positional) and "bandwidth" not in processor.contention:
+        return  # the spec has a bandwidth for those that have none
     if processor.contention:
-        _check_contention_parameters(where, processor.contention, Spec.parse(contention_model))
+        check_contention_parameters(processor, model.name)
 
 
 def _check_linear_power(where: str, power: Mapping[str, float]) -> None:
@@ -354,18 +359,21 @@ def _check_linear_power(where: str, power: Mapping[str, float]) -> None:
         raise InputError(f"{where}, power.min_power", "a fraction from 0 to 1", least)
 
 
-def _check_contention_parameters(where: str, given: Mapping[str, float], model: Spec) -> None:
-    needed = CONTENTION_PARAMETERS.get(model.name, ())
-    if model.name == "roofline" and (model.options or model.positional):
-        needed = ()  # the spec has a bandwidth for those that have none
+def check_contention_parameters(processor: ProcessorType, model: str) -> None:
+    """Refuse parameters that a built-in contention model cannot take. Raises InputError naming type and parameter."""
+    where, given = f"processor type '{processor.name}'", processor.contention
+    needed = CONTENTION_PARAMETERS.get(model, ())
     for name in needed:
         if name not in given:
             raise InputError(f"{where}, contention", f"all of {', '.join(needed)}", f"no {name}")
-    if model.name == "piecewise":
+    if model == "piecewise":
         if given["b"] >= 0:
             raise InputError(f"{where}, contention.b", "a negative number", given["b"])
         check_number(f"{where}, contention.c", given["c"], non_negative=True)
-    elif model.name == "roofline" and "bandwidth" in given:
+        for name in needed:
+            if abs(given[name]) > MOST_PARAMETER:
+                raise InputError(f"{where}, contention.{name}", f"at most {MOST_PARAMETER:g}, of any sign", given[name])
+    elif model == "roofline":
         check_number(f"{where}, contention.bandwidth", given["bandwidth"], positive=True)
 
 
