@@ -148,7 +148,8 @@ class Simulation:
         if scheduler is not None:
             self.env.process(scheduler.attend(self))
         self._refused_power = False  # whether a decision of the power policy has been refused
-        self._passes = Passes(self.env, self._power_view(), power, self._apply_power)
+        name = "the scheduler" if scheduler is None else type(scheduler).__name__
+        self._passes = Passes(self.env, self._power_view(), power, self._apply_power, name)
         #: Have the policies decide, once, when all else of this instant has happened.
         self.request_pass = self._passes.request
 
