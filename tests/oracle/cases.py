@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import count, product
-from pathlib import PurePath
+from itertools import product
 from typing import Any
-
-from schedulers import job_orders, node_orders
+from zlib import crc32
 
 from .files import SHARED
 from .runs import AnyCase, Case, Rollout
@@ -44,6 +42,14 @@ SCHEDULERS = (
     "patient:frugal=1.1,short=2,metric=edp",
     "replay:list:smallest/high_cores,blocking=no",
 )
+JOB_ORDERS = (
+    "edf", "expansion-factor", "f1", "fcfs", "first", "ljf", "longest", "low_mem", "low_mem_bw", "low_mem_ops", "priority",
+    "random", "saf", "shortest", "sjf", "smallest", "unicef", "wfp",
+)  # fmt: skip
+NODE_ORDERS = (
+    "current_gflops", "current_watts", "first", "free_mem_bw", "high_cores", "high_gflops", "high_mem", "high_mem_bw",
+    "low_cores", "low_power", "most_used_mem", "random", "total_mem",
+)  # fmt: skip
 # Each with every scheduler: what jobs and machines may have, in combinations.
 SETTINGS: dict[str, tuple[str, ...]] = {
     "plain": (),
@@ -84,15 +90,14 @@ DISTURBANCES: dict[str, tuple[str, ...]] = {
 
 def core_cases() -> list[AnyCase]:
     """Those that need nothing but the repository."""
-    seeds = count(100)
     cases: list[AnyCase] = []
 
     def add(name: str, scheduler: str, power: str = "", traits: tuple[str, ...] = (), **more: Any) -> None:
-        case = Case(f"{name} {scheduler}{f' {power}' if power else ''}", next(seeds), scheduler, power, traits, **more)
-        cases.append(case)
+        name = f"{name} {scheduler}{f' {power}' if power else ''}"
+        # The inputs follow from the name, so that a case that is added or taken out changes no other.
+        cases.append(Case(name, crc32(name.encode()) % 100_000, scheduler, power, traits, **more))
 
-    for size, (setting, traits), scheduler in product((30, 60), SETTINGS.items(), SCHEDULERS):
-        number = len(cases)
+    for number, (size, (setting, traits), scheduler) in enumerate(product((30, 60), SETTINGS.items(), SCHEDULERS)):
         options = {"seed": number % 3, "enforce_walltime": number % 4 == 0}
         power = "timeout:2" if setting == "sleepy" else ""
         explains = number % 3 == 0
@@ -101,25 +106,28 @@ def core_cases() -> list[AnyCase]:
         # Without a log of decisions an explanation is read off the records.
         add("told", scheduler, traits=("dependencies", "tags"), explains=True, options={"explain": False})
 
-    jobs, nodes = list(job_orders), list(node_orders)
-    for number, order in enumerate(jobs):
-        for which in (number % len(nodes), (number + 6) % len(nodes)):
+    for number, order in enumerate(JOB_ORDERS):
+        for which in (number % len(NODE_ORDERS), (number + 6) % len(NODE_ORDERS)):
             blocking = ",blocking=no" if which % 2 else ""
-            add("orders", f"list:{order}/{nodes[which]}{blocking}", traits=("contended", "deadlines", "memory"),
+            add("orders", f"list:{order}/{NODE_ORDERS[which]}{blocking}", traits=("contended", "deadlines", "memory"),
                 options={"seed": number})  # fmt: skip
 
     sleepy = ("sleepy", "contended")
-    for policy, scheduler in product(POLICIES, ("fcfs", "list:smallest/low_power,blocking=no", "easy", "conservative")):
-        number = len(cases)
+    several = ("fcfs", "list:smallest/low_power,blocking=no", "easy", "conservative")
+    for number, (policy, scheduler) in enumerate(product(POLICIES, several)):
         traits = (*sleepy, *(("boots",) if number % 2 else ()), *(("p-states",) if number % 3 == 0 else ()))
         add("policies", scheduler, policy, traits, options={"seed": number % 3}, explains=number % 4 == 0)
 
     contended = ("contended", "phases", "shapes")
-    for contention, power in product(CONTENTION, POWER):
-        quirk = QUIRKS[len(cases) % 4]
-        options = {"contention": contention, "power_model": power, "quirks": (quirk,) if len(cases) % 2 else ()}
-        more = " ".join(options["quirks"])
-        add(f"models/{contention} {power} {more}".rstrip(), "list:first/high_mem_bw", traits=contended, options=options)
+    for number, (contention, power) in enumerate(product(CONTENTION, POWER)):
+        quirks = (QUIRKS[number // 2 % 4],) if number % 2 else ()
+        options = {"contention": contention, "power_model": power, "quirks": quirks}
+        add(
+            f"models/{contention} {power} {' '.join(quirks)}".rstrip(),
+            "list:first/high_mem_bw",
+            traits=contended,
+            options=options,
+        )
     for quirk, scheduler in product(QUIRKS, ("pcbe", "list:smallest/low_power", "easy:nodes=current_watts")):
         add(f"quirks/{quirk}", scheduler, traits=contended, options={"quirks": (quirk,)})
     for network, scheduler in product(NETWORKS, ("fcfs", "easy", "conservative:nodes=low_cores")):
@@ -127,32 +135,18 @@ def core_cases() -> list[AnyCase]:
         add(f"networks/{network}", scheduler, traits=traits, options={"network": network, "enforce_walltime": True})
 
     clocked = ("sleepy", "contended", "p-states")
-    disturbed_schedulers = (
-        "fcfs",
-        "list:shortest/high_gflops,blocking=no",
-        "easy",
-        "easy:depth=3",
-        "conservative",
-        "pcbe",
-    )
-    for (what, orders), scheduler in product(DISTURBANCES.items(), disturbed_schedulers):
-        number = len(cases)
+    several = ("fcfs", "list:shortest/high_gflops,blocking=no", "easy", "easy:depth=3", "conservative", "pcbe")
+    for number, ((what, orders), scheduler) in enumerate(product(DISTURBANCES.items(), several)):
         power = ("", "timeout:1", "off-reservation:0.5")[number % 3]
         traits = (*clocked, *(("dependencies", "reservations") if number % 2 else ("communication", "shapes")))
         options = {"seed": number % 3, "enforce_walltime": number % 4 == 1, "network": "shared:node_link=200"}
         add(f"disturbed/{what}", scheduler, power, traits, options=options, disturbed=orders, explains=number % 5 == 0)
-    for cap, how, scheduler in product(
-        (25, 50), ("wait", "slow"), ("fcfs", "easy", "conservative", "contention-aware")
-    ):
+    several = ("fcfs", "easy", "conservative", "contention-aware")
+    for cap, how, scheduler in product((25, 50), ("wait", "slow"), several):
         add("capped", scheduler, f"power-cap:{cap}%,how={how}", ("p-states", "contended"), explains=scheduler == "easy")
-    for until, scheduler in product((0.0, 7.5, 14.0), ("fcfs", "easy", "conservative", "contention-aware")):
-        add(
-            f"until/{until:g}",
-            scheduler,
-            "timeout:2",
-            (*sleepy, "boots"),
-            options={"until": until, "network": "shared"},
-        )
+    for until, scheduler in product((0.0, 7.5, 14.0), several):
+        options = {"until": until, "network": "shared"}
+        add(f"until/{until:g}", scheduler, "timeout:2", (*sleepy, "boots"), options=options)
     for scheduler in ("fcfs", "easy", "conservative", "pcbe"):
         add("pauses", scheduler, "timeout:2", (*sleepy, "dependencies"), pauses=(0.0, 3.0, 9.5))
     cases += _larger()
@@ -283,4 +277,4 @@ def all_cases() -> list[AnyCase]:
 
 def has_shared() -> bool:
     """Whether the inputs of the other programs are there."""
-    return (SHARED / PurePath("cases")).is_dir()
+    return (SHARED / "cases").is_dir()
