@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import tempfile
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -55,14 +55,13 @@ class Case:
     def tables(self) -> dict[str, Table]:
         """What the run leaves."""
         made = _inputs(self.inputs, frozenset(self.traits), self.jobs)
-        with tempfile.TemporaryDirectory() as folder:
+        # In the folder of the file that is played back, so that texts which name it do not name a folder.
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
             scheduler = self.scheduler
             if scheduler.startswith(REPLAYED):
-                path = Path(folder) / "jobs.csv"
-                self._simulation(made, scheduler.removeprefix(REPLAYED)).run().jobs_with_allocation().to_csv(
-                    path, index=False
-                )
-                scheduler = f"{REPLAYED}{path}"
+                played = self._simulation(made, scheduler.removeprefix(REPLAYED)).run()
+                played.jobs_with_allocation().to_csv("jobs.csv", index=False)
+                scheduler = f"{REPLAYED}jobs.csv"
             simulation = self._simulation(made, scheduler)
         seen: list[tuple[float, str, str]] = []
         if self.disturbed:
