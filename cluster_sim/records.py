@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -13,7 +14,7 @@ import pandas as pd
 from cluster_sim.errors import FormatError, InputError
 from cluster_sim.fields import SUMMARY_METRICS, names
 from cluster_sim.formats.atomic import atomic_path
-from cluster_sim.formats.tables import quoting_for
+from cluster_sim.formats.tables import quoting_for, write_parts
 from cluster_sim.metrics import queue_steps
 from cluster_sim.platform import Platform
 from cluster_sim.run_tables import RunTables
@@ -38,8 +39,16 @@ class Tables(Protocol):
         """See the property of that name of Result."""
         ...
 
+    def allocations_in_parts(self) -> Iterator[tuple[slice, pd.DataFrame]]:
+        """The same for some of the jobs at a time, and which rows of the jobs' table these are."""
+        ...
+
     def node_states(self) -> pd.DataFrame:
         """See the property of that name of Result."""
+        ...
+
+    def node_states_in_parts(self) -> Iterator[pd.DataFrame]:
+        """The same for some of the nodes at a time."""
         ...
 
     def nodes(self) -> pd.DataFrame:
@@ -157,6 +166,12 @@ class Result:
         """``jobs`` with the column ``allocation``: ``cluster0.node1.processor0:0-3;…``."""
         return self.jobs.assign(allocation=allocation_texts(self.jobs, self.allocations))
 
+    def _jobs_in_parts(self) -> Iterator[pd.DataFrame]:
+        """The same, some rows at a time: the texts of a million jobs' cores take gigabytes."""
+        for rows, allocations in self._tables.allocations_in_parts():
+            jobs = self.jobs.iloc[rows]
+            yield jobs.assign(allocation=allocation_texts(jobs, allocations))
+
     def summary(self) -> pd.Series:
         """The metrics of the run, units in their names (``cluster_sim.fields.SUMMARY_METRICS``)."""
         return pd.Series(self._summary, name=str(self.meta.get("scheduler", "")), dtype=object)
@@ -180,20 +195,25 @@ class Result:
             directory.mkdir(parents=True, exist_ok=True)
         except FileExistsError:
             raise InputError(directory, "a directory for the results", "a file") from None
-        tables = {"jobs": self.jobs_with_allocation(), "nodes": self.nodes}
-        tables |= {"node_states": self.node_states, "power": self.power}
+        names_of_nodes = self.nodes[["node"]]
+        tables: dict[str, tuple[Iterable[pd.DataFrame], list[pd.DataFrame]]] = {
+            "jobs": (self._jobs_in_parts(), [self.jobs, names_of_nodes]),
+            "nodes": ([self.nodes], [self.nodes]),
+            "node_states": (self._tables.node_states_in_parts(), [names_of_nodes]),
+            "power": ([self.power], [self.power]),
+        }
         for name, table in {"decisions": self.decisions, "p_states": self.p_states}.items():
             if len(table):
-                tables[name] = table
+                tables[name] = [table], [table]
             else:
                 for suffix in ("csv", "parquet"):  # those of another run
                     (directory / f"{name}.{suffix}").unlink(missing_ok=True)
-        for name, table in tables.items():
+        for name, (parts, texts) in tables.items():
             with atomic_path(directory / f"{name}.{file_format}") as path:
                 if file_format == "parquet":
-                    table.to_parquet(path, index=False, compression="zstd")
+                    pd.concat(parts, ignore_index=True).to_parquet(path, index=False, compression="zstd")
                 else:
-                    table.to_csv(path, index=False, lineterminator="\n", quoting=quoting_for(table))
+                    write_parts(path, parts, max(map(quoting_for, texts)))
             # The folder may hold an older result in the other format, which would be read instead.
             (directory / f"{name}.{'csv' if file_format == 'parquet' else 'parquet'}").unlink(missing_ok=True)
         self.platform.write(directory / PLATFORM_FILE)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +22,27 @@ if TYPE_CHECKING:
     from cluster_sim.records import Result
 
 
-class SavedTables:
+class InOnePart(ABC):
+    """Tables that are small enough to be had as a whole only."""
+
+    @abstractmethod
+    def allocations(self) -> pd.DataFrame:
+        """Which cores each job used."""
+
+    @abstractmethod
+    def node_states(self) -> pd.DataFrame:
+        """The states of each node."""
+
+    def allocations_in_parts(self) -> Iterator[tuple[slice, pd.DataFrame]]:
+        """The allocations of all jobs."""
+        yield slice(None), self.allocations()
+
+    def node_states_in_parts(self) -> Iterator[pd.DataFrame]:
+        """The states of all nodes."""
+        yield self.node_states()
+
+
+class SavedTables(InOnePart):
     """Tables read from the files of a saved result."""
 
     def __init__(self, directory: Path, summary: dict[str, Any]):

@@ -166,7 +166,9 @@ class EasyBackfilling(Backfilling):
         else:
             fitting = plan.may_start(queue.cores(first), queue.times(first)).nonzero()[0] + first
             if len(fitting) > AT_ONCE:
-                return self._still_worth_trying(fitting if self._backfill_order is None else self._ranked(fitting, view))
+                return self._still_worth_trying(
+                    fitting if self._backfill_order is None else self._ranked(fitting, view)
+                )
             places = fitting.tolist()
         return places if self._backfill_order is None else self._ranked(places, view).tolist()
 
