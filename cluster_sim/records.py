@@ -195,16 +195,16 @@ class Result:
             directory.mkdir(parents=True, exist_ok=True)
         except FileExistsError:
             raise InputError(directory, "a directory for the results", "a file") from None
-        names_of_nodes = self.nodes[["node"]]
-        tables: dict[str, tuple[Iterable[pd.DataFrame], list[pd.DataFrame]]] = {
-            "jobs": (self._jobs_in_parts(), [self.jobs, names_of_nodes]),
-            "nodes": ([self.nodes], [self.nodes]),
-            "node_states": (self._tables.node_states_in_parts(), [names_of_nodes]),
-            "power": ([self.power], [self.power]),
+        #: The parts of each table, and the one that has its texts.
+        tables: dict[str, tuple[Iterable[pd.DataFrame], pd.DataFrame]] = {
+            "jobs": (self._jobs_in_parts(), self.jobs),
+            "nodes": ([self.nodes], self.nodes),
+            "node_states": (self._tables.node_states_in_parts(), self.nodes),
+            "power": ([self.power], self.power),
         }
         for name, table in {"decisions": self.decisions, "p_states": self.p_states}.items():
             if len(table):
-                tables[name] = [table], [table]
+                tables[name] = [table], table
             else:
                 for suffix in ("csv", "parquet"):  # those of another run
                     (directory / f"{name}.{suffix}").unlink(missing_ok=True)
@@ -213,7 +213,7 @@ class Result:
                 if file_format == "parquet":
                     pd.concat(parts, ignore_index=True).to_parquet(path, index=False, compression="zstd")
                 else:
-                    write_parts(path, parts, max(map(quoting_for, texts)))
+                    write_parts(path, parts, quoting_for(texts))
             # The folder may hold an older result in the other format, which would be read instead.
             (directory / f"{name}.{'csv' if file_format == 'parquet' else 'parquet'}").unlink(missing_ok=True)
         self.platform.write(directory / PLATFORM_FILE)
