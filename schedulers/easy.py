@@ -170,7 +170,7 @@ class EasyBackfilling(Backfilling):
                     fitting if self._backfill_order is None else self._ranked(fitting, view)
                 )
             places = fitting.tolist()
-        return places if self._backfill_order is None else self._ranked(places, view).tolist()
+        return places if self._backfill_order is None or len(places) < 2 else self._ranked(places, view).tolist()
 
     def _ranked(self, places: Iterable[int], view: View) -> npt.NDArray[np.int64]:
         """Those of the places that are not empty, in the order in which their jobs are backfilled."""

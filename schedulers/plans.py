@@ -106,14 +106,12 @@ class CountedPlan:
 
     def may_start(self, cores: npt.NDArray[np.int64], times: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
         """Whether as many cores are free, and the promise can be kept."""
-        fits = self._fit(cores)
-        if self._extra < self._view.free_total:
+        free = self._view.free_total
+        fits = cores <= free
+        if self._extra < free:
             in_time = ends_in_time(times, self._shadow, self._view.now)
             fits &= in_time | (cores <= self._extra) if self._extra > 0 else in_time
         return fits
-
-    def _fit(self, cores: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        return cores <= self._view.free_total
 
     def place(self, job: Job) -> Placement | None:
         """The node order's choice of the free cores."""
@@ -173,17 +171,15 @@ class NodePlan(CountedPlan):
 
     def may_start(self, cores: npt.NDArray[np.int64], times: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
         """Whether it could fit, and if it does not end in time, on what the promised job may leave."""
-        if self._later is None:
-            return super().may_start(cores, times)
         view = self._view
+        fits = worth_trying(view, cores)
+        if self._later is None:
+            return fits & super().may_start(cores, times)
         left = self._spare if self._pinned and self._spare is not None else self._later.free
         long = worth_trying(view, cores, np.minimum(view.free_cores, left))
         if self._too_wide:
             long &= ~np.isin(cores, [*self._too_wide])
-        return self._fit(cores) & (ends_in_time(times, self._shadow, view.now) | long)
-
-    def _fit(self, cores: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        return worth_trying(self._view, cores)
+        return fits & (ends_in_time(times, self._shadow, view.now) | long)
 
     def place(self, job: Job) -> Placement | None:
         """By the node order, where no promise is broken."""
