@@ -283,8 +283,12 @@ def worth_trying(
 
     As many are free, and on one node where the width rule wants one.
     """
-    free = view.free_cores if free is None else free
-    enough = cores <= min(int(np.maximum(free, 0).sum()), view.free_total)
+    total = view.free_total
+    if free is None:
+        free = view.free_cores
+    else:
+        total = min(int(np.maximum(free, 0).sum()), total)
+    enough = cores <= total
     if view.one_node_rule:
         enough &= (cores <= free.max()) | (cores > view.platform.widest_node)
     return enough
