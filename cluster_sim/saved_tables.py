@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +25,26 @@ if TYPE_CHECKING:
 SUMMARY_FILE = "summary.json"
 
 
+class InOnePart(ABC):
+    """Tables that are small enough to be had as a whole only."""
+
+    @abstractmethod
+    def allocations(self) -> pd.DataFrame:
+        """Which cores each job used."""
+
+    @abstractmethod
+    def node_states(self) -> pd.DataFrame:
+        """The states of each node."""
+
+    def allocations_in_parts(self) -> Iterator[tuple[slice, pd.DataFrame]]:
+        """The allocations of all jobs."""
+        yield slice(None), self.allocations()
+
+    def node_states_in_parts(self) -> Iterator[pd.DataFrame]:
+        """The states of all nodes."""
+        yield self.node_states()
+
+
 def seal_of(directory: Path) -> bytes | None:
     """The bytes of summary.json, by which a run is known while it lies there; None when it cannot be read."""
     try:
@@ -31,7 +53,7 @@ def seal_of(directory: Path) -> bytes | None:
         return None
 
 
-class SavedTables:
+class SavedTables(InOnePart):
     """Tables read from the files of a saved result, all of the run whose summary.json is ``seal``."""
 
     def __init__(self, directory: Path, summary: dict[str, Any], seal: bytes | None):
