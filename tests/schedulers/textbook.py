@@ -69,3 +69,43 @@ def conservative(cores: int, jobs: Sequence[Entry]) -> list[float]:
                 break
         placed.append((begin, begin + length, width))
     return [begin for begin, _, _ in placed]
+
+
+def replanned(hosts: int, jobs: Sequence[Entry]) -> list[tuple[float, list[int]]]:
+    """Start and hosts of each job under Batsim's conservative backfilling, of jobs that run no longer than they request.
+
+    When a job ends, each queued job in turn leaves the plan and joins it again at its first fit: the earliest time at which
+    enough hosts are free as long as it requests, and of these the lowest. Otherwise only new jobs join.
+    """
+    plan: dict[int, tuple[float, float, list[int]]] = {}
+    begun: dict[int, tuple[float, list[int]]] = {}
+    running: set[int] = set()
+    now = -1.0
+    while len(begun) < len(jobs) or running:
+        ends = [begun[i][0] + jobs[i][3] for i in running]
+        starts = [plan[i][0] for i in plan if i not in begun]
+        now = min(t for t in [*ends, *starts, *(job[0] for job in jobs)] if t > now)
+        ended = {i for i in running if begun[i][0] + jobs[i][3] <= now}
+        running -= ended
+        for i in ended:
+            del plan[i]
+        for i in [i for i, job in enumerate(jobs) if job[0] <= now and i not in begun]:
+            if ended or i not in plan:
+                plan.pop(i, None)
+                plan[i] = _first_fit(hosts, plan, jobs[i], now)
+        for i in [i for i in plan if i not in begun and plan[i][0] <= now]:
+            begun[i] = now, plan[i][2]
+            running.add(i)
+    return [begun[i] for i in range(len(jobs))]
+
+
+def _first_fit(
+    hosts: int, plan: dict[int, tuple[float, float, list[int]]], job: Entry, now: float
+) -> tuple[float, float, list[int]]:
+    _, width, length, _ = job
+    for begin in sorted({now, *(end for _, end, _ in plan.values() if end > now)}):
+        taken = {host for b, e, held in plan.values() if b < begin + length and e > begin for host in held}
+        free = [host for host in range(hosts) if host not in taken]
+        if len(free) >= width:
+            break
+    return begin, begin + length, free[:width]
