@@ -199,7 +199,7 @@ class Verdict:
     promises: int = 0  #: Rows of promises that were looked at.
     later: int = 0  #: Of these, moves to later.
     unsteady: int = 0  #: Of all, those made in a run in which nodes were OFF or failed.
-    causes: Counter[str] = field(default_factory=Counter)
+    causes: Counter[str] = field(default_factory=Counter)  #: What the log says of these.
     broken: list[str] = field(default_factory=list)  #: What is wrong, in words.
 
 
@@ -213,8 +213,8 @@ def judge(case: Case, simulation: Simulation) -> Verdict:
         promised, since = told.get(row.job_id, (INF, row.time))
         if row.promised_time > promised:
             verdict.later += 1
-            verdict.causes[row.because] += 1
             causes = row.because.split(" and ") if row.because else []
+            verdict.causes.update(causes)
             wrong = [cause for cause in causes if not _happened(cause, case, simulation, row, since)]
             if wrong or not causes:
                 why = f"because {', '.join(wrong)}, which is not so" if wrong else "for no reason"
@@ -298,7 +298,7 @@ def main(runs: int, seed: int, seconds: float) -> None:
     click.echo(f"{made:,} runs, {total.promises:,} promises, {where}")
     click.echo(f"{total.later:,} moved to later, {len(total.broken)} broken")
     for cause, count in total.causes.most_common():
-        click.echo(f"  {count:,} because {cause or 'of nothing'}")
+        click.echo(f"  {count:,} because {cause}")
     raise SystemExit(1 if total.broken else 0)
 
 

@@ -30,7 +30,7 @@ class Losses:
     """Follows a run from pass to pass, where its decisions are logged."""
 
     def __init__(self) -> None:
-        self._found: dict[str, None] = {}  # in the order in which they were noticed
+        self._found: set[str] = set()
         self._changes_seen = 0
         self._withheld: npt.NDArray[np.bool_] | None = None
         self._ends: dict[int, float] = {}  # when the nodes in transition were to be back
@@ -80,7 +80,7 @@ class Losses:
 
     def note(self, loss: str) -> None:
         """Something else has been lost."""
-        self._found[loss] = None
+        self._found.add(loss)
 
     def forget(self) -> None:
         """All promises have been made anew."""
@@ -88,4 +88,4 @@ class Losses:
 
     def __str__(self) -> str:
         """In words; empty when nothing has been lost."""
-        return " and ".join(self._found)
+        return " and ".join(loss for loss in LOSSES if loss in self._found)
