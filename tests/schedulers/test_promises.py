@@ -217,8 +217,9 @@ def test_of_jobs_without_a_time_none_waits_for_ever(scheduler: str) -> None:
 def test_a_request_shorter_than_the_clock_can_tell(scheduler: str) -> None:
     """At 1.7e9 s the clock has steps of 2.4e-7 s. Of a request of 1e-7 s nothing is left, but the job is there."""
     at = 1.7e9
-    rows: Rows = [(at, 2, 1e-7, 1e-7), (at, 2, 1, 1), (at, 1, 1e-7, 1)]
-    assert starts(run(scheduler, rows, Platform.homogeneous(nodes=2, cores=1))) == [at, at, at + 1.0]
+    for lasts in (1e-7, 5.0):
+        rows: Rows = [(at, 2, 1e-7, lasts), (at, 2, 1, 1), (at, 1, 1e-7, 1)]
+        assert starts(run(scheduler, rows, Platform.homogeneous(nodes=2, cores=1)))[:2] == [at, at + lasts]
 
 
 def test_backfilling_in_random_order() -> None:
