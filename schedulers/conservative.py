@@ -67,6 +67,8 @@ class ConservativeBackfilling(Backfilling):
         self._capacity_changes = -1
         self._is_capped = False  # whether a power cap has kept a job from starting that was due
         self._wakes_at = -1.0
+        self._usable = 0  # nodes that have not failed and are not withheld, when the profile was made,
+        self._ends: dict[int, float] = {}  # and when those in transition were to be back, s
 
     def schedule(self, view: View) -> Iterator[Decision]:
         """One pass: what has ended early moves others forward; the new jobs are promised a start; due jobs start."""
@@ -84,7 +86,7 @@ class ConservativeBackfilling(Backfilling):
             if self._withdraw_the_cancelled(view, len(submitted)):
                 has_ended = ended_early = True
             if view.capacity_changes != self._capacity_changes:
-                ended_early = True
+                ended_early |= self._gains(view)
                 yield from self._keep_promises(view)
             if self._replans and has_ended:
                 self._queue.join(submitted, view)
@@ -149,6 +151,7 @@ class ConservativeBackfilling(Backfilling):
         if self._is_capped:
             self._is_capped = False
             self._losses.note(CAPPED)
+        self._gains(view)
         self._plan, self._capacity_changes = self._profile(view), view.capacity_changes
         self._queue.refresh(view)
         earlier, self._promises, self._due = self._promises, {}, []
@@ -175,6 +178,14 @@ class ConservativeBackfilling(Backfilling):
         without = [job for _, job in self._queue.after(self._queue.first) if job.index not in earlier]
         for job in broken + without:
             yield from self._promise(view, job)
+
+    def _gains(self, view: View) -> bool:
+        """Whether there is more than the profile expects: nodes have come, or are on or OFF earlier than expected."""
+        before, usable = self._usable, view.powered_on | view.powered_off
+        early = any(usable[node] and end > view.now for node, end in self._ends.items())
+        usable[list(view.transition_ends)] = True
+        self._usable, self._ends = int((usable & ~view.withheld).sum()), dict(view.transition_ends)
+        return early or self._usable > before
 
     def _move_forward(self, view: View) -> Iterator[Decision]:
         """Give every pending job, in the order of the queue, an earlier start if there is one now."""
