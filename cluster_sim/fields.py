@@ -187,9 +187,14 @@ RESULT_TABLES: dict[str, tuple[Field, ...]] = {
         Field("time", "float", "s", "the scheduler's pass, or the job's submission"),
         Field("job_id", "str", "", "id of the job"),
         Field("decision", "str", "", "start, reserve (a start is promised), hold (it waits on) or reject"),
-        Field("because", "str", "", "why, as the scheduler says it"),
+        Field("because", "str", "", "why, as the scheduler says it; reserve: why a promise is put off or taken back"),
         Field("behind", "str", "", "id of the job that is the reason to hold it; empty: none"),
-        Field("promised_time", "float", "s", "reserve: when the job starts at the latest; NaN: no promise"),
+        Field(
+            "promised_time",
+            "float",
+            "s",
+            "reserve: when the job starts at the latest, boots included; inf: nobody knows; NaN: no promise",
+        ),
         Field(
             "nodes",
             "str",
