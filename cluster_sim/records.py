@@ -13,6 +13,7 @@ import pandas as pd
 from cluster_sim.errors import FormatError, InputError
 from cluster_sim.fields import SUMMARY_METRICS, names
 from cluster_sim.formats.atomic import atomic_path
+from cluster_sim.formats.files import read_own_json
 from cluster_sim.formats.tables import quoting_for
 from cluster_sim.metrics import queue_steps
 from cluster_sim.platform import Platform
@@ -213,16 +214,10 @@ class Result:
 
             if is_batsim_result(directory):
                 return read_outputs(directory)
-        path = directory / "summary.json"
-        try:
-            content = json.loads(path.read_text())
-        except OSError as error:
-            found = "no such file" if isinstance(error, FileNotFoundError) else error.strerror
-            raise FormatError(path, "the results of a run", found) from None
-        except (ValueError, UnicodeDecodeError) as error:
-            raise FormatError(path, "JSON", str(error)) from None
-        if not isinstance(content, dict):
-            raise FormatError(path, "an object", type(content).__name__)
+            if directory.exists():
+                expected = "the folder of a run, or a table with Batsim's columns (job_id, allocated_resources, …)"
+                raise FormatError(directory, expected, "a file of something else")
+        content = read_own_json(directory / "summary.json", "the results of a run")
         tables = SavedTables(directory, {key: value for key, value in content.items() if key in _METRICS})
         meta = {key: value for key, value in content.items() if key not in _METRICS}
         return cls(Platform.read(directory / PLATFORM_FILE), meta, tables)

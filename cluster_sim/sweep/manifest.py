@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 from cluster_sim import __version__
 from cluster_sim.errors import FormatError, InputError
 from cluster_sim.formats.atomic import write_bytes
+from cluster_sim.formats.files import read_own_json
 
 if TYPE_CHECKING:
     from cluster_sim.sweep.grid import Grid
@@ -54,16 +55,9 @@ def end(manifest: dict[str, Any], folder: Path, done: int, failed: int) -> None:
 def read_manifest(folder: str | Path) -> dict[str, Any]:
     """The manifest in a folder. Raises FormatError."""
     path = Path(folder) / MANIFEST
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        found = "no such file" if isinstance(error, FileNotFoundError) else error.strerror
-        raise FormatError(path, "the manifest of a sweep", found) from None
-    except ValueError as error:
-        raise FormatError(path, "JSON", str(error)) from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        found = content.get("format") if isinstance(content, dict) else type(content).__name__
-        raise FormatError(path, f"the manifest of a sweep, format {FORMAT}", found)
+    content = read_own_json(path, "the manifest of a sweep")
+    if content.get("format") != FORMAT:
+        raise FormatError(path, f"the manifest of a sweep, format {FORMAT}", content.get("format", "no format"))
     return content
 
 

@@ -83,7 +83,7 @@ def listen_to_interrupts() -> None:
         ),
         (["gantt"], "Missing argument 'DIR...'"),
         (["gantt", "gone"], "gone/summary.json: expected the results of a run"),
-        (["gantt", "log.swf"], "log.swf/summary.json: "),
+        (["gantt", "log.swf"], "log.swf: expected the folder of a run, or a table with Batsim's columns"),
         (["explain", "out"], "Missing argument 'JOB'"),
         (["convert", "log.swf"], "Missing argument 'OUT'"),
         (["validate", "gone.json"], "gone.json: expected"),
