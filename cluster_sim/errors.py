@@ -15,6 +15,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class ClusterSimError(Exception):
     """Base of every error that the toolkit raises on purpose."""
@@ -59,6 +62,17 @@ class NodeStateError(SimulationError):
 
 class ModelWarning(UserWarning):
     """The input runs, but with a stated substitute for something it asks."""
+
+
+@contextmanager
+def naming(path: object) -> Iterator[None]:
+    """Put the name of a file before what is wrong with what it asks for, unless that is named already."""
+    try:
+        yield
+    except InputError as error:
+        if str(path) in error.where:
+            raise
+        raise type(error)(f"{path}: {error.where}", error.expected, error.found) from None
 
 
 def _shortened(value: object, limit: int = 120) -> str:

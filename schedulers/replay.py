@@ -131,9 +131,6 @@ def _batsim_record(path: str) -> dict[str, Entry]:
     entries = list(map(Entry, starts.tolist(), table["allocated_resources"]))
     ids = table["job_id"].tolist()
     record = dict(zip(ids, entries, strict=True))
-    if len(record) < len(ids):
-        again = table["job_id"][table["job_id"].duplicated()].iloc[0]
-        raise FormatError(f"{path}, job {again}", "every job once", "it twice")
     if "workload_name" in table:
         for name, job, entry in zip(table["workload_name"], ids, entries, strict=True):
             record.setdefault(f"{name}!{job}", entry)

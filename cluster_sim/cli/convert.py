@@ -43,8 +43,8 @@ def convert(source: str, target: str, time_unit: str | None) -> None:
         click.echo(_convert_result(Result.load(source), target))
         return
     kind = kind_of(source)
-    if kind == "configuration":
-        raise FormatError(source, "a workload, a platform or results", "a configuration")
+    if kind not in ("workload", "platform"):
+        raise FormatError(source, "a workload, a platform or results", f"a {kind}".replace("a r", "r"))
     if kind == "platform":
         if time_unit is not None and not has_time_unit(source):
             raise InputError("--time-unit", "a workload, whose times it is about", "a platform")

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cluster_sim.errors import FormatError, InputError, ModelWarning
+from cluster_sim.errors import FormatError, InputError, ModelWarning, naming
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,10 +81,14 @@ def platform_of_log(workload: Workload, source: str) -> Platform:
 
 def build(settings: Settings, scheduler: str, platform: Platform, workload: Workload) -> Simulation:
     """The simulation that ``settings`` describe, under the given scheduler. Raises InputError for unknown names."""
+    from cluster_sim.advance_reservations import windows_on
     from cluster_sim.formats.reservations import read_reservations
     from cluster_sim.simulation import Simulation
     from schedulers import make_power_policy, make_scheduler
 
+    reservations = () if settings.reservations is None else read_reservations(settings.reservations)
+    with naming(settings.reservations):
+        windows_on(platform, reservations)
     return Simulation(
         platform.with_models(settings.contention_model, settings.power_model),
         workload,
@@ -96,7 +100,7 @@ def build(settings: Settings, scheduler: str, platform: Platform, workload: Work
         until=settings.until,
         network=settings.network_model,
         explain=settings.explain,
-        reservations=() if settings.reservations is None else read_reservations(settings.reservations),
+        reservations=reservations,
     )
 
 

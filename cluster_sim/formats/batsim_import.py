@@ -25,9 +25,11 @@ import pandas as pd
 from cluster_sim.accounting import node_bounds
 from cluster_sim.clock_table import as_clock_table
 from cluster_sim.decision_log import no_decisions
-from cluster_sim.errors import FormatError, ModelWarning
+from cluster_sim.errors import FormatError, ModelWarning, naming
 from cluster_sim.fields import RESULT_TABLES, SUMMARY_METRICS, names
 from cluster_sim.formats.batsim_results import (
+    STATE_COLUMNS,
+    is_jobs_header,
     parse_resources,
     read_consumed_energy,
     read_jobs,
@@ -69,7 +71,8 @@ def read_outputs(path: str | os.PathLike[str], platform: Platform | None = None)
     }
     states = beside.get("machine_states")
     if platform is None:
-        platform = Platform.homogeneous(nodes=_machine_count(jobs, states, file), cores=1)
+        with naming(file):
+            platform = Platform.homogeneous(nodes=_machine_count(jobs, states, file), cores=1)
     _tell_sleepers(states, f"{prefix}{_STATES}")
     workload = jobs["workload_name"].iloc[0] if "workload_name" in jobs and len(jobs) else Path(file).stem
     meta = {"scheduler": "Batsim" if beside else "imported", "workload": str(workload), "platform": platform.id}
@@ -84,8 +87,7 @@ def is_batsim_result(path: str | os.PathLike[str]) -> bool:
     if not os.path.isfile(name):
         return os.path.isfile(name + _JOBS)
     with open(name, "rb") as file:
-        header = file.readline(4096)
-    return b"job_id" in header and b"submission_time" in header and b"allocated_resources" in header
+        return is_jobs_header(file.readline(4096))
 
 
 class _ImportedTables:
@@ -93,7 +95,10 @@ class _ImportedTables:
 
     def __init__(self, platform: Platform, jobs: pd.DataFrame, energy: pd.DataFrame | None, source: str):
         self._platform = platform
-        self._raw = jobs
+        # A job that was rejected starts at -1 in the tables of some versions.
+        never = (jobs["starting_time"] < 0) & (jobs["starting_time"] < jobs["submission_time"])
+        times = {name: jobs[name].mask(never) for name in ("starting_time", "finish_time")}
+        self._raw = jobs.assign(**times)
         self._energy = energy
         self._source = source
 
@@ -106,6 +111,7 @@ class _ImportedTables:
         """The jobs in order of submission; what Batsim does not say is NaN, and a walltime of -1 none."""
         raw = self._raw
         start, finish, submit = (raw[name].to_numpy(dtype=float) for name in _TIMES)
+        energy = raw["consumed_energy"].to_numpy(dtype=float) if "consumed_energy" in raw else math.nan
         run, limit = finish - start, raw["requested_time"].to_numpy(dtype=float)
         limit = np.where(limit < 0, math.inf, limit)
         success = raw["success"].to_numpy(dtype=float) > 0
@@ -131,7 +137,7 @@ class _ImportedTables:
                 "bounded_slowdown": np.maximum(1.0, (finish - submit) / np.maximum(run, 10.0)),
                 "stretch": np.where(limit > 0, (start - submit) / limit, np.nan),
                 "tardiness": np.nan,
-                "energy_j": np.where(np.isnan(start), 0.0, raw["consumed_energy"].to_numpy(dtype=float)),
+                "energy_j": np.where(np.isnan(start), 0.0, energy),
                 "profile": raw["profile"].fillna("") if "profile" in raw else "",
                 "user": "",
             }
@@ -261,7 +267,7 @@ _TIMES = ("starting_time", "finish_time", "submission_time")
 
 def _machine_count(jobs: pd.DataFrame, states: pd.DataFrame | None, source: str) -> int:
     if states is not None and len(states):
-        return int(states.drop(columns="time").select_dtypes("number").iloc[0].sum())
+        return int(states[STATE_COLUMNS[1:]].iloc[0].sum())
     highest = -1
     for row, text in enumerate(jobs["allocated_resources"].fillna("")):
         for part in text.split():

@@ -34,8 +34,7 @@ def read_bytes(path: str | os.PathLike[str], limit: int | None = None, expected:
     is cut off or damaged inside, or unpacks beyond MAX_UNPACKED_BYTES and MAX_UNPACKED_RATIO.
     """
     try:
-        if os.path.exists(path) and not os.path.isfile(path):
-            raise FormatError(path, "a readable file", instead_of_file(path))
+        check_regular(path)
         with Path(path).open("rb") as file:
             data = file.read(-1 if limit is None else limit + 1)
     except FormatError:
@@ -49,6 +48,12 @@ def read_bytes(path: str | os.PathLike[str], limit: int | None = None, expected:
     if not data.strip():
         raise FormatError(path, expected, "an empty file")
     return data
+
+
+def check_regular(path: str | os.PathLike[str]) -> None:
+    """Raise FormatError for what is there and no regular file: a pipe would be waited for without end."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise FormatError(path, "a readable file", instead_of_file(path))
 
 
 def instead_of_file(path: str | os.PathLike[str]) -> str:

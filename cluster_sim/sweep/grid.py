@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from cluster_sim.errors import InputError
+from cluster_sim.errors import InputError, naming
 from cluster_sim.registry import Spec
 from cluster_sim.sweep.agents import Variant, key_of, variants
 from cluster_sim.sweep.cell import TRAINED
@@ -51,21 +51,23 @@ class Level:
 class Grid(Sequence[Cell]):
     """The cells of a sweep, from 0 to ``len(grid) - 1``.
 
-    ``folder`` is where relative names of files start. ``factors`` are the columns of the factors with their values, in the
-    order of their appearance.
+    ``folder`` is where relative names of files start, ``source`` what messages call the configuration. ``factors`` are the
+    columns of the factors with their values, in the order of their appearance.
     """
 
-    def __init__(self, config: SweepConfig, folder: str | Path = "."):
+    def __init__(self, config: SweepConfig, folder: str | Path = ".", source: str | Path = ""):
         self.config = config
         self.folder = Path(folder).resolve()
-        self._axes = _axes(config, self.folder)
+        self.source = str(source)
+        with naming(source):
+            self._axes = _axes(config, self.folder)
         self.sizes = [len(levels) for levels in self._axes]  #: Values of each factor, the slowest first.
         self._length = config.replications * math.prod(self.sizes)
 
     @classmethod
     def read(cls, path: str | Path) -> Grid:
         """The grid of a configuration file. Raises FormatError naming file and key."""
-        return cls(read_config(path), Path(path).parent)
+        return cls(read_config(path), Path(path).parent, path)
 
     @classmethod
     def of(cls, document: Mapping[str, Any], folder: str | Path = ".") -> Grid:
