@@ -264,7 +264,7 @@ def _read(path: str | os.PathLike[str], kind: str) -> pd.DataFrame:
             io.StringIO(",".join(columns) + newline + rows),
             dtype=dict.fromkeys(_TEXT_COLUMNS, str),
             keep_default_na=False,
-            na_values=dict.fromkeys(columns, ["", "NA", "nan", "-nan"]) | dict.fromkeys(_TEXT_COLUMNS, []),
+            na_values={name: [] if name in _TEXT_COLUMNS else ["", "NA", "nan", "-nan"] for name in columns},
             index_col=False,
         )
     except (ValueError, OverflowError) as error:
