@@ -198,7 +198,13 @@ def _values(log: Log, column: str, x: str) -> pd.Series:
     for name in (x, column):
         if name not in table:
             raise FormatError(where, f"a column '{name}'", f"columns {', '.join(map(str, table.columns))}")
-        if not pd.api.types.is_numeric_dtype(table[name]):
-            raise FormatError(f"{where}, column {name}", "numbers", table[name].iloc[0])
+        numbers = pd.to_numeric(table[name], errors="coerce") if table[name].dtype != bool else table[name].map({})
+        wrong = (numbers.isna() & table[name].notna()) | np.isinf(numbers)
+        if wrong.any():
+            raise FormatError(f"{where}, column {name}", "numbers", table[name].iloc[int(wrong.to_numpy().argmax())])
+        table = table.assign(**{name: numbers.astype(float)})
     # A training that was resumed may have an iteration twice; what came last is what went on.
-    return table[[x, column]].dropna().drop_duplicates(x, keep="last").set_index(x)[column]
+    rows = table[[x, column]].dropna().drop_duplicates(x, keep="last")
+    if rows.empty:
+        raise FormatError(where, f"a row with {x} and {column}", "none")
+    return rows.set_index(x)[column]

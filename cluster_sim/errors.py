@@ -37,7 +37,7 @@ class InputError(ClusterSimError, ValueError):
         line = f"{self.where}: expected {self.expected}"
         if self.found is not None:
             line += f", found {_shortened(self.found)}"
-        return " ".join(line.split())
+        return printable(" ".join(line.split()))
 
 
 class FormatError(InputError):
@@ -75,9 +75,16 @@ def naming(path: object) -> Iterator[None]:
         raise type(error)(f"{path}: {error.where}", error.expected, error.found) from None
 
 
+def printable(text: str) -> str:
+    """``text`` from a file or a path, in which whatever could steer a terminal or break the line is escaped."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
+
+
 def _shortened(value: object, limit: int = 120) -> str:
     if hasattr(value, "item") and hasattr(value, "dtype"):
         value = value.item()  # a numpy scalar, which would print its type
     text = value if isinstance(value, str) else repr(value)
-    text = text.encode("unicode_escape").decode("ascii") if not text.isprintable() else text
+    text = printable(text)
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -218,9 +218,10 @@ class Result:
                 expected = "the folder of a run, or a table with Batsim's columns (job_id, allocated_resources, …)"
                 raise FormatError(directory, expected, "a file of something else")
         content = read_own_json(directory / "summary.json", "the results of a run")
-        tables = SavedTables(directory, {key: value for key, value in content.items() if key in _METRICS})
+        platform = Platform.read(directory / PLATFORM_FILE)
+        tables = SavedTables(directory, {key: value for key, value in content.items() if key in _METRICS}, platform)
         meta = {key: value for key, value in content.items() if key not in _METRICS}
-        return cls(Platform.read(directory / PLATFORM_FILE), meta, tables)
+        return cls(platform, meta, tables)
 
     def __repr__(self) -> str:
         return f"<Result of {self.meta.get('scheduler')} on {self.meta.get('workload')!r}: {len(self.jobs)} jobs>"

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cluster_sim.cli.group import plain
 from cluster_sim.cli.options import TimeUnit
-from cluster_sim.errors import naming
+from cluster_sim.errors import naming, printable
 from cluster_sim.fields import RESULT_TABLES
 from cluster_sim.siblings import sibling
 
@@ -35,10 +34,10 @@ def validate(source: str, time_unit: str | None) -> None:
 
     kind = kind_of(source)
     facts = facts_of(source, kind, {} if time_unit is None else {"time_unit": time_unit})
-    click.echo(f"{plain(source)}: {kind}, valid")
+    click.echo(f"{printable(source)}: {kind}, valid")
     width = max(len(name) for name, _ in facts)
     for name, value in facts:
-        click.echo(f"  {name:<{width}}  {plain(value)}".rstrip())
+        click.echo(f"  {name:<{width}}  {printable(value)}".rstrip())
 
 
 def facts_of(source: str, kind: Kind, options: dict[str, Any]) -> Facts:

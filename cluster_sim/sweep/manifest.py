@@ -58,6 +58,12 @@ def read_manifest(folder: str | Path) -> dict[str, Any]:
     content = read_own_json(path, "the manifest of a sweep")
     if content.get("format") != FORMAT:
         raise FormatError(path, f"the manifest of a sweep, format {FORMAT}", content.get("format", "no format"))
+    for key, kind in {"factors": dict, "config": dict, "inputs": dict, "begun": str, "version": str}.items():
+        if not isinstance(content.get(key), kind):
+            expected = "an object" if kind is dict else "text"
+            raise FormatError(f"{path}: {key}", expected, type(content.get(key)).__name__)
+    if type(content["config"].get("replications")) is not int:
+        raise FormatError(f"{path}: config.replications", "a whole number", content["config"].get("replications"))
     return content
 
 
