@@ -137,7 +137,11 @@ SIMGRID = b"""<?xml version='1.0'?>
   <cluster id="c" prefix="n" suffix="" radical="0-3,5" speed="1Gf" bw="1GBps" lat="1us"/>
 </zone></platform>
 """
-RESERVATIONS = b"reservations:\n  - {name: works, start: 10, end: 90.5, nodes: all}\n  - {name: x, start: 95, end: 99, nodes: [0-1]}\n"
+RESERVATIONS = b"""\
+reservations:
+  - {name: works, start: 10, end: 90.5, nodes: all}
+  - {name: x, start: 95, end: 99, nodes: [0-1]}
+"""
 RUN = b"""\
 workload: jobs.csv
 platform: platform.yaml
@@ -402,16 +406,17 @@ for _ in range(800):
     _DEEP = [_DEEP]
 
 VALUES: list[Any] = [
-    None, True, False, -1, 0, 1, 2**31, 2**53, 2**63, 2**64, -(2**70), 1e308, -1e308, 1e-320, 0.1, 1.5, float("nan"),
-    float("inf"), 10**400, "", " ", "x", "x" * 500, "nan", "inf", "-5", "1e999", "1_000", "9" * 5000, "\u0663", "½", "\ud800", "a\u202eb",
-    "a\nb", "a\x00b", "a,b", '"', "../../x", "/dev/zero", "/dev/stdin", ".", "learned:.", "replay:/dev/zero", "list:*/*",
-    "homogeneous:nodes=999999999,cores=9", "lublin:jobs=3,nodes=1e9", "scorer:hidden=-1", "2020-99-99", [], {}, [[]], [1, "a", None], {"a": 1},
-    {"": {}}, _DEEP,
+    None, True, False, -1, 0, 1, 2**31, 2**53, 2**63, 2**64, -(2**70), 10**400, 0.1, 1.5, 1e308, -1e308, 1e-320,
+    float("nan"), float("inf"), "", " ", "x", "x" * 500, "nan", "inf", "-5", "1e999", "1_000", "9" * 5000, "\u0663", "½",
+    "\ud800", "a\u202eb", "a\nb", "a\x00b", "a,b", '"', "../../x", "/dev/zero", "/dev/stdin", ".", "learned:.",
+    "replay:/dev/zero", "list:*/*", "homogeneous:nodes=999999999,cores=9", "lublin:jobs=3,nodes=1e9",
+    "scorer:hidden=-1", "2020-99-99", [], {}, [[]], [1, "a", None], {"a": 1}, {"": {}}, _DEEP,
 ]  # fmt: skip
 FRAGMENTS = [
-    b"nan", b"1e400", b"-1", b"{", b"}", b"[", b"]", b'"', b"null", b"\xff\xfe", b"\x00", b"9" * 5000, b"<", b">", b"&x;", b":", b"=",
-    b"\n", b",", b"true", b"\r", b"- ", b"&a *a", b"\xc2\xb2", b"\xed\xa0\x80", b"\\ud800", b"\xef\xbb\xbf", b"1e308", b"#", b"!!python/name:os.x ",
-    b"[" * 2000, b";", b"'", b"\t", b"0x10", b"\xe2\x80\xae", b"1:2:3", b"0-999999999", b"\x1f\x8b",
+    b"nan", b"1e400", b"-1", b"{", b"}", b"[", b"]", b'"', b"null", b"\xff\xfe", b"\x00", b"9" * 5000, b"<", b">", b"&x;",
+    b":", b"=", b"\n", b",", b"true", b"\r", b"- ", b"&a *a", b"\xc2\xb2", b"\xed\xa0\x80", b"\\ud800", b"\xef\xbb\xbf",
+    b"1e308", b"#", b"!!python/name:os.x ", b"[" * 2000, b";", b"'", b"\t", b"0x10", b"\xe2\x80\xae", b"1:2:3",
+    b"0-999999999", b"\x1f\x8b",
 ]  # fmt: skip
 _TOKEN = re.compile(rb'"[^"\n]*"|[-+]?[0-9][-+.0-9eE]*|[A-Za-z_][A-Za-z_0-9.]*')
 

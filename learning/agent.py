@@ -110,6 +110,7 @@ def _checked(tree: dict[str, Any], path: Path) -> dict[str, Any]:
     for fact, kinds in _FACTS.items():
         require(tree["facts"].get(fact), f"facts.{fact}", kinds)
     for name, weight in tree["weights"].items():
+        require(name, "weights, a name", (str,))
         require(weight, f"weights.{name}", (np.ndarray,))
         if weight.dtype.kind not in "fiu":
             raise FormatError(f"{path}: weights.{name}", "an array of numbers", f"one of {weight.dtype}")

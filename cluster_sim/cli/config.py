@@ -44,6 +44,11 @@ class Settings:
     report: bool = False
     file_format: Literal["csv", "parquet"] = "csv"
     config: str | None = None
+    from_config: frozenset[str] = frozenset()
+
+    def said_by(self, key: str) -> str:
+        """What gave a setting, for messages: the configuration file, or "" for the command line."""
+        return self.config if self.config and key in self.from_config else ""
 
 
 def settings_of(config: str | None, options: dict[str, Any]) -> Settings:
@@ -59,7 +64,7 @@ def settings_of(config: str | None, options: dict[str, Any]) -> Settings:
     if "workload" not in merged:
         wanted = "--workload W, or a configuration file" if config is None else "key 'workload'"
         raise InputError(config or "cluster-sim run", wanted)
-    return Settings(config=config, **merged)
+    return Settings(config=config, from_config=frozenset(read.keys() - options.keys()), **merged)
 
 
 def _check_spec(key: str, value: Any) -> None:

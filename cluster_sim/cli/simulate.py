@@ -51,7 +51,8 @@ def load(settings: Settings) -> tuple[Platform, Workload]:
     from cluster_sim.workload import Workload
 
     options = {} if settings.time_unit is None else {"time_unit": settings.time_unit}
-    workload = Workload.read(settings.workload, **options)
+    with naming(settings.said_by("workload")):
+        workload = Workload.read(settings.workload, **options)
     if settings.think_times:
         workload = workload.with_think_times()
     if settings.platform is None:
@@ -59,7 +60,8 @@ def load(settings: Settings) -> tuple[Platform, Workload]:
     else:
         if not has_time_unit(settings.platform):
             options = {}
-        platform = Platform.read(settings.platform, settings.platform_name, **options)
+        with naming(settings.said_by("platform")):
+            platform = Platform.read(settings.platform, settings.platform_name, **options)
     # After the platform: the header speaks of the machine that the whole log comes from.
     return platform, workload if settings.first is None else workload.first(settings.first)
 
@@ -86,7 +88,8 @@ def build(settings: Settings, scheduler: str, platform: Platform, workload: Work
     from cluster_sim.simulation import Simulation
     from schedulers import make_power_policy, make_scheduler
 
-    reservations = () if settings.reservations is None else read_reservations(settings.reservations)
+    with naming(settings.said_by("reservations")):
+        reservations = () if settings.reservations is None else read_reservations(settings.reservations)
     with naming(settings.reservations):
         windows_on(platform, reservations)
     return Simulation(

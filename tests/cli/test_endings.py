@@ -288,7 +288,7 @@ def test_every_setting_is_an_option() -> None:
     from cluster_sim.cli.run import run
 
     options = {parameter.name for parameter in run.params}
-    assert options - {"out"} == set(Settings.__dataclass_fields__) - {"platform_name"}
+    assert options - {"out"} == set(Settings.__dataclass_fields__) - {"platform_name", "from_config"}
 
 
 def test_a_defect_shows_where(command, monkeypatch) -> None:

@@ -235,7 +235,7 @@ def test_a_configuration_is_checked_with_what_it_names(done, refused) -> None:
     Path("study.yaml").write_text("workload: log.swf\ncontention_model: unheard-of\n")
     assert refused("validate", "study.yaml").startswith("study.yaml: contention model: expected one of")
     Path("study.yaml").write_text("workload: gone.swf\n")
-    assert refused("validate", "study.yaml").startswith("gone.swf: expected")
+    assert refused("validate", "study.yaml").startswith("study.yaml: gone.swf: expected")
 
 
 def test_every_kind_of_file_is_known(done, refused) -> None:
