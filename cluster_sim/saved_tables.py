@@ -17,6 +17,7 @@ from cluster_sim.decision_log import no_decisions
 from cluster_sim.errors import FormatError, InputError
 from cluster_sim.fields import RESULT_TABLES, names
 from cluster_sim.formats.files import check_regular
+from cluster_sim.formats.tables import as_numbers
 
 if TYPE_CHECKING:
     from cluster_sim.platform import Platform
@@ -149,8 +150,7 @@ def _with_numbers(table: pd.DataFrame, name: str, path: Path) -> pd.DataFrame:
         column = table[field.name]
         if field.kind == "str" or (field.kind == "int" and column.dtype.kind == "i"):
             continue
-        numbers = pd.to_numeric(column, errors="coerce") if column.dtype.kind != "b" else column.map({})
-        numbers = numbers.astype(float)
+        numbers = as_numbers(column)
         wrong = numbers.isna() & column.notna()
         if field.unit and field.name not in _MAY_BE_INFINITE:
             wrong |= np.isinf(numbers)

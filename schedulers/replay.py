@@ -13,6 +13,7 @@ import numpy as np
 
 from cluster_sim.decisions import Decision, Reject, Start, WakeAt
 from cluster_sim.errors import FormatError, InputError, ModelWarning
+from cluster_sim.fields import whole_number
 from cluster_sim.formats.files import read_text
 from cluster_sim.placement import Placement
 from schedulers.base import Scheduler, schedulers
@@ -163,9 +164,8 @@ def _own_cores(text: str, platform: Platform, where: str) -> np.ndarray:
         place, _, cores = part.rpartition(":")
         name, _, processor = place.rpartition(".processor")
         first, _, last = cores.partition("-")
-        if not (processor.isascii() and processor.isdigit() and cores.isascii() and first.isdigit()):
-            raise FormatError(f"{where}, allocation", "node.processor:first-last;…", part)
-        if last and not last.isdigit():
+        numbers_in = [whole_number(text) for text in (processor, first, last or first)]
+        if None in numbers_in:
             raise FormatError(f"{where}, allocation", "node.processor:first-last;…", part)
         try:
             node = platform.node_index(name)

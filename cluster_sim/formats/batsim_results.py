@@ -24,6 +24,7 @@ import pandas as pd
 from cluster_sim.errors import FormatError
 from cluster_sim.formats.atomic import write_bytes
 from cluster_sim.formats.files import read_text
+from cluster_sim.formats.tables import as_numbers
 from cluster_sim.hardware import MAX_CORES
 from cluster_sim.node import NodeState
 
@@ -286,7 +287,7 @@ def _columns(header: str) -> list[str]:
 
 def _numbers(column: pd.Series, where: str, needed: bool) -> pd.Series:
     """A column as floats: finite, or NaN for an empty cell of one that is not always known."""
-    numbers = pd.to_numeric(column, errors="coerce").astype(float) if column.dtype != bool else column.map({})
+    numbers = as_numbers(column)
     wrong = (numbers.isna() & column.notna()) | np.isinf(numbers)
     if needed and column.name not in _MAY_BE_EMPTY:
         wrong |= numbers.isna()

@@ -21,7 +21,7 @@ import pandas as pd
 
 from cluster_sim.dependencies import has_after
 from cluster_sim.errors import FormatError, ModelWarning, SpecError
-from cluster_sim.fields import UNKNOWN
+from cluster_sim.fields import UNKNOWN, whole_number
 from cluster_sim.formats.atomic import write_bytes
 from cluster_sim.formats.files import read_bytes
 from cluster_sim.job_table import (
@@ -336,7 +336,7 @@ def _name_of(number: float) -> str:
 def numbers_of_names(names: np.ndarray) -> np.ndarray:
     """Names as whole numbers: themselves where all of them are, else numbered by appearance; -1 where empty."""
     distinct = dict.fromkeys(names.tolist(), UNKNOWN)
-    is_number = all(name == "" or (name.isdecimal() and str(int(name)) == name) for name in distinct)
+    is_number = all(name == "" or name == str(whole_number(name)) for name in distinct)
     for order, name in enumerate((name for name in distinct if name), start=1):
         distinct[name] = int(name) if is_number else order
     return np.array([distinct[name] for name in names.tolist()], dtype=object)

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from cluster_sim.errors import InputError, naming
+from cluster_sim.fields import whole_number
 from cluster_sim.registry import Spec
 from cluster_sim.sweep.agents import Variant, key_of, variants
 from cluster_sim.sweep.cell import TRAINED
@@ -166,9 +167,10 @@ class Grid(Sequence[Cell]):
         written = Spec.parse(source).options.get("seed", "") if _generator(source) else ""
         if not written:
             return self.seed(WORKLOADS, replication)
-        if not written.isdecimal():
+        seed = whole_number(written)
+        if seed is None:
             raise InputError(f"factors.workload, {source}", "a seed, a whole number from 0 on", written)
-        return self.seed(WORKLOADS, replication, int(written)) if replication else int(written)
+        return self.seed(WORKLOADS, replication, seed) if replication else seed
 
 
 def source_key(says: Mapping[str, Any]) -> str:

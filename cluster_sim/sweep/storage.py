@@ -178,7 +178,8 @@ def _frames(folder: Path, columns: Sequence[str] | None) -> list[pd.DataFrame]:
     """What the files hold, the oldest first; the journal is looked at first, for it becomes a part and not the reverse."""
     found = []
     for journal in sorted((folder / PARTS).glob("part-*.jsonl")):
-        lines = pd.DataFrame(list(_lines(journal)))
+        with _told_as_rows(journal):
+            lines = pd.DataFrame(list(_lines(journal)))
         if len(lines):
             wanted = [name for name in columns or lines.columns if name in lines]
             found.append(lines[list(dict.fromkeys(["cell", *wanted]))])
