@@ -82,7 +82,7 @@ def test_numbers_of_thousands_of_digits(tmp_path: Path) -> None:
     """Python converts none of more than 4,300 digits; where a file or a spec says one, it is refused like any other."""
     digits = "9" * 5000
     (tmp_path / "a.swf").write_text(SWF.replace("MaxProcs: 8", f"MaxProcs: {digits}"))
-    with pytest.raises(FormatError, match="a.swf: header, MaxProcs: expected an integer from 1 to"):
+    with pytest.raises(FormatError, match=r"a\.swf: header, MaxProcs: expected an integer from 1 to"):
         platform_of_log(Workload.read(tmp_path / "a.swf"), str(tmp_path / "a.swf"))
     (tmp_path / "a.csv").write_text(CSV.replace("\na,", f"\n{digits},"))
     Workload.read(tmp_path / "a.csv").write(tmp_path / "b.swf")  # such an id is a name, and is numbered
