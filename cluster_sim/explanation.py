@@ -237,7 +237,7 @@ class _Explanation:
 
     def _run(self) -> list[str]:
         job = self._job
-        where = f"It ran{self._nodes()}"
+        where = f"It ran on {self._nodes()}"
         if math.isnan(job["run_time"]):
             return [f"{where}."]
         run, requested = job["run_time"], job["requested_time"]
@@ -251,11 +251,9 @@ class _Explanation:
         mine = self._result.allocations
         mine = mine[mine["job_id"] == self._id]
         cores = (mine["last_core"] - mine["first_core"] + 1).groupby(mine["node"], sort=False).sum()
-        if not len(cores):
-            return ", on cores that the records do not name"  # those of another program, perhaps
         if len(cores) == 1:
-            return f" on {counted(int(cores.iloc[0]), 'core')} of {cores.index[0]}"
-        whole = f" on {counted(int(cores.sum()), 'core')} of {len(cores):,} nodes"
+            return f"{counted(int(cores.iloc[0]), 'core')} of {cores.index[0]}"
+        whole = f"{counted(int(cores.sum()), 'core')} of {len(cores):,} nodes"
         if (cores == cores.iloc[0]).all():
             return f"{whole}, {cores.iloc[0]} on each: {named(cores.index)}"
         return f"{whole}: {named(f'{node} ({count})' for node, count in cores.items())}"

@@ -155,6 +155,8 @@ class _ImportedTables:
         for row in np.flatnonzero(np.isfinite(start)).tolist():
             where = f"{self._source} row {row}, column allocated_resources"
             cores = parse_resources(texts[row], self._platform, where)
+            if not len(cores):
+                raise FormatError(where, "the resources of a job that started, such as 0-3 7", "none")
             breaks = np.flatnonzero(np.diff(cores) > 1)
             first += cores[np.concatenate([[0], breaks + 1])[: len(cores)]].tolist()
             last += cores[np.concatenate([breaks, [len(cores) - 1]])[: len(cores)]].tolist()

@@ -204,7 +204,9 @@ def _parse(data: bytes, path: str, start: int) -> tuple[np.ndarray, np.ndarray]:
         return _parse_carefully(data, path)
     plain_ids = np.abs(fields[:, 0]) < _LARGEST_EXACT
     plain_ids &= fields[:, 0] == np.trunc(fields[:, 0])
-    if not (plain_ids.all() and np.isfinite(fields[:, :FEWEST_FIELDS]).all() and not np.isinf(fields).any()):
+    if not (
+        len(fields) and plain_ids.all() and np.isfinite(fields[:, :FEWEST_FIELDS]).all() and not np.isinf(fields).any()
+    ):
         return _parse_carefully(data, path)
     return texts(fields[:, 0].astype(np.int64)), np.where(np.isnan(fields), UNKNOWN, fields)
 

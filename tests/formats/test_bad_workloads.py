@@ -26,6 +26,7 @@ JSON = '{"jobs": [{"id": "a", "subtime": 0, "res": 1, "profile": "p"}], "profile
         ("empty.swf", "", "expected some content, found an empty file"),
         ("blank.json", " \n\n", "expected some content, found an empty file"),
         ("comments.swf", "; MaxProcs: 8\n;\n", "expected at least one job line, found none"),
+        ("marks.swf", b"\xef\xbb\xbf" * 2, "line 1: expected at least 5 of the 18 fields of SWF, found 1"),
         ("short.swf", "; h\n1 0 -1 10\n", "line 2: expected at least 5 of the 18 fields of SWF, found 4"),
         ("word.swf", SWF + "3 7 -1 ten 2\n", "line 4, field 4: expected a finite number, found ten"),
         ("nan.swf", SWF + "3 nan -1 10 2\n", "line 4, field 2: expected a finite number, found nan"),

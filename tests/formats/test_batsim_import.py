@@ -67,6 +67,16 @@ def test_old_tables_of_evalys(tmp_path: Path) -> None:
     assert gantt(result).data
 
 
+def test_a_job_that_started_had_resources(tmp_path: Path) -> None:
+    """Where they are missing the row is named: nothing could be drawn or explained of such a job."""
+    path = tmp_path / "jobs.csv"
+    path.write_text(OLD.replace("2.5,0-1", "2.5,").replace("1.5,0", "1.5,0-1"))
+    with pytest.raises(
+        FormatError, match=r"jobs.csv row 1, column allocated_resources: expected the resources of a job"
+    ):
+        gantt(Result.load(path))
+
+
 def test_a_job_stands_in_a_table_once(tmp_path: Path) -> None:
     """Twice in one workload is refused, for all that is worked out would count it twice; two workloads may share an id."""
     header, first = OLD.splitlines()[:2]
