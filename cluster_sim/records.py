@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -209,12 +210,12 @@ class Result:
         or ``out`` (:func:`cluster_sim.formats.batsim_import.read_outputs`).
         """
         directory = Path(directory)
-        if not directory.is_dir():
+        if not os.path.isdir(directory):
             from cluster_sim.formats.batsim_import import is_batsim_result, read_outputs
 
             if is_batsim_result(directory):
                 return read_outputs(directory)
-            if directory.exists():
+            if os.path.exists(directory):
                 expected = "the folder of a run, or a table with Batsim's columns (job_id, allocated_resources, …)"
                 raise FormatError(directory, expected, "a file of something else")
         content = read_own_json(directory / "summary.json", "the results of a run")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -130,7 +131,7 @@ def find_agents(directory: str | Path) -> list[Path]:
     """
     folder = Path(directory)
     for place in (folder, folder / BEST):
-        if (place / f"{FILE}.json").is_file():
+        if os.path.isfile(place / f"{FILE}.json"):
             return [place]
     agents = [seed / BEST for seed in _in_order(folder.glob("seed-*")) if (seed / BEST / f"{FILE}.json").is_file()]
     if not agents:

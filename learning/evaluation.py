@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
@@ -234,7 +235,7 @@ def cases_of(
         raise InputError("evaluate", "--platform P: the agent was trained on the built-in case")
     machine = read_platform(keys)
     options = {} if time_unit is None else {"time_unit": TIME_UNITS.get(time_unit, time_unit)}
-    if Path(workload).is_dir():
+    if os.path.isdir(workload):
         if (first, between, length) != (None, None, None):
             raise InputError(
                 workload, "a file, to take a part of; of a folder of days, every day is a case", "a folder"

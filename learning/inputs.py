@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -126,7 +127,7 @@ def read_workload(keys: InputKeys) -> Workload:
 
 
 def _all_days(keys: InputKeys) -> list[Workload]:
-    if Path(str(keys.workload)).is_dir():
+    if os.path.isdir(str(keys.workload)):
         return read_folder(str(keys.workload), _options(keys))
     return read_workload(keys).days()
 

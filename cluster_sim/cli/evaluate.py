@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +95,7 @@ def evaluate(
         length=trajectories,
         count=count,
     )
-    files = sorted(map(str, Path(workload).iterdir())) if Path(workload).is_dir() else [workload]
+    files = sorted(map(str, Path(workload).iterdir())) if os.path.isdir(workload) else [workload]
     prepare(out)
     invocation.tell_warnings()
     evaluation = compare(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Literal
 
@@ -31,7 +32,7 @@ def kind_of(source: str) -> Kind:
     name, colon, _ = source.partition(":")
     if colon and name in WORKLOAD_GENERATORS:
         return "workload"
-    if Path(source).is_dir():
+    if os.path.isdir(source):
         return _kind_of_folder(source)
     from cluster_sim.formats.batsim_import import is_batsim_result
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 import warnings
 from collections.abc import Iterable
@@ -134,7 +135,7 @@ def simulate(
 
 def checksums(sources: Iterable[str | None]) -> dict[str, str]:
     """SHA-256 of the files among ``sources``, by name as given; specs are no files."""
-    return {source: _sha256(source) for source in sources if source is not None and Path(source).is_file()}
+    return {source: _sha256(source) for source in sources if source is not None and os.path.isfile(source)}
 
 
 def _sha256(path: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import os
 import re
 import warnings
 from pathlib import Path
@@ -96,7 +97,7 @@ def is_xml(path: str) -> bool:
     from cluster_sim.formats.files import read_text
 
     return path.lower().removesuffix(".gz").endswith(".xml") or (
-        Path(path).is_file() and read_text(path, MAX_JSON_BYTES).lstrip().startswith("<")
+        os.path.isfile(path) and read_text(path, MAX_JSON_BYTES).lstrip().startswith("<")
     )
 
 

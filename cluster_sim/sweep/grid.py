@@ -38,6 +38,7 @@ Cell = dict[str, Any]
 
 WORKLOADS, RUNS, TRAININGS = 0, 1, 2
 OF_THE_LOG = "the log's"
+MOST_CELLS = 2**40
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,9 @@ class Grid(Sequence[Cell]):
             self._axes = _axes(config, self.folder)
         self.sizes = [len(levels) for levels in self._axes]  #: Values of each factor, the slowest first.
         self._length = config.replications * math.prod(self.sizes)
+        if self._length > MOST_CELLS:
+            where = f"{source}: replications" if source else "replications"
+            raise InputError(where, f"at most {MOST_CELLS:,} runs in all", config.replications)
 
     @classmethod
     def read(cls, path: str | Path) -> Grid:

@@ -117,7 +117,7 @@ def _sources(grid: Grid) -> list[str]:
                 found[str((Path(place.partition(",")[0])).resolve())] = None
     if grid.config.train is not None:
         found[str((grid.folder / grid.config.train.config).resolve())] = None
-    return [source for source in found if Path(source).exists()]
+    return [source for source in found if os.path.exists(source)]
 
 
 def _digest(path: Path) -> str:

@@ -66,12 +66,19 @@ def test_trainings_and_agents_are_checked(done, refused) -> None:
     assert "training configuration, valid" in done("validate", "training.yaml").stdout
     done("train", "training.yaml", "--iterations", "0", "--out", "agent")
     assert "agent, valid" in done("validate", "agent").stdout
-    for wrong, message in (
-        ("scorer:hidden=-1", "network 'scorer', option hidden: expected a whole number from 1 to"),
-        ("scorer:hidden=99999999", "network 'scorer', option hidden: expected a whole number from 1 to"),
-        ("unheard-of", "network: expected one of"),
+    for right, wrong, message in (
+        ("scorer:hidden=8", "scorer:hidden=-1", "network 'scorer', option hidden: expected a whole number from 1 to"),
+        (
+            "scorer:hidden=8",
+            "scorer:hidden=99999",
+            "network 'scorer', option hidden: expected a whole number from 1 to",
+        ),
+        ("scorer:hidden=8", "unheard-of", "network: expected one of"),
+        ("{epochs: 1}", "{epochs: few}", "algorithm, options, epochs: expected a whole number, found few"),
+        ("num_jobs: 3", f"num_jobs: {2**64}", "JobNode, num_jobs: expected at most 333,333 on 3 nodes"),
+        ("[fcfs]", "[best]", "scheduler: expected one of"),
     ):
-        Path("training.yaml").write_text(TRAINING.replace("scorer:hidden=8", wrong))
+        Path("training.yaml").write_text(TRAINING.replace(right, wrong))
         for words in (("validate", "training.yaml"), ("train", "training.yaml", "--out", "o")):
             assert refused(*words).startswith(f"training.yaml: {message}")
         assert not Path("o").exists()
