@@ -115,8 +115,8 @@ def _checked(tree: dict[str, Any], path: Path) -> dict[str, Any]:
         require(weight, f"weights.{name}", (np.ndarray,))
         if weight.dtype.kind not in "fiu":
             raise FormatError(f"{path}: weights.{name}", "an array of numbers", f"one of {weight.dtype}")
-    require(tree["environment"].get("kind"), "environment.kind", (str,))
     validated(EnvironmentKeys, tree["environment"], path, "environment")
+    require(tree["environment"].get("kind"), "environment.kind", (str,))
     return tree
 
 
