@@ -264,6 +264,11 @@ def names(fields: Iterable[Field]) -> list[str]:
     return [field.name for field in fields]
 
 
+def whole_number(text: str) -> int | None:
+    """The number that a text of digits says; None for another text, and for more digits than any number here has."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """The known name that ``name`` most likely stands for, as a hint: ``submit_time (nearest known name)``."""
     known = list(known)

@@ -10,6 +10,7 @@ import numpy as np
 
 from cluster_sim.decisions import Decision, Hold, Start
 from cluster_sim.errors import SpecError
+from cluster_sim.fields import whole_number
 from schedulers.backfilling import DELAYS, Backfilling, spec_of
 from schedulers.base import schedulers
 from schedulers.conservative import ConservativeBackfilling
@@ -239,9 +240,10 @@ def easy(
         )
     if depth == "all":
         return ConservativeBackfilling(order, nodes, reservation, memory)
-    if not depth.isdecimal():
+    promises = whole_number(depth)
+    if promises is None:
         raise SpecError("scheduler 'easy', option depth", "a number of jobs, 0 or more, or all", depth)
-    return EasyBackfilling(order, nodes, int(depth), backfill or None, reservation, memory, aging)
+    return EasyBackfilling(order, nodes, promises, backfill or None, reservation, memory, aging)
 
 
 @schedulers.register("saf-easy")
