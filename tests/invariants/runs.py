@@ -156,7 +156,7 @@ def draw_scheduler(random: Random) -> str:
 # ---------------------------------------------------------------------- the platform
 
 
-def _processor(random: Random, number: int, full: bool) -> ProcessorType:
+def _processor(random: Random, number: int, full: bool, model: str) -> ProcessorType:
     """A type of its own name; watts in quarters, so that sums are exact where they should be equal."""
     power: dict[str, float] = {
         "static_w": random.choice([0.0, 10.0, 35.25]),
@@ -167,14 +167,15 @@ def _processor(random: Random, number: int, full: bool) -> ProcessorType:
     if full:
         if _sometimes(random, 0.2):
             power = {"static_w": 10, "dynamic_w": 4, "min_power": 1}  # a user writes integers
-        power |= POLYNOMIAL
+        if model.startswith("polynomial"):
+            power = dict(POLYNOMIAL)
         if contention or _sometimes(random, 0.5):
             contention = CONTENTION[1] | contention | GOMPERTZ | {"bandwidth": random.choice([30.0, 200.0])}
     power = random.choice([power, {}])
     cores, clock = random.randint(1, 5), random.choice([1.0, 1.5, 3.0])
     states: tuple[PState, ...] = ()
     if full and _sometimes(random, 0.3):
-        states = (PState(clock, power), PState(clock / 2), PState(clock * 0.75, {**power, "dynamic_w": 1.5}))
+        states = (PState(clock, power), PState(clock / 2), PState(clock * 0.75, {**power, "dynamic_w": 1.5} if "dynamic_w" in power else power))
     return ProcessorType(f"p{number}", cores, clock, power=power, contention=contention, p_states=states)
 
 
@@ -190,7 +191,12 @@ def _transitions(random: Random, full: bool) -> PowerTransitions:
 
 def draw_platform(random: Random, sleepy: bool = True, full: bool = False) -> Platform:
     """One or two clusters of up to six nodes, of up to three types with one to three processors each."""
-    kinds = [_processor(random, i, full) for i in range(random.randint(1, 2))]
+    contention = random.choice(["none", "piecewise", "piecewise:k=1"])
+    power = random.choice(POWER)
+    if full:
+        contention = draw_spec(random, contention_models, random.choice([*contention_models]))
+        power = draw_spec(random, power_models, random.choice([*power_models]))
+    kinds = [_processor(random, i, full, power) for i in range(random.randint(1, 2))]
     types = [
         NodeType(
             f"n{i}",
@@ -207,11 +213,6 @@ def draw_platform(random: Random, sleepy: bool = True, full: bool = False) -> Pl
     for i in range(random.randint(1, 2)):
         chosen = random.sample(types, min(len(types), random.randint(1, 2)))
         clusters.append(Cluster(f"c{i}", tuple(NodeGroup(kind, random.randint(1, most)) for kind in chosen)))
-    contention = random.choice(["none", "piecewise", "piecewise:k=1"])
-    power = random.choice(POWER)
-    if full:
-        contention = draw_spec(random, contention_models, random.choice([*contention_models]))
-        power = draw_spec(random, power_models, random.choice([*power_models]))
     return Platform(tuple(clusters), "random", contention, power)
 
 
