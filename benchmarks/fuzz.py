@@ -16,7 +16,7 @@ import click
 
 # By its folder: other packages install a module called `tests`.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-from invariants import full  # noqa: E402
+from invariants import full
 
 THOROUGH_EVERY = 10
 """So many runs have one that is also repeated, saved, loaded and replayed."""
@@ -32,7 +32,9 @@ def _give_up(*_: Any) -> None:
 
 @click.command()
 @click.option("--runs", type=click.IntRange(1), default=1000, show_default=True, help="Simulations to make.")
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of the first; the next has the next.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=1, show_default=True, help="Of the first; the next has the next."
+)
 @click.option("--minutes", type=click.FloatRange(0.0), default=None, help="Stop after that long.")
 @click.option("--limit", type=click.IntRange(1), default=60, show_default=True, help="Most seconds a run may take.")
 @click.option("--skip", type=str, multiple=True, help="Violations with this text are counted apart.")

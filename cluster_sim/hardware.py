@@ -23,6 +23,7 @@ MAX_NAME = 200
 MAX_P_STATES = 1000
 
 LINEAR_POWER = ("static_w", "dynamic_w", "min_power")
+POLYNOMIAL_POWER = ("idle_w", "p00", "p10", "p01", "p20", "p11", "p02")
 PIECEWISE_CONTENTION = ("b", "c", "da", "db", "dc", "dd")
 GOMPERTZ_CONTENTION = tuple("aaa aab aba abb baa bab bba bbb caa cab cba cbb cca ccb daa dab dba dbb".split())
 ROOFLINE_CONTENTION = ("bandwidth",)

@@ -339,7 +339,7 @@ def second_opinion(result: Result, unused_draw_nothing: bool = False) -> tuple[f
             name = f"processor{i}"
             mine = tenants[node, name]
             drawing_from = min((row.start for row in mine), default=np.inf) if unused_draw_nothing else 0.0
-            idlers.append((drawing_from, _linear(nominal, platform)[2]))
+            idlers.append((drawing_from, nominal, clocks[node, name]))
             times = {time for row in (*states[node], *mine, *clocks[node, name]) for time in (row.start, row.end)}
             for begin, stop in pairwise(sorted(times)):
                 if not any(row.start <= begin < row.end and row.state in ON for row in states[node]):
@@ -354,7 +354,7 @@ def second_opinion(result: Result, unused_draw_nothing: bool = False) -> tuple[f
                 for row in there:
                     count = row.last_core - row.first_core + 1
                     by_job[row.job_id] += (dynamic * count + static * count / busy) * (stop - begin)
-        total += _while_not_on(states[node], node_type.transitions, idlers)
+        total += _while_not_on(states[node], node_type.transitions, idlers, platform)
     return total, by_job
 
 
@@ -381,17 +381,28 @@ def _linear(kind: ProcessorType, platform: Platform) -> tuple[float, float, floa
     return (idle, 0.0, idle) if platform.power_model == "idle" else (static, dynamic, idle)
 
 
-def _while_not_on(states: list[Any], costs: PowerTransitions, idlers: list[tuple[float, float]]) -> float:
-    """Energy in the other states; ``idlers`` are the processors' (time from which they draw, idle watts)."""
+def _while_not_on(
+    states: list[Any],
+    costs: PowerTransitions,
+    idlers: list[tuple[float, ProcessorType, list[Any]]],
+    platform: Platform,
+) -> float:
+    """Energy in the other states; ``idlers`` are the processors' (time from which they draw, nominal type, clocks).
+
+    A transition of no watts of its own draws the idle watts that the node had when it began.
+    """
     total = 0.0
     for row in states:
-        idle = sum(watts for since, watts in idlers if since <= row.start)
-        watts = {
-            "OFF": costs.off_w,
-            "SWITCHING_ON": idle if costs.switch_on_w is None else costs.switch_on_w,
-            "SWITCHING_OFF": idle if costs.switch_off_w is None else costs.switch_off_w,
-        }
-        total += watts.get(row.state, 0.0) * (row.end - row.start)
+        own = {"SWITCHING_ON": costs.switch_on_w, "SWITCHING_OFF": costs.switch_off_w, "OFF": costs.off_w}
+        if row.state not in own:
+            continue
+        watts = own[row.state]
+        if watts is not None:
+            total += watts * (row.end - row.start)
+            continue
+        for since, nominal, clocks in idlers:
+            idle = _linear(_kind_at(nominal, clocks, row.start), platform)[2]
+            total += idle * max(row.end - max(row.start, since), 0.0)
     return total
 
 

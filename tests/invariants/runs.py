@@ -175,7 +175,11 @@ def _processor(random: Random, number: int, full: bool, model: str) -> Processor
     cores, clock = random.randint(1, 5), random.choice([1.0, 1.5, 3.0])
     states: tuple[PState, ...] = ()
     if full and _sometimes(random, 0.3):
-        states = (PState(clock, power), PState(clock / 2), PState(clock * 0.75, {**power, "dynamic_w": 1.5} if "dynamic_w" in power else power))
+        states = (
+            PState(clock, power),
+            PState(clock / 2),
+            PState(clock * 0.75, {**power, "dynamic_w": 1.5} if "dynamic_w" in power else power),
+        )
     return ProcessorType(f"p{number}", cores, clock, power=power, contention=contention, p_states=states)
 
 
