@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from cluster_sim import Simulation, make_scheduler
 
@@ -91,6 +92,26 @@ def test_a_benchmark_of_learning_prints_a_table(module: str, arguments: list[str
     column = 4 if module == "environments" else 2
     figures = [float(line.split("|")[column].split()[0].replace(",", "")) for line in table]
     assert min(figures) > 0.0
+
+
+def test_random_simulations_are_counted_and_violations_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two runs that keep the contract: exit status 0. With a check that fails: 1, the seeds, and a case as Python each."""
+    from benchmarks import fuzz
+
+    whole = CliRunner().invoke(fuzz.main, ["--runs", "2", "--seed", "7"])
+    assert whole.exit_code == 0, whole.output
+    assert re.search(r"2 random simulations from seed 7, \d+ ms each; 0 were refused .*; 0 violations", whole.output)
+
+    def fail(*_: object) -> None:
+        raise AssertionError("nothing is right")
+
+    monkeypatch.setattr(fuzz.full, "check_result", fail)
+    monkeypatch.setattr(fuzz.full, "reduced", lambda found, thoroughly: found)
+    broken = CliRunner().invoke(fuzz.main, ["--runs", "2", "--seed", "7"])
+    assert broken.exit_code == 1
+    assert re.findall(r"^seed (\d): AssertionError at", broken.output, re.MULTILINE) == ["7", "8"]
+    assert broken.output.count("workload = Workload({") == 2
+    assert broken.output.endswith("2 violations\n")
 
 
 def test_an_unknown_name_is_refused() -> None:

@@ -155,8 +155,8 @@ def check_result(case: Case, result: Result) -> None:
     checks.check_memory(result, workload, honoured=by_memory)
     checks.check_run_times(result, workload)
     checks.check_walltime(result, options["enforce_walltime"], disturbed=bool(case.orders))
-    greedy = case.scheduler.startswith(("fcfs", "sjf", "ljf", "list")) and not capped
-    checks.check_shapes(result, workload, greedy and not case.orders and not options.get("reservations"))
+    leaves_cores = capped or case.orders or options.get("reservations") or case.scheduler.startswith("patient")
+    checks.check_shapes(result, workload, by_width_alone=not leaves_cores)
     checks.check_energy_identities(result)
     checks.check_nodes(result)
     checks.check_queue(result)
@@ -164,7 +164,7 @@ def check_result(case: Case, result: Result) -> None:
     if not _idle_watts_are_open(case):
         checks.check_second_opinion(result, "unused-processors-draw-nothing" in options["quirks"])
     if capped and not case.orders and options.get("until") != 0.0:  # else the policy has not decided anything
-        limit = float((case.power or "").removeprefix("power-cap:").partition(",")[0])
+        limit = float((case.power or "").partition(":")[2].partition(",")[0] or math.inf)
         assert result.power["watts"].max() <= limit * (1 + 1e-9)
     if options.get("until") is not None:
         assert result.power["time"].iloc[-1] == options["until"]

@@ -369,6 +369,7 @@ def _orders(random: Random) -> tuple[tuple[float, str, int, float], ...]:
     )
 
 
-def cases(sleepy: bool = True) -> st.SearchStrategy[Case]:
+@st.composite
+def cases(draw: st.DrawFn, sleepy: bool = True) -> Case:
     """Plain cases, for hypothesis."""
-    return st.randoms(use_true_random=False).map(lambda random: draw_case(random, sleepy))
+    return draw_case(draw(st.randoms(use_true_random=False)), sleepy)
