@@ -475,6 +475,21 @@ def check_wishes(result: Result, workload: Workload, reservations: Iterable[Adva
                 assert not any(s == start and e > s for s, e in others if end > start)
 
 
+def check_promises(result: Result) -> None:
+    """No job gets its cores after any start that it was promised, as long as the machine and the jobs do as expected.
+
+    That is: every node is on and stays so, no job outlives its request, and none comes late to its place in the queue.
+    """
+    jobs = result.jobs.set_index("job_id")
+    ran = jobs[jobs["start_time"].notna()]
+    as_asked = (ran["run_time"] <= ran["requested_time"]).all() and set(result.node_states["state"]) <= set(ON)
+    if not as_asked or not (jobs["eligible_time"] == jobs["submit_time"]).all():
+        return
+    promises = result.decisions[result.decisions["decision"] == "reserve"]
+    for job, promised in zip(promises["job_id"], promises["promised_time"], strict=True):
+        assert not jobs.loc[job, "allocation_time"] > promised
+
+
 def check_queue(result: Result) -> None:
     """The queue at each of its times has the jobs that were eligible by then and had neither cores nor an end."""
     jobs = result.jobs

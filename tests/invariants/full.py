@@ -44,6 +44,9 @@ KNOWN: dict[str, Callable[[Case], bool]] = {
     "memory in whole MB": lambda case: "memory=yes" in case.scheduler and case.scheduler.startswith(PLANNERS),
     "a node that fails while it boots for a plan": lambda case: _plans_for_all(case) and bool(case.orders),
     "easy:backfill=random": lambda case: "backfill=random" in case.scheduler,
+    "conservative and jobs that request no time at all": lambda case: (
+        _plans_for_all(case) and 0.0 in case.jobs.get("requested_time", [])
+    ),
     "conservative in another order": lambda case: _plans_for_all(case) and "order=" in case.scheduler,
 }
 PLANNERS = ("easy", "saf-easy", "conservative")
@@ -160,6 +163,8 @@ def check_result(case: Case, result: Result) -> None:
     checks.check_energy_identities(result)
     checks.check_nodes(result)
     checks.check_queue(result)
+    if case.scheduler.startswith(PLANNERS) and not (case.power or case.orders or _reorders(case)):
+        checks.check_promises(result)
     checks.check_metrics(result, workload)
     if not _idle_watts_are_open(case):
         checks.check_second_opinion(result, "unused-processors-draw-nothing" in options["quirks"])
@@ -178,6 +183,11 @@ def _idle_watts_are_open(case: Case) -> bool:
     clocks = "how=slow" in (case.power or "") or any(order[1] in ("set_clock", "set_p_state") for order in case.orders)
     costs = [kind.transitions for kind in case.platform.node_types]
     return clocks and any(None in (cost.switch_on_w, cost.switch_off_w) for cost in costs)
+
+
+def _reorders(case: Case) -> bool:
+    """Whether a job may come before one that was promised a start earlier."""
+    return "aging=" in case.scheduler or _option(case, "order") not in ("", "first")
 
 
 def may_stall(case: Case) -> bool:

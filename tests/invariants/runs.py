@@ -212,7 +212,7 @@ def draw_platform(random: Random, sleepy: bool = True, full: bool = False) -> Pl
         )
         for i in range(random.randint(1, 3))
     ]
-    most = random.choice([2, 3, 3, 3, 8]) if full else 3
+    most = random.choice([2, 3, 3, 3, 3, 3, 8, 8, 40]) if full else 3
     clusters = []
     for i in range(random.randint(1, 2)):
         chosen = random.sample(types, min(len(types), random.randint(1, 2)))
@@ -226,7 +226,7 @@ def draw_platform(random: Random, sleepy: bool = True, full: bool = False) -> Pl
 def draw_jobs(random: Random, platform: Platform, full: bool = False) -> dict[str, list[Any]]:
     """Up to 14 jobs on a coarse grid of times: many come, start and end together; some take no time, some never fit."""
     widest, everything = platform.widest_node, platform.core_count
-    count = random.choice([5, 10, 14, 14, 40]) if full else random.randint(1, 14)
+    count = random.choice([5, 5, 10, 10, 14, 14, 14, 40, 40, 100]) if full else random.randint(1, 14)
     submits = sorted(float(random.randint(0, 6)) for _ in range(count))
     if full:
         late = random.choice([0, 6, 6, 60])
