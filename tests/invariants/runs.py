@@ -253,6 +253,8 @@ def draw_jobs(random: Random, platform: Platform, full: bool = False) -> dict[st
         "nodes": [nodes for nodes, _ in asked],
         "ntasks_per_node": [per_node for _, per_node in asked],
     }
+    if full and _sometimes(random, 0.3):  # three or six tasks fill a node to the last byte
+        columns["memory"] = [random.choice([memory, 1024.0 / 3.0]) for memory in columns["memory"]]
     return columns | _wishes(random, columns, seconds) if full else columns
 
 
