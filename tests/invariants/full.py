@@ -304,7 +304,7 @@ def _smaller(case: Case) -> Iterator[Case]:
         for name, plain in (("quirks", ()), ("enforce_walltime", False), ("seed", 0)):
             if case.options[name] != plain:
                 yield replace(case, options={**case.options, name: plain})
-    yield from _fewer_jobs(case)
+    yield from fewer_jobs(case)
     for i in range(len(case.orders)):
         yield replace(case, orders=case.orders[:i] + case.orders[i + 1 :])
     for i in range(len(case.stops)):
@@ -323,7 +323,7 @@ def _smaller(case: Case) -> Iterator[Case]:
 _EMPTY: dict[str, Any] = {"orders": (), "stops": (), "power": None, "think_times": False, "scheduler": "fcfs"}
 
 
-def _fewer_jobs(case: Case) -> Iterator[Case]:
+def fewer_jobs(case: Case) -> Iterator[Case]:
     """Half of the jobs, then all but one; the others no longer wait for those that are gone."""
     count = len(case.jobs["job_id"])
     halves = [range(count // 2), range(count // 2, count)] if count > 3 else []
