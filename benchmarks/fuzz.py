@@ -9,14 +9,11 @@ import signal
 import sys
 import time
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import click
 
-# By its folder: other packages install a module called `tests`.
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-from invariants import full
+from tests.invariants import full
 
 THOROUGH_EVERY = 10
 """So many runs have one that is also repeated, saved, loaded and replayed."""

@@ -32,6 +32,12 @@ class Holds:
         """The rows where ``mask`` is true."""
         return Holds(self.job[mask], self.first[mask], self.last[mask], self.start[mask], self.end[mask])
 
+    def within(self, begin: int, stop: int) -> Holds:
+        """What is held of cores ``begin`` … ``stop`` - 1."""
+        part = self.where((self.first < stop) & (self.last >= begin))
+        first, last = np.maximum(part.first, begin), np.minimum(part.last, stop - 1)
+        return Holds(part.job, first, last, part.start, part.end)
+
 
 @dataclass(frozen=True, slots=True)
 class Runs:

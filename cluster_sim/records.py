@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -12,18 +13,27 @@ import pandas as pd
 
 from cluster_sim.errors import FormatError, InputError
 from cluster_sim.fields import SUMMARY_METRICS, names
-from cluster_sim.formats.atomic import atomic_path
-from cluster_sim.formats.tables import quoting_for
+from cluster_sim.formats.atomic import atomic_files, remove_leftovers
+from cluster_sim.formats.folders import held
+from cluster_sim.formats.tables import quoting_for, write_parts
 from cluster_sim.metrics import queue_steps
 from cluster_sim.platform import Platform
 from cluster_sim.run_tables import RunTables
-from cluster_sim.saved_tables import SavedTables, allocation_texts
+from cluster_sim.saved_tables import SUMMARY_FILE, SavedTables, allocation_texts, seal_of
 
 if TYPE_CHECKING:
     from cluster_sim.simulation import Simulation
 
 FileFormat = Literal["csv", "parquet"]
+Written = tuple[Iterable[pd.DataFrame], pd.DataFrame]
+"""The parts of a table that is written, and the one that has its texts."""
 PLATFORM_FILE = "platform.json"
+_SOMETIMES = ("decisions", "p_states")
+_TABLE_FILES = frozenset(
+    f"{name}.{suffix}"
+    for name in ("jobs", "nodes", "node_states", "power", *_SOMETIMES)
+    for suffix in ("csv", "parquet")
+)
 _METRICS = frozenset(names(SUMMARY_METRICS))
 
 
@@ -38,8 +48,16 @@ class Tables(Protocol):
         """See the property of that name of Result."""
         ...
 
+    def allocations_in_parts(self) -> Iterator[tuple[slice, pd.DataFrame]]:
+        """The same for some of the jobs at a time, and which rows of the jobs' table these are."""
+        ...
+
     def node_states(self) -> pd.DataFrame:
         """See the property of that name of Result."""
+        ...
+
+    def node_states_in_parts(self) -> Iterator[pd.DataFrame]:
+        """The same for some of the nodes at a time."""
         ...
 
     def nodes(self) -> pd.DataFrame:
@@ -157,6 +175,12 @@ class Result:
         """``jobs`` with the column ``allocation``: ``cluster0.node1.processor0:0-3;…``."""
         return self.jobs.assign(allocation=allocation_texts(self.jobs, self.allocations))
 
+    def _jobs_in_parts(self) -> Iterator[pd.DataFrame]:
+        """The same, some rows at a time: the texts of a million jobs' cores take gigabytes."""
+        for rows, allocations in self._tables.allocations_in_parts():
+            jobs = self.jobs.iloc[rows]
+            yield jobs.assign(allocation=allocation_texts(jobs, allocations))
+
     def summary(self) -> pd.Series:
         """The metrics of the run, units in their names (``cluster_sim.fields.SUMMARY_METRICS``)."""
         return pd.Series(self._summary, name=str(self.meta.get("scheduler", "")), dtype=object)
@@ -170,8 +194,9 @@ class Result:
     def save(self, directory: str | Path, file_format: FileFormat = "csv") -> None:
         """Write summary.json, the platform, and jobs, nodes, node_states and power as CSV (or parquet) into ``directory``.
 
-        So are the decisions, if the run kept a log of them, and the p-states, if processors have some.
-        Every file is written aside and renamed, so that one is either whole or not there.
+        So are the decisions, if the run kept a log of them, and the p-states, if processors have some. An older result is
+        replaced when all files of this one are written; while that happens there is no summary.json, so that a folder with
+        one holds a single run, whenever the program is killed. Raises InputError while another program writes there.
         """
         if file_format not in ("csv", "parquet"):
             raise InputError("Result.save, file_format", "csv or parquet", file_format)
@@ -180,25 +205,34 @@ class Result:
             directory.mkdir(parents=True, exist_ok=True)
         except FileExistsError:
             raise InputError(directory, "a directory for the results", "a file") from None
-        tables = {"jobs": self.jobs_with_allocation(), "nodes": self.nodes}
-        tables |= {"node_states": self.node_states, "power": self.power}
-        for name, table in {"decisions": self.decisions, "p_states": self.p_states}.items():
-            if len(table):
-                tables[name] = table
-            else:
-                for suffix in ("csv", "parquet"):  # those of another run
-                    (directory / f"{name}.{suffix}").unlink(missing_ok=True)
-        for name, table in tables.items():
-            with atomic_path(directory / f"{name}.{file_format}") as path:
+        tables: dict[str, Written] = {
+            "jobs": (self._jobs_in_parts(), self.jobs),
+            "nodes": ([self.nodes], self.nodes),
+            "node_states": (self._tables.node_states_in_parts(), self.nodes),
+            "power": ([self.power], self.power),
+        }
+        tables |= {name: ([table], table) for name in _SOMETIMES if len(table := getattr(self, name))}
+        with held(directory):
+            remove_leftovers(directory, {*_TABLE_FILES, PLATFORM_FILE, SUMMARY_FILE})
+            self._write(directory, tables, file_format)
+
+    def _write(self, directory: Path, tables: dict[str, Written], file_format: FileFormat) -> None:
+        from cluster_sim.formats.native_platform import native_bytes
+
+        summary = json.dumps({**self._summary, **self.meta}, indent=2, default=_plain) + "\n"
+        with atomic_files(directory / SUMMARY_FILE) as aside:
+            aside(directory / SUMMARY_FILE).write_text(summary)
+            aside(directory / PLATFORM_FILE).write_bytes(native_bytes(self.platform, PLATFORM_FILE))
+            for name, (parts, texts) in tables.items():
+                path = aside(directory / f"{name}.{file_format}")
                 if file_format == "parquet":
-                    table.to_parquet(path, index=False, compression="zstd")
+                    pd.concat(parts, ignore_index=True).to_parquet(path, index=False, compression="zstd")
                 else:
-                    table.to_csv(path, index=False, lineterminator="\n", quoting=quoting_for(table))
-            # The folder may hold an older result in the other format, which would be read instead.
-            (directory / f"{name}.{'csv' if file_format == 'parquet' else 'parquet'}").unlink(missing_ok=True)
-        self.platform.write(directory / PLATFORM_FILE)
-        with atomic_path(directory / "summary.json") as path:
-            path.write_text(json.dumps({**self._summary, **self.meta}, indent=2, default=_plain) + "\n")
+                    write_parts(path, parts, quoting_for(texts))
+            (directory / SUMMARY_FILE).unlink(missing_ok=True)
+            # Tables of another run, or in the other format, would be read instead.
+            for other in _TABLE_FILES - {f"{name}.{file_format}" for name in tables}:
+                (directory / other).unlink(missing_ok=True)
 
     @classmethod
     def load(cls, directory: str | Path) -> Result:
@@ -213,7 +247,8 @@ class Result:
 
             if is_batsim_result(directory):
                 return read_outputs(directory)
-        path = directory / "summary.json"
+        path = directory / SUMMARY_FILE
+        seal = seal_of(directory)  # before anything is read
         try:
             content = json.loads(path.read_text())
         except OSError as error:
@@ -223,9 +258,11 @@ class Result:
             raise FormatError(path, "JSON", str(error)) from None
         if not isinstance(content, dict):
             raise FormatError(path, "an object", type(content).__name__)
-        tables = SavedTables(directory, {key: value for key, value in content.items() if key in _METRICS})
+        platform = Platform.read(directory / PLATFORM_FILE)
+        tables = SavedTables(directory, {key: value for key, value in content.items() if key in _METRICS}, seal)
+        tables.check_unchanged()
         meta = {key: value for key, value in content.items() if key not in _METRICS}
-        return cls(Platform.read(directory / PLATFORM_FILE), meta, tables)
+        return cls(platform, meta, tables)
 
     def __repr__(self) -> str:
         return f"<Result of {self.meta.get('scheduler')} on {self.meta.get('workload')!r}: {len(self.jobs)} jobs>"

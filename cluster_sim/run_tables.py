@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from cluster_sim.platform import Platform
     from cluster_sim.records import Result
     from cluster_sim.simulation import Simulation
+
+ROWS_OF_PART = 500_000
+"""So many rows of a table are written at a time."""
 
 
 class RunTables:
@@ -124,9 +129,32 @@ class RunTables:
         """One row per job, processor and run of neighbouring cores."""
         return allocation_table(self._platform, self._history.holds, self._workload["job_id"].to_numpy())
 
+    def allocations_in_parts(self) -> Iterator[tuple[slice, pd.DataFrame]]:
+        """The same for some of the jobs at a time, and which rows of the jobs' table these are."""
+        holds, job_ids = self._history.holds, self._workload["job_id"].to_numpy()
+        cores = np.bincount(holds.job, holds.last - holds.first + 1, len(job_ids))
+        for first, stop in pairwise(_bounds_of_parts(cores)):
+            part = holds.where((holds.job >= first) & (holds.job < stop))
+            yield slice(first, stop), allocation_table(self._platform, part, job_ids)
+
     def node_states(self) -> pd.DataFrame:
         """One row per node and interval: what it computes and what it is not on, and IDLE in between."""
-        node, state, start, end = self._intervals
+        parts = list(self.node_states_in_parts())
+        return parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
+
+    def node_states_in_parts(self) -> Iterator[pd.DataFrame]:
+        """The same for some of the nodes at a time."""
+        holds, bounds = self._history.holds, node_bounds(self._platform)
+        first, last = (np.searchsorted(bounds, cores, side="right") - 1 for cores in (holds.first, holds.last))
+        nodes = self._platform.node_count
+        held = np.cumsum(np.bincount(first, minlength=nodes) - np.bincount(last + 1, minlength=nodes + 1)[:nodes])
+        not_on = np.bincount(self._history.off_intervals[0], minlength=nodes)
+        for begin, stop in pairwise(_bounds_of_parts(held + not_on)):
+            yield self._node_states(begin, stop)
+
+    def _node_states(self, first: int, stop: int) -> pd.DataFrame:
+        """The rows of nodes ``first`` … ``stop`` - 1."""
+        node, state, start, end = self._intervals(first, stop)
         columns = {
             "node": np.array(self._platform.node_names(), object)[node],
             "state": state,
@@ -135,13 +163,14 @@ class RunTables:
         }
         return pd.DataFrame(columns, columns=names(RESULT_TABLES["node_states"]))
 
-    @cached_property
-    def _intervals(self) -> tuple[Ints, npt.NDArray[np.object_], Floats, Floats]:
-        """(node, state, start, end), sorted by node and start, without gaps."""
-        platform, horizon = self._platform, self._horizon
-        node, start, end = busy_intervals(self._history.holds, node_bounds(platform))
+    def _intervals(self, first: int, stop: int) -> tuple[Ints, npt.NDArray[np.object_], Floats, Floats]:
+        """(node, state, start, end) of nodes ``first`` … ``stop`` - 1, sorted by node and start, without gaps."""
+        horizon, bounds = self._horizon, node_bounds(self._platform)
+        node, start, end = busy_intervals(self._history.holds.within(bounds[first], bounds[stop]), bounds)
         state = np.full(len(node), str(NodeState.COMPUTING), object)
         off, code, since, until, _ = self._history.off_intervals
+        rows = slice(*np.searchsorted(off, (first, stop)))
+        off, code, since, until = off[rows], code[rows], since[rows], until[rows]
         if len(off):
             # Two that differ in watts alone are one: between them the node was on for no time.
             same = (off[1:] == off[:-1]) & (code[1:] == code[:-1]) & (since[1:] == until[:-1])
@@ -152,7 +181,7 @@ class RunTables:
             start, end = np.concatenate([start, since]), np.concatenate([end, until])
             order = np.lexsort((start, node))
             node, state, start, end = node[order], state[order], start[order], end[order]
-        gaps = idle_gaps(node, start, end, platform.node_count, horizon)
+        gaps = idle_gaps(node, start, end, range(first, stop), horizon)
         node = np.concatenate([node, gaps[0]])
         state = np.concatenate([state, np.full(len(gaps[0]), str(NodeState.IDLE), object)])
         start, end = np.concatenate([start, gaps[1]]), np.concatenate([end, gaps[2]])
@@ -185,6 +214,12 @@ class RunTables:
         return summarise(result, self.accounts, self._history.transitions, self._horizon, self._now)
 
 
+def _bounds_of_parts(rows: npt.NDArray[np.number]) -> list[int]:
+    """Where to cut a sequence of which each element makes so many rows, into parts of some ``ROWS_OF_PART`` rows."""
+    part = np.cumsum(rows) // ROWS_OF_PART
+    return [0, *(np.flatnonzero(part[1:] > part[:-1]) + 1).tolist(), len(rows)]
+
+
 def allocation_table(platform: Platform, holds: Holds, job_ids: npt.NDArray[np.object_]) -> pd.DataFrame:
     """The table ``allocations``: holds cut at the bounds of processors; ``job_ids`` are those of the jobs by index."""
     bounds = platform.first_core
@@ -208,17 +243,17 @@ def allocation_table(platform: Platform, holds: Holds, job_ids: npt.NDArray[np.o
 
 
 def idle_gaps(
-    node: np.ndarray, start: np.ndarray, end: np.ndarray, nodes: int, horizon: float
+    node: np.ndarray, start: np.ndarray, end: np.ndarray, nodes: range, horizon: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What intervals sorted by node and start leave free of [0, horizon] on each of ``nodes`` nodes."""
-    everyone = np.arange(nodes)
+    """What intervals sorted by node and start leave free of [0, horizon] on each of ``nodes``."""
+    everyone = np.arange(nodes.start, nodes.stop)
     # Each gap begins at 0 or where an interval ends, and ends where the node's next interval begins, or at the horizon.
     owner = np.concatenate([everyone, node])
-    begin = np.concatenate([np.zeros(nodes), end])
+    begin = np.concatenate([np.zeros(len(nodes)), end])
     order = np.lexsort((begin, owner))
     owner, begin = owner[order], begin[order]
     stop_owner = np.concatenate([node, everyone])
-    stop = np.concatenate([start, np.full(nodes, horizon)])
+    stop = np.concatenate([start, np.full(len(nodes), horizon)])
     stop = stop[np.lexsort((stop, stop_owner))]
     wide = stop > begin
     return owner[wide], begin[wide], stop[wide]

@@ -37,6 +37,7 @@ from cluster_sim.metrics import job_metrics
 from cluster_sim.occupancy import Holds, busy_intervals
 from cluster_sim.platform import Platform
 from cluster_sim.run_tables import allocation_table, idle_gaps
+from cluster_sim.saved_tables import InOnePart
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -52,8 +53,9 @@ _DIGITS = 6  # of the times in the file of energies
 def read_outputs(path: str | os.PathLike[str], platform: Platform | None = None) -> Result:
     """The result that Batsim left in ``PREFIX_jobs.csv`` and the files beside it; ``path`` is that file, or the prefix.
 
-    An evalys table of jobs under any name is read, too. ``platform`` has a core per machine of Batsim's, in its order; by
-    default it is as many one-core nodes as the machine states count, else as the highest machine that a job used.
+    An evalys table of jobs under any name is read, too. ``platform`` has a core, or a host of several, per machine of
+    Batsim's, in its order; by default it is as many one-core nodes as the machine states count, else as the highest machine
+    that a job used.
     Raises FormatError naming file, row and column.
     """
     from cluster_sim.records import Result
@@ -70,6 +72,7 @@ def read_outputs(path: str | os.PathLike[str], platform: Platform | None = None)
     states = beside.get("machine_states")
     if platform is None:
         platform = Platform.homogeneous(nodes=_machine_count(jobs, states, file), cores=1)
+    platform = platform.of_hosts
     _tell_sleepers(states, f"{prefix}{_STATES}")
     workload = jobs["workload_name"].iloc[0] if "workload_name" in jobs and len(jobs) else Path(file).stem
     meta = {"scheduler": "Batsim" if beside else "imported", "workload": str(workload), "platform": platform.id}
@@ -88,7 +91,7 @@ def is_batsim_result(path: str | os.PathLike[str]) -> bool:
     return b"job_id" in header and b"submission_time" in header and b"allocated_resources" in header
 
 
-class _ImportedTables:
+class _ImportedTables(InOnePart):
     """The tables of a result, from those of Batsim."""
 
     def __init__(self, platform: Platform, jobs: pd.DataFrame, energy: pd.DataFrame | None, source: str):
@@ -167,7 +170,7 @@ class _ImportedTables:
     def node_states(self) -> pd.DataFrame:
         """COMPUTING while a job holds a core of the node, IDLE otherwise."""
         busy = self._busy
-        gaps = idle_gaps(*busy, self._platform.node_count, self._horizon)
+        gaps = idle_gaps(*busy, range(self._platform.node_count), self._horizon)
         node, start, end = (np.concatenate(pair) for pair in zip(busy, gaps, strict=True))
         state = np.repeat(np.array(["COMPUTING", "IDLE"], object), [len(busy[0]), len(gaps[0])])
         order = np.lexsort((start, node))
