@@ -28,20 +28,6 @@ TABLES = ("jobs", "allocations", "node_states", "nodes", "power", "queue", "p_st
 LAST_REPAIR_S = 10.0
 
 
-def _plans_for_all(case: Case) -> bool:
-    return case.scheduler.startswith("conservative") or "depth=all" in case.scheduler
-
-
-# TEMPORARY: defects that are being mended elsewhere, each with the cases that can show it. To be emptied.
-KNOWN: dict[str, Callable[[Case], bool]] = {
-    "memory in whole MB": lambda case: "memory=yes" in case.scheduler and case.scheduler.startswith(PLANNERS),
-    "a node that fails while it boots for a plan": lambda case: _plans_for_all(case) and bool(case.orders),
-    "easy:backfill=random": lambda case: "backfill=random" in case.scheduler,
-    "conservative and jobs that request no time at all": lambda case: (
-        _plans_for_all(case) and 0.0 in case.jobs.get("requested_time", [])
-    ),
-    "conservative in another order": lambda case: _plans_for_all(case) and "order=" in case.scheduler,
-}
 PLANNERS = ("easy", "saf-easy", "conservative")
 
 
@@ -80,9 +66,6 @@ def disturb(simulation: Simulation, plan: Any) -> Generator[Any, Any, None]:
 
 def run(case: Case) -> Result:
     """The run of a case: under its scheduler or by hand, at a stretch or with stops, alone or disturbed."""
-    for defect, shows in KNOWN.items():
-        if shows(case):
-            raise NotACase(defect)
     by_hand = case.scheduler == BY_HAND
     simulation = case.simulation(None if by_hand else case.scheduler)
     if case.orders:
