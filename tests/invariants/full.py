@@ -6,7 +6,7 @@ import math
 import tempfile
 import traceback
 import warnings
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -21,7 +21,7 @@ from cluster_sim.node import NodeState
 from cluster_sim.platform import NodeGroup, NodeType, PowerTransitions
 
 from . import checks
-from .runs import Case, draw_case
+from .runs import Case, draw_case, draw_scheduler
 
 BY_HAND = "by hand"
 TABLES = ("jobs", "allocations", "node_states", "nodes", "power", "queue", "p_states", "decisions")
@@ -235,9 +235,11 @@ class Violation:
     text: str
 
 
-def full_case(seed: int) -> Case:
-    """The full case of a seed."""
-    return draw_case(Random(seed), full=True)
+def full_case(seed: int, schedulers: Sequence[str] = ()) -> Case:
+    """The full case of a seed; with names of schedulers, the same under one of them, its options drawn as well."""
+    random = Random(seed)
+    case = draw_case(random, full=True)
+    return replace(case, scheduler=draw_scheduler(random, schedulers)) if schedulers else case
 
 
 def violation(case: Case, thoroughly: bool) -> Violation | None:
