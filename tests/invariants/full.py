@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim import Platform, Result, Simulation, Workload
-from cluster_sim.errors import InputError, ModelWarning, NodeStateError
+from cluster_sim.errors import InputError, ModelWarning, NodeStateError, SimulationError
 from cluster_sim.node import NodeState
 from cluster_sim.platform import NodeGroup, NodeType, PowerTransitions
 
@@ -82,6 +82,10 @@ def run(case: Case) -> Result:
             raise NotACase(
                 str(error)
             ) from None  # less than the machine draws at rest, or no bound to the model's watts
+        raise
+    except SimulationError as error:
+        if may_stall(case) and "jobs wait and none runs" in str(error):
+            raise NotACase(str(error)) from None  # and the power policy would look at them for ever
         raise
 
 
