@@ -6,28 +6,21 @@ The tasks of one job on one processor always have the same rate and end together
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from simpy.events import Event
 
 from cluster_sim.engine import PlannedEvent
+from cluster_sim.processor_model import Phase, TaskProgress, adapt, complete, demand_of, next_end
 
 if TYPE_CHECKING:
     from cluster_sim.contention import Contention
     from cluster_sim.engine import Environment
 
 
-Phase = tuple[float, float]
-"""A stretch of a task's work: uncontended seconds, and the bandwidth it asks for meanwhile (MB/s)."""
-
-
-class TaskGroup(Event):
-    """The tasks of one job on one processor, going through their phases. Happens when the last phase ends.
-
-    While a phase runs it has a planned finish, which every change of its speed supersedes.
-    """
+class TaskGroup(TaskProgress, Event):
+    """The tasks of one job on one processor, as an event: it happens when their last phase ends."""
 
     def __init__(
         self,
@@ -38,41 +31,9 @@ class TaskGroup(Event):
         fixed: bool = False,
         owner: int = -1,
     ):
-        super().__init__(channel.env)
-        self.owner = owner  #: Index of the job.
+        Event.__init__(self, channel.env)
+        TaskProgress.__init__(self, owner, tasks, phases, since, fixed)
         self.channel = channel
-        self.tasks = tasks
-        self.fixed = fixed  #: Whether it waits rather than computes: no clock and no contention changes its time.
-        self.speed = 1.0  #: Achieved over uncontended rate.
-        self._phases = deque(phases)
-        self.enter_phase(since)
-
-    def enter_phase(self, now: float) -> None:
-        """Begin the next phase."""
-        seconds, self.bandwidth = self._phases.popleft()  #: MB/s that each task asks for.
-        self.remaining = seconds  #: Work left in this phase at :attr:`since`, in seconds at full speed.
-        self.since = now  #: When the speed last changed.
-        self.finish = now + seconds / self.speed  #: When the phase ends if the speed stays.
-
-    @property
-    def in_last_phase(self) -> bool:
-        """Whether nothing comes after the phase that runs."""
-        return not self._phases
-
-    def change_speed(self, speed: float, now: float) -> None:
-        """Credit the progress so far and go on at another speed."""
-        self.remaining = max(0.0, self.remaining - (now - self.since) * self.speed)
-        self.since = now
-        self.speed = speed
-        self.finish = now + self.remaining / speed
-
-    def change_rate(self, ratio: float, now: float) -> None:
-        """The clock changes by ``ratio``: work left shrinks, and the bandwidth asked for grows, with it."""
-        self.change_speed(self.speed, now)
-        self.remaining /= ratio
-        self.finish = now + self.remaining / self.speed
-        self.bandwidth *= ratio
-        self._phases = deque((seconds / ratio, bandwidth * ratio) for seconds, bandwidth in self._phases)
 
 
 class MemoryChannel:
@@ -152,23 +113,17 @@ class MemoryChannel:
 
     def refresh(self) -> None:
         """Recompute the demand, the speeds if it matters, and the next completion."""
-        groups = self._groups
-        self.demand = sum([group.tasks * group.bandwidth for group in groups])
+        self.demand = demand_of(self._groups)
         contended = self.demand >= self._contention.threshold
         if contended or self._contended:
-            now = self.env.now
-            computing = [group for group in groups if not group.fixed]
-            speeds = self._contention.speedups([(group.tasks, group.bandwidth) for group in computing])
-            for group, speed in zip(computing, speeds, strict=True):
-                if speed != group.speed:
-                    group.change_speed(speed, now)
+            adapt(self._groups, self._contention, self.demand, self.env.now)
             self._contended = contended
         self._on_change()
         self._plan_next()
 
     def _plan_next(self) -> None:
         """Plan the next completion, unless the one already planned is it."""
-        next_finish = min([group.finish for group in self._groups], default=float("inf"))
+        next_finish = next_end(self._groups)
         if next_finish != self._planned_for:
             self._planned_for = next_finish
             self._plan = None
@@ -181,16 +136,9 @@ class MemoryChannel:
             return  # superseded
         due = self._planned_for
         self._planned_for = float("inf")
-        ended = []
-        for group in self._groups:
-            if group.finish <= due:
-                if group.in_last_phase:
-                    ended.append(group)
-                else:
-                    group.enter_phase(due)
+        ended = complete(self._groups, due)
+        self._ended += ended
         for group in ended:
-            self._groups.remove(group)
-            self._ended.append(group)
             group.succeed()
         if self._at_job_boundaries and ended:
             self._on_change()

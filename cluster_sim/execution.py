@@ -14,16 +14,16 @@ from cluster_sim.engine import Environment
 from cluster_sim.machine import Machine
 from cluster_sim.phases import parse_phases
 from cluster_sim.power import power_models
-from cluster_sim.prediction import ProcessorModels
+from cluster_sim.processor_model import ProcessorModels
 
 if TYPE_CHECKING:
     from simpy.events import Event
 
-    from cluster_sim.channel import Phase
     from cluster_sim.jobs import Job
     from cluster_sim.node import NodeState
     from cluster_sim.placement import Placement
     from cluster_sim.platform import Platform
+    from cluster_sim.processor_model import Phase
     from cluster_sim.simulation import Simulation
 
 

@@ -17,9 +17,8 @@ from cluster_sim.bookings import Allocation, Bookings
 from cluster_sim.boot_times import boot_times
 from cluster_sim.channel import MemoryChannel
 from cluster_sim.node import Node, NodeState
-from cluster_sim.power import Load
-from cluster_sim.prediction import ProcessorModels
 from cluster_sim.processor import Processor
+from cluster_sim.processor_model import ProcessorModels, loads_of
 from cluster_sim.switching import Switching
 from cluster_sim.transition_log import TransitionLog
 
@@ -206,10 +205,9 @@ class Machine(Bookings):
         if not self.powered_on[self.node_of(processor)]:
             return
         kind, channel = self.type_of[processor], self.channels[processor]
-        loads: list[Load] = [(group.tasks, group.bandwidth, group.speed) for group in channel.groups]
-        loads += [(group.tasks, 0.0, 1.0) for group in channel.ended_groups]
         owners = [group.owner for group in (*channel.groups, *channel.ended_groups)]
-        shared, own = self.power.loaded_watts(kind, loads) if loads else (self.power.idle_watts(kind), [])  # type: ignore[attr-defined]
+        waiting = [group.tasks for group in channel.ended_groups]
+        shared, own = self.models.of(kind).draw(loads_of(channel.groups, waiting))
         before = self._rate_watts.get(processor, 0.0 if self.is_unused(processor) else self.power.idle_watts(kind))
         if self._never_used is not None:
             self._never_used[processor] = 0

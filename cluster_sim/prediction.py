@@ -11,60 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from cluster_sim.contention import ContentionModel
-from cluster_sim.platform import ProcessorType
-from cluster_sim.power import Load, PowerModel, watts_by_cores
+from cluster_sim.power import Load
+from cluster_sim.processor_model import ProcessorModel, TaskProgress, adapt, complete, demand_of, next_end
 
 Stretch = tuple[float, float, list[int], list[float]]
 """From when to when (s), which task groups of the processor run meanwhile, by position, and the speed of each."""
-
-
-class ProcessorModel:
-    """A type of processor with the models applied to it: how its tasks slow each other, what it draws."""
-
-    __slots__ = ("contention", "follows_rates", "kind", "power", "watts")
-
-    def __init__(self, kind: ProcessorType, contention: ContentionModel, power: PowerModel):
-        self.kind = kind
-        self.contention = contention.on(kind)
-        self.power = power
-        self.follows_rates = bool(getattr(power, "follows_rates", False))
-        #: W with 0, 1, … all of its cores busy, for models that do not look at speeds.
-        self.watts = watts_by_cores(power, kind)
-
-    def loaded_watts(self, loads: Sequence[Load]) -> float:
-        """W with these task groups on it, for models that look at speeds."""
-        if not loads:
-            return self.watts[0]
-        shared, own = self.power.loaded_watts(self.kind, loads)  # type: ignore[attr-defined]
-        return float(shared + sum(own))
-
-
-class ProcessorModels:
-    """Types of processors with the models applied to them, each made when it is first asked for.
-
-    The models are pure and the types frozen, so one object may serve any number of runs.
-    """
-
-    def __init__(self, contention: ContentionModel, power: PowerModel):
-        self.contention = contention
-        self.power = power
-        self._made: dict[ProcessorType, ProcessorModel] = {}
-        self._watts: dict[ProcessorType, list[float]] = {}  # by themselves: not every run looks at contention
-
-    def of(self, kind: ProcessorType) -> ProcessorModel:
-        """The type with the models applied."""
-        model = self._made.get(kind)
-        if model is None:
-            model = self._made[kind] = ProcessorModel(kind, self.contention, self.power)
-        return model
-
-    def watts(self, kind: ProcessorType) -> list[float]:
-        """W of the type with 0, 1, … all of its cores busy; not to be written to."""
-        table = self._watts.get(kind)
-        if table is None:
-            table = self._watts[kind] = watts_by_cores(self.power, kind)
-        return table
 
 
 class Group(NamedTuple):
@@ -176,7 +127,8 @@ class Forecast:
                 for i, group in enumerate(share.groups)
                 if i not in running and self.ends[group.job] > since
             ]
-            yield since, until, share.model.loaded_watts(loads)
+            shared, own = share.model.draw(loads)
+            yield since, until, shared + sum(own)
 
 
 def predict(shares: Sequence[Share]) -> Forecast:
@@ -196,24 +148,22 @@ def _forecast(shares: Sequence[Share], courses: list[list[Stretch]]) -> Forecast
 
 
 def _course(share: Share) -> list[Stretch]:
-    groups, contention = share.groups, share.model.contention
-    left = [group.seconds for group in groups]
-    running = [i for i, seconds in enumerate(left) if seconds > 0.0]
+    contention = share.model.contention
+    tasks = [
+        TaskProgress(i, tasks, ((seconds, bandwidth),), 0.0)
+        for i, (_, tasks, seconds, bandwidth) in enumerate(share.groups)
+        if seconds > 0.0
+    ]
     now = 0.0
     course: list[Stretch] = []
     slows = True  # once nothing slows, nothing will: the demand only falls
-    while running:
-        speeds = [1.0] * len(running)
+    while tasks:
         if slows:
-            demands = [(groups[i].tasks, groups[i].bandwidth) for i in running]
-            slows = not sum([tasks * bandwidth for tasks, bandwidth in demands]) < contention.threshold
-            if slows:
-                speeds = contention.speedups(demands)
-        times = [left[i] / speed for i, speed in zip(running, speeds, strict=True)]
-        step = min(times)
-        course.append((now, now + step, running, speeds))
-        now += step
-        for i, speed in zip(running, speeds, strict=True):
-            left[i] -= step * speed
-        running = [i for i, time in zip(running, times, strict=True) if time > step]
+            demand = demand_of(tasks)
+            adapt(tasks, contention, demand, now)
+            slows = demand >= contention.threshold
+        due = next_end(tasks)
+        course.append((now, due, [group.owner for group in tasks], [group.speed for group in tasks]))
+        complete(tasks, due)
+        now = due
     return course

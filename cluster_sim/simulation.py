@@ -44,7 +44,7 @@ from cluster_sim.placement import Placement
 from cluster_sim.power import PowerModel, power_models
 from cluster_sim.power_budget import PowerBudget
 from cluster_sim.precedence import has_dependencies
-from cluster_sim.prediction import ProcessorModels
+from cluster_sim.processor_model import ProcessorModels
 from cluster_sim.progress import show_progress
 from cluster_sim.recorder import Recorder
 from cluster_sim.view import ClairvoyantView, View

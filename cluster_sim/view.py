@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from cluster_sim.platform import NodeType, Platform, ProcessorType
     from cluster_sim.power import PowerModel
     from cluster_sim.power_budget import PowerBudget
-    from cluster_sim.prediction import ProcessorModels
+    from cluster_sim.processor_model import ProcessorModels
     from cluster_sim.transition_log import TransitionLog
     from cluster_sim.workload import Workload
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from cluster_sim.prediction import ProcessorModel
+    from cluster_sim.processor_model import ProcessorModel
     from cluster_sim.view import View
     from learning.occupancy import Request
 

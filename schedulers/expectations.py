@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from cluster_sim.prediction import Forecast, Group, ProcessorModel, Share, predict
+from cluster_sim.prediction import Forecast, Group, Share, predict
+from cluster_sim.processor_model import ProcessorModel
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

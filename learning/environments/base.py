@@ -21,7 +21,7 @@ from cluster_sim.simulation import Simulation, models_of
 if TYPE_CHECKING:
     from cluster_sim.decisions import Decision, PowerDecision
     from cluster_sim.platform import Platform
-    from cluster_sim.prediction import ProcessorModels
+    from cluster_sim.processor_model import ProcessorModels
     from cluster_sim.records import Result
     from cluster_sim.view import View
     from learning.episodes import Episode, EpisodeSource
