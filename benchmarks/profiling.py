@@ -56,7 +56,8 @@ PARTS_BY_MODULE = {
     "channel.py": "contention",
     "contention.py": "contention",
     "power.py": "power",
-    "recorder.py": "records",
+    "attempts.py": "records",
+    "ledger.py": "records",
     "instant.py": "records",
 }
 OTHER = "other"

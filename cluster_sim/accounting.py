@@ -1,6 +1,6 @@
-"""Where the energy went: every joule to a job, to idle hardware, to a transition or to being off.
+"""Where the energy went: every joule to a tenant (an attempt of a job), to idle hardware, to a transition or to being off.
 
-* A busy processor's power is shared by the jobs on it: each pays for its cores, and for its share by cores held of what
+* A busy processor's power is shared by its tenants: each pays for its cores, and for its share by cores held of what
   the processor draws beside them (``PowerModel.shared_watts``).
 * What an idle processor draws belongs to nobody; *unused* if its node computes on another processor, else *idle*.
 * A node that is not on draws what its state says.
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Accounts:
-    """Energy in joules: of each job, shape (jobs,), and of each node by state, shape (nodes,) each."""
+    """Energy in joules: of each tenant, shape (tenants,), and of each node by state, shape (nodes,) each."""
 
-    jobs: Floats
+    tenants: Floats
     unused: Floats  #: Idle processors of computing nodes; part of COMPUTING in :attr:`nodes`.
     core_s: Floats  #: Busy core-seconds of each processor, shape (processors,).
     nodes: dict[NodeState, Floats] = field(default_factory=dict)
@@ -60,17 +60,17 @@ class History:
 
     platform: Platform
     power: PowerModel
-    jobs: int
+    tenants: int
     holds: Holds
     transitions: TransitionLog
     clock_changes: list[tuple[float, int, ProcessorType]]
     horizon: float
     unused_draw_nothing: bool = False
-    rate_log: list[tuple[float, int, float, dict[int, float]]] = field(default_factory=list)
-    """(time, processor, shared W, W of each job) where the power model follows the tasks' speeds."""
+    rated_watts: list[tuple[float, int, float, dict[int, float]]] = field(default_factory=list)
+    """(time, processor, shared W, W of each tenant) where the power model follows the tasks' speeds."""
 
     def rates_of(self, first: int, stop: int) -> list[tuple[float, int, float, dict[int, float]]]:
-        """The rows of :attr:`rate_log` of some processors."""
+        """The rows of :attr:`rated_watts` of some processors."""
         by_processor = self._rates_by_processor
         return [row for processor in range(first, stop) for row in by_processor.get(processor, ())]
 
@@ -92,7 +92,7 @@ class History:
     @cached_property
     def _rates_by_processor(self) -> dict[int, list[tuple[float, int, float, dict[int, float]]]]:
         rows: dict[int, list[tuple[float, int, float, dict[int, float]]]] = defaultdict(list)
-        for row in self.rate_log:
+        for row in self.rated_watts:
             rows[row[1]].append(row)
         return rows
 
@@ -114,7 +114,7 @@ def settle(history: History) -> Accounts:
     """The accounts of a run."""
     platform = history.platform
     accounts = Accounts(
-        np.zeros(history.jobs),
+        np.zeros(history.tenants),
         np.zeros(platform.node_count),
         np.zeros(platform.processor_count),
         {state: np.zeros(platform.node_count) for state in NodeState},
@@ -132,7 +132,7 @@ def settle(history: History) -> Accounts:
 
 def _special_nodes(history: History) -> set[int]:
     first_processor = history.platform.first_processor
-    changed = {p for _, p, _ in history.clock_changes} | {p for _, p, _, _ in history.rate_log}
+    changed = {p for _, p, _ in history.clock_changes} | {p for _, p, _, _ in history.rated_watts}
     special = {int(np.searchsorted(first_processor, p, "right")) - 1 for p in changed}
     if history.unused_draw_nothing:
         special |= set(history.transitions.nodes.tolist())
@@ -142,13 +142,13 @@ def _special_nodes(history: History) -> set[int]:
 def _parted(
     holds: Holds, special: set[int], platform: Platform
 ) -> tuple[Holds, dict[int, list[tuple[int, int, int, float, float]]]]:
-    """The holds on ordinary nodes, and for each special node its rows (job, processor, cores, start, end)."""
+    """The holds on ordinary nodes, and for each special node its rows (tenant, processor, cores, start, end)."""
     bounds = platform.first_core
     runs, pieces = cut(holds, bounds)
-    job, unit, start, end = runs.expanded()
+    tenant, unit, start, end = runs.expanded()
     cores = np.diff(bounds)[unit]
     columns = (
-        np.concatenate([pieces.job, job]),
+        np.concatenate([pieces.tenant, tenant]),
         np.concatenate([pieces.unit, unit]),
         np.concatenate([pieces.cores, cores]),
         np.concatenate([pieces.start, start]),
@@ -210,10 +210,10 @@ def _settle_in_bulk(history: History, holds: Holds, special: set[int], accounts:
 
 
 def _settle_runs(runs: Runs, full_watts: Floats, cores: Ints, accounts: Accounts) -> tuple[Floats, Floats]:
-    """Charge jobs for processors they hold alone; energy and busy seconds of each processor."""
+    """Charge tenants for processors they hold alone; energy and busy seconds of each processor."""
     summed = np.concatenate([[0.0], np.cumsum(full_watts)])
     energy = (summed[runs.stop] - summed[runs.first]) * (runs.end - runs.start)
-    accounts.jobs += np.bincount(runs.job, energy, len(accounts.jobs))
+    accounts.tenants += np.bincount(runs.tenant, energy, len(accounts.tenants))
     seconds = seconds_in_runs(runs, len(full_watts))
     accounts.core_s += seconds * cores
     return seconds * full_watts, seconds
@@ -226,7 +226,7 @@ def _settle_pieces(
     power: PowerModel,
     accounts: Accounts,
 ) -> tuple[Floats, Floats]:
-    """Charge jobs for processors they share; energy and busy seconds of each processor."""
+    """Charge tenants for processors they share; energy and busy seconds of each processor."""
     table = steps(pieces)
     most = max(k.cores for k in kinds)
     shared = np.zeros((len(kinds), most + 1))
@@ -238,12 +238,12 @@ def _settle_pieces(
     kind_of_row = kind[table.unit]
     cores = table.cores
     watts = shared[kind_of_row, cores] + cores * per_core[kind_of_row, cores]
-    # Energy of one held core since the beginning; a job pays the difference between its end and its start. Summed in
+    # Energy of one held core since the beginning; a tenant pays the difference between its end and its start. Summed in
     # extended precision, because small differences of a long sum are wanted.
     each = (watts / np.maximum(cores, 1) * table.seconds).astype(np.longdouble)
     before = np.concatenate([[np.longdouble(0.0)], np.cumsum(each)])
     energy = pieces.cores * (before[table.row_of_end] - before[table.row_of_start]).astype(np.float64)
-    accounts.jobs += np.bincount(pieces.job, energy, len(accounts.jobs))
+    accounts.tenants += np.bincount(pieces.tenant, energy, len(accounts.tenants))
     count = len(kind)
     accounts.core_s += np.bincount(table.unit, cores * table.seconds, count)
     energy_j: Floats = np.bincount(table.unit, watts * table.seconds, count).astype(np.float64)
@@ -293,7 +293,7 @@ def _drawing_while_computing(
 
 
 def sweep(history: History, node: int, rows: list[tuple[int, int, int, float, float]], accounts: Accounts) -> None:
-    """Charge one node by going through its events; ``rows`` are (job, processor, cores, start, end)."""
+    """Charge one node by going through its events; ``rows`` are (tenant, processor, cores, start, end)."""
     platform, power = history.platform, history.power
     first = int(platform.first_processor[node])
     kinds = list(platform.node_types[platform.type_of_node[node]].processors)
@@ -305,9 +305,9 @@ def sweep(history: History, node: int, rows: list[tuple[int, int, int, float, fl
     # Ends before starts, so that a core that changes hands at once is never counted twice.
     accounts.idle_cores[node] = 0.0
     events: list[tuple[float, int, tuple[object, ...]]] = [(history.horizon, 3, ())]
-    for job, processor, cores, start, end in rows:
-        events.append((end, 0 if end > start else 2, ("end", processor - first, job, cores)))
-        events.append((start, 1, ("start", processor - first, job, cores)))
+    for tenant, processor, cores, start, end in rows:
+        events.append((end, 0 if end > start else 2, ("end", processor - first, tenant, cores)))
+        events.append((start, 1, ("start", processor - first, tenant, cores)))
     for time, number, new_state, watts in history.transitions:
         if number == node:
             events.append((time, 2, ("state", new_state, watts)))
@@ -324,12 +324,12 @@ def sweep(history: History, node: int, rows: list[tuple[int, int, int, float, fl
             accounts.core_s[first : first + len(kinds)] += [sum(cores.values()) * (time - now) for cores in held]
             now = time
         match event:
-            case ("end", int(p), int(job), int(cores)):
-                held[p][job] -= cores
-                if not held[p][job]:
-                    del held[p][job]
-            case ("start", int(p), int(job), int(cores)):
-                held[p][job] = held[p].get(job, 0) + cores
+            case ("end", int(p), int(tenant), int(cores)):
+                held[p][tenant] -= cores
+                if not held[p][tenant]:
+                    del held[p][tenant]
+            case ("start", int(p), int(tenant), int(cores)):
+                held[p][tenant] = held[p].get(tenant, 0) + cores
                 used[p] = True
             case ("state", NodeState() as new_state, (float() | int()) as watts):
                 state, draws_w = new_state, watts
@@ -362,14 +362,14 @@ def _charge(
             accounts.idle_cores[node] += power.idle_watts(kind) * (kind.cores - busy) / kind.cores * seconds
         if busy and rates is not None:
             shared, own = rates
-            for job, cores in tenants.items():
-                energy = (own.get(job, 0.0) + shared * cores / busy) * seconds
-                accounts.jobs[job] += energy
+            for tenant, cores in tenants.items():
+                energy = (own.get(tenant, 0.0) + shared * cores / busy) * seconds
+                accounts.tenants[tenant] += energy
                 accounts.nodes[NodeState.COMPUTING][node] += energy
         elif busy:
             each = power.shared_watts(kind, busy) / busy + power.core_watts(kind, busy)
-            for job, cores in tenants.items():
-                accounts.jobs[job] += each * cores * seconds
+            for tenant, cores in tenants.items():
+                accounts.tenants[tenant] += each * cores * seconds
             accounts.nodes[NodeState.COMPUTING][node] += each * busy * seconds
         elif was_used:
             energy = power.idle_watts(kind) * seconds

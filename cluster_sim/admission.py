@@ -79,7 +79,7 @@ class Admission:
         """Refuse a job for good, whether it waits or is just being submitted."""
         simulation = self._simulation
         waited = self.withdraw(job.index) is not None
-        simulation.recorder.rejected(self._env.now, job, reason, waited)
+        simulation.attempts.rejected(self._env.now, job, reason, waited)
         if simulation.decision_log is not None:
             simulation.decision_log.rejected(self._env.now, job, reason)
         self._notices.note("job_rejected", job)

@@ -31,13 +31,14 @@ MB_PER_GB = 1024.0
 class Allocation:
     """The cores that a job holds: single nodes by processor and core mask, runs of whole nodes as spans."""
 
-    __slots__ = ("idle", "memory_mb", "pieces", "spans")
+    __slots__ = ("hold", "idle", "memory_mb", "pieces", "spans")
 
     def __init__(self, memory_mb: float) -> None:
         self.pieces: list[tuple[int, int, int, int]] = []  #: (node, processor, mask of its cores, how many)
         self.spans: list[tuple[int, int, int, int]] = []  #: (first node, stop node, first processor, stop processor)
         self.memory_mb = memory_mb  #: Memory of one task.
         self.idle: Sequence[tuple[int, int]] = ()  #: (node, cores) held beside, so that nobody else gets them.
+        self.hold = -1  #: Its number in the ledger.
 
 
 def tasks_in(left_mb: npt.NDArray[np.float64], memory: float, most: int) -> npt.NDArray[np.int64]:

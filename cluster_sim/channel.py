@@ -87,7 +87,7 @@ class MemoryChannel:
 
         ``since``: when the first of these phases started, if it has run uncontended for a while already.
         ``fixed``: the tasks wait rather than compute, so that neither clock nor contention changes their time.
-        ``owner``: index of their job.
+        ``owner``: the number of their tenant in the ledger.
         """
         group = TaskGroup(self, tasks, phases, self.env.now if since is None else since, fixed, owner)
         self._groups.append(group)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import simpy
 
+from cluster_sim.attempts import Outcome
 from cluster_sim.bookings import Allocation
+from cluster_sim.channel import TaskGroup
 from cluster_sim.contention import contention_models
 from cluster_sim.engine import Environment
 from cluster_sim.machine import Machine
@@ -32,6 +34,7 @@ class Running:
 
     __slots__ = (
         "_allocation",
+        "_attempt",
         "_ended",
         "_groups",
         "_process",
@@ -44,7 +47,7 @@ class Running:
         "start_time",
     )
 
-    def __init__(self, job: Job, placement: Placement, allocation: Allocation, now: float):
+    def __init__(self, job: Job, placement: Placement, allocation: Allocation, now: float, attempt: int = -1):
         self.job = job
         self.placement = placement
         self.allocation_time = now  #: When it got its cores, s.
@@ -52,6 +55,7 @@ class Running:
         self.expected_start = now  #: When its tasks can be expected to begin, s: now, or when its nodes should be on.
         self.extended_by = 0.0  #: How much a scheduler that saw it outlive its request has added to it, s.
         self._allocation = allocation
+        self._attempt = attempt
         self._groups: list[Event] = []
         self._process: simpy.Process | None = None
         self._ended = False
@@ -71,12 +75,13 @@ REPLANNED = "replanned"
 
 
 class Kill:
-    """Cause of an interrupt that ends a job early."""
+    """Cause of an interrupt that ends an attempt early: the reason, for people, and what it is called in the records."""
 
-    __slots__ = ("reason",)
+    __slots__ = ("outcome", "reason")
 
-    def __init__(self, reason: str):
+    def __init__(self, reason: str, outcome: Outcome = Outcome.KILLED):
         self.reason = reason
+        self.outcome = outcome
 
 
 def execute(simulation: Simulation, running: Running) -> Generator[Event, Any, None]:
@@ -102,9 +107,9 @@ def execute(simulation: Simulation, running: Running) -> Generator[Event, Any, N
                     raise
     except simpy.Interrupt as interrupt:
         kill: Kill = interrupt.cause  # type: ignore[assignment]
-        simulation.end(running, kill.reason)
+        simulation.end(running, kill)
     else:
-        simulation.end(running, "")
+        simulation.end(running)
 
 
 class Work:
@@ -195,7 +200,7 @@ class Executor:
                     begun += phases.pop(0)[0]
                 if not phases:
                     continue
-            groups.append(self._machine.channel(processor).run(tasks, phases, begun, fixed, index))
+            groups.append(self._machine.channel(processor).run(tasks, phases, begun, fixed, running._attempt))
         return groups
 
     def move_to_channels(self, running: dict[int, Running]) -> None:
@@ -206,6 +211,22 @@ class Executor:
                 job._groups = self._on_channels(job, since=job.start_time)
                 assert job._process is not None
                 job._process.interrupt(REPLANNED)
+
+    def work_done(self, running: Running) -> float:
+        """Which part of the job's work its tasks have done by now, from 0 to 1."""
+        if running.start_time == float("inf"):
+            return 0.0
+        index, now = running.job.index, self._env.now
+        left = total = 0.0
+        for processor, tasks in self._machine.cores_by_processor(running._allocation):
+            seconds = self.work.seconds(index, self._machine.type_of[processor].ops_per_s)
+            total += tasks * seconds
+            if not self.on_channels:
+                left += tasks * max(running.start_time + seconds - now, 0.0)
+        for group in running._groups:
+            if isinstance(group, TaskGroup) and not group.triggered:
+                left += group.tasks * group.left(now)
+        return 1.0 - min(left / total, 1.0) if total > 0.0 else 1.0
 
     def stop_tasks(self, running: Running) -> None:
         """The job is over: what is left of its tasks leaves the channels that they are on."""

@@ -34,7 +34,7 @@ class LoneDraw:
     def watts(self, job: Job) -> float:
         """W with that job running and no other."""
         machine = self._machine
-        if self._made_for != (len(machine.transitions), len(machine.clock_changes)):
+        if self._made_for != (len(machine.ledger.transitions), len(machine.ledger.clock_changes)):
             self._look()
         cores = job.requested_cores
         if cores <= machine.widest and not (job.nodes or job.ntasks_per_node):
@@ -52,7 +52,7 @@ class LoneDraw:
     def _look(self) -> None:
         """Sort the nodes by what they are, and whether they rest on or off."""
         machine = self._machine
-        self._made_for = (len(machine.transitions), len(machine.clock_changes))
+        self._made_for = (len(machine.ledger.transitions), len(machine.ledger.clock_changes))
         self._rest_w = 0.0
         kinds: Counter[tuple[int, bool, tuple[ProcessorType, ...]]] = Counter()
         type_of_node = machine.platform.type_of_node.tolist()

@@ -7,7 +7,6 @@ are booked in :mod:`cluster_sim.bookings`; power, channels, states and clocks ar
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,17 +15,22 @@ import numpy as np
 from cluster_sim.bookings import Allocation, Bookings
 from cluster_sim.boot_times import boot_times
 from cluster_sim.channel import MemoryChannel
+from cluster_sim.ledger import Ledger
 from cluster_sim.node import Node, NodeState
 from cluster_sim.processor import Processor
 from cluster_sim.processor_model import ProcessorModels, loads_of
 from cluster_sim.switching import Switching
-from cluster_sim.transition_log import TransitionLog
 
 if TYPE_CHECKING:
     from cluster_sim.engine import Environment
     from cluster_sim.jobs import Job
+    from cluster_sim.placement import Placement
     from cluster_sim.platform import Platform, PowerTransitions, ProcessorType
     from cluster_sim.power_budget import PowerBudget
+
+
+NOBODY = -1
+"""The tenant of cores that are held where nobody asks whose they are."""
 
 
 class Observer(Protocol):
@@ -76,8 +80,7 @@ class Machine(Bookings):
         self.table_of: list[list[float]] = [tables[i] for i in numbers]
         self.busy = [0] * platform.processor_count  #: Busy cores of each processor.
         self.demand = np.zeros(platform.node_count)  #: MB/s that the tasks on each node ask for.
-        self.transitions = TransitionLog()  #: (time, node, new state, W drawn when not on)
-        self.clock_changes: list[tuple[float, int, ProcessorType]] = []  #: (time, processor, its type from then on)
+        self.ledger = Ledger()
 
         self.node_states = [NodeState.IDLE] * platform.node_count  #: IDLE also while a node computes.
         self._draws_w = [0.0] * platform.node_count  # what each draws when not on
@@ -88,7 +91,6 @@ class Machine(Bookings):
         #: Whether watts follow the tasks' speeds.
         self.follows_rates = bool(getattr(self.power, "follows_rates", False))
         self._rate_watts: dict[int, float] = {}
-        self.rate_log: list[tuple[float, int, float, dict[int, float]]] = []  #: (time, processor, shared W, W by job)
         self.channels: dict[int, MemoryChannel] = {}  #: By processor; made for the first task group.
         self._at_job_boundaries = "contention-at-job-boundaries" in quirks
         unused_draw_nothing = "unused-processors-draw-nothing" in quirks
@@ -98,8 +100,6 @@ class Machine(Bookings):
         self.rng: np.random.Generator | None = None  #: Draws boot times; None: every boot takes the mean time.
         self._energy_j = 0.0
         self._since = 0.0
-        self.power_times = array("d", [0.0])
-        self.power_watts = array("d", [0.0])
         self._loading_watts: list[float] | None = None
         self._power_on_at_start()
 
@@ -182,10 +182,8 @@ class Machine(Bookings):
         if now > self._since:
             self._energy_j += self.watts * (now - self._since)
             self._since = now
-            self.power_times.append(now)
-            self.power_watts.append(self.watts)
         self.watts += watts
-        self.power_watts[-1] = self.watts
+        self.ledger.draws(now, self.watts)
 
     def idle_watts(self, node: int) -> float:
         """What a node draws with no busy core."""
@@ -212,7 +210,7 @@ class Machine(Bookings):
         if self._never_used is not None:
             self._never_used[processor] = 0
         self._rate_watts[processor] = shared + sum(own)
-        self.rate_log.append((self.env.now, processor, shared, dict(zip(owners, own, strict=True))))
+        self.ledger.rated_watts.append((self.env.now, processor, shared, dict(zip(owners, own, strict=True))))
         self._add_watts(self._rate_watts[processor] - before)
 
     def processor_watts(self, processor: int) -> float:
@@ -236,10 +234,29 @@ class Machine(Bookings):
         """Whether it has never run a task and draws nothing for that (a quirk)."""
         return self._never_used is not None and bool(self._never_used[processor])
 
-    # ------------------------------------------------------------------ loading and unloading cores
+    # ------------------------------------------------------------------ holding and loading cores
+
+    def hold(
+        self, placement: Placement, memory: float = 0.0, job: Job | None = None, tenant: int = NOBODY
+    ) -> Allocation:
+        """Take the cores of a placement, as :meth:`Bookings.hold` does, and enter them for their ``tenant``."""
+        allocation = super().hold(placement, memory, job)
+        allocation.hold = self.ledger.hold(self.env.now, tenant, self.core_ranges(allocation))
+        return allocation
+
+    def release(self, allocation: Allocation) -> None:
+        """Give the cores of an allocation back."""
+        super().release(allocation)
+        self.ledger.held_until[allocation.hold] = self.env.now
+
+    def take_back(self, allocation: Allocation) -> None:
+        """Give back the cores of the last allocation, made in this instant, as if it had not been."""
+        super().release(allocation)
+        self.ledger.take_back(allocation.hold)
 
     def load(self, allocation: Allocation) -> None:
         """The cores of an allocation become busy."""
+        self.ledger.loaded_from[allocation.hold] = self.env.now
         if self.follows_rates:
             self._count_busy(allocation, 1)
             return
@@ -305,7 +322,7 @@ class Machine(Bookings):
 
     def _book(self, nodes: Sequence[int], state: NodeState, draws_w: Sequence[float]) -> None:
         states, draws, added = self.node_states, self._draws_w, 0.0
-        self.transitions.add(self.env.now, nodes, state, draws_w)
+        self.ledger.transitions.add(self.env.now, nodes, state, draws_w)
         if states[nodes[0]] is not NodeState.IDLE:
             drew_w: Sequence[float] = [draws[node] for node in nodes]
         elif not self._rate_watts:
@@ -343,7 +360,7 @@ class Machine(Bookings):
         busy = self.busy[processor]
         self.type_of[processor], self.table_of[processor] = kind, self.table(kind)
         self._loading_watts = None
-        self.clock_changes.append((self.env.now, processor, kind))
+        self.ledger.clock_changes.append((self.env.now, processor, kind))
         if (
             self.powered_on[self.node_of(processor)]
             and not self.is_unused(processor)

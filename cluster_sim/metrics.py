@@ -14,6 +14,7 @@ from cluster_sim.transition_log import CODES
 
 if TYPE_CHECKING:
     from cluster_sim.accounting import Accounts
+    from cluster_sim.occupancy import Floats
     from cluster_sim.records import Result
     from cluster_sim.transition_log import TransitionLog
 
@@ -25,12 +26,13 @@ THETA = 0.5
 def summarise(
     result: Result,
     accounts: Accounts,
+    energy_of_jobs: Floats,
     transitions: TransitionLog,
     horizon: float,
     now: float,
 ) -> dict[str, Any]:
     """All metrics of ``SUMMARY_METRICS``, in their order. What has no value (a mean over no jobs) is None."""
-    values = job_metrics(result, horizon, now) | _energies(result, accounts, transitions, horizon)
+    values = job_metrics(result, horizon, now) | _energies(result, accounts, energy_of_jobs, transitions, horizon)
     values["edp_js"] = values["energy_j"] * values["makespan_s"]
     return {name: _plain(values[name]) for name in names(SUMMARY_METRICS)}
 
@@ -135,13 +137,15 @@ def _queue(queue: pd.DataFrame, horizon: float) -> dict[str, Any]:
     return {"mean_queue_length": mean, "max_queue_length": int(queue["pending"].max())}
 
 
-def _energies(result: Result, accounts: Accounts, transitions: TransitionLog, horizon: float) -> dict[str, Any]:
+def _energies(
+    result: Result, accounts: Accounts, energy_of_jobs: Floats, transitions: TransitionLog, horizon: float
+) -> dict[str, Any]:
     by_state = {state: float(energy.sum()) for state, energy in accounts.nodes.items()}
     waste, by_core = sum(by_state[s] for s in WASTED), float(result.nodes["energy_waste_by_core_j"].sum())
     switches = np.isin(transitions.codes, [CODES[s] for s in (NodeState.SWITCHING_ON, NodeState.SWITCHING_OFF)])
     return {
         "energy_j": accounts.total,
-        "energy_jobs_j": float(accounts.jobs.sum()),
+        "energy_jobs_j": float(energy_of_jobs.sum()),
         "energy_unused_j": float(accounts.unused.sum()),
         **{f"energy_{state.lower()}_j": energy for state, energy in by_state.items()},
         "energy_waste_j": waste,

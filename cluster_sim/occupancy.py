@@ -1,6 +1,6 @@
 """From ranges of cores to what they mean for processors and nodes, in bulk.
 
-A range (job, first core, last core) is cut at the bounds of *units*, processors or nodes, into **runs** of units that it
+A range (tenant, first core, last core) is cut at the bounds of *units*, processors or nodes, into **runs** of units that it
 holds entirely, so that nobody else can be there, and **pieces** of single units that it may share.
 """
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Holds:
-    """Cores held over time, one row each: whose (index of the job), which (global indices, both included), from when to when."""
+    """Cores held over time, one row each: whose, which (first and last by their global indices), from when to when (s)."""
 
-    job: Ints
+    tenant: Ints
     first: Ints
     last: Ints
     start: Floats
@@ -30,24 +30,24 @@ class Holds:
 
     def where(self, mask: npt.NDArray[np.bool_]) -> Holds:
         """The rows where ``mask`` is true."""
-        return Holds(self.job[mask], self.first[mask], self.last[mask], self.start[mask], self.end[mask])
+        return Holds(self.tenant[mask], self.first[mask], self.last[mask], self.start[mask], self.end[mask])
 
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """Units ``first`` … ``stop`` - 1 that a job holds entirely."""
+    """Units ``first`` … ``stop`` - 1 that a tenant holds entirely."""
 
-    job: Ints
+    tenant: Ints
     first: Ints
     stop: Ints
     start: Floats
     end: Floats
 
     def expanded(self) -> tuple[Ints, Ints, Floats, Floats]:
-        """(job, unit, start, end), one row per unit."""
+        """(tenant, unit, start, end), one row per unit."""
         count = self.stop - self.first
         return (
-            np.repeat(self.job, count),
+            np.repeat(self.tenant, count),
             spread(self.first, count),
             np.repeat(self.start, count),
             np.repeat(self.end, count),
@@ -56,9 +56,9 @@ class Runs:
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """``cores`` cores of one unit that a job holds."""
+    """``cores`` cores of one unit that a tenant holds."""
 
-    job: Ints
+    tenant: Ints
     unit: Ints
     cores: Ints
     start: Floats
@@ -72,13 +72,13 @@ def cut(holds: Holds, bounds: Ints) -> tuple[Runs, Pieces]:
     begin = first_unit + (holds.first > bounds[first_unit])
     stop = last_unit + (holds.last == bounds[last_unit + 1] - 1)
     whole = begin < stop
-    runs = Runs(holds.job[whole], begin[whole], stop[whole], holds.start[whole], holds.end[whole])
+    runs = Runs(holds.tenant[whole], begin[whole], stop[whole], holds.start[whole], holds.end[whole])
     head = (holds.first > bounds[first_unit]) | (first_unit == last_unit) & ~whole
     tail = (holds.last < bounds[last_unit + 1] - 1) & (first_unit != last_unit)
     head_cores = np.minimum(bounds[first_unit + 1] - 1, holds.last) - holds.first + 1
     tail_cores = holds.last - bounds[last_unit] + 1
     pieces = Pieces(
-        np.concatenate([holds.job[head], holds.job[tail]]),
+        np.concatenate([holds.tenant[head], holds.tenant[tail]]),
         np.concatenate([first_unit[head], last_unit[tail]]),
         np.concatenate([head_cores[head], tail_cores[tail]]),
         np.concatenate([holds.start[head], holds.start[tail]]),
@@ -120,7 +120,7 @@ class Steps:
 
 def steps(pieces: Pieces) -> Steps:
     """The step function of the pieces' cores on each unit."""
-    count = len(pieces.job)
+    count = len(pieces.tenant)
     unit = np.concatenate([pieces.unit, pieces.unit])
     time = np.concatenate([pieces.start, pieces.end])
     change = np.concatenate([pieces.cores, -pieces.cores])
@@ -141,11 +141,11 @@ def steps(pieces: Pieces) -> Steps:
 def busy_intervals(holds: Holds, bounds: Ints) -> tuple[Ints, Floats, Floats]:
     """Maximal intervals (unit, start, end) in which some core of a unit is held, sorted by unit and start."""
     runs, pieces = cut(holds, bounds)
-    job, unit, start, end = runs.expanded()
+    tenant, unit, start, end = runs.expanded()
     everything = Pieces(
-        np.concatenate([pieces.job, job]),
+        np.concatenate([pieces.tenant, tenant]),
         np.concatenate([pieces.unit, unit]),
-        np.concatenate([pieces.cores, np.ones(len(job), np.int64)]),
+        np.concatenate([pieces.cores, np.ones(len(tenant), np.int64)]),
         np.concatenate([pieces.start, start]),
         np.concatenate([pieces.end, end]),
     )

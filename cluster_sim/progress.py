@@ -24,7 +24,7 @@ def show_progress(simulation: Simulation) -> None:
 def _follow(simulation: Simulation, bar: tqdm) -> Generator[Event, object, None]:
     while True:
         yield simulation.on("instant")
-        bar.n = simulation.recorder.over
+        bar.n = simulation.attempts.over
         bar.update(0)
         if bar.n >= len(simulation.workload):
             bar.close()

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim.accounting import Accounts, History, node_bounds, settle
+from cluster_sim.attempts import STATES
 from cluster_sim.clock_table import clock_table
 from cluster_sim.decision_log import no_decisions
 from cluster_sim.fields import RESULT_TABLES, names
@@ -16,7 +17,6 @@ from cluster_sim.metrics import summarise
 from cluster_sim.node import NodeState
 from cluster_sim.node_table import node_table
 from cluster_sim.occupancy import Holds, busy_intervals, spread
-from cluster_sim.recorder import STATES
 from cluster_sim.transition_log import STATES as NODE_STATES
 
 if TYPE_CHECKING:
@@ -32,33 +32,30 @@ class RunTables:
     """Tables made from the columns that the recorder and the machine kept, as they were at that moment."""
 
     def __init__(self, simulation: Simulation):
-        recorder, machine = simulation.recorder, simulation.machine
+        attempts = simulation.attempts
         self._platform = simulation.platform
         self._now = simulation.env.now
         self._workload = simulation.workload.jobs
-        self._allocated = np.array(recorder.allocation_time)
-        self._started = np.array(recorder.start_time)
-        self._finished = np.array(recorder.finish_time)
+        self._allocated, self._started, self._finished = attempts.spans()
+        self._job_of_attempt = np.array(attempts.job)
         self._submitted, self._eligible = simulation.admission.times()
         self._horizon = self._end_of_window(simulation)
-        self._codes = np.frombuffer(bytes(recorder.state), np.uint8)
-        self._reasons = dict(recorder.reason)
+        self._codes = np.frombuffer(bytes(attempts.state), np.uint8)
+        self._reasons = dict(attempts.reason)
         self._decision_log = simulation.decision_log
         self._decisions = len(simulation.decision_log or ())
-        self._ranges = tuple(np.array(c) for c in (recorder.range_job, recorder.range_first, recorder.range_last))
-        times = np.array(machine.power_times)
-        within = times <= self._horizon
-        self._power = (times[within], np.array(machine.power_watts)[within])
+        ledger = simulation.machine.ledger.up_to(self._horizon)
+        self._power = ledger.power
         self._history = History(
             simulation.platform,
             simulation.power_model,
-            len(self._workload),
-            self._holds(),
-            machine.transitions.until(self._horizon),
-            [row for row in machine.clock_changes if row[0] <= self._horizon],
+            len(attempts),
+            ledger.loads,
+            ledger.transitions,
+            ledger.clock_changes,
             self._horizon,
             "unused-processors-draw-nothing" in simulation.quirks,
-            [row for row in machine.rate_log if row[0] <= self._horizon],
+            ledger.rated_watts,
         )
 
     def _end_of_window(self, simulation: Simulation) -> float:
@@ -71,17 +68,15 @@ class RunTables:
         ended = self._finished[~np.isnan(self._started) & ~np.isnan(self._finished)]
         return float(ended.max()) if len(ended) else self._now
 
-    def _holds(self) -> Holds:
-        """The cores in use, from the start of the tasks to the release, or to the horizon if they still run."""
-        job, first, last = self._ranges
-        start, end = self._started[job], self._finished[job]
-        holds = Holds(job, first, last, start, np.where(np.isnan(end), self._horizon, end))
-        return holds.where(~np.isnan(start))
-
     @cached_property
     def accounts(self) -> Accounts:
         """Where the energy went."""
         return settle(self._history)
+
+    @cached_property
+    def energy_of_jobs(self) -> Floats:
+        """J of each job, all attempts together, shape (jobs,)."""
+        return np.bincount(self._job_of_attempt, self.accounts.tenants, len(self._workload)).astype(np.float64)
 
     def jobs(self) -> pd.DataFrame:
         """One row per job: times, state, metrics, energy."""
@@ -114,7 +109,7 @@ class RunTables:
                 "bounded_slowdown": np.maximum(1.0, turnaround / np.maximum(run, 10.0)),
                 "stretch": np.where(requested > 0.0, wait / requested, np.nan),
                 "tardiness": np.where(no_lateness, np.nan, np.maximum(finish - deadline, 0.0)),
-                "energy_j": self.accounts.jobs,
+                "energy_j": self.energy_of_jobs,
                 "profile": table["profile"].to_numpy(),
                 "user": table["user"].to_numpy(),
             }
@@ -122,7 +117,8 @@ class RunTables:
 
     def allocations(self) -> pd.DataFrame:
         """One row per job, processor and run of neighbouring cores."""
-        return allocation_table(self._platform, self._history.holds, self._workload["job_id"].to_numpy())
+        job_ids = self._workload["job_id"].to_numpy()
+        return allocation_table(self._platform, self._history.holds, job_ids[self._job_of_attempt])
 
     def node_states(self) -> pd.DataFrame:
         """One row per node and interval: what it computes and what it is not on, and IDLE in between."""
@@ -178,21 +174,23 @@ class RunTables:
 
     def summary(self, result: Result) -> dict[str, Any]:
         """All metrics of the run."""
-        return summarise(result, self.accounts, self._history.transitions, self._horizon, self._now)
+        return summarise(
+            result, self.accounts, self.energy_of_jobs, self._history.transitions, self._horizon, self._now
+        )
 
 
 def allocation_table(platform: Platform, holds: Holds, job_ids: npt.NDArray[np.object_]) -> pd.DataFrame:
-    """The table ``allocations``: holds cut at the bounds of processors; ``job_ids`` are those of the jobs by index."""
+    """The table ``allocations``: holds cut at the bounds of processors; ``job_ids`` are those of the tenants by number."""
     bounds = platform.first_core
     first_unit = np.searchsorted(bounds, holds.first, side="right") - 1
     count = np.searchsorted(bounds, holds.last, side="right") - first_unit
     unit = spread(first_unit, count)
     node = np.searchsorted(platform.first_processor, unit, side="right") - 1
-    job = np.repeat(holds.job, count)
+    tenant = np.repeat(holds.tenant, count)
     within = unit - platform.first_processor[node]
     processors = np.array([f"processor{i}" for i in range(int(within.max(initial=0)) + 1)], object)
     columns = {
-        "job_id": job_ids[job],
+        "job_id": job_ids[tenant],
         "node": np.array(platform.node_names(), object)[node],
         "processor": processors[within],
         "first_core": np.maximum(np.repeat(holds.first, count), bounds[unit]) - bounds[unit],

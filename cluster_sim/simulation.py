@@ -12,6 +12,7 @@ from simpy.events import URGENT, Event, Process
 
 from cluster_sim.admission import Admission
 from cluster_sim.advance_reservations import AdvanceReservation
+from cluster_sim.attempts import Attempts, Outcome
 from cluster_sim.contention import ContentionModel, contention_models
 from cluster_sim.decision_log import DecisionLog
 from cluster_sim.decisions import (
@@ -46,7 +47,6 @@ from cluster_sim.power_budget import PowerBudget
 from cluster_sim.precedence import has_dependencies
 from cluster_sim.processor_model import ProcessorModels
 from cluster_sim.progress import show_progress
-from cluster_sim.recorder import Recorder
 from cluster_sim.view import ClairvoyantView, View
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class Simulation:
         if any(kind.transitions.switch_on_distribution for kind in platform.node_types):
             self.machine.rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(2)[1])
         self._job_count = len(workload)
-        self.recorder = Recorder(len(workload))
+        self.attempts = Attempts(len(workload))
         self.decision_log = DecisionLog() if explain else None
         self._pending: dict[int, Job] = {}
         self._running: dict[int, Running] = {}
@@ -209,7 +209,7 @@ class Simulation:
 
     def _warn_of_stall(self) -> None:
         self.is_over = True
-        left = len(self.workload) - self.recorder.over
+        left = len(self.workload) - self.attempts.over
         message = f"{left} jobs are unfinished and nothing is left to happen: the scheduler starts none of them"
         if self.machine.withheld_count:
             policy, count = type(self.power_policy).__name__, self.machine.withheld_count
@@ -389,16 +389,17 @@ class Simulation:
         memory = job.memory if self._uses_memory else 0.0
         budget = machine.budget
         slower = {} if budget is None else budget.require(job, placement, p_state)
-        allocation = machine.hold(placement, memory, job)
+        attempt = len(self.attempts)
+        allocation = machine.hold(placement, memory, job, attempt)
         if p_state is not None:
             try:
                 self._job_clocks.choose(job, allocation, p_state)
             except PlacementError:
-                machine.release(allocation)
+                machine.take_back(allocation)
                 raise
         del self._pending[job.index]
-        running = self._running[job.index] = Running(job, placement, allocation, self.env.now)
-        self.recorder.allocated(self.env.now, job, machine.core_ranges(allocation))
+        running = self._running[job.index] = Running(job, placement, allocation, self.env.now, attempt)
+        self.attempts.begin(self.env.now, job)
         if budget is not None:
             budget.slow_down(slower)  # not before nothing can be refused any more
             budget.start(running)
@@ -418,12 +419,12 @@ class Simulation:
             self._job_clocks.begin(running.job)
         self.machine.load(running._allocation)
         self._executor.start_tasks(running)
-        self.recorder.started(self.env.now, running.job)
+        self.attempts.start_time[running._attempt] = self.env.now
         if self.notices.wanted:
             self.notices.note("job_started", running.job)
         if self.enforce_walltime and running.job.requested_time < float("inf"):
             limit = self.env.at(self.env.now + running.job.requested_time, WALLTIME)
-            limit.callbacks.append(lambda event: self._interrupt(running, "walltime"))
+            limit.callbacks.append(lambda event: self._interrupt(running, Kill("walltime", Outcome.TIMEOUT)))
 
     def communicate(self, running: Running) -> None:
         """The tasks of a job have ended: start what they exchange, if they have not yet. Called by the job's process."""
@@ -432,10 +433,14 @@ class Simulation:
         if running._transfer is None and volume > 0.0 and len(nodes) > 1:
             running._transfer = self.network.transfer(nodes, volume / len(nodes))
 
-    def end(self, running: Running, reason: str) -> None:
-        """The job is over, for a ``reason`` if it was killed. Called by the job's process."""
+    def end(self, running: Running, kill: Kill | None = None) -> None:
+        """The job is over: its work is done, or it has been killed. Called by the job's process."""
         job = running.job
         running._ended = True
+        if kill is None:
+            self.attempts.end(self.env.now, running._attempt, Outcome.COMPLETED, 1.0)
+        else:
+            self.attempts.end(self.env.now, running._attempt, kill.outcome, self._executor.work_done(running))
         del self._running[job.index]
         self.view.ended.append(running)
         if self.power_policy is not None:
@@ -449,11 +454,14 @@ class Simulation:
         self.machine.release(running._allocation)
         if self._job_clocks:
             self._job_clocks.end(job, running.start_time < float("inf"))
-        self.recorder.ended(self.env.now, job, reason)
+        if kill is None:
+            self.attempts.completed(job)
+        else:
+            self.attempts.killed(job, kill.reason)
         if self.notices.wanted:
-            self.notices.note("job_killed" if reason else "job_completed", job)
+            self.notices.note("job_completed" if kill is None else "job_killed", job)
         self.request_pass()
-        self.over(job, "killed" if reason else "completed")
+        self.over(job, "completed" if kill is None else "killed")
 
     def kill(self, job: Job | str, reason: str = "killed") -> None:
         """Kill a job, running or waiting, in this instant; one that is over, or not yet submitted, is left alone.
@@ -468,24 +476,27 @@ class Simulation:
             index = int(found[0])
         else:
             index = job.index
-        # Not at once: a process cannot be interrupted in the middle of what it does, nor before it has begun.
-        self.env.timeout(0).callbacks.append(lambda event: self._kill(index, reason))
+        self._kill_soon(index, reason, Outcome.KILLED)
 
-    def _kill(self, index: int, reason: str) -> None:
+    def _kill_soon(self, index: int, reason: str, outcome: Outcome) -> None:
+        """Not at once: a process cannot be interrupted in the middle of what it does, nor before it has begun."""
+        self.env.timeout(0).callbacks.append(lambda event: self._kill(index, reason, outcome))
+
+    def _kill(self, index: int, reason: str, outcome: Outcome) -> None:
         running, waiting = self._running.get(index), self.admission.withdraw(index)
         if running is not None:
-            self._interrupt(running, reason)
+            self._interrupt(running, Kill(reason, outcome))
         elif waiting is not None:
-            self.recorder.ended(self.env.now, waiting, reason)
+            self.attempts.withdrawn(self.env.now, waiting, reason)
             self.notices.note("job_killed", waiting)
             self.request_pass()
             self.over(waiting, "killed")
 
-    def _interrupt(self, running: Running, reason: str) -> None:
+    def _interrupt(self, running: Running, kill: Kill) -> None:
         if not running._ended:
             running._ended = True  # a second kill in the same instant finds it so
             assert running._process is not None
-            running._process.interrupt(Kill(reason))
+            running._process.interrupt(kill)
 
     def over(self, job: Job, outcome: str) -> None:
         """A job is completed, killed or rejected. Called when it has been recorded."""
@@ -493,7 +504,7 @@ class Simulation:
         self._check_end()
 
     def _check_end(self) -> None:
-        if self.recorder.over == self._job_count and not self._end.triggered:
+        if self.attempts.over == self._job_count and not self._end.triggered:
             self.env.trigger(self._end, END)
 
     # ------------------------------------------------------------------ the machine
@@ -519,7 +530,7 @@ class Simulation:
         """Kill the jobs that hold cores of a node; how many there are."""
         jobs = [running.job for running in self._running.values() if node in running.placement.nodes]
         for job in jobs:
-            self.kill(job, reason)
+            self._kill_soon(job.index, reason, Outcome.FAILED)
         return len(jobs)
 
     def job_on_core(self, processor: int, core: int) -> Job | None:

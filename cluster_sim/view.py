@@ -189,7 +189,7 @@ class View:
     @property
     def clock_changes(self) -> Sequence[tuple[float, int, ProcessorType]]:
         """Every change of a processor's clock so far: time (s), processor by position, its type from then on."""
-        return self._machine.clock_changes
+        return self._machine.ledger.clock_changes
 
     @property
     def free_cores(self) -> npt.NDArray[np.int32]:
@@ -265,7 +265,7 @@ class View:
     @property
     def state_changes(self) -> TransitionLog:
         """Every change of a node's state so far: time (s), node, state, W drawn when not on."""
-        return self._machine.transitions
+        return self._machine.ledger.transitions
 
     @cached_property
     def textual_rank(self) -> npt.NDArray[np.float64]:

@@ -261,7 +261,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
         assert simulation is not None
         if not self._is_over:
             return False, False
-        cut_short = simulation.until is not None and simulation.recorder.over < len(simulation.workload)
+        cut_short = simulation.until is not None and simulation.attempts.over < len(simulation.workload)
         return not cut_short, cut_short
 
     def _observation(self) -> Any:
@@ -307,7 +307,7 @@ def described(simulation: Simulation) -> str:
     free, cores = view.free_total, view.platform.core_count
     lines = [
         f"t = {view.now:g} s   {view.watts:g} W   {view.energy_j:g} J",
-        f"jobs: {view.pending_count} pending, {view.running_count} running, {simulation.recorder.over} over "
+        f"jobs: {view.pending_count} pending, {view.running_count} running, {simulation.attempts.over} over "
         f"of {len(simulation.workload)}   cores: {free} of {cores} free",
     ]
     lines += [

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cluster_sim.attempts import STATES
 from cluster_sim.jobs import JobState
-from cluster_sim.recorder import STATES
 
 if TYPE_CHECKING:
     from cluster_sim.simulation import Simulation
@@ -22,8 +22,8 @@ def quick_metrics(simulation: Simulation) -> dict[str, Any]:
     The summary as a whole takes longer than many an episode. Where jobs are not submitted at the times of the workload,
     and where a run went on beyond its last completion, it is asked all the same, for what these metrics then mean.
     """
-    records, workload = simulation.recorder, simulation.workload
-    start, finish = np.array(records.start_time), np.array(records.finish_time)
+    records, workload = simulation.attempts, simulation.workload
+    _, start, finish = records.spans()
     submit = workload.columns["submit_time"]
     ran = ~np.isnan(start) & ~np.isnan(finish)
     if workload.think_times or not ran.any() or finish[ran].max() != simulation.env.now:

@@ -1,0 +1,121 @@
+"""The ledger of the machine: who held and loaded which cores, and what everything drew, written down when it happens.
+
+The machine alone writes it, whoever makes it change: a job, a scheduler, a process of the user's own. Allocations, node
+states, energies by job, node and state, explanations and charts all read it. It is append-only; what is entered later
+is only how an entry ends.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cluster_sim.occupancy import Holds
+from cluster_sim.transition_log import TransitionLog
+
+if TYPE_CHECKING:
+    from cluster_sim.occupancy import Floats
+    from cluster_sim.platform import ProcessorType
+
+NAN = float("nan")
+OPEN = float("inf")
+"""Stands for the end of a hold that has not ended."""
+
+ClockChange = tuple[float, int, "ProcessorType"]
+"""(time s, processor, its type from then on)."""
+RatedWatts = tuple[float, int, float, dict[int, float]]
+"""(time s, processor, W that its tenants share, W of each tenant by its number), where watts follow the tasks' speeds."""
+
+
+class Ledger:
+    """Columns of machine numbers, not lists of objects: a million jobs have to fit.
+
+    A *hold* is one time that somebody holds cores, from when to when, with its *pieces*, ranges of neighbouring cores by
+    their global indices. Tasks load the cores from ``loaded_from`` on, to the end of the hold; before, while nodes boot,
+    the cores are held and idle. Whose a hold is, its tenant, is a number that means something to who asked for it: the
+    attempts of jobs count from 0.
+    """
+
+    def __init__(self) -> None:
+        self.tenant = array("q")  #: Of each hold: whose,
+        self.held_from = array("d")  #: since when, s,
+        self.loaded_from = array("d")  #: since when its tasks load the cores, s; NaN: not yet, or never,
+        self.held_until = array("d")  #: and until when, s; inf while it lasts.
+        self._piece_hold = array("q")  # of each piece: the hold,
+        self._piece_first = array("q")  # the first core by its global index,
+        self._piece_last = array("q")  # and the last
+        self.transitions = TransitionLog()  #: (time, node, new state, W drawn when not on)
+        self.clock_changes: list[ClockChange] = []
+        self.rated_watts: list[RatedWatts] = []
+        self.power_times = array("d", [0.0])  #: What the whole machine draws, a step function: since when, s,
+        self.power_watts = array("d", [0.0])  #: and how much, W.
+
+    def hold(self, now: float, tenant: int, ranges: Iterable[tuple[int, int]]) -> int:
+        """A tenant gets these cores; the number of the hold."""
+        number = len(self.tenant)
+        self.tenant.append(tenant)
+        self.held_from.append(now)
+        self.loaded_from.append(NAN)
+        self.held_until.append(OPEN)
+        for first, last in ranges:
+            self._piece_hold.append(number)
+            self._piece_first.append(first)
+            self._piece_last.append(last)
+        return number
+
+    def take_back(self, hold: int) -> None:
+        """The last hold has been refused after all, in the instant in which it was entered."""
+        assert hold == len(self.tenant) - 1, "only the last entry can be taken back"
+        while self._piece_hold and self._piece_hold[-1] == hold:
+            self._piece_hold.pop()
+            self._piece_first.pop()
+            self._piece_last.pop()
+        self.tenant.pop()
+        self.held_from.pop()
+        self.loaded_from.pop()
+        self.held_until.pop()
+
+    def draws(self, now: float, watts: float) -> None:
+        """The whole machine draws so many W from now on."""
+        if now > self.power_times[-1]:
+            self.power_times.append(now)
+            self.power_watts.append(watts)
+        else:
+            self.power_watts[-1] = watts
+
+    def up_to(self, horizon: float) -> Extract:
+        """What has been entered up to a time, s; what lasts beyond it ends there."""
+        hold = np.array(self._piece_hold)
+        first, last = np.array(self._piece_first), np.array(self._piece_last)
+        tenant = np.array(self.tenant)[hold]
+        held, loaded = np.array(self.held_from)[hold], np.array(self.loaded_from)[hold]
+        until = np.array(self.held_until)[hold]
+        until = np.where(until == OPEN, horizon, until)
+        times = np.array(self.power_times)
+        within = times <= horizon
+        return Extract(
+            Holds(tenant, first, last, held, until),
+            Holds(tenant, first, last, loaded, until).where(~np.isnan(loaded)),
+            self.transitions.until(horizon),
+            [row for row in self.clock_changes if row[0] <= horizon],
+            [row for row in self.rated_watts if row[0] <= horizon],
+            (times[within], np.array(self.power_watts)[within]),
+            horizon,
+        )
+
+
+@dataclass(frozen=True)
+class Extract:
+    """The entries of a ledger up to ``horizon`` (s), as arrays."""
+
+    holds: Holds  #: Cores held, one row for each piece.
+    loads: Holds  #: The same from when tasks load them; without those that no task ever loaded.
+    transitions: TransitionLog
+    clock_changes: list[ClockChange]
+    rated_watts: list[RatedWatts]
+    power: tuple[Floats, Floats]  #: Times (s) and W of the whole machine.
+    horizon: float
