@@ -14,10 +14,10 @@ from cluster_sim.errors import FormatError, InputError
 from cluster_sim.fields import SUMMARY_METRICS, names
 from cluster_sim.formats.atomic import atomic_path
 from cluster_sim.formats.tables import quoting_for
-from cluster_sim.metrics import queue_steps
 from cluster_sim.platform import Platform
 from cluster_sim.run_tables import RunTables
 from cluster_sim.saved_tables import SavedTables, allocation_texts
+from cluster_sim.summary import queue_steps
 
 if TYPE_CHECKING:
     from cluster_sim.simulation import Simulation

@@ -12,11 +12,12 @@ from cluster_sim.accounting import Accounts, History, node_bounds, settle
 from cluster_sim.clock_table import clock_table
 from cluster_sim.decision_log import no_decisions
 from cluster_sim.fields import RESULT_TABLES, names
-from cluster_sim.metrics import summarise
+from cluster_sim.metrics import job_columns
 from cluster_sim.node import NodeState
 from cluster_sim.node_table import node_table
 from cluster_sim.occupancy import Holds, busy_intervals, spread
 from cluster_sim.recorder import STATES
+from cluster_sim.summary import summarise
 from cluster_sim.transition_log import STATES as NODE_STATES
 
 if TYPE_CHECKING:
@@ -88,36 +89,24 @@ class RunTables:
         table = self._workload
         submit = self._submitted
         requested = table["requested_time"].to_numpy()
-        start, finish = self._started, self._finished
-        run = np.where(np.isnan(start), np.nan, finish - start)
-        wait, turnaround = start - submit, np.where(np.isnan(start), np.nan, finish - submit)
-        deadline = table["deadline"].to_numpy()
-        no_lateness = np.isnan(start) | (deadline == np.inf)
         reason = np.full(len(table), "", object)
         reason[list(self._reasons)] = list(self._reasons.values())
-        with np.errstate(divide="ignore", invalid="ignore"):
-            columns = {
-                "job_id": table["job_id"].to_numpy(),
-                "submit_time": submit,
-                "eligible_time": self._eligible,
-                "allocation_time": self._allocated,
-                "start_time": start,
-                "finish_time": finish,
-                "state": np.array([str(state) for state in STATES], object)[self._codes],
-                "reason": reason,
-                "requested_cores": table["requested_cores"].to_numpy(),
-                "requested_time": requested,
-                "wait_time": wait,
-                "run_time": run,
-                "turnaround_time": turnaround,
-                "slowdown": np.where(run > 0.0, turnaround / run, np.nan),
-                "bounded_slowdown": np.maximum(1.0, turnaround / np.maximum(run, 10.0)),
-                "stretch": np.where(requested > 0.0, wait / requested, np.nan),
-                "tardiness": np.where(no_lateness, np.nan, np.maximum(finish - deadline, 0.0)),
-                "energy_j": self.accounts.jobs,
-                "profile": table["profile"].to_numpy(),
-                "user": table["user"].to_numpy(),
-            }
+        columns = {
+            "job_id": table["job_id"].to_numpy(),
+            "submit_time": submit,
+            "eligible_time": self._eligible,
+            "allocation_time": self._allocated,
+            "start_time": self._started,
+            "finish_time": self._finished,
+            "state": np.array([str(state) for state in STATES], object)[self._codes],
+            "reason": reason,
+            "requested_cores": table["requested_cores"].to_numpy(),
+            "requested_time": requested,
+            **job_columns(submit, self._started, self._finished, requested, table["deadline"].to_numpy()),
+            "energy_j": self.accounts.jobs,
+            "profile": table["profile"].to_numpy(),
+            "user": table["user"].to_numpy(),
+        }
         return pd.DataFrame(columns, columns=names(RESULT_TABLES["jobs"]), copy=False)
 
     def allocations(self) -> pd.DataFrame:
@@ -178,7 +167,7 @@ class RunTables:
 
     def summary(self, result: Result) -> dict[str, Any]:
         """All metrics of the run."""
-        return summarise(result, self.accounts, self._history.transitions, self._horizon, self._now)
+        return summarise(result, self.accounts, self._horizon, self._now)
 
 
 def allocation_table(platform: Platform, holds: Holds, job_ids: npt.NDArray[np.object_]) -> pd.DataFrame:

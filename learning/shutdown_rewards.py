@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from cluster_sim.errors import SpecError
+from cluster_sim.metrics import watt_minutes
 from cluster_sim.node import NodeState
 from cluster_sim.registry import Registry
 from learning.waste import WasteMeter, cycle_joules
@@ -72,7 +73,7 @@ class WasteAndLateJobs(_OfWaste):
         late = 0
         if view.pending_count:
             late = sum(j.requested_cores for j in view.pending if now - j.submit_time >= self._tau * j.requested_time)
-        return -(self._newly_wasted_j(view) / 60.0 + late)
+        return -(watt_minutes(self._newly_wasted_j(view)) + late)
 
 
 @shutdown_rewards.register("default")
