@@ -15,6 +15,7 @@ import pandas as pd
 
 from cluster_sim.days import DAY_S
 from cluster_sim.days import as_executed as episode
+from cluster_sim.metrics import node_switches, watt_minutes
 
 if TYPE_CHECKING:
     from cluster_sim.records import Result
@@ -60,5 +61,7 @@ def figures(result: Result) -> pd.Series:
         "energy_waste": nodes["energy_waste_by_core_j"].sum(),
         "node_waste": (nodes["energy_waste_j"] / cores).sum(),
     }
-    values = {name: float(value) / 60.0 for name, value in (seconds | joules).items()}
-    return pd.Series(values | {"nb_switches": float((nodes["switches_on"] + nodes["switches_off"]).sum())})
+    minutes = {name: float(value) / 60.0 for name, value in seconds.items()}
+    counted = {name: watt_minutes(float(value)) for name, value in joules.items()}
+    switches = float(node_switches(nodes["switches_on"].to_numpy(), nodes["switches_off"].to_numpy()).sum())
+    return pd.Series(minutes | counted | {"nb_switches": switches})

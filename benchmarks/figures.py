@@ -24,6 +24,7 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim import Platform
+from cluster_sim.metrics import slowdown
 
 TARGETS = {10_000: (2.0, 1.0), 100_000: (8.0, 4.0), 1_000_000: (2.0, 2.0)}
 """Seconds to draw and to zoom, by rectangles."""
@@ -115,7 +116,7 @@ def schedule(jobs: int, nodes: int = NODES) -> Schedule:
         "requested_time": 3_600.0,
         "wait_time": wait,
         "run_time": run,
-        "slowdown": (wait + run) / run,
+        "slowdown": slowdown(wait + run, run),
         "energy_j": 12.5 * run,
         "profile": "",
         "user": rng.integers(0, 200, jobs).astype(str).astype(object),

@@ -49,6 +49,7 @@ class Attempts:
 
     def __init__(self, jobs: int):
         self.job = array("q")  #: Of each attempt: the job by its index,
+        self.queue_time = array("d")  #: when the job joined the queue again for it, s; NaN for the first,
         self.allocation_time = array("d")  #: when it got its cores, s,
         self.start_time = array("d")  #: when its tasks began, s; NaN if they did not,
         self.end_time = array("d")  #: when it gave its cores back, s; NaN while it holds them,
@@ -56,7 +57,8 @@ class Attempts:
         self.work_done = array("d")  #: and which part of the job's work was done at its end.
         self.state = bytearray(jobs)  #: Of each job: its state, as an index into STATES.
         self.reason: dict[int, str] = {}  #: Why it was killed or rejected,
-        self.left_queue: dict[int, float] = {}  #: and when, if it never ran, s; by index.
+        self.left_queue: dict[int, float] = {}  #: and when, if it waited, s; by index.
+        self._rejoined: dict[int, float] = {}  # jobs that wait for another attempt: since when
         self.over = 0  #: Jobs that are completed, killed or rejected.
 
     def __len__(self) -> int:
@@ -65,6 +67,7 @@ class Attempts:
     def begin(self, now: float, job: Job) -> None:
         """A job got its cores: its next attempt."""
         self.job.append(job.index)
+        self.queue_time.append(self._rejoined.pop(job.index, NAN) if self._rejoined else NAN)
         self.allocation_time.append(now)
         self.start_time.append(NAN)
         self.end_time.append(NAN)
@@ -87,6 +90,16 @@ class Attempts:
         self.state[job.index] = _KILLED
         self.reason[job.index] = reason
         self.over += 1
+
+    def requeued(self, now: float, job: Job) -> None:
+        """A job that ran, or was killed, waits again."""
+        index = job.index
+        if self.state[index] == _KILLED:
+            self.state[index] = 0
+            self.over -= 1
+            del self.reason[index]
+            self.left_queue.pop(index, None)
+        self._rejoined[index] = now
 
     def withdrawn(self, now: float, job: Job, reason: str) -> None:
         """A job that waited was killed."""

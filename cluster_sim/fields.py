@@ -138,6 +138,28 @@ RESULT_TABLES: dict[str, tuple[Field, ...]] = {
         Field("start", "float", "s", "the job's tasks begin"),
         Field("end", "float", "s", "the job gives the cores back"),
     ),
+    "holds": (
+        Field("owner", "str", "", "who held the cores: the id of the job, or the name that a guest gave"),
+        Field("kind", "str", "", "job or guest"),
+        Field("attempt", "int", "", "the attempt of the job, from 1; 0 for a guest"),
+        Field("node", "str", "", "name of the node, cluster0.node1"),
+        Field("processor", "str", "", "name of the processor within its node, processor0"),
+        Field("first_core", "int", "", "first core held, counted within the processor"),
+        Field("last_core", "int", "", "last core held, included"),
+        Field("start", "float", "s", "the cores are taken; the tasks begin then, or when the nodes have booted"),
+        Field("end", "float", "s", "the cores are given back"),
+    ),
+    "attempts": (
+        Field("job_id", "str", "", "id of the job"),
+        Field("attempt", "int", "", "number of the attempt, from 1"),
+        Field("queue_time", "float", "s", "the job could be started: it was eligible, or joined the queue again"),
+        Field("allocation_time", "float", "s", "it got its cores"),
+        Field("start_time", "float", "s", "its tasks began; NaN: they did not"),
+        Field("end_time", "float", "s", "it gave its cores back; NaN: it still runs"),
+        Field("outcome", "str", "", "completed, killed, failed, preempted, requeued, timeout, cancelled or unfinished"),
+        Field("work_done", "float", "", "part of the job's work that was done at its end, 0 to 1"),
+        Field("lost_core_s", "float", "s", "core-seconds of it that came to nothing"),
+    ),
     "node_states": (
         Field("node", "str", "", "name of the node, cluster0.node1"),
         Field("state", "str", "", "OFF, SWITCHING_ON, IDLE, COMPUTING, SWITCHING_OFF or FAILED"),
@@ -206,6 +228,8 @@ SUMMARY_METRICS: tuple[Field, ...] = (
     Field("jobs_killed", "int", "", "jobs ended early: walltime, failure or request"),
     Field("jobs_rejected", "int", "", "jobs that the platform can never hold"),
     Field("jobs_unfinished", "int", "", "jobs not over when the run stopped: running, waiting, or not yet submitted"),
+    Field("jobs_requeued", "int", "", "times that a job was stopped and joined the queue again"),
+    Field("lost_core_s", "float", "s", "core-seconds of attempts that came to nothing"),
     Field("first_submission_s", "float", "s", "first submission"),
     Field("last_completion_s", "float", "s", "last finish"),
     Field("makespan_s", "float", "s", "last finish - first submission"),
@@ -330,6 +354,14 @@ IRMaSim workloads. A run covers the time from 0 to the last completion, or to `u
 _TABLE_NOTES = {
     "jobs": "One row per job of the workload, in order of submission; `jobs.csv` adds `allocation`, the job's cores as text.",
     "allocations": "One row per job, processor and run of neighbouring cores; made on request.",
+    "holds": (
+        "Who held which cores, a row for each interval, processor and run of neighbouring cores, straight from the machine's "
+        "ledger: also what jobs held while their nodes booted, every attempt of a job, and guests, processes of a user's own."
+    ),
+    "attempts": (
+        "One row per attempt to run a job, in order of allocation; `jobs` is derived: the start of the first, the finish of "
+        "the last, the time in which any of them ran."
+    ),
     "node_states": "One row per node and interval, without gaps.",
     "nodes": (
         "One row per node, in platform order; seconds sum to the run's length, joules to its energy. P4 is Casagrande et "

@@ -18,7 +18,7 @@ from cluster_sim.occupancy import Holds
 from cluster_sim.transition_log import TransitionLog
 
 if TYPE_CHECKING:
-    from cluster_sim.occupancy import Floats
+    from cluster_sim.occupancy import Floats, Ints
     from cluster_sim.platform import ProcessorType
 
 NAN = float("nan")
@@ -100,12 +100,19 @@ class Ledger:
         return Extract(
             Holds(tenant, first, last, held, until),
             Holds(tenant, first, last, loaded, until).where(~np.isnan(loaded)),
+            *self._loaded(horizon),
             self.transitions.until(horizon),
             [row for row in self.clock_changes if row[0] <= horizon],
             [row for row in self.rated_watts if row[0] <= horizon],
             (times[within], np.array(self.power_watts)[within]),
             horizon,
         )
+
+    def _loaded(self, horizon: float) -> tuple[Ints, Floats]:
+        """Whose each hold is, and how long its tasks loaded it, s."""
+        until, loaded = np.array(self.held_until), np.array(self.loaded_from)
+        seconds = np.where(until == OPEN, horizon, until) - loaded
+        return np.array(self.tenant), np.where(np.isnan(seconds), 0.0, seconds)
 
 
 @dataclass(frozen=True)
@@ -114,8 +121,14 @@ class Extract:
 
     holds: Holds  #: Cores held, one row for each piece.
     loads: Holds  #: The same from when tasks load them; without those that no task ever loaded.
+    tenant: Ints  #: Of each hold: whose,
+    loaded_s: Floats  #: and how long its tasks loaded it, s.
     transitions: TransitionLog
     clock_changes: list[ClockChange]
     rated_watts: list[RatedWatts]
     power: tuple[Floats, Floats]  #: Times (s) and W of the whole machine.
     horizon: float
+
+    def seconds_loaded(self, tenants: int) -> Floats:
+        """How long the tasks of each tenant ran, all its holds together, s, shape (tenants,)."""
+        return np.bincount(self.tenant, self.loaded_s, tenants).astype(np.float64)

@@ -1,92 +1,86 @@
-"""The metrics of a run, in the words and units of ``cluster_sim.fields``."""
+"""Every metric by its definition, unit and source: the one place that tables, summaries, rewards and environments ask.
+
+Functions of numbers, without side effects. Those of single jobs take arrays, entry by entry, or plain numbers, of which
+rewards ask thousands; times are s, energies J. The words are those of Feitelson and Rudolph, "Metrics and benchmarking
+for parallel job scheduling" (JSSPP 1998), unless another source is named.
+:mod:`cluster_sim.summary` applies them to a run.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
-import pandas as pd
+import numpy.typing as npt
 
-from cluster_sim.fields import SUMMARY_METRICS, names
-from cluster_sim.node import NodeState
-from cluster_sim.node_table import WASTED
-from cluster_sim.transition_log import CODES
+from cluster_sim.node_state import NodeState
 
 if TYPE_CHECKING:
-    from cluster_sim.accounting import Accounts
-    from cluster_sim.occupancy import Floats
-    from cluster_sim.records import Result
-    from cluster_sim.transition_log import TransitionLog
+    import pandas as pd
 
+Floats = npt.NDArray[np.float64]
+Of = TypeVar("Of", float, Floats)
+Count = TypeVar("Count", int, npt.NDArray[np.int64])
+
+BOUND_S = 10.0
+"""Run times below this count as this in a bounded slowdown, s."""
 
 THETA = 0.5
 """Share of the requested time that a job may wait before it counts as delayed; Casagrande et al. (2022) do not state theirs."""
 
+WASTED = (NodeState.IDLE, NodeState.SWITCHING_ON, NodeState.SWITCHING_OFF)
+"""States in which a node draws power and neither computes nor saves energy (Casagrande et al. 2022, Eq. 4)."""
 
-def summarise(
-    result: Result,
-    accounts: Accounts,
-    energy_of_jobs: Floats,
-    transitions: TransitionLog,
-    horizon: float,
-    now: float,
-) -> dict[str, Any]:
-    """All metrics of ``SUMMARY_METRICS``, in their order. What has no value (a mean over no jobs) is None."""
-    values = job_metrics(result, horizon, now) | _energies(result, accounts, energy_of_jobs, transitions, horizon)
-    values["edp_js"] = values["energy_j"] * values["makespan_s"]
-    return {name: _plain(values[name]) for name in names(SUMMARY_METRICS)}
+WATT_MINUTE_J = 60.0
+"""A watt-minute, J."""
+
+# ---------------------------------------------------------------------- of a job
 
 
-def job_metrics(result: Result, horizon: float, now: float) -> dict[str, Any]:
-    """The metrics that say nothing of energy: from the jobs' table alone, whatever program made it."""
-    jobs = result.jobs
-    return {
-        **_counts(jobs, now),
-        **_times(jobs, horizon, result.platform.core_count),
-        **_queue(result.queue, horizon),
-    }
+def wait_time(submit: Of, start: Of) -> Of:
+    """From the submission until the tasks begin, s."""
+    return start - submit
 
 
-def _counts(jobs: pd.DataFrame, now: float) -> dict[str, Any]:
-    states = jobs["state"].value_counts()
-    return {
-        "jobs_submitted": int((jobs["submit_time"] <= now).sum()),
-        **{f"jobs_{state}": int(states.get(state, 0)) for state in ("completed", "killed", "rejected", "unfinished")},
-    }
+def run_time(start: Of, finish: Of) -> Of:
+    """From when the tasks begin to when the last one ends, s."""
+    return finish - start
 
 
-def _times(jobs: pd.DataFrame, horizon: float, cores: int) -> dict[str, Any]:
-    ran = jobs[jobs["state"].isin(["completed", "killed"]) & jobs["start_time"].notna()]
-    first = float(jobs["submit_time"].min()) if len(jobs) else 0.0
-    last = float(ran["finish_time"].max()) if len(ran) else first
-    makespan = last - first
-    started = jobs[jobs["start_time"].notna()]
-    busy = ((started["finish_time"].fillna(horizon) - started["start_time"]) * started["requested_cores"]).sum()
-    # Jobs still running at the end are busy beyond the last completion.
-    window = (last if len(ran) == len(started) else horizon) - first
-    wait, tardiness = ran["wait_time"], ran["tardiness"].dropna()
-    return {
-        "first_submission_s": first,
-        "last_completion_s": last,
-        "makespan_s": makespan,
-        "throughput_jobs_per_h": (ran["state"] == "completed").sum() / makespan * 3600.0 if makespan else np.nan,
-        "utilisation": busy / (cores * window) if window else np.nan,
-        "mean_wait_s": wait.mean(),
-        "median_wait_s": wait.median(),
-        "p95_wait_s": wait.quantile(0.95),
-        "max_wait_s": wait.max(),
-        "mean_turnaround_s": ran["turnaround_time"].mean(),
-        "mean_slowdown": ran["slowdown"].mean(),
-        "mean_bounded_slowdown": ran["bounded_slowdown"].mean(),
-        "max_slowdown": ran["slowdown"].max(),
-        "max_bounded_slowdown": ran["bounded_slowdown"].max(),
-        "mean_stretch": ran["stretch"].mean(),
-        "max_stretch": ran["stretch"].max(),
-        **_delays(ran),
-        "jobs_late": int((tardiness > 0.0).sum()) if len(tardiness) else np.nan,
-        "mean_tardiness_s": tardiness.mean(),
-        "max_tardiness_s": tardiness.max(),
-    }
+def turnaround_time(submit: Of, finish: Of) -> Of:
+    """From the submission to the end, s; also called response time."""
+    return finish - submit
+
+
+def slowdown(turnaround: Of, run: Of) -> Of:
+    """Turnaround over run time; NaN for a job that ran for no time."""
+    if isinstance(run, np.ndarray):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(run > 0.0, turnaround / run, np.nan)
+    return turnaround / run if run > 0.0 else math.nan
+
+
+def bounded_slowdown(turnaround: Of, run: Of) -> Of:
+    """Turnaround over run time, or over :data:`BOUND_S` for shorter jobs, and 1 at least (Feitelson 2001)."""
+    if isinstance(run, np.ndarray):
+        return np.maximum(1.0, turnaround / np.maximum(run, BOUND_S))
+    return max(1.0, turnaround / max(run, BOUND_S))
+
+
+def stretch(wait: Of, requested: Of) -> Of:
+    """Wait over requested time (Casagrande et al. 2022); NaN for a job that requested no seconds, 0 without a limit."""
+    if isinstance(requested, np.ndarray):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(requested > 0.0, wait / requested, np.nan)
+    return wait / requested if requested > 0.0 else math.nan
+
+
+def tardiness(finish: Floats, deadline: Floats) -> Floats:
+    """How long after its deadline each job ended, s, 0 for one in time; NaN without a deadline."""
+    with np.errstate(invalid="ignore"):
+        return np.where(deadline == np.inf, np.nan, np.maximum(finish - deadline, 0.0))
 
 
 def delays(jobs: pd.DataFrame, theta: float = THETA) -> pd.Series:
@@ -100,66 +94,97 @@ def delays(jobs: pd.DataFrame, theta: float = THETA) -> pd.Series:
         return (jobs["wait_time"] - limit).where((jobs["wait_time"] >= limit) & (jobs["requested_time"] > 0.0))
 
 
-def _delays(ran: pd.DataFrame) -> dict[str, Any]:
-    delay = delays(ran).dropna()
+class InPieces(NamedTuple):
+    """Jobs that ran in more than one piece: by their rows, how long altogether, and how long in the last attempt, s."""
+
+    rows: npt.NDArray[np.int64]
+    run: Floats
+    last_run: Floats
+
+
+def job_columns(
+    submit: Floats,
+    start: Floats,
+    finish: Floats,
+    requested: Floats,
+    deadline: Floats | float = math.inf,
+    in_pieces: InPieces | None = None,
+) -> dict[str, Floats]:
+    """The columns of the table of jobs that are metrics; NaN for jobs that did not start.
+
+    A job that ran in pieces waited all the time from its submission to its finish in which no task of it ran; its slowdowns
+    look at the run time of its last attempt.
+    """
+    run, wait = run_time(start, finish), wait_time(submit, start)
+    ended = np.where(np.isnan(start), np.nan, finish)
+    turnaround = turnaround_time(submit, ended)
+    last_run = run
+    if in_pieces is not None:
+        over, last_run = np.where(np.isnan(ended), np.nan, 1.0)[in_pieces.rows], run.copy()
+        run[in_pieces.rows] = in_pieces.run * over
+        last_run[in_pieces.rows] = in_pieces.last_run * over
+        wait[in_pieces.rows] = turnaround[in_pieces.rows] - in_pieces.run
     return {
-        "jobs_delayed": len(delay),
-        "share_delayed": len(delay) / len(ran) if len(ran) else np.nan,
-        "total_delay_s": float(delay.sum()),
+        "wait_time": wait,
+        "run_time": run,
+        "turnaround_time": turnaround,
+        "slowdown": slowdown(turnaround, last_run),
+        "bounded_slowdown": bounded_slowdown(turnaround, last_run),
+        "stretch": stretch(wait, requested),
+        "tardiness": tardiness(ended, np.broadcast_to(deadline, submit.shape)),
     }
 
 
-def queue_steps(jobs: pd.DataFrame) -> pd.DataFrame:
-    """Pending jobs and their cores as a step function: from eligibility to allocation, or to what else ended the wait."""
-    waited = jobs[jobs["allocation_time"].notna() | jobs["finish_time"].notna() | (jobs["state"] == "unfinished")]
-    waited = waited[waited["eligible_time"].notna()]
-    joins = waited["eligible_time"].to_numpy()
-    leaves = waited["allocation_time"].fillna(waited["finish_time"]).to_numpy()
-    cores = waited["requested_cores"].to_numpy()
-    left = ~np.isnan(leaves)
-    time = np.concatenate([joins, leaves[left]])
-    count = np.concatenate([np.ones(len(joins), np.int64), -np.ones(int(left.sum()), np.int64)])
-    change = np.concatenate([cores, -cores[left]])
-    # The state at a time is what holds when its instant is over.
-    instants, which = np.unique(time, return_inverse=True)
-    pending = np.cumsum(np.bincount(which, count, len(instants))).astype(np.int64)
-    pending_cores = np.cumsum(np.bincount(which, change, len(instants))).astype(np.int64)
-    return pd.DataFrame({"time": instants, "pending": pending, "pending_cores": pending_cores})
+# ---------------------------------------------------------------------- of a run
 
 
-def _queue(queue: pd.DataFrame, horizon: float) -> dict[str, Any]:
-    queue = queue[queue["time"] <= horizon]
-    if queue.empty:
-        return {"mean_queue_length": np.nan, "max_queue_length": 0}
-    time = np.append(queue["time"].to_numpy(), horizon)
-    window = horizon - time[0]
-    mean = float((queue["pending"].to_numpy() * np.diff(time)).sum() / window) if window else np.nan
-    return {"mean_queue_length": mean, "max_queue_length": int(queue["pending"].max())}
+def makespan(first_submission: float, last_completion: float) -> float:
+    """From the first submission to the last completion, s."""
+    return last_completion - first_submission
 
 
-def _energies(
-    result: Result, accounts: Accounts, energy_of_jobs: Floats, transitions: TransitionLog, horizon: float
-) -> dict[str, Any]:
-    by_state = {state: float(energy.sum()) for state, energy in accounts.nodes.items()}
-    waste, by_core = sum(by_state[s] for s in WASTED), float(result.nodes["energy_waste_by_core_j"].sum())
-    switches = np.isin(transitions.codes, [CODES[s] for s in (NodeState.SWITCHING_ON, NodeState.SWITCHING_OFF)])
-    return {
-        "energy_j": accounts.total,
-        "energy_jobs_j": float(energy_of_jobs.sum()),
-        "energy_unused_j": float(accounts.unused.sum()),
-        **{f"energy_{state.lower()}_j": energy for state, energy in by_state.items()},
-        "energy_waste_j": waste,
-        "energy_waste_by_core_j": by_core,
-        "energy_wmin": accounts.total / 60.0,
-        "energy_waste_wmin": waste / 60.0,
-        "energy_waste_by_core_wmin": by_core / 60.0,
-        "node_switches": int(switches.sum()),
-        "on_off_cycles": int(result.nodes["on_off_cycles"].sum()),
-        "mean_watts": accounts.total / horizon if horizon else np.nan,
-        "max_watts": float(result.power["watts"].max()),
-    }
+def throughput(completed: int, makespan_s: float) -> float:
+    """Jobs completed per hour of the makespan; NaN for a makespan of 0."""
+    return completed / makespan_s * 3600.0 if makespan_s else math.nan
 
 
-def _plain(value: Any) -> Any:
-    number = value.item() if isinstance(value, np.generic) else value
-    return None if isinstance(number, float) and not np.isfinite(number) else number
+def utilisation(busy_core_s: float, cores: int, window_s: float) -> float:
+    """Share of the cores in use on average over a window, 0 to 1; NaN for a window of 0. Any unit of time, twice the same."""
+    return busy_core_s / (cores * window_s) if window_s else math.nan
+
+
+def mean_level(levels: Floats | npt.NDArray[np.int64], times: Floats) -> float:
+    """Mean over time of a step function; ``levels[i]`` holds from ``times[i]`` to ``times[i + 1]``. NaN over no time."""
+    window = times[-1] - times[0]
+    return float((levels * np.diff(times)).sum() / window) if window else math.nan
+
+
+def energy_delay_product(energy_j: float, makespan_s: float) -> float:
+    """Energy times makespan, J·s (Gonzalez and Horowitz 1996)."""
+    return energy_j * makespan_s
+
+
+def mean_power(energy_j: float, window_s: float) -> float:
+    """Energy over the window in which it was drawn, W; NaN for a window of 0."""
+    return energy_j / window_s if window_s else math.nan
+
+
+def watt_minutes(joules: Of) -> Of:
+    """Energy in W·min, which Casagrande et al. (2022) count in."""
+    return joules / WATT_MINUTE_J
+
+
+def energy_waste(joules: Mapping[NodeState, Of]) -> Of:
+    """What nodes drew in the states :data:`WASTED`, J (Casagrande et al. 2022, Eq. 4), from the energy in each state."""
+    idle, switching_on, switching_off = (joules[state] for state in WASTED)
+    return idle + switching_on + switching_off
+
+
+def node_switches(on: Count, off: Count) -> Count:
+    """How often nodes were switched: on and off each count."""
+    return on + off
+
+
+def on_off_cycles(on: Count, off: Count) -> Count:
+    """How often nodes were switched off and on again; of an odd number of switches the last one is in none."""
+    return (on + off) // 2

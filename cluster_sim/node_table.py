@@ -9,15 +9,13 @@ import pandas as pd
 
 from cluster_sim.accounting import computing_seconds
 from cluster_sim.fields import RESULT_TABLES, names
+from cluster_sim.metrics import energy_waste, on_off_cycles
 from cluster_sim.node import NodeState
 from cluster_sim.transition_log import CODES
 
 if TYPE_CHECKING:
     from cluster_sim.accounting import Accounts, History
     from cluster_sim.occupancy import Floats, Ints
-
-WASTED = (NodeState.IDLE, NodeState.SWITCHING_ON, NodeState.SWITCHING_OFF)
-"""States in which a node draws power and neither computes nor saves energy (Casagrande et al. 2022, Eq. 4)."""
 
 
 def seconds_by_state(history: History) -> dict[NodeState, Floats]:
@@ -35,13 +33,6 @@ def seconds_by_state(history: History) -> dict[NodeState, Floats]:
     return seconds
 
 
-def on_off_cycles(history: History) -> Ints:
-    """How often each node was switched off and on again, shape (nodes,)."""
-    on, off = (_entries(history, state) for state in (NodeState.SWITCHING_ON, NodeState.SWITCHING_OFF))
-    cycles: Ints = (on + off) // 2
-    return cycles
-
-
 def _entries(history: History, state: NodeState) -> Ints:
     """How often each node entered a state."""
     log = history.transitions
@@ -50,8 +41,7 @@ def _entries(history: History, state: NodeState) -> Ints:
 
 def waste_by_core(history: History, accounts: Accounts, computing_s: Floats) -> Floats:
     """J that nodes and the idle cores of computing nodes wasted, shape (nodes,)."""
-    waste: Floats = sum((accounts.nodes[s] for s in WASTED), np.zeros(history.platform.node_count))
-    return waste + _idle_cores_of_computing_nodes(history, accounts, computing_s)
+    return energy_waste(accounts.nodes) + _idle_cores_of_computing_nodes(history, accounts, computing_s)
 
 
 def node_table(history: History, accounts: Accounts) -> pd.DataFrame:
@@ -60,17 +50,18 @@ def node_table(history: History, accounts: Accounts) -> pd.DataFrame:
     count = platform.node_count
     seconds = seconds_by_state(history)
     joules = accounts.nodes
+    on, off = (_entries(history, state) for state in (NodeState.SWITCHING_ON, NodeState.SWITCHING_OFF))
     columns: dict[str, object] = {"node": np.array(platform.node_names(), object)}
     columns |= {f"{s.lower()}_s": seconds[s] for s in NodeState}
     columns |= {f"{s.lower()}_j": joules[s] for s in NodeState}
     columns |= {
         "energy_j": sum(joules.values(), np.zeros(count)),
-        "energy_waste_j": sum((joules[s] for s in WASTED), np.zeros(count)),
+        "energy_waste_j": energy_waste(joules),
         "energy_waste_by_core_j": waste_by_core(history, accounts, seconds[NodeState.COMPUTING]),
         "busy_core_s": _sum_over_processors(history, accounts.core_s),
-        "switches_on": _entries(history, NodeState.SWITCHING_ON),
-        "switches_off": _entries(history, NodeState.SWITCHING_OFF),
-        "on_off_cycles": on_off_cycles(history),
+        "switches_on": on,
+        "switches_off": off,
+        "on_off_cycles": on_off_cycles(on, off),
     }
     return pd.DataFrame(columns, columns=names(RESULT_TABLES["nodes"]))
 

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 import pandas as pd
 
+from cluster_sim.attempt_tables import attempts_tell_more, holds_tell_more, last_allocations
 from cluster_sim.errors import FormatError, InputError
 from cluster_sim.fields import SUMMARY_METRICS, names
 from cluster_sim.formats.atomic import atomic_path
 from cluster_sim.formats.tables import quoting_for
-from cluster_sim.metrics import queue_steps
 from cluster_sim.platform import Platform
 from cluster_sim.run_tables import RunTables
 from cluster_sim.saved_tables import SavedTables, allocation_texts
+from cluster_sim.summary import queue_steps
 
 if TYPE_CHECKING:
     from cluster_sim.simulation import Simulation
@@ -35,6 +36,14 @@ class Tables(Protocol):
         ...
 
     def allocations(self) -> pd.DataFrame:
+        """See the property of that name of Result."""
+        ...
+
+    def holds(self) -> pd.DataFrame:
+        """See the property of that name of Result."""
+        ...
+
+    def attempts(self) -> pd.DataFrame:
         """See the property of that name of Result."""
         ...
 
@@ -112,6 +121,16 @@ class Result:
         return self._tables.allocations()
 
     @cached_property
+    def holds(self) -> pd.DataFrame:
+        """Who held which cores, jobs and guests, from when to when, booting included."""
+        return self._tables.holds()
+
+    @cached_property
+    def attempts(self) -> pd.DataFrame:
+        """One row per attempt to run a job: when it joined the queue, got its cores, began and ended, and how."""
+        return self._tables.attempts()
+
+    @cached_property
     def node_states(self) -> pd.DataFrame:
         """The states of each node, without gaps."""
         return self._tables.node_states()
@@ -129,7 +148,7 @@ class Result:
     @cached_property
     def queue(self) -> pd.DataFrame:
         """Jobs that wait, and the cores they ask for, as a step function."""
-        steps = queue_steps(self.jobs)
+        steps = queue_steps(self.jobs, self.attempts)
         seen: pd.DataFrame = steps[steps["time"] <= self.power["time"].iloc[-1]]  # not what would come after the end
         return seen
 
@@ -155,7 +174,9 @@ class Result:
 
     def jobs_with_allocation(self) -> pd.DataFrame:
         """``jobs`` with the column ``allocation``: ``cluster0.node1.processor0:0-3;…``."""
-        return self.jobs.assign(allocation=allocation_texts(self.jobs, self.allocations))
+        again = (self.attempts["attempt"] > 1).any()  # of a job that was run again the last attempt counts
+        cores = last_allocations(self.holds) if again else self.allocations
+        return self.jobs.assign(allocation=allocation_texts(self.jobs, cores))
 
     def summary(self) -> pd.Series:
         """The metrics of the run, units in their names (``cluster_sim.fields.SUMMARY_METRICS``)."""
@@ -170,7 +191,8 @@ class Result:
     def save(self, directory: str | Path, file_format: FileFormat = "csv") -> None:
         """Write summary.json, the platform, and jobs, nodes, node_states and power as CSV (or parquet) into ``directory``.
 
-        So are the decisions, if the run kept a log of them, and the p-states, if processors have some.
+        So are the decisions, if the run kept a log of them, the p-states, if processors have some, the attempts, if one
+        ended early, and the holds, if a job was run again or a guest held cores.
         Every file is written aside and renamed, so that one is either whole or not there.
         """
         if file_format not in ("csv", "parquet"):
@@ -182,8 +204,14 @@ class Result:
             raise InputError(directory, "a directory for the results", "a file") from None
         tables = {"jobs": self.jobs_with_allocation(), "nodes": self.nodes}
         tables |= {"node_states": self.node_states, "power": self.power}
-        for name, table in {"decisions": self.decisions, "p_states": self.p_states}.items():
-            if len(table):
+        more = {
+            "decisions": (self.decisions, len(self.decisions) > 0),
+            "p_states": (self.p_states, len(self.p_states) > 0),
+            "attempts": (self.attempts, attempts_tell_more(self.attempts)),
+            "holds": (self.holds, holds_tell_more(self.holds)),
+        }
+        for name, (table, wanted) in more.items():
+            if wanted:
                 tables[name] = table
             else:
                 for suffix in ("csv", "parquet"):  # those of another run

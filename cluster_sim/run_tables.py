@@ -1,4 +1,4 @@
-"""The tables of a run that has just been simulated, made from the columns that its recorder and machine kept."""
+"""The tables of a run that has just been simulated, made from its attempts and the ledger of its machine."""
 
 from __future__ import annotations
 
@@ -9,27 +9,35 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim.accounting import Accounts, History, node_bounds, settle
+from cluster_sim.attempt_tables import (
+    JOB,
+    allocation_table,
+    attempt_table,
+    lost_core_s,
+    numbers_of_attempts,
+    piece_columns,
+)
 from cluster_sim.attempts import STATES
 from cluster_sim.clock_table import clock_table
 from cluster_sim.decision_log import no_decisions
 from cluster_sim.fields import RESULT_TABLES, names
-from cluster_sim.metrics import summarise
+from cluster_sim.metrics import InPieces, job_columns
 from cluster_sim.node import NodeState
 from cluster_sim.node_table import node_table
-from cluster_sim.occupancy import Holds, busy_intervals, spread
+from cluster_sim.occupancy import busy_intervals
+from cluster_sim.summary import summarise
 from cluster_sim.transition_log import STATES as NODE_STATES
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.occupancy import Floats, Ints
-    from cluster_sim.platform import Platform
     from cluster_sim.records import Result
     from cluster_sim.simulation import Simulation
 
 
 class RunTables:
-    """Tables made from the columns that the recorder and the machine kept, as they were at that moment."""
+    """Tables made from the attempts and the ledger, as they were at that moment."""
 
     def __init__(self, simulation: Simulation):
         attempts = simulation.attempts
@@ -38,6 +46,7 @@ class RunTables:
         self._workload = simulation.workload.jobs
         self._allocated, self._started, self._finished = attempts.spans()
         self._job_of_attempt = np.array(attempts.job)
+        self._job_ids = self._workload["job_id"].to_numpy()
         self._submitted, self._eligible = simulation.admission.times()
         self._horizon = self._end_of_window(simulation)
         self._codes = np.frombuffer(bytes(attempts.state), np.uint8)
@@ -45,7 +54,11 @@ class RunTables:
         self._decision_log = simulation.decision_log
         self._decisions = len(simulation.decision_log or ())
         ledger = simulation.machine.ledger.up_to(self._horizon)
-        self._power = ledger.power
+        self._power, self._held = ledger.power, ledger.holds
+        self._loaded_s = ledger.seconds_loaded(len(attempts))
+        cores = self._workload["requested_cores"].to_numpy()[self._job_of_attempt]
+        lost = lost_core_s(attempts, self._loaded_s * cores)
+        self._attempts = attempt_table(attempts, self._job_ids, self._eligible, lost)
         self._history = History(
             simulation.platform,
             simulation.power_model,
@@ -83,42 +96,55 @@ class RunTables:
         table = self._workload
         submit = self._submitted
         requested = table["requested_time"].to_numpy()
-        start, finish = self._started, self._finished
-        run = np.where(np.isnan(start), np.nan, finish - start)
-        wait, turnaround = start - submit, np.where(np.isnan(start), np.nan, finish - submit)
-        deadline = table["deadline"].to_numpy()
-        no_lateness = np.isnan(start) | (deadline == np.inf)
         reason = np.full(len(table), "", object)
         reason[list(self._reasons)] = list(self._reasons.values())
-        with np.errstate(divide="ignore", invalid="ignore"):
-            columns = {
-                "job_id": table["job_id"].to_numpy(),
-                "submit_time": submit,
-                "eligible_time": self._eligible,
-                "allocation_time": self._allocated,
-                "start_time": start,
-                "finish_time": finish,
-                "state": np.array([str(state) for state in STATES], object)[self._codes],
-                "reason": reason,
-                "requested_cores": table["requested_cores"].to_numpy(),
-                "requested_time": requested,
-                "wait_time": wait,
-                "run_time": run,
-                "turnaround_time": turnaround,
-                "slowdown": np.where(run > 0.0, turnaround / run, np.nan),
-                "bounded_slowdown": np.maximum(1.0, turnaround / np.maximum(run, 10.0)),
-                "stretch": np.where(requested > 0.0, wait / requested, np.nan),
-                "tardiness": np.where(no_lateness, np.nan, np.maximum(finish - deadline, 0.0)),
-                "energy_j": self.energy_of_jobs,
-                "profile": table["profile"].to_numpy(),
-                "user": table["user"].to_numpy(),
-            }
+        columns = {
+            "job_id": table["job_id"].to_numpy(),
+            "submit_time": submit,
+            "eligible_time": self._eligible,
+            "allocation_time": self._allocated,
+            "start_time": self._started,
+            "finish_time": self._finished,
+            "state": np.array([str(state) for state in STATES], object)[self._codes],
+            "reason": reason,
+            "requested_cores": table["requested_cores"].to_numpy(),
+            "requested_time": requested,
+            **job_columns(
+                submit, self._started, self._finished, requested, table["deadline"].to_numpy(), self._in_pieces()
+            ),
+            "energy_j": self.energy_of_jobs,
+            "profile": table["profile"].to_numpy(),
+            "user": table["user"].to_numpy(),
+        }
         return pd.DataFrame(columns, columns=names(RESULT_TABLES["jobs"]), copy=False)
+
+    def _in_pieces(self) -> InPieces | None:
+        """The jobs that were attempted more than once."""
+        job, jobs = self._job_of_attempt, len(self._workload)
+        rows = np.flatnonzero(np.bincount(job, minlength=jobs) > 1)
+        if not len(rows):
+            return None
+        run, last = np.bincount(job, self._loaded_s, jobs).astype(np.float64), np.zeros(jobs)
+        last[job] = self._loaded_s
+        return InPieces(rows, run[rows], last[rows])
 
     def allocations(self) -> pd.DataFrame:
         """One row per job, processor and run of neighbouring cores."""
-        job_ids = self._workload["job_id"].to_numpy()
-        return allocation_table(self._platform, self._history.holds, job_ids[self._job_of_attempt])
+        return allocation_table(self._platform, self._history.holds, self._job_ids[self._job_of_attempt])
+
+    def holds(self) -> pd.DataFrame:
+        """One row per interval, processor and run of neighbouring cores that somebody held."""
+        tenant, columns = piece_columns(self._platform, self._held)
+        columns |= {
+            "owner": self._job_ids[self._job_of_attempt][tenant],
+            "kind": np.full(len(tenant), JOB, object),
+            "attempt": numbers_of_attempts(self._job_of_attempt)[tenant],
+        }
+        return pd.DataFrame(columns, columns=names(RESULT_TABLES["holds"]))
+
+    def attempts(self) -> pd.DataFrame:
+        """One row per attempt, in order of allocation."""
+        return self._attempts
 
     def node_states(self) -> pd.DataFrame:
         """One row per node and interval: what it computes and what it is not on, and IDLE in between."""
@@ -174,31 +200,7 @@ class RunTables:
 
     def summary(self, result: Result) -> dict[str, Any]:
         """All metrics of the run."""
-        return summarise(
-            result, self.accounts, self.energy_of_jobs, self._history.transitions, self._horizon, self._now
-        )
-
-
-def allocation_table(platform: Platform, holds: Holds, job_ids: npt.NDArray[np.object_]) -> pd.DataFrame:
-    """The table ``allocations``: holds cut at the bounds of processors; ``job_ids`` are those of the tenants by number."""
-    bounds = platform.first_core
-    first_unit = np.searchsorted(bounds, holds.first, side="right") - 1
-    count = np.searchsorted(bounds, holds.last, side="right") - first_unit
-    unit = spread(first_unit, count)
-    node = np.searchsorted(platform.first_processor, unit, side="right") - 1
-    tenant = np.repeat(holds.tenant, count)
-    within = unit - platform.first_processor[node]
-    processors = np.array([f"processor{i}" for i in range(int(within.max(initial=0)) + 1)], object)
-    columns = {
-        "job_id": job_ids[tenant],
-        "node": np.array(platform.node_names(), object)[node],
-        "processor": processors[within],
-        "first_core": np.maximum(np.repeat(holds.first, count), bounds[unit]) - bounds[unit],
-        "last_core": np.minimum(np.repeat(holds.last, count), bounds[unit + 1] - 1) - bounds[unit],
-        "start": np.repeat(holds.start, count),
-        "end": np.repeat(holds.end, count),
-    }
-    return pd.DataFrame(columns, columns=names(RESULT_TABLES["allocations"]))
+        return summarise(result, self.accounts, self.energy_of_jobs, self._horizon, self._now)
 
 
 def idle_gaps(

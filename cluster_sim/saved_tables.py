@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from cluster_sim.attempt_tables import allocations_of, attempts_of, holds_of
 from cluster_sim.clock_table import as_clock_table
 from cluster_sim.decision_log import no_decisions
 from cluster_sim.errors import FormatError
@@ -56,6 +57,9 @@ class SavedTables:
                 return _with_numbers(table, name, path)
         raise FormatError(self._directory / f"{name}.csv", "a table of results", "no such file")
 
+    def _has(self, name: str) -> bool:
+        return any((self._directory / f"{name}.{suffix}").exists() for suffix in ("csv", "parquet"))
+
     @cached_property
     def _jobs(self) -> pd.DataFrame:
         return self._read("jobs")
@@ -65,10 +69,24 @@ class SavedTables:
         return self._jobs[names(RESULT_TABLES["jobs"])]
 
     def allocations(self) -> pd.DataFrame:
-        """What the allocation texts of jobs.csv say."""
+        """What the allocation texts of jobs.csv say, or the holds, where there is a file of them."""
+        if self._has("holds"):
+            return allocations_of(self.holds(), self.attempts())
         if "allocation" not in self._jobs:
             raise FormatError(self._directory / "jobs.csv", "a column 'allocation'")
         return parsed_allocations(self._jobs, self._directory / "jobs.csv", float(self.power()["time"].iloc[-1]))
+
+    def holds(self) -> pd.DataFrame:
+        """The rows of holds.csv; where there is none, what the jobs held, each in one attempt."""
+        if self._has("holds"):
+            return self._read("holds")
+        return holds_of(self.jobs(), self.allocations())
+
+    def attempts(self) -> pd.DataFrame:
+        """The rows of attempts.csv; where there is none, one of each job that got cores."""
+        if self._has("attempts"):
+            return self._read("attempts")
+        return attempts_of(self.jobs())
 
     def node_states(self) -> pd.DataFrame:
         """The rows of node_states.csv."""
@@ -87,13 +105,13 @@ class SavedTables:
 
     def p_states(self) -> pd.DataFrame:
         """The rows of p_states.csv; none when no processor has p-states or changed its clock."""
-        if not any((self._directory / f"p_states.{suffix}").exists() for suffix in ("csv", "parquet")):
+        if not self._has("p_states"):
             return as_clock_table([])
         return self._read("p_states")
 
     def decisions(self) -> pd.DataFrame:
         """The rows of decisions.csv; none when the run was not to explain."""
-        if not any((self._directory / f"decisions.{suffix}").exists() for suffix in ("csv", "parquet")):
+        if not self._has("decisions"):
             return no_decisions()
         return self._read("decisions")[names(RESULT_TABLES["decisions"])]
 
@@ -104,7 +122,7 @@ class SavedTables:
 
 _MAY_BE_EMPTY = set(
     "submit_time eligible_time allocation_time start_time finish_time wait_time run_time turnaround_time slowdown "
-    "bounded_slowdown stretch tardiness promised_time".split()
+    "bounded_slowdown stretch tardiness promised_time queue_time end_time work_done".split()
 )
 """Columns of results that have no value where nothing started or ended."""
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from learning.waiting_jobs import WaitingJobs
 from learning.waste import cycle_joules, idle_node_watts
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class Foresight:
         idle_step_j = float(idle_node_watts(view).mean()) * maker.step_s
         self._idle_cost = idle_step_j / cycle_joules(view)  # of a step of an idle node, in cycles
         self._version: object = None
-        self._queue = _Queue((), maker.tau)
+        self._queue = _Queue(WaitingJobs((), maker.tau))
         self._turns_at = -math.inf
         self._rows = np.zeros((self._nodes + 1, len(ROW)))
         self._rows[:, 18] = maker.idle == "sleep"
@@ -80,18 +81,18 @@ class Foresight:
 
     def rows(self, view: View) -> npt.NDArray[np.float32]:
         """Features of all actions now, shape (actions, features)."""
-        pending, fresh = view.pending, self._maker.fresh()
-        if pending != self._queue.pending:
-            self._queue, self._version = _Queue(pending, self._maker.tau), None
+        waiting, fresh = self._maker.waiting(view), self._maker.fresh()
+        if waiting is not self._queue.waiting:
+            self._queue, self._version = _Queue(waiting), None
         if view.version is not self._version or fresh != self._fresh:
             self._version, self._fresh = view.version, fresh
             self._look(view)
             self._turns_at = -math.inf
-        if pending and view.now >= self._turns_at:
+        if waiting.jobs and view.now >= self._turns_at:
             self._sort_late(view.now)
         rows = self._rows
         rows[:, 1] = self._actions == self._maker.reserved
-        if pending:
+        if waiting.jobs:
             clock = np.array([view.now, -1.0])
             relieved = np.maximum(self._rate @ clock, 0.0)
             left = np.maximum(self._all_rate @ clock - relieved, 0.0)
@@ -219,29 +220,27 @@ class _Group(NamedTuple):
 
 
 class _Queue:
-    """What is asked of the waiting jobs again and again, worked out once for a queue."""
+    """What is asked of the first of the waiting jobs again and again, worked out once for a queue."""
 
-    def __init__(self, pending: tuple[Job, ...], tau: float):
-        self.pending = pending
-        self.jobs = pending[:MOST_JOBS]
-        self.cores = float(sum(job.requested_cores for job in self.jobs))
-        self._walls = np.array([min(job.requested_time, 86400.0) for job in self.jobs])
-        self._submits = np.array([job.submit_time for job in self.jobs])
+    def __init__(self, waiting: WaitingJobs):
+        self.waiting = waiting
+        self.jobs = waiting.jobs[:MOST_JOBS]
+        self.cores = float(waiting.cores[:MOST_JOBS].sum())
         members: dict[int, list[int]] = {}
-        for position, job in enumerate(self.jobs):
-            members.setdefault(job.requested_cores, []).append(position)
-        self.groups = [self._group(width, positions, tau) for width, positions in members.items()]
+        for position, cores in enumerate(waiting.cores[:MOST_JOBS].tolist()):
+            members.setdefault(cores, []).append(position)
+        self.groups = [self._group(width, positions) for width, positions in members.items()]
 
-    def _group(self, width: int, positions: list[int], tau: float) -> _Group:
-        walls, submits = self._walls[positions], self._submits[positions]
+    def _group(self, width: int, positions: list[int]) -> _Group:
+        limits, submits = self.waiting.limits[positions], self.waiting.submits[positions]
         sums = np.zeros((len(positions) + 1, 2))
-        np.cumsum(1.0 / walls, out=sums[1:, 0])
-        np.cumsum(submits / walls, out=sums[1:, 1])
-        return _Group(width, submits + tau * walls, sums)
+        np.cumsum(1.0 / limits, out=sums[1:, 0])
+        np.cumsum(submits / limits, out=sums[1:, 1])
+        return _Group(width, self.waiting.late_from[positions], sums)
 
     def most_stretched(self, now: float) -> Job:
         """The job that has waited longest for what it requested, the first of several."""
-        return self.jobs[int(((now - self._submits) / self._walls).argmax())]
+        return self.jobs[int(self.waiting.stretches(now)[:MOST_JOBS].argmax())]
 
 
 def _start(free: Ints, width: int, count: int, wide: bool) -> Ints:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from gymnasium import spaces
 
+from cluster_sim.days import DAY_S
 from cluster_sim.jobs import JobColumns
 from cluster_sim.node import NodeState
 from cluster_sim.registry import Registry
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
     from cluster_sim.jobs import Job
     from cluster_sim.view import View
     from learning.reservations import Reservations
+    from learning.waiting_jobs import WaitingJobs
 
     Arrays = dict[str, npt.NDArray[np.float32]]
 
-DAY_S = 86400.0
 SUBMISSION_HALF_S = 900.0
 """Time since the last submission at which its feature is 0.5, s."""
 MOST = 100.0
@@ -97,6 +98,7 @@ class AsPublished:
 
     def spaces(self, maker: Reservations) -> dict[str, spaces.Box]:
         """``observation``, shape (history, 8 + 4 · jobs)."""
+        self._maker = maker
         self._shape = (self._history, 8 + 4 * self._jobs)
         return {"observation": spaces.Box(0.0, MOST, self._shape, np.float32)}
 
@@ -120,9 +122,9 @@ class AsPublished:
         row[:] = self._row
         row[6] = (_promise(view, pending[0], self._ends) - now) / DAY_S if pending else 0.0
         row[7] = now / DAY_S
-        count = len(self._walls)
+        count = min(len(pending), self._jobs)
         if count:
-            row[10 : 8 + 4 * count : 4] = (now - self._submits) / self._walls
+            row[10 : 8 + 4 * count : 4] = self._maker.waiting(view).stretches(now)[:count]
         np.minimum(row, MOST, out=row)
         return {"observation": rows.copy()}
 
@@ -132,22 +134,16 @@ class AsPublished:
         row[:5] = np.array(self._states.of(view)) / self._cores
         row[5] = len(pending) / 100.0
         self._ends = sorted((running.expected_end, running.placement.cores) for running in view.running)
-        first = list(islice(pending, self._jobs))
-        self._walls = np.array([_finite(job.requested_time) for job in first])
-        self._submits = np.array([job.submit_time for job in first])
-        if not first:
+        waiting, count = self._maker.waiting(view), min(len(pending), self._jobs)
+        if not count:
             return
         present = [*(job.index for job in pending), *(running.job.index for running in view.running)]
-        users = JobColumns(first[0], np.array(present)).user.tolist()  # the queue's first
+        users = JobColumns(pending[0], np.array(present)).user.tolist()  # the queue's first
         counts = Counter(users)
-        stop = 8 + 4 * len(first)
-        row[8:stop:4] = np.array([job.requested_cores for job in first]) / self._cores
-        row[9:stop:4] = self._walls / DAY_S
-        row[11:stop:4] = np.array([counts[user] for user in users[: len(first)]]) / 10.0
-
-
-def _finite(seconds: float) -> float:
-    return seconds if seconds < math.inf else DAY_S
+        stop = 8 + 4 * count
+        row[8:stop:4] = waiting.cores[:count] / self._cores
+        row[9:stop:4] = waiting.limits[:count] / DAY_S
+        row[11:stop:4] = np.array([counts[user] for user in users[:count]]) / 10.0
 
 
 def _promise(view: View, head: Job, ends: list[tuple[float, int]]) -> float:
@@ -200,18 +196,6 @@ STATE = (
 """Features of the state, in order."""
 
 
-class _Waiting:
-    """Columns of the waiting jobs, made once for a queue."""
-
-    def __init__(self, pending: tuple[Job, ...], maker: Reservations):
-        self.pending = pending
-        self.cores = np.array([job.requested_cores for job in pending], np.int64)
-        self.submits = np.array([job.submit_time for job in pending])
-        self.walls = np.array([_finite(job.requested_time) for job in pending])
-        self.bounds = self.submits + maker.tau * self.walls  #: From when on each is late, s.
-        self.growth = sum((maker.step_s / self.walls).tolist())  #: Of the summed stretch in a step.
-
-
 @shutdown_observations.register("default")
 class Default:
     """A row for each action: what reserving so many nodes would mean now; and the state of cluster and queue.
@@ -234,7 +218,7 @@ class Default:
         """Nobody has come yet."""
         self._foresight = Foresight(view, self._maker)
         self._states = _CoresByState()
-        self._waiting = _Waiting((), self._maker)
+        self._waiting: WaitingJobs | None = None
         self._arrivals: list[float] = []
         self._newest = -1
 
@@ -245,14 +229,15 @@ class Default:
 
     def _state(self, view: View) -> list[float]:
         pending, now, cores = view.pending, view.now, float(view.platform.core_count)
-        if pending != self._waiting.pending:
-            self._waiting = _Waiting(pending, self._maker)
-        waiting = self._waiting
+        waiting = self._maker.waiting(view)
+        if waiting is not self._waiting:
+            self._waiting = waiting
+            self._growth = sum((self._maker.step_s / waiting.limits).tolist())  # of the summed stretch in a step
         self._note_arrivals(pending, now)
-        stretch = ((now - waiting.submits) / waiting.walls).tolist()
+        stretch = waiting.stretches(now).tolist()
         summed = sum(stretch)
-        is_late = now >= waiting.bounds
-        ahead = waiting.bounds.min(initial=math.inf, where=~is_late) - now
+        is_late = now >= waiting.late_from
+        ahead = waiting.late_from.min(initial=math.inf, where=~is_late) - now
         running = view.running
         young = sum(r.job.requested_cores for r in running if now - r.start_time < 600.0)
         booting = sum(r.start_time > now for r in running)
@@ -272,7 +257,7 @@ class Default:
             bounded(now - self._arrivals[-1], SUBMISSION_HALF_S) if self._arrivals else 1.0,
             bounded(len(self._arrivals), 20.0),
             len(self._maker.fresh()) / view.platform.node_count,
-            bounded(waiting.growth, 0.1),
+            bounded(self._growth, 0.1),
             float(young > 0 or booting > 0),
             day,
             math.sin(2.0 * math.pi * day),

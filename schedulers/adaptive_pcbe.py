@@ -13,6 +13,7 @@ import numpy as np
 
 from cluster_sim.decisions import Decision, Start
 from cluster_sim.errors import SpecError
+from cluster_sim.metrics import energy_delay_product, makespan
 from schedulers.base import schedulers
 from schedulers.pcbe import ENDS, METRICS, Pcbe, most_on_one_node, tenants_of
 
@@ -171,7 +172,7 @@ class AdaptivePcbe(Pcbe):
     def _value(self, view: View, forecast: Forecast) -> float:
         if self.objective == "energy":
             return forecast.energy_j
-        return (view.energy_j + forecast.energy_j) * (forecast.end - self._first_submission)
+        return energy_delay_product(view.energy_j + forecast.energy_j, makespan(self._first_submission, forecast.end))
 
 
 class LookAhead:

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cluster_sim.errors import InputError
+from cluster_sim.metrics import energy_delay_product, makespan
 from cluster_sim.placement import Placement
 from schedulers.board import Board
 from schedulers.bounds import Bounds
@@ -191,10 +192,10 @@ class _Search:
         return self._value_of(*self._bounds.of(position))
 
     def _value_of(self, end: float, energy: float) -> float:
-        makespan = end - self._board.first_submission
+        span = makespan(self._board.first_submission, end)
         if self._objective == "energy":
             return energy
-        return makespan if self._objective == "makespan" else energy * makespan
+        return span if self._objective == "makespan" else energy_delay_product(energy, span)
 
     def _is_worth(self, bound: float) -> bool:
         return bound < self._value * (1.0 - TOLERANCE)

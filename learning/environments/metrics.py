@@ -8,12 +8,10 @@ import numpy as np
 
 from cluster_sim.attempts import STATES
 from cluster_sim.jobs import JobState
+from cluster_sim.metrics import bounded_slowdown, energy_delay_product, makespan, run_time, turnaround_time, wait_time
 
 if TYPE_CHECKING:
     from cluster_sim.simulation import Simulation
-
-BOUND_S = 10.0
-"""Run times below this count as this in a bounded slowdown, s."""
 
 
 def quick_metrics(simulation: Simulation) -> dict[str, Any]:
@@ -29,15 +27,15 @@ def quick_metrics(simulation: Simulation) -> dict[str, Any]:
     if workload.think_times or not ran.any() or finish[ran].max() != simulation.env.now:
         summary = simulation.result().summary()
         return {name: summary[name] for name in KEYS}
-    makespan = float(finish[ran].max() - submit.min())
+    span = makespan(float(submit.min()), float(finish[ran].max()))
     if not ran.all():
         start, finish, submit = start[ran], finish[ran], submit[ran]
-    wait, turnaround = start - submit, finish - submit
-    slowdown = np.maximum(1.0, turnaround / np.maximum(finish - start, BOUND_S))
+    wait, turnaround = wait_time(submit, start), turnaround_time(submit, finish)
+    slowdown = bounded_slowdown(turnaround, run_time(start, finish))
     states = np.bincount(np.frombuffer(records.state, np.uint8), minlength=len(STATES))
     energy = simulation.view.energy_j
     values = (
-        *(energy, makespan, energy * makespan, float(wait.mean()), float(wait.max())),
+        *(energy, span, energy_delay_product(energy, span), float(wait.mean()), float(wait.max())),
         *(float(turnaround.mean()), float(slowdown.mean()), float(slowdown.max())),
         *(int(states[STATES.index(state)]) for state in _STATES),
     )
