@@ -32,20 +32,39 @@ class Admission:
         self._columns = columns
         self._pending = pending
         self._core_count = simulation.platform.core_count
-        scheduler, eligibility = simulation.scheduler, simulation.machine.eligibility
-        self._by_memory = scheduler is not None and scheduler.memory and bool((columns["memory"] > 0).any())
-        #: Whether a job can ask for more than cores.
-        self._has_wishes = self._machine.shapes or self._by_memory or eligibility is not None
+        self._gate: WindowGate | None = None
+        self.prepare()
         self._precedence: Precedence | None = None
         if has_dependencies(simulation.workload):
             acts = (self.submit, self.admit, self.reject)
             self._precedence = Precedence(self._env, simulation.workload, columns, *acts)
-        self._gate: WindowGate | None = None
-        if eligibility is not None:
-            self._gate = WindowGate(self._env, eligibility, self.admit, self._refuse, self._turn)
         others = self._precedence.following if self._precedence is not None else frozenset[int]()
         #: The process that submits jobs, each at its time.
-        self.process = self._env.process(arrivals(self._env, columns, self.submit, others))
+        self.process = self._env.process(arrivals(self._env, columns, len(simulation.workload), self.submit, others))
+
+    def prepare(self) -> None:
+        """Look at what jobs may ask for besides cores."""
+        scheduler, eligibility = self._simulation.scheduler, self._machine.eligibility
+        self._by_memory = scheduler is not None and scheduler.memory and bool((self._columns["memory"] > 0).any())
+        #: Whether a job can ask for more than cores.
+        self._has_wishes = self._machine.shapes or self._by_memory or eligibility is not None
+        if self._gate is None and eligibility is not None:
+            self._gate = WindowGate(self._env, eligibility, self.admit, self._refuse, self._turn)
+
+    def expect(self, job: Job) -> None:
+        """Another job than those of the workload will be submitted, at its time."""
+        if self._precedence is not None:
+            self._precedence.expect(job)
+
+    def readmit(self, job: Job) -> None:
+        """A job that ran waits again, in its old place."""
+        if self._notices.wanted:
+            self._notices.note("job_submitted", job)
+        later = [index for index in self._pending if index > job.index]
+        self.admit(job)
+        for index in later:  # behind it, in the order that they have
+            if job.index in self._pending:
+                self._pending[index] = self._pending.pop(index)
 
     def submit(self, job: Job) -> None:
         """A job arrives now."""

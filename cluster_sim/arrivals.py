@@ -19,17 +19,18 @@ ARRIVALS_AT_A_TIME = 4096
 def arrivals(
     env: Environment,
     columns: dict[str, npt.NDArray[Any]],
+    jobs: int,
     submit: Callable[[Job], None],
     others: frozenset[int] = frozenset(),
 ) -> Generator[Event, Any, None]:
-    """The process: makes each job of ``columns`` (see :func:`cluster_sim.jobs.request_columns`) and submits it.
+    """The process: makes each of the first ``jobs`` jobs of ``columns`` (:func:`cluster_sim.jobs.request_columns`), submits it.
 
     ``others`` are positions of jobs that somebody else submits.
     """
     yield env.at(env.now)  # the user's processes begin first, or they would miss what happens at time 0
-    for first in range(0, len(columns["submit_time"]), ARRIVALS_AT_A_TIME):
+    for first in range(0, jobs, ARRIVALS_AT_A_TIME):
         # In batches: a list of a million Python objects would be alive all through the run.
-        chunk = slice(first, first + ARRIVALS_AT_A_TIME)
+        chunk = slice(first, min(first + ARRIVALS_AT_A_TIME, jobs))
         hot = ("job_id", "submit_time", "requested_cores", "requested_time")
         rows = zip(*(columns[name][chunk].tolist() for name in hot), strict=True)
         for index, (job_id, time, cores, requested_time) in enumerate(rows, first):

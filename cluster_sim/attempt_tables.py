@@ -14,7 +14,7 @@ from cluster_sim.occupancy import spread
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.attempts import Attempts
+    from cluster_sim.attempts import AttemptColumns
     from cluster_sim.occupancy import Floats, Holds, Ints
     from cluster_sim.platform import Platform
 
@@ -31,30 +31,30 @@ def numbers_of_attempts(job: Ints) -> Ints:
     return numbers
 
 
-def attempt_table(attempts: Attempts, job_ids: npt.NDArray[np.object_], eligible: Floats, lost: Floats) -> pd.DataFrame:
-    """One row per attempt of a run; ``lost`` are core-seconds of each attempt whose work is lost."""
-    job = np.array(attempts.job)
-    queued = np.array(attempts.queue_time)
+def attempt_table(
+    attempts: AttemptColumns, job_ids: npt.NDArray[np.object_], eligible: Floats, loaded_core_s: Floats
+) -> pd.DataFrame:
+    """One row per attempt of a run; ``loaded_core_s`` are the core-seconds that each of them computed.
+
+    Of an attempt that ended early all of them are lost.
+    """
+    job, queued = attempts.job, attempts.queue_time
+    kept = np.isin(attempts.outcome, [OUTCOMES.index(outcome) for outcome in (Outcome.COMPLETED, Outcome.UNFINISHED)])
+    reason = np.full(len(job), "", object)
+    reason[list(attempts.ended_because)] = list(attempts.ended_because.values())
     columns = {
         "job_id": job_ids[job],
         "attempt": numbers_of_attempts(job),
         "queue_time": np.where(np.isnan(queued), eligible[job], queued),
-        "allocation_time": np.array(attempts.allocation_time),
-        "start_time": np.array(attempts.start_time),
-        "end_time": np.array(attempts.end_time),
-        "outcome": np.array([str(outcome) for outcome in OUTCOMES], object)[
-            np.frombuffer(bytes(attempts.outcome), np.uint8)
-        ],
-        "work_done": np.array(attempts.work_done),
-        "lost_core_s": lost,
+        "allocation_time": attempts.allocation_time,
+        "start_time": attempts.start_time,
+        "end_time": attempts.end_time,
+        "outcome": np.array([str(outcome) for outcome in OUTCOMES], object)[attempts.outcome],
+        "reason": reason,
+        "work_done": attempts.work_done,
+        "lost_core_s": np.where(kept, 0.0, loaded_core_s),
     }
     return pd.DataFrame(columns, columns=names(RESULT_TABLES["attempts"]), copy=False)
-
-
-def lost_core_s(attempts: Attempts, loaded_core_s: Floats) -> Floats:
-    """Core-seconds of each attempt whose work is lost: of those that ended early, all that they computed."""
-    kept = [OUTCOMES.index(outcome) for outcome in (Outcome.COMPLETED, Outcome.UNFINISHED)]
-    return np.where(np.isin(np.frombuffer(bytes(attempts.outcome), np.uint8), kept), 0.0, loaded_core_s)
 
 
 def piece_columns(platform: Platform, holds: Holds) -> tuple[Ints, dict[str, npt.NDArray[np.generic]]]:
@@ -98,6 +98,7 @@ def attempts_of(jobs: pd.DataFrame) -> pd.DataFrame:
         "start_time": ran["start_time"],
         "end_time": ran["finish_time"],
         "outcome": outcome,
+        "reason": ran["reason"],
         "work_done": np.where(ran["state"] == "completed", 1.0, np.nan),
         "lost_core_s": np.where(ran["state"] == "killed", seconds.fillna(0.0), 0.0),
     }

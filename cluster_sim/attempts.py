@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from array import array
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from cluster_sim.jobs import JobState
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from cluster_sim.jobs import Job
 
 NAN = float("nan")
@@ -41,6 +40,19 @@ OUTCOMES = tuple(Outcome)
 _CODES = {outcome: code for code, outcome in enumerate(OUTCOMES)}
 
 
+class AttemptColumns(NamedTuple):
+    """Attempts as arrays, shape (attempts,) each: see the columns of that name of :class:`Attempts`."""
+
+    job: npt.NDArray[np.int64]
+    queue_time: npt.NDArray[np.float64]
+    allocation_time: npt.NDArray[np.float64]
+    start_time: npt.NDArray[np.float64]
+    end_time: npt.NDArray[np.float64]
+    outcome: npt.NDArray[np.uint8]
+    work_done: npt.NDArray[np.float64]
+    ended_because: dict[int, str]
+
+
 class Attempts:
     """Columns with an entry per attempt, in order of allocation, and columns with an entry per job of the workload.
 
@@ -55,6 +67,7 @@ class Attempts:
         self.end_time = array("d")  #: when it gave its cores back, s; NaN while it holds them,
         self.outcome = bytearray()  #: as an index into OUTCOMES,
         self.work_done = array("d")  #: and which part of the job's work was done at its end.
+        self.ended_because: dict[int, str] = {}  #: Why attempts ended that were stopped; by attempt.
         self.state = bytearray(jobs)  #: Of each job: its state, as an index into STATES.
         self.reason: dict[int, str] = {}  #: Why it was killed or rejected,
         self.left_queue: dict[int, float] = {}  #: and when, if it waited, s; by index.
@@ -74,8 +87,10 @@ class Attempts:
         self.outcome.append(0)
         self.work_done.append(0.0)
 
-    def end(self, now: float, attempt: int, outcome: Outcome, work_done: float) -> None:
+    def end(self, now: float, attempt: int, outcome: Outcome, work_done: float, reason: str = "") -> None:
         """An attempt gave its cores back."""
+        if reason:
+            self.ended_because[attempt] = reason
         self.end_time[attempt] = now
         self.outcome[attempt] = _CODES[outcome]
         self.work_done[attempt] = work_done
@@ -90,6 +105,10 @@ class Attempts:
         self.state[job.index] = _KILLED
         self.reason[job.index] = reason
         self.over += 1
+
+    def add_job(self) -> None:
+        """Another job has been submitted."""
+        self.state.append(0)
 
     def requeued(self, now: float, job: Job) -> None:
         """A job that ran, or was killed, waits again."""
@@ -113,6 +132,19 @@ class Attempts:
         self.state[job.index] = _REJECTED
         self.reason[job.index] = reason
         self.over += 1
+
+    def columns(self) -> AttemptColumns:
+        """The attempts up to now, as arrays."""
+        return AttemptColumns(
+            np.array(self.job),
+            np.array(self.queue_time),
+            np.array(self.allocation_time),
+            np.array(self.start_time),
+            np.array(self.end_time),
+            np.frombuffer(bytes(self.outcome), np.uint8),
+            np.array(self.work_done),
+            dict(self.ended_because),
+        )
 
     # ------------------------------------------------------------------ by job
 

@@ -116,15 +116,28 @@ class Work:
     """How much work each job of a workload really is: what schedulers do not get to see."""
 
     def __init__(self, columns: dict[str, Any], reference_ops_per_s: float):
-        phases = columns["phases"]
-        self._phases = phases if (phases != "").any() else None
+        self._columns = columns
+        self._reference = reference_ops_per_s
+        self._only_recorded = bool(np.isnan(columns["operations"]).all()) and not columns["fixed_run_time"].any()
+        self._in_phases = bool((columns["phases"] != "").any())
+        self._bind()
+
+    def _bind(self) -> None:
+        columns = self._columns
+        self._phases = columns["phases"] if self._in_phases else None
         self._comm_vol = columns["comm_vol"]
         self._operations = columns["operations"]
         self._recorded = columns["recorded_run_time"]
-        self._fixed = columns["fixed_run_time"] & np.isnan(self._operations)
+        self._fixed = columns["fixed_run_time"]
         self._mem_vol = columns["mem_vol"]
-        self._only_recorded = bool(np.isnan(self._operations).all()) and not self._fixed.any()
-        self._reference = reference_ops_per_s
+
+    def add(self, index: int) -> None:
+        """The columns have one more job, at ``index``."""
+        columns = self._columns
+        given, fixed = columns["operations"][index] == columns["operations"][index], columns["fixed_run_time"][index]
+        self._only_recorded = self._only_recorded and not given and not fixed
+        self._in_phases = self._in_phases or columns["phases"][index] != ""
+        self._bind()
 
     def seconds(self, index: int, ops_per_s: float) -> float:
         """Uncontended run time of a task of the job on a core of that rate.
@@ -143,7 +156,8 @@ class Work:
 
     def is_fixed(self, index: int) -> bool:
         """Whether the job takes its time on any core, at any clock."""
-        return bool(self._fixed.item(index))
+        operations = self._operations.item(index)
+        return bool(self._fixed.item(index)) and operations != operations
 
     def comm_vol(self, index: int) -> float:
         """MB that each task exchanges with other nodes."""

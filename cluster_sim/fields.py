@@ -157,6 +157,7 @@ RESULT_TABLES: dict[str, tuple[Field, ...]] = {
         Field("start_time", "float", "s", "its tasks began; NaN: they did not"),
         Field("end_time", "float", "s", "it gave its cores back; NaN: it still runs"),
         Field("outcome", "str", "", "completed, killed, failed, preempted, requeued, timeout, cancelled or unfinished"),
+        Field("reason", "str", "", "why it was stopped; empty: it was not"),
         Field("work_done", "float", "", "part of the job's work that was done at its end, 0 to 1"),
         Field("lost_core_s", "float", "s", "core-seconds of it that came to nothing"),
     ),

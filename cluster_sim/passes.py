@@ -25,6 +25,10 @@ class Scheduler(Protocol):
     memory: bool
     clairvoyant: bool
 
+    def begin(self, view: View) -> None:
+        """A run begins, or jobs ask for something that no job has asked for before; what is pending counts as submitted."""
+        ...
+
     def attend(self, simulation: Simulation) -> Generator[Event, Any, None]:
         """The scheduler's process: waits for ``simulation.pass_due()`` and applies its decisions."""
         ...

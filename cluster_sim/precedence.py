@@ -66,6 +66,11 @@ class Precedence:
         #: Jobs, by position, that are submitted from here and not at a time of their own.
         self.following = frozenset(row for rows in self._followers.values() for row, _ in rows)
 
+    def expect(self, job: Job) -> None:
+        """A job that waits for no other comes to those of the workload."""
+        self.submit_time = self._columns["submit_time"]
+        self.eligible_time = np.append(self.eligible_time, job.submit_time)
+
     def holds(self, job: Job) -> bool:
         """Whether a job that is submitted now is held back, from now on."""
         if self._awaited.get(job.index):

@@ -13,7 +13,6 @@ from cluster_sim.attempt_tables import (
     JOB,
     allocation_table,
     attempt_table,
-    lost_core_s,
     numbers_of_attempts,
     piece_columns,
 )
@@ -43,10 +42,11 @@ class RunTables:
         attempts = simulation.attempts
         self._platform = simulation.platform
         self._now = simulation.env.now
-        self._workload = simulation.workload.jobs
+        self._jobs = dict(simulation.jobs.columns)  # the arrays as they are now, however many jobs come later
         self._allocated, self._started, self._finished = attempts.spans()
-        self._job_of_attempt = np.array(attempts.job)
-        self._job_ids = self._workload["job_id"].to_numpy()
+        self._attempts = attempts.columns()
+        self._job_of_attempt = self._attempts.job
+        self._job_ids = self._jobs["job_id"]
         self._submitted, self._eligible = simulation.admission.times()
         self._horizon = self._end_of_window(simulation)
         self._codes = np.frombuffer(bytes(attempts.state), np.uint8)
@@ -56,9 +56,6 @@ class RunTables:
         ledger = simulation.machine.ledger.up_to(self._horizon)
         self._power, self._held = ledger.power, ledger.holds
         self._loaded_s = ledger.seconds_loaded(len(attempts))
-        cores = self._workload["requested_cores"].to_numpy()[self._job_of_attempt]
-        lost = lost_core_s(attempts, self._loaded_s * cores)
-        self._attempts = attempt_table(attempts, self._job_ids, self._eligible, lost)
         self._history = History(
             simulation.platform,
             simulation.power_model,
@@ -89,17 +86,17 @@ class RunTables:
     @cached_property
     def energy_of_jobs(self) -> Floats:
         """J of each job, all attempts together, shape (jobs,)."""
-        return np.bincount(self._job_of_attempt, self.accounts.tenants, len(self._workload)).astype(np.float64)
+        return np.bincount(self._job_of_attempt, self.accounts.tenants, len(self._codes)).astype(np.float64)
 
     def jobs(self) -> pd.DataFrame:
         """One row per job: times, state, metrics, energy."""
-        table = self._workload
+        table = self._jobs
         submit = self._submitted
-        requested = table["requested_time"].to_numpy()
-        reason = np.full(len(table), "", object)
+        requested = table["requested_time"]
+        reason = np.full(len(submit), "", object)
         reason[list(self._reasons)] = list(self._reasons.values())
         columns = {
-            "job_id": table["job_id"].to_numpy(),
+            "job_id": table["job_id"],
             "submit_time": submit,
             "eligible_time": self._eligible,
             "allocation_time": self._allocated,
@@ -107,20 +104,18 @@ class RunTables:
             "finish_time": self._finished,
             "state": np.array([str(state) for state in STATES], object)[self._codes],
             "reason": reason,
-            "requested_cores": table["requested_cores"].to_numpy(),
+            "requested_cores": table["requested_cores"],
             "requested_time": requested,
-            **job_columns(
-                submit, self._started, self._finished, requested, table["deadline"].to_numpy(), self._in_pieces()
-            ),
+            **job_columns(submit, self._started, self._finished, requested, table["deadline"], self._in_pieces()),
             "energy_j": self.energy_of_jobs,
-            "profile": table["profile"].to_numpy(),
-            "user": table["user"].to_numpy(),
+            "profile": table["profile"],
+            "user": table["user"],
         }
         return pd.DataFrame(columns, columns=names(RESULT_TABLES["jobs"]), copy=False)
 
     def _in_pieces(self) -> InPieces | None:
         """The jobs that were attempted more than once."""
-        job, jobs = self._job_of_attempt, len(self._workload)
+        job, jobs = self._job_of_attempt, len(self._codes)
         rows = np.flatnonzero(np.bincount(job, minlength=jobs) > 1)
         if not len(rows):
             return None
@@ -144,7 +139,8 @@ class RunTables:
 
     def attempts(self) -> pd.DataFrame:
         """One row per attempt, in order of allocation."""
-        return self._attempts
+        cores = self._jobs["requested_cores"][self._job_of_attempt]
+        return attempt_table(self._attempts, self._job_ids, self._eligible, self._loaded_s * cores)
 
     def node_states(self) -> pd.DataFrame:
         """One row per node and interval: what it computes and what it is not on, and IDLE in between."""
@@ -196,7 +192,7 @@ class RunTables:
         """What the scheduler had decided by then; empty when it was not to explain."""
         if self._decision_log is None:
             return no_decisions()
-        return self._decision_log.table(self._decisions, self._workload["job_id"].to_numpy(), self._platform)
+        return self._decision_log.table(self._decisions, self._jobs["job_id"], self._platform)
 
     def summary(self, result: Result) -> dict[str, Any]:
         """All metrics of the run."""

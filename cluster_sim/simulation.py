@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from simpy.core import EmptySchedule
@@ -12,7 +12,7 @@ from simpy.events import URGENT, Event, Process
 
 from cluster_sim.admission import Admission
 from cluster_sim.advance_reservations import AdvanceReservation
-from cluster_sim.attempts import Attempts, Outcome
+from cluster_sim.attempts import STATES, Attempts, Outcome
 from cluster_sim.contention import ContentionModel, contention_models
 from cluster_sim.decision_log import DecisionLog
 from cluster_sim.decisions import (
@@ -36,7 +36,7 @@ from cluster_sim.errors import InputError, ModelWarning, NodeStateError, Placeme
 from cluster_sim.execution import Executor, Kill, Running, Work, execute
 from cluster_sim.instant import Notices
 from cluster_sim.job_clocks import JobClocks
-from cluster_sim.jobs import Job
+from cluster_sim.jobs import Job, JobState
 from cluster_sim.machine import Machine
 from cluster_sim.network import NetworkModel, network_models
 from cluster_sim.node import Node, NodeState
@@ -44,9 +44,9 @@ from cluster_sim.passes import Passes, PowerPolicy, Scheduler, Steered
 from cluster_sim.placement import Placement
 from cluster_sim.power import PowerModel, power_models
 from cluster_sim.power_budget import PowerBudget
-from cluster_sim.precedence import has_dependencies
 from cluster_sim.processor_model import ProcessorModels
 from cluster_sim.progress import show_progress
+from cluster_sim.run_jobs import RunJobs
 from cluster_sim.view import ClairvoyantView, View
 
 if TYPE_CHECKING:
@@ -115,10 +115,8 @@ class Simulation:
         self.network_model = network_models.make(network) if isinstance(network, str) else network
         self.network = self.network_model.on(self.env, platform)
 
-        columns = workload.columns
-        self._columns = workload.request_columns
-        if has_dependencies(workload):
-            self._columns = dict(self._columns)  # submission times are found in the run
+        self.jobs = RunJobs(workload)  #: Those of the workload, and those that are submitted while the run goes on.
+        columns = self.jobs.columns
         reference = workload.reference_gflops
         work = Work(columns, platform.fastest_ops_per_s if reference is None else reference * 1e9)
         self.machine = Machine(self.env, platform, models, self, self.quirks)
@@ -132,7 +130,6 @@ class Simulation:
         self._job_clocks = JobClocks(self.machine)
         if any(kind.transitions.switch_on_distribution for kind in platform.node_types):
             self.machine.rng = np.random.default_rng(np.random.SeedSequence(seed).spawn(2)[1])
-        self._job_count = len(workload)
         self.attempts = Attempts(len(workload))
         self.decision_log = DecisionLog() if explain else None
         self._pending: dict[int, Job] = {}
@@ -143,10 +140,11 @@ class Simulation:
         self.is_over = False  #: Whether the last job is over, or nothing is left that could start another.
         self._end.callbacks.append(self._finish)
         self.view = self._make_view()
-        self.admission = Admission(self, self._columns, self._pending)
+        self.admission = Admission(self, self.jobs.requests, self._pending)
         self.admission.process.callbacks.append(lambda event: self._check_end())  # of a workload without jobs
         if scheduler is not None:
             self.env.process(scheduler.attend(self))
+        self._held_open = 0  # by how many processes, so that the run does not end with its last job
         self._refused_power = False  # whether a decision of the power policy has been refused
         self._passes = Passes(self.env, self._power_view(), power, self._apply_power)
         #: Have the policies decide, once, when all else of this instant has happened.
@@ -209,7 +207,9 @@ class Simulation:
 
     def _warn_of_stall(self) -> None:
         self.is_over = True
-        left = len(self.workload) - self.attempts.over
+        left = len(self.jobs) - self.attempts.over
+        if not left:
+            return  # only somebody who holds the run open has not released it
         message = f"{left} jobs are unfinished and nothing is left to happen: the scheduler starts none of them"
         if self.machine.withheld_count:
             policy, count = type(self.power_policy).__name__, self.machine.withheld_count
@@ -440,7 +440,8 @@ class Simulation:
         if kill is None:
             self.attempts.end(self.env.now, running._attempt, Outcome.COMPLETED, 1.0)
         else:
-            self.attempts.end(self.env.now, running._attempt, kill.outcome, self._executor.work_done(running))
+            done = self._executor.work_done(running)
+            self.attempts.end(self.env.now, running._attempt, kill.outcome, done, kill.reason)
         del self._running[job.index]
         self.view.ended.append(running)
         if self.power_policy is not None:
@@ -454,36 +455,106 @@ class Simulation:
         self.machine.release(running._allocation)
         if self._job_clocks:
             self._job_clocks.end(job, running.start_time < float("inf"))
+        self.request_pass()
+        if kill is not None and kill.outcome is Outcome.REQUEUED:
+            self._queue_again(job)
+            return
         if kill is None:
             self.attempts.completed(job)
         else:
             self.attempts.killed(job, kill.reason)
         if self.notices.wanted:
             self.notices.note("job_completed" if kill is None else "job_killed", job)
-        self.request_pass()
         self.over(job, "completed" if kill is None else "killed")
 
     def kill(self, job: Job | str, reason: str = "killed") -> None:
         """Kill a job, running or waiting, in this instant; one that is over, or not yet submitted, is left alone.
 
-        Raises InputError for a job id that the workload does not have.
+        Raises InputError for a job id that the run does not have.
         """
         reason = reason or "killed"  # a job that ends without a reason has completed
-        if isinstance(job, str):
-            found = np.flatnonzero(self._columns["job_id"] == job)
-            if not len(found):
-                raise InputError("simulation.kill", "the id of a job of the workload", job)
-            index = int(found[0])
+        self._kill_soon(self.jobs.index(job, "simulation.kill"), reason, Outcome.KILLED)
+
+    def submit(self, fields: Mapping[str, Any], at: float | None = None) -> Job:
+        """Submit another job, now or at a later time (s); any process may. The run does not end before it is over.
+
+        ``fields`` are those of the job schema, as in a row of ``workload.jobs``; an id, if given, must be new. A job that
+        waits for others (``after``) is submitted when they are over.
+        Raises FormatError or InputError, with nothing changed, for fields, an id or a time that cannot be.
+        """
+        time = self.env.now if at is None else at
+        if not self.env.now <= time < float("inf"):
+            raise InputError("simulation.submit, at", f"a time from now on ({self.env.now:g} s)", at)
+        job = self.jobs.add(fields, float(time))
+        self._executor.work.add(job.index)
+        self.attempts.add_job()
+        self.admission.expect(job)
+        self._prepare_for(job)
+        if time == self.env.now:
+            self.admission.submit(job)
         else:
-            index = job.index
-        self._kill_soon(index, reason, Outcome.KILLED)
+            self.env.at(time).callbacks.append(lambda event: self.admission.submit(job))
+        return job
+
+    def _prepare_for(self, job: Job) -> None:
+        """What no job of the run has asked for so far is not looked at; from now on it is."""
+        machine = self.machine
+        shaped = machine.shapes or job.nodes > 0 or job.ntasks_per_node > 0
+        memory = self._uses_memory or job.memory > 0.0
+        eligible = machine.eligibility
+        if eligible is None and (job.requires or job.exclusive or job.reservation):
+            eligible = Eligibility(self.platform)
+        self.jobs_communicate = self.jobs_communicate or self._executor.work.comm_vol(job.index) > 0.0
+        if job.mem_vol > 0.0 and not self._executor.on_channels:
+            self._executor.move_to_channels(self._running)
+        if (shaped, memory, eligible) == (machine.shapes, self._uses_memory, machine.eligibility):
+            return
+        machine.shapes, self._uses_memory, machine.eligibility = shaped, memory, eligible
+        self.view.counts_memory = memory and (self.scheduler is None or self.scheduler.memory)
+        self.admission.prepare()
+        if self.scheduler is not None:  # it may count only cores, for want of other wishes: it begins anew
+            self.view.submitted[:] = list(self._pending.values())
+            self.view.ended.clear()
+            self.scheduler.begin(self.view)
+            self.request_pass()
+
+    def requeue(self, job: Job | str, reason: str = "") -> None:
+        """Stop a running job, or take one that was killed, and have it wait again, in its old place of the queue.
+
+        What it had done is lost. A job that waits is left alone. In this instant, from any process.
+        Raises InputError for an id that the run does not have, and for a job that has completed or was rejected.
+        """
+        index = self.jobs.index(job, "simulation.requeue")
+        state = STATES[self.attempts.state[index]]
+        if state in (JobState.COMPLETED, JobState.REJECTED):
+            raise InputError("simulation.requeue", "a job that runs, waits or was killed", f"{state} job {job}")
+        if state is JobState.KILLED:
+            self._queue_again(self.jobs.job(index))
+        elif index in self._running:
+            self._kill_soon(index, reason or "requeued", Outcome.REQUEUED)
+
+    def _queue_again(self, job: Job) -> None:
+        self.attempts.requeued(self.env.now, job)
+        self.admission.readmit(job)
+
+    def hold_open(self) -> None:
+        """Do not end with the last job: a process may submit others later. Until :meth:`release`, as often as this."""
+        self._held_open += 1
+
+    def release(self) -> None:
+        """Take one :meth:`hold_open` back. Raises SimulationError if there is none."""
+        if not self._held_open:
+            raise SimulationError("simulation.release: nobody holds the run open")
+        self._held_open -= 1
+        self._check_end()
 
     def _kill_soon(self, index: int, reason: str, outcome: Outcome) -> None:
         """Not at once: a process cannot be interrupted in the middle of what it does, nor before it has begun."""
         self.env.timeout(0).callbacks.append(lambda event: self._kill(index, reason, outcome))
 
     def _kill(self, index: int, reason: str, outcome: Outcome) -> None:
-        running, waiting = self._running.get(index), self.admission.withdraw(index)
+        running = self._running.get(index)
+        waiting = self.admission.withdraw(index) if outcome is not Outcome.REQUEUED else None
         if running is not None:
             self._interrupt(running, Kill(reason, outcome))
         elif waiting is not None:
@@ -504,8 +575,14 @@ class Simulation:
         self._check_end()
 
     def _check_end(self) -> None:
-        if self.attempts.over == self._job_count and not self._end.triggered:
-            self.env.trigger(self._end, END)
+        if self._has_ended():
+            # When everybody has seen this instant: until then a process may submit a job, or have one wait again.
+            self.env.at(self.env.now, END).callbacks.append(
+                lambda event: self._end.succeed() if self._has_ended() else None
+            )
+
+    def _has_ended(self) -> bool:
+        return self.attempts.over == len(self.jobs) and not self._held_open and not self._end.triggered
 
     # ------------------------------------------------------------------ the machine
 

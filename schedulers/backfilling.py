@@ -55,6 +55,8 @@ class Backfilling(Scheduler):
         """Start with an empty queue and an empty machine."""
         self._queue = JobQueue(order_in(view, self._job_order, self._aging))
         self._releases = Releases()
+        for running in view.running:
+            self._releases.add(running)
         self._where = Where(view, self._node_order, self.memory)
         self._counted = view.counts_only and not self._pinned
 

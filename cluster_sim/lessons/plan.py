@@ -93,6 +93,9 @@ class _ByHand:
         self._due = sorted(entries, key=lambda entry: entry.start)
         self._precedes = workload.dependencies()
 
+    def begin(self, view: View) -> None:
+        """Nothing to do: the plan is made."""
+
     def attend(self, simulation: Simulation) -> Generator[Event, Any, None]:
         """The process: at each planned start, start."""
         view = simulation.view
