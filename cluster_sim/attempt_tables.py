@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from cluster_sim.attempts import OUTCOMES, Outcome
+from cluster_sim.attempts import Outcome
 from cluster_sim.fields import RESULT_TABLES, names
 from cluster_sim.occupancy import spread
 
@@ -38,21 +38,26 @@ def attempt_table(
 
     Of an attempt that ended early all of them are lost.
     """
-    job, queued = attempts.job, attempts.queue_time
-    kept = np.isin(attempts.outcome, [OUTCOMES.index(outcome) for outcome in (Outcome.COMPLETED, Outcome.UNFINISHED)])
-    reason = np.full(len(job), "", object)
-    reason[list(attempts.ended_because)] = list(attempts.ended_because.values())
+    job, ended = attempts.job, ~np.isnan(attempts.end_time)
+    outcome = np.where(ended, str(Outcome.COMPLETED), str(Outcome.UNFINISHED)).astype(object)
+    queued, reason, work_done = eligible[job], np.full(len(job), "", object), ended.astype(np.float64)
+    lost = np.zeros(len(job))
+    for attempt, how in attempts.stopped.items():
+        outcome[attempt], work_done[attempt], reason[attempt] = str(how.outcome), how.work_done, how.reason
+        lost[attempt] = loaded_core_s[attempt]
+    for attempt, time in attempts.queue_time.items():
+        queued[attempt] = time
     columns = {
         "job_id": job_ids[job],
         "attempt": numbers_of_attempts(job),
-        "queue_time": np.where(np.isnan(queued), eligible[job], queued),
+        "queue_time": queued,
         "allocation_time": attempts.allocation_time,
         "start_time": attempts.start_time,
         "end_time": attempts.end_time,
-        "outcome": np.array([str(outcome) for outcome in OUTCOMES], object)[attempts.outcome],
+        "outcome": outcome,
         "reason": reason,
-        "work_done": attempts.work_done,
-        "lost_core_s": np.where(kept, 0.0, loaded_core_s),
+        "work_done": work_done,
+        "lost_core_s": lost,
     }
     return pd.DataFrame(columns, columns=names(RESULT_TABLES["attempts"]), copy=False)
 

@@ -1,7 +1,7 @@
 """What became of the jobs: every attempt to run one, from its allocation to its end, and the state of each job.
 
-Passive and cheap: a few appends an attempt, tables are made afterwards. Which cores an attempt held stands in the
-machine's ledger, under the attempt's number.
+Passive and cheap: when an attempt got its cores, loaded them and gave them back stands in the machine's ledger, under its
+number; here stands whose it was, and how it ended if it did not complete. Tables are made afterwards.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from cluster_sim.jobs import JobState
 
 if TYPE_CHECKING:
     from cluster_sim.jobs import Job
+    from cluster_sim.ledger import Ledger
 
-NAN = float("nan")
 STATES = (JobState.UNFINISHED, JobState.COMPLETED, JobState.KILLED, JobState.REJECTED)
 _COMPLETED, _KILLED, _REJECTED = (STATES.index(s) for s in (JobState.COMPLETED, JobState.KILLED, JobState.REJECTED))
 
@@ -36,64 +36,55 @@ class Outcome(StrEnum):
     CANCELLED = "cancelled"
 
 
-OUTCOMES = tuple(Outcome)
-_CODES = {outcome: code for code, outcome in enumerate(OUTCOMES)}
+class Stopped(NamedTuple):
+    """An attempt that ended before its work was done."""
+
+    outcome: Outcome
+    work_done: float  #: Part of the job's work, 0 to 1.
+    reason: str
 
 
 class AttemptColumns(NamedTuple):
-    """Attempts as arrays, shape (attempts,) each: see the columns of that name of :class:`Attempts`."""
+    """The attempts of a run up to some time, in order of allocation; arrays of shape (attempts,)."""
 
-    job: npt.NDArray[np.int64]
-    queue_time: npt.NDArray[np.float64]
-    allocation_time: npt.NDArray[np.float64]
-    start_time: npt.NDArray[np.float64]
-    end_time: npt.NDArray[np.float64]
-    outcome: npt.NDArray[np.uint8]
-    work_done: npt.NDArray[np.float64]
-    ended_because: dict[int, str]
+    job: npt.NDArray[np.int64]  #: The job by its index.
+    allocation_time: npt.NDArray[np.float64]  #: When it got its cores, s.
+    start_time: npt.NDArray[np.float64]  #: When its tasks began, s; NaN if they did not.
+    end_time: npt.NDArray[np.float64]  #: When it gave its cores back, s; NaN while it holds them.
+    stopped: dict[int, Stopped]
+    queue_time: dict[
+        int, float
+    ]  #: When the job joined the queue again, s; of those that are not the first of their job.
 
 
 class Attempts:
-    """Columns with an entry per attempt, in order of allocation, and columns with an entry per job of the workload.
+    """The attempts in order of allocation, and the states of the jobs by their index.
 
     Arrays of machine numbers, not lists of objects: a million jobs have to fit.
     """
 
     def __init__(self, jobs: int):
-        self.job = array("q")  #: Of each attempt: the job by its index,
-        self.queue_time = array("d")  #: when the job joined the queue again for it, s; NaN for the first,
-        self.allocation_time = array("d")  #: when it got its cores, s,
-        self.start_time = array("d")  #: when its tasks began, s; NaN if they did not,
-        self.end_time = array("d")  #: when it gave its cores back, s; NaN while it holds them,
-        self.outcome = bytearray()  #: as an index into OUTCOMES,
-        self.work_done = array("d")  #: and which part of the job's work was done at its end.
-        self.ended_because: dict[int, str] = {}  #: Why attempts ended that were stopped; by attempt.
+        self.job = array("q")  #: Of each attempt: the job by its index.
+        self.stopped: dict[int, Stopped] = {}  #: Attempts that ended early.
         self.state = bytearray(jobs)  #: Of each job: its state, as an index into STATES.
         self.reason: dict[int, str] = {}  #: Why it was killed or rejected,
         self.left_queue: dict[int, float] = {}  #: and when, if it waited, s; by index.
-        self._rejoined: dict[int, float] = {}  # jobs that wait for another attempt: since when
         self.over = 0  #: Jobs that are completed, killed or rejected.
+        self._rejoined: dict[int, float] = {}  # jobs that wait for another attempt: since when
+        self._queue_time: dict[int, float] = {}  # attempts that are not the first of their job: since when it waited
 
     def __len__(self) -> int:
         return len(self.job)
 
-    def begin(self, now: float, job: Job) -> None:
-        """A job got its cores: its next attempt."""
-        self.job.append(job.index)
-        self.queue_time.append(self._rejoined.pop(job.index, NAN) if self._rejoined else NAN)
-        self.allocation_time.append(now)
-        self.start_time.append(NAN)
-        self.end_time.append(NAN)
-        self.outcome.append(0)
-        self.work_done.append(0.0)
+    def add_job(self) -> None:
+        """Another job has been submitted."""
+        self.state.append(0)
 
-    def end(self, now: float, attempt: int, outcome: Outcome, work_done: float, reason: str = "") -> None:
-        """An attempt gave its cores back."""
-        if reason:
-            self.ended_because[attempt] = reason
-        self.end_time[attempt] = now
-        self.outcome[attempt] = _CODES[outcome]
-        self.work_done[attempt] = work_done
+    def begin(self, job: Job) -> None:
+        """A job got its cores: its next attempt."""
+        if self._rejoined and job.index in self._rejoined:
+            self._queue_time[len(self.job)] = self._rejoined.pop(job.index)
+        self.job.append(job.index)
 
     def completed(self, job: Job) -> None:
         """A job is over: its work is done."""
@@ -105,20 +96,6 @@ class Attempts:
         self.state[job.index] = _KILLED
         self.reason[job.index] = reason
         self.over += 1
-
-    def add_job(self) -> None:
-        """Another job has been submitted."""
-        self.state.append(0)
-
-    def requeued(self, now: float, job: Job) -> None:
-        """A job that ran, or was killed, waits again."""
-        index = job.index
-        if self.state[index] == _KILLED:
-            self.state[index] = 0
-            self.over -= 1
-            del self.reason[index]
-            self.left_queue.pop(index, None)
-        self._rejoined[index] = now
 
     def withdrawn(self, now: float, job: Job, reason: str) -> None:
         """A job that waited was killed."""
@@ -133,30 +110,32 @@ class Attempts:
         self.reason[job.index] = reason
         self.over += 1
 
-    def columns(self) -> AttemptColumns:
-        """The attempts up to now, as arrays."""
-        return AttemptColumns(
-            np.array(self.job),
-            np.array(self.queue_time),
-            np.array(self.allocation_time),
-            np.array(self.start_time),
-            np.array(self.end_time),
-            np.frombuffer(bytes(self.outcome), np.uint8),
-            np.array(self.work_done),
-            dict(self.ended_because),
-        )
+    def requeued(self, now: float, job: Job) -> None:
+        """A job that ran, or was killed, waits again."""
+        index = job.index
+        if self.state[index] == _KILLED:
+            self.state[index] = 0
+            self.over -= 1
+            del self.reason[index]
+            self.left_queue.pop(index, None)
+        self._rejoined[index] = now
 
-    # ------------------------------------------------------------------ by job
+    # ------------------------------------------------------------------ as arrays
 
-    def spans(self) -> tuple[npt.NDArray[np.float64], ...]:
+    def columns(self, ledger: Ledger) -> AttemptColumns:
+        """The attempts up to now, with what the ledger says of them."""
+        times = ledger.times_of(len(self.job))
+        return AttemptColumns(np.array(self.job), *times, dict(self.stopped), dict(self._queue_time))
+
+    def spans(self, attempts: AttemptColumns) -> tuple[npt.NDArray[np.float64], ...]:
         """First allocation, first start, and finish of each job, s, NaN where there is none, shape (jobs,) each."""
-        job, jobs = np.array(self.job), len(self.state)
+        jobs = len(self.state)
         allocated, started, finished = (np.full(jobs, np.nan) for _ in range(3))
-        began = ~np.isnan(np.array(self.start_time))
+        began = ~np.isnan(attempts.start_time)
         # Backwards: of several attempts the first one counts.
-        allocated[job[::-1]] = np.array(self.allocation_time)[::-1]
-        started[job[began][::-1]] = np.array(self.start_time)[began][::-1]
-        finished[job] = np.array(self.end_time)
+        allocated[attempts.job[::-1]] = attempts.allocation_time[::-1]
+        started[attempts.job[began][::-1]] = attempts.start_time[began][::-1]
+        finished[attempts.job] = attempts.end_time
         finished[list(self.left_queue)] = list(self.left_queue.values())
         finished[np.frombuffer(bytes(self.state), np.uint8) == STATES.index(JobState.UNFINISHED)] = np.nan
         return allocated, started, finished

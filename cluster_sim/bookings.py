@@ -15,6 +15,7 @@ import numpy as np
 
 from cluster_sim.errors import PlacementError
 from cluster_sim.intervals import IntervalSet
+from cluster_sim.ledger import Ledger
 from cluster_sim.placement import Placement
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from cluster_sim.platform import Platform
 
 MB_PER_GB = 1024.0
+NOBODY = -1
+"""The tenant of cores that are held where nobody asks whose they are."""
 
 
 class Allocation:
@@ -56,6 +59,7 @@ class Bookings:
     def __init__(self, env: Environment, platform: Platform):
         self.env = env
         self.platform = platform
+        self.ledger = Ledger()
         self.widest = platform.widest_node
         self.shapes = True  #: Whether any job of the workload fixes nodes or tasks per node.
         self.eligibility: Eligibility | None = (
@@ -106,10 +110,13 @@ class Bookings:
         left = self.memory_mb if if_empty else np.maximum(self.memory_mb - self.memory_used, 0.0)
         return tasks_in(left, memory, self.platform.core_count)
 
-    def hold(self, placement: Placement, memory: float = 0.0, job: Job | None = None) -> Allocation:
+    def hold(
+        self, placement: Placement, memory: float = 0.0, job: Job | None = None, tenant: int = NOBODY
+    ) -> Allocation:
         """Take the cores of a placement. Raises PlacementError, with nothing changed, if one cannot be had.
 
-        With ``job``, its nodes must be eligible for it now, and it has them for itself if it asks for that.
+        With ``job``, its nodes must be eligible for it now, and it has them for itself if it asks for that. The ledger has
+        the cores under the number of the ``tenant``.
         """
         if placement.found_at is not self.version:
             self._check(placement)
@@ -134,6 +141,7 @@ class Bookings:
                 self.memory_used[node] += memory * cores
         if job is not None and self.eligibility is not None and job.exclusive:
             self._close(placement, allocation)
+        allocation.hold = self.ledger.hold(self.env.now, tenant, self.core_ranges(allocation))
         return allocation
 
     def _are_alike(self, first: int, stop: int) -> bool:
@@ -206,6 +214,7 @@ class Bookings:
     def release(self, allocation: Allocation) -> None:
         """Give the cores of an allocation back."""
         self.version = object()
+        self.ledger.held_until[allocation.hold] = self.env.now
         free = self.free
         for node, left in allocation.idle:
             free[node] = left

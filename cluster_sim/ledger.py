@@ -79,13 +79,24 @@ class Ledger:
         self.loaded_from.pop()
         self.held_until.pop()
 
-    def draws(self, now: float, watts: float) -> None:
-        """The whole machine draws so many W from now on."""
-        if now > self.power_times[-1]:
-            self.power_times.append(now)
-            self.power_watts.append(watts)
-        else:
-            self.power_watts[-1] = watts
+    def times_of(self, tenants: int) -> tuple[Floats, Floats, Floats]:
+        """When each of the first tenants got its first cores, first loaded them and gave the last back, s.
+
+        Shape (tenants,) each; NaN for what has not happened.
+        """
+        tenant = np.array(self.tenant)
+        held, loaded, until = (np.array(column) for column in (self.held_from, self.loaded_from, self.held_until))
+        until[until == OPEN] = np.nan
+        if len(tenant) == tenants and np.array_equal(tenant, np.arange(tenants)):
+            return held, loaded, until  # each held cores once
+        of_tenants = (tenant >= 0) & (tenant < tenants)
+        tenant, held, loaded, until = (column[of_tenants] for column in (tenant, held, loaded, until))
+        first, began, last = (np.full(tenants, np.nan) for _ in range(3))
+        first[tenant[::-1]] = held[::-1]
+        computed = ~np.isnan(loaded)
+        began[tenant[computed][::-1]] = loaded[computed][::-1]
+        last[tenant] = until
+        return first, began, last
 
     def up_to(self, horizon: float) -> Extract:
         """What has been entered up to a time, s; what lasts beyond it ends there."""

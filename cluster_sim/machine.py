@@ -15,7 +15,6 @@ import numpy as np
 from cluster_sim.bookings import Allocation, Bookings
 from cluster_sim.boot_times import boot_times
 from cluster_sim.channel import MemoryChannel
-from cluster_sim.ledger import Ledger
 from cluster_sim.node import Node, NodeState
 from cluster_sim.processor import Processor
 from cluster_sim.processor_model import ProcessorModels, loads_of
@@ -24,13 +23,8 @@ from cluster_sim.switching import Switching
 if TYPE_CHECKING:
     from cluster_sim.engine import Environment
     from cluster_sim.jobs import Job
-    from cluster_sim.placement import Placement
     from cluster_sim.platform import Platform, PowerTransitions, ProcessorType
     from cluster_sim.power_budget import PowerBudget
-
-
-NOBODY = -1
-"""The tenant of cores that are held where nobody asks whose they are."""
 
 
 class Observer(Protocol):
@@ -80,8 +74,6 @@ class Machine(Bookings):
         self.table_of: list[list[float]] = [tables[i] for i in numbers]
         self.busy = [0] * platform.processor_count  #: Busy cores of each processor.
         self.demand = np.zeros(platform.node_count)  #: MB/s that the tasks on each node ask for.
-        self.ledger = Ledger()
-
         self.node_states = [NodeState.IDLE] * platform.node_count  #: IDLE also while a node computes.
         self._draws_w = [0.0] * platform.node_count  # what each draws when not on
         self._one_processor_a_node = platform.processor_count == platform.node_count
@@ -100,6 +92,7 @@ class Machine(Bookings):
         self.rng: np.random.Generator | None = None  #: Draws boot times; None: every boot takes the mean time.
         self._energy_j = 0.0
         self._since = 0.0
+        self._power_times, self._power_watts = self.ledger.power_times, self.ledger.power_watts
         self._loading_watts: list[float] | None = None
         self._power_on_at_start()
 
@@ -182,8 +175,10 @@ class Machine(Bookings):
         if now > self._since:
             self._energy_j += self.watts * (now - self._since)
             self._since = now
+            self._power_times.append(now)
+            self._power_watts.append(self.watts)
         self.watts += watts
-        self.ledger.draws(now, self.watts)
+        self._power_watts[-1] = self.watts
 
     def idle_watts(self, node: int) -> float:
         """What a node draws with no busy core."""
@@ -236,22 +231,9 @@ class Machine(Bookings):
 
     # ------------------------------------------------------------------ holding and loading cores
 
-    def hold(
-        self, placement: Placement, memory: float = 0.0, job: Job | None = None, tenant: int = NOBODY
-    ) -> Allocation:
-        """Take the cores of a placement, as :meth:`Bookings.hold` does, and enter them for their ``tenant``."""
-        allocation = super().hold(placement, memory, job)
-        allocation.hold = self.ledger.hold(self.env.now, tenant, self.core_ranges(allocation))
-        return allocation
-
-    def release(self, allocation: Allocation) -> None:
-        """Give the cores of an allocation back."""
-        super().release(allocation)
-        self.ledger.held_until[allocation.hold] = self.env.now
-
     def take_back(self, allocation: Allocation) -> None:
         """Give back the cores of the last allocation, made in this instant, as if it had not been."""
-        super().release(allocation)
+        self.release(allocation)
         self.ledger.take_back(allocation.hold)
 
     def load(self, allocation: Allocation) -> None:

@@ -43,8 +43,8 @@ class RunTables:
         self._platform = simulation.platform
         self._now = simulation.env.now
         self._jobs = dict(simulation.jobs.columns)  # the arrays as they are now, however many jobs come later
-        self._allocated, self._started, self._finished = attempts.spans()
-        self._attempts = attempts.columns()
+        self._attempts = attempts.columns(simulation.machine.ledger)
+        self._allocated, self._started, self._finished = attempts.spans(self._attempts)
         self._job_of_attempt = self._attempts.job
         self._job_ids = self._jobs["job_id"]
         self._submitted, self._eligible = simulation.admission.times()

@@ -12,7 +12,7 @@ from simpy.events import URGENT, Event, Process
 
 from cluster_sim.admission import Admission
 from cluster_sim.advance_reservations import AdvanceReservation
-from cluster_sim.attempts import STATES, Attempts, Outcome
+from cluster_sim.attempts import STATES, Attempts, Outcome, Stopped
 from cluster_sim.contention import ContentionModel, contention_models
 from cluster_sim.decision_log import DecisionLog
 from cluster_sim.decisions import (
@@ -399,7 +399,7 @@ class Simulation:
                 raise
         del self._pending[job.index]
         running = self._running[job.index] = Running(job, placement, allocation, self.env.now, attempt)
-        self.attempts.begin(self.env.now, job)
+        self.attempts.begin(job)
         if budget is not None:
             budget.slow_down(slower)  # not before nothing can be refused any more
             budget.start(running)
@@ -419,7 +419,6 @@ class Simulation:
             self._job_clocks.begin(running.job)
         self.machine.load(running._allocation)
         self._executor.start_tasks(running)
-        self.attempts.start_time[running._attempt] = self.env.now
         if self.notices.wanted:
             self.notices.note("job_started", running.job)
         if self.enforce_walltime and running.job.requested_time < float("inf"):
@@ -437,11 +436,9 @@ class Simulation:
         """The job is over: its work is done, or it has been killed. Called by the job's process."""
         job = running.job
         running._ended = True
-        if kill is None:
-            self.attempts.end(self.env.now, running._attempt, Outcome.COMPLETED, 1.0)
-        else:
+        if kill is not None:
             done = self._executor.work_done(running)
-            self.attempts.end(self.env.now, running._attempt, kill.outcome, done, kill.reason)
+            self.attempts.stopped[running._attempt] = Stopped(kill.outcome, done, kill.reason)
         del self._running[job.index]
         self.view.ended.append(running)
         if self.power_policy is not None:

@@ -21,7 +21,7 @@ def quick_metrics(simulation: Simulation) -> dict[str, Any]:
     and where a run went on beyond its last completion, it is asked all the same, for what these metrics then mean.
     """
     records, workload = simulation.attempts, simulation.workload
-    _, start, finish = records.spans()
+    _, start, finish = records.spans(records.columns(simulation.machine.ledger))
     submit = workload.columns["submit_time"]
     ran = ~np.isnan(start) & ~np.isnan(finish)
     if workload.think_times or not ran.any() or finish[ran].max() != simulation.env.now:
