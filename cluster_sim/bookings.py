@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from cluster_sim.eligibility import Eligibility
     from cluster_sim.engine import Environment
+    from cluster_sim.guests import Guests
     from cluster_sim.jobs import Job
     from cluster_sim.platform import Platform
 
@@ -56,6 +57,8 @@ class Bookings:
     and not busy.
     """
 
+    guests: Guests
+
     def __init__(self, env: Environment, platform: Platform):
         self.env = env
         self.platform = platform
@@ -75,6 +78,8 @@ class Bookings:
         self.free_total = platform.core_count  #: Free cores of nodes that can be used, booting them first if need be.
         self.free_mask = list(self._full_mask)  #: Free cores of each processor, one bit each.
         self.memory_used = np.zeros(platform.node_count)  #: MB that the tasks on each node occupy.
+        self.guests_memory_mb = 0.0  #: MB that guests hold on all nodes together.
+        self.guest_nodes: set[int] = set()  #: Nodes for which guests wait.
         capacity = [t.memory_gb * MB_PER_GB if t.memory_gb is not None else np.inf for t in platform.node_types]
         self.memory_mb = np.array(capacity)[platform.type_of_node]  #: Memory of each node, inf when not given.
         self.powered_on = np.ones(platform.node_count, bool)  #: IDLE or COMPUTING.
@@ -200,16 +205,42 @@ class Bookings:
         self.free[node] = left
         if not left:
             (self.available if self.is_on[node] else self.asleep).remove(node, node + 1)
-        for processor in range(self.first_processor[node], self.first_processor[node + 1]):
+        self._take_cores(node, self.processors_of(node), cores, allocation)
+
+    def _take_cores(self, node: int, processors: range, cores: int, allocation: Allocation) -> None:
+        for processor in processors:
             mask = self.free_mask[processor]
-            if mask:
-                taken = _lowest_bits(mask, cores)
+            if mask and cores:
+                taken = lowest_bits(mask, cores)
                 self.free_mask[processor] = mask ^ taken
                 count = taken.bit_count()
                 allocation.pieces.append((node, processor, taken, count))
                 cores -= count
                 if not cores:
                     return
+
+    def hold_cores(self, node: int, processors: range, cores: int, tenant: int) -> Allocation:
+        """Take cores of some processors of a node that is on, lowest first: of a node that is withheld, too.
+
+        They are there, and no job has them: who calls has looked.
+        """
+        self.version = object()
+        self.capacity_changes += 1
+        allocation = Allocation(0.0)
+        self._take_cores(node, processors, cores, allocation)
+        left = self.free.item(node) - cores
+        self.free[node] = left
+        if self.is_on[node]:
+            self.free_total -= cores
+            if cores and not left:
+                self.available.remove(node, node + 1)
+        allocation.hold = self.ledger.hold(self.env.now, tenant, self.core_ranges(allocation))
+        return allocation
+
+    def release_cores(self, allocation: Allocation) -> None:
+        """Give back what :meth:`hold_cores` took."""
+        self.capacity_changes += 1
+        self.release(allocation)
 
     def release(self, allocation: Allocation) -> None:
         """Give the cores of an allocation back."""
@@ -245,6 +276,8 @@ class Bookings:
                 self.free_total += self.first_core[end] - self.first_core[begin]
         if allocation.memory_mb:
             self._release_memory(allocation)
+        if self.guest_nodes:
+            self._tell_guests(allocation)
 
     def _release_memory(self, allocation: Allocation) -> None:
         memory = allocation.memory_mb
@@ -252,8 +285,16 @@ class Bookings:
             self.memory_used[node] -= memory * count
         for first, stop, _, _ in allocation.spans:
             self.memory_used[first:stop] -= memory * self._node_cores[first:stop]
-        if self.free_total == self.platform.core_count:
+        if self.free_total == self.platform.core_count and not self.guests_memory_mb:
             self.memory_used[:] = 0.0  # nothing runs: no rounding error may outlive it
+
+    def _tell_guests(self, allocation: Allocation) -> None:
+        """Guests may wait for what has become free."""
+        for node, *_ in (*allocation.idle, *allocation.pieces):
+            self.guests.look_at(node)
+        for node in self.guest_nodes if allocation.spans else ():
+            if any(first <= node < stop for first, stop, _, _ in allocation.spans):
+                self.guests.look_at(node)
 
     def _open(self, first: int, stop: int) -> None:
         """Enter nodes that get free cores into the set in which placements look for them."""
@@ -276,6 +317,8 @@ class Bookings:
 
     def enter_states(self, nodes: Sequence[int], on: bool, off: bool) -> None:
         """Nodes are now on, or OFF, or neither (in transition or failed); all of them were in one state before."""
+        for node in self.guest_nodes.intersection(nodes) if on and self.guest_nodes else ():
+            self.guests.look_at(node)
         ends = self.transition_ends
         for node in nodes if ends else ():
             ends.pop(node, None)
@@ -380,17 +423,23 @@ class Bookings:
             pairs += zip(range(begin, end), self._cores_of[begin:end], strict=True)
         return pairs
 
+    def ranges_of(self, processor: int, mask: int) -> list[tuple[int, int]]:
+        """Global indices (first, last) of some cores of a processor, as maximal runs."""
+        ranges: list[tuple[int, int]] = []
+        base = self.first_core[processor]
+        while mask:
+            low = (mask & -mask).bit_length() - 1
+            run = ~(mask >> low)
+            length = (run & -run).bit_length() - 1
+            ranges.append((base + low, base + low + length - 1))
+            mask &= ~(((1 << length) - 1) << low)
+        return ranges
+
     def core_ranges(self, allocation: Allocation) -> list[tuple[int, int]]:
         """Global indices (first, last) of the cores of an allocation, as maximal runs within nodes or spans."""
         ranges = [(self.first_core[begin], self.first_core[end] - 1) for _, _, begin, end in allocation.spans]
         for _, processor, mask, _ in allocation.pieces:
-            base = self.first_core[processor]
-            while mask:
-                low = (mask & -mask).bit_length() - 1
-                run = ~(mask >> low)
-                length = (run & -run).bit_length() - 1
-                ranges.append((base + low, base + low + length - 1))
-                mask &= ~(((1 << length) - 1) << low)
+            ranges += self.ranges_of(processor, mask)
         return ranges
 
 
@@ -414,7 +463,7 @@ def _runs(nodes: Sequence[int]) -> Iterator[tuple[int, int]]:
     yield first, last + 1
 
 
-def _lowest_bits(mask: int, count: int) -> int:
+def lowest_bits(mask: int, count: int) -> int:
     """The ``count`` lowest set bits of ``mask`` (all of them if there are fewer)."""
     if mask.bit_count() <= count:
         return mask

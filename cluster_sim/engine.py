@@ -8,6 +8,7 @@ phase      what runs
 ========== =====================================================================
 NORMAL     arrivals, completions, kills, power transitions, the user's processes
 WALLTIME   kills of jobs that reached their requested time and did not end by it
+GRANT      guests get the cores that they have asked for
 OBSERVE    ``sim.on(...)`` events are delivered, one batch
 RESERVE    power policies that reserve nodes
 SCHEDULE   the scheduler, once
@@ -29,7 +30,9 @@ import simpy
 from simpy.core import BoundClass
 from simpy.events import NORMAL, Event, EventPriority
 
-WALLTIME, OBSERVE, RESERVE, SCHEDULE, REACT, END = (EventPriority(priority) for priority in (2, 10, 11, 12, 13, 14))
+WALLTIME, GRANT, OBSERVE, RESERVE, SCHEDULE, REACT, END = (
+    EventPriority(priority) for priority in (2, 3, 10, 11, 12, 13, 14)
+)
 
 
 class PlannedEvent(Event):

@@ -21,6 +21,7 @@ from cluster_sim.processor_model import ProcessorModels
 if TYPE_CHECKING:
     from simpy.events import Event
 
+    from cluster_sim.guests import Request
     from cluster_sim.jobs import Job
     from cluster_sim.node import NodeState
     from cluster_sim.placement import Placement
@@ -182,13 +183,14 @@ class Executor:
         self._machine = machine
         self._env = machine.env
         self.work = work
-        self.on_channels = on_channels
+        self.on_channels = on_channels  #: Whether all jobs are; else those on processors where others move memory.
+        self._shared: set[int] = set()  # such processors
         rates = {kind.ops_per_s for kind in machine.platform.processor_types}
         self._only_rate = rates.pop() if len(rates) == 1 else None
 
     def start_tasks(self, running: Running) -> None:
         """Start all tasks of a job now, together."""
-        if self.on_channels:
+        if self.on_channels or (self._shared and self._meets_traffic(running)):
             running._groups = self._on_channels(running)
         else:
             running._groups = [self._env.at(self._env.now + self._longest(running))]
@@ -221,10 +223,26 @@ class Executor:
         """From now on tasks can change their speed: put the work in progress on the channels."""
         self.on_channels = True
         for job in running.values():
-            if job._groups:
-                job._groups = self._on_channels(job, since=job.start_time)
-                assert job._process is not None
-                job._process.interrupt(REPLANNED)
+            self._move(job)
+
+    def put_on_channel(self, processor: int, running: dict[int, Running]) -> None:
+        """From now on somebody else moves memory on a processor: its jobs go on the channels, now and later."""
+        if self.on_channels or processor in self._shared:
+            return
+        self._shared.add(processor)
+        for job in running.values():
+            if self._meets_traffic(job):
+                self._move(job)
+
+    def _meets_traffic(self, running: Running) -> bool:
+        held = self._machine.cores_by_processor(running._allocation)
+        return any(processor in self._shared for processor, _ in held)
+
+    def _move(self, job: Running) -> None:
+        if job._groups and not isinstance(job._groups[0], TaskGroup):
+            job._groups = self._on_channels(job, since=job.start_time)
+            assert job._process is not None
+            job._process.interrupt(REPLANNED)
 
     def work_done(self, running: Running) -> float:
         """Which part of the job's work its tasks have done by now, from 0 to 1."""
@@ -232,10 +250,11 @@ class Executor:
             return 0.0
         index, now = running.job.index, self._env.now
         left = total = 0.0
+        on_channels = self.on_channels or any(isinstance(group, TaskGroup) for group in running._groups)
         for processor, tasks in self._machine.cores_by_processor(running._allocation):
             seconds = self.work.seconds(index, self._machine.type_of[processor].ops_per_s)
             total += tasks * seconds
-            if not self.on_channels:
+            if not on_channels:
                 left += tasks * max(running.start_time + seconds - now, 0.0)
         for group in running._groups:
             if isinstance(group, TaskGroup) and not group.triggered:
@@ -243,9 +262,11 @@ class Executor:
         return 1.0 - min(left / total, 1.0) if total > 0.0 else 1.0
 
     def stop_tasks(self, running: Running) -> None:
-        """The job is over: what is left of its tasks leaves the channels that they are on."""
-        for group in running._groups:
-            group.channel.release(group)  # type: ignore[attr-defined]
+        """The job is over: what is left of its tasks leaves the channels, if they are on any."""
+        if self.on_channels or self._shared:
+            for group in running._groups:
+                if isinstance(group, TaskGroup):
+                    group.channel.release(group)
 
 
 class Bench:
@@ -266,6 +287,12 @@ class Bench:
     def job_on_core(self, processor: int, core: int) -> Job | None:
         """No job runs."""
         return None
+
+    def guest_left(self, guest: Request) -> None:
+        """Nobody waits."""
+
+    def traffic_on(self, processor: int) -> None:
+        """No work is in progress."""
 
     def rates_will_change(self) -> None:
         """No work is in progress."""

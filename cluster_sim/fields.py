@@ -260,6 +260,7 @@ SUMMARY_METRICS: tuple[Field, ...] = (
     Field("energy_j", "float", "J", "integral of the platform's power over the run: to the last finish, or to `until`"),
     Field("edp_js", "float", "J s", "energy x makespan"),
     Field("energy_jobs_j", "float", "J", "energy attributed to jobs"),
+    Field("energy_guests_j", "float", "J", "energy attributed to guests, processes of a user's own that hold cores"),
     Field("energy_unused_j", "float", "J", "energy of idle processors of COMPUTING nodes, which no job pays for"),
     Field("energy_idle_j", "float", "J", "energy of nodes while IDLE"),
     Field("energy_computing_j", "float", "J", "energy of nodes while COMPUTING"),
@@ -380,7 +381,7 @@ _TABLE_NOTES = {
 _SUMMARY_NOTE = """\
 Also the keys of `summary.json`, which says besides how the run was made. What has no value, a mean over no jobs, is None.
 The states sum to the total: energy_off_j + energy_switching_on_j + energy_idle_j + energy_computing_j + energy_switching_off_j +
-energy_failed_j = energy_j, and energy_computing_j = energy_jobs_j + energy_unused_j.
+energy_failed_j = energy_j, and energy_computing_j = energy_jobs_j + energy_guests_j + energy_unused_j.
 
 P4 is Casagrande et al. 2022. Its waste (Eq. 4) counts *by node*: idle cores of a node that computes are no waste. Its program
 counts *by core*: they are, each with its part of its processor's idle watts. Its "joules" are watt-minutes. Its stretch is

@@ -31,6 +31,29 @@ RatedWatts = tuple[float, int, float, dict[int, float]]
 """(time s, processor, W that its tenants share, W of each tenant by its number), where watts follow the tasks' speeds."""
 
 
+class _Pieces:
+    """Ranges of cores by their global indices, first and last, each of a numbered entry."""
+
+    def __init__(self) -> None:
+        self.entry, self.first, self.last = array("q"), array("q"), array("q")
+
+    def add(self, entry: int, ranges: Iterable[tuple[int, int]]) -> None:
+        for first, last in ranges:
+            self.entry.append(entry)
+            self.first.append(first)
+            self.last.append(last)
+
+    def take_back(self, entry: int) -> None:
+        while self.entry and self.entry[-1] == entry:
+            for column in (self.entry, self.first, self.last):
+                column.pop()
+
+    def holds(self, tenant: Ints, start: Floats, end: Floats) -> Holds:
+        """The ranges with what is known of their entries."""
+        entry = np.array(self.entry)
+        return Holds(tenant[entry], np.array(self.first), np.array(self.last), start[entry], end[entry])
+
+
 class Ledger:
     """Columns of machine numbers, not lists of objects: a million jobs have to fit.
 
@@ -45,9 +68,11 @@ class Ledger:
         self.held_from = array("d")  #: since when, s,
         self.loaded_from = array("d")  #: since when its tasks load the cores, s; NaN: not yet, or never,
         self.held_until = array("d")  #: and until when, s; inf while it lasts.
-        self._piece_hold = array("q")  # of each piece: the hold,
-        self._piece_first = array("q")  # the first core by its global index,
-        self._piece_last = array("q")  # and the last
+        self._pieces = _Pieces()
+        self.load_tenant = array("q")  #: Of each load by a guest, which loads some of the cores that it holds: whose,
+        self.load_from = array("d")  #: since when,
+        self.load_until = array("d")  #: and until when, s; inf while it lasts.
+        self._load_pieces = _Pieces()
         self.transitions = TransitionLog()  #: (time, node, new state, W drawn when not on)
         self.clock_changes: list[ClockChange] = []
         self.rated_watts: list[RatedWatts] = []
@@ -61,19 +86,22 @@ class Ledger:
         self.held_from.append(now)
         self.loaded_from.append(NAN)
         self.held_until.append(OPEN)
-        for first, last in ranges:
-            self._piece_hold.append(number)
-            self._piece_first.append(first)
-            self._piece_last.append(last)
+        self._pieces.add(number, ranges)
+        return number
+
+    def load(self, now: float, tenant: int, ranges: Iterable[tuple[int, int]]) -> int:
+        """A guest loads these of its cores; the number of the load."""
+        number = len(self.load_tenant)
+        self.load_tenant.append(tenant)
+        self.load_from.append(now)
+        self.load_until.append(OPEN)
+        self._load_pieces.add(number, ranges)
         return number
 
     def take_back(self, hold: int) -> None:
         """The last hold has been refused after all, in the instant in which it was entered."""
         assert hold == len(self.tenant) - 1, "only the last entry can be taken back"
-        while self._piece_hold and self._piece_hold[-1] == hold:
-            self._piece_hold.pop()
-            self._piece_first.pop()
-            self._piece_last.pop()
+        self._pieces.take_back(hold)
         self.tenant.pop()
         self.held_from.pop()
         self.loaded_from.pop()
@@ -98,32 +126,49 @@ class Ledger:
         last[tenant] = until
         return first, began, last
 
-    def up_to(self, horizon: float) -> Extract:
-        """What has been entered up to a time, s; what lasts beyond it ends there."""
-        hold = np.array(self._piece_hold)
-        first, last = np.array(self._piece_first), np.array(self._piece_last)
-        tenant = np.array(self.tenant)[hold]
-        held, loaded = np.array(self.held_from)[hold], np.array(self.loaded_from)[hold]
-        until = np.array(self.held_until)[hold]
-        until = np.where(until == OPEN, horizon, until)
+    def up_to(self, horizon: float, attempts: int) -> Extract:
+        """What has been entered up to a time, s; what lasts beyond it ends there. Tenants 0 … ``attempts`` - 1 are of jobs."""
+        tenant = _numbered(np.array(self.tenant), attempts)
+        held, loaded = np.array(self.held_from), np.array(self.loaded_from)
+        until = _closed(self.held_until, horizon)
+        loads = self._pieces.holds(tenant, loaded, until)
+        loads = loads.where(~np.isnan(loads.start))
+        if self.load_tenant:
+            of_guests = _numbered(np.array(self.load_tenant), attempts)
+            loads += self._load_pieces.holds(of_guests, np.array(self.load_from), _closed(self.load_until, horizon))
         times = np.array(self.power_times)
         within = times <= horizon
+        seconds = until - loaded
         return Extract(
-            Holds(tenant, first, last, held, until),
-            Holds(tenant, first, last, loaded, until).where(~np.isnan(loaded)),
-            *self._loaded(horizon),
+            self._pieces.holds(tenant, held, until),
+            loads,
+            tenant,
+            np.where(np.isnan(seconds), 0.0, seconds),
             self.transitions.until(horizon),
             [row for row in self.clock_changes if row[0] <= horizon],
-            [row for row in self.rated_watts if row[0] <= horizon],
+            [_with_numbers(row, attempts) for row in self.rated_watts if row[0] <= horizon],
             (times[within], np.array(self.power_watts)[within]),
             horizon,
         )
 
-    def _loaded(self, horizon: float) -> tuple[Ints, Floats]:
-        """Whose each hold is, and how long its tasks loaded it, s."""
-        until, loaded = np.array(self.held_until), np.array(self.loaded_from)
-        seconds = np.where(until == OPEN, horizon, until) - loaded
-        return np.array(self.tenant), np.where(np.isnan(seconds), 0.0, seconds)
+
+def _closed(until: array[float], horizon: float) -> Floats:
+    """Ends, of what has not ended the horizon."""
+    ends = np.array(until)
+    ends[ends == OPEN] = horizon
+    return ends
+
+
+def _numbered(tenant: Ints, attempts: int) -> Ints:
+    """Tenants by numbers from 0: first the attempts, then the guests, whom the machine counts down from -2."""
+    return np.where(tenant < -1, attempts - 2 - tenant, tenant)
+
+
+def _with_numbers(row: RatedWatts, attempts: int) -> RatedWatts:
+    time, processor, shared, own = row
+    if min(own, default=0) >= 0:
+        return row
+    return time, processor, shared, {attempts - 2 - t if t < -1 else t: watts for t, watts in own.items()}
 
 
 @dataclass(frozen=True)
@@ -142,4 +187,4 @@ class Extract:
 
     def seconds_loaded(self, tenants: int) -> Floats:
         """How long the tasks of each tenant ran, all its holds together, s, shape (tenants,)."""
-        return np.bincount(self.tenant, self.loaded_s, tenants).astype(np.float64)
+        return np.bincount(self.tenant, self.loaded_s, tenants)[:tenants].astype(np.float64)

@@ -15,6 +15,7 @@ import numpy as np
 from cluster_sim.bookings import Allocation, Bookings
 from cluster_sim.boot_times import boot_times
 from cluster_sim.channel import MemoryChannel
+from cluster_sim.guests import Guests, Request
 from cluster_sim.node import Node, NodeState
 from cluster_sim.processor import Processor
 from cluster_sim.processor_model import ProcessorModels, loads_of
@@ -40,6 +41,14 @@ class Observer(Protocol):
 
     def job_on_core(self, processor: int, core: int) -> Job | None:
         """The job that holds a core."""
+        ...
+
+    def guest_left(self, guest: Request) -> None:
+        """A guest has given its cores back."""
+        ...
+
+    def traffic_on(self, processor: int) -> None:
+        """Somebody else than a job is about to move memory there: its jobs have to be on the channel."""
         ...
 
     def rates_will_change(self) -> None:
@@ -78,6 +87,7 @@ class Machine(Bookings):
         self._draws_w = [0.0] * platform.node_count  # what each draws when not on
         self._one_processor_a_node = platform.processor_count == platform.node_count
         self.switching = Switching(self)
+        self.guests = Guests(self)
         self._nodes: dict[int, Node] = {}
         self._processors: dict[int, Processor] = {}
         #: Whether watts follow the tasks' speeds.
@@ -253,6 +263,22 @@ class Machine(Bookings):
                 self.busy[begin:end] = self._cores_of[begin:end]
                 added += loading[end] - loading[begin]
         self._add_watts(added)
+
+    def load_cores(self, processor: int, cores: int) -> None:
+        """Some cores of a processor become busy, whose group on the channel follows."""
+        if self.follows_rates:
+            self.busy[processor] += cores
+        else:
+            self._add_watts(self._load_on(processor, cores))
+
+    def unload_cores(self, processor: int, cores: int) -> None:
+        """Some cores of a processor stop being busy; their group has left the channel."""
+        busy, table = self.busy[processor], self.table_of[processor]
+        self.busy[processor] = busy - cores
+        if self.follows_rates:
+            self._update_rate_watts(processor)
+        else:
+            self._add_watts(table[busy - cores] - table[busy])
 
     def _load_on(self, processor: int, cores: int) -> float:
         table, busy = self.table_of[processor], self.busy[processor]

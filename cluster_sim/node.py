@@ -11,6 +11,7 @@ from cluster_sim.node_state import NodeState as NodeState
 if TYPE_CHECKING:
     from simpy.events import Event
 
+    from cluster_sim.guests import Request
     from cluster_sim.machine import Machine
     from cluster_sim.platform import NodeType
     from cluster_sim.processor import Processor
@@ -56,7 +57,7 @@ class Node:
 
     @property
     def free_cores(self) -> int:
-        """Cores that no job holds."""
+        """Cores that nobody holds."""
         return int(self._machine.free[self.index])
 
     @property
@@ -110,13 +111,27 @@ class Node:
         self._machine.switching.switch_on((self.index,))
         return self.ready
 
+    def request(
+        self, cores: int = 0, memory_gb: float = 0.0, owner: str = "guest", expected_s: float | None = None
+    ) -> Request:
+        """Ask for cores of any of its processors, and for memory, for a process that is not a job.
+
+        The request is an event, to be used in a ``with`` statement: ``with node.request(8) as held: yield held``. It is
+        granted all or nothing, in order of request, when the cores are free and the node is on; no node is booted for it.
+        ``owner`` names it in the records; with ``expected_s`` schedulers see when it should leave, without it never.
+        Raises InputError for more than the node has.
+        """
+        machine = self._machine
+        where, processors = self.name, machine.processors_of(self.index)
+        return machine.guests.request(where, self.index, processors, cores, memory_gb, owner, expected_s)
+
     def set_p_state(self, number: int) -> None:
         """Have all processors run in that p-state of their type from now on; see :meth:`Processor.set_p_state`."""
         for processor in self.processors:
             processor.set_p_state(number)
 
     def fail(self) -> None:
-        """The node breaks down now: its jobs are killed, it draws nothing until it is repaired."""
+        """The node breaks down now: its jobs are killed, guests lose what they hold, it draws nothing until it is repaired."""
         if self._state is not NodeState.FAILED:
             self._env.process(self._break_down())
 
@@ -128,9 +143,10 @@ class Node:
         return self.ready
 
     def _described(self) -> str:
-        return self.state if self.free_cores == self.cores else f"{self.state} with cores held by jobs"
+        return self.state if self.free_cores == self.cores else f"{self.state} with cores held"
 
     def _break_down(self) -> Generator[Event, Any, None]:
+        self._machine.guests.evict(self.index, f"{self.name} failed")
         while self._machine.kill_jobs_on(self.index, f"{self.name} failed"):
             yield self._env.timeout(0)  # the kills happen first
         if self._state is not NodeState.FAILED:  # else told so twice in this instant

@@ -28,9 +28,18 @@ class Holds:
     start: Floats
     end: Floats
 
+    def __add__(self, other: Holds) -> Holds:
+        """The rows of both."""
+        pairs = zip(self._columns, other._columns, strict=True)
+        return Holds(*(np.concatenate(pair) for pair in pairs))
+
+    @property
+    def _columns(self) -> tuple[npt.NDArray[Any], ...]:
+        return self.tenant, self.first, self.last, self.start, self.end
+
     def where(self, mask: npt.NDArray[np.bool_]) -> Holds:
         """The rows where ``mask`` is true."""
-        return Holds(self.tenant[mask], self.first[mask], self.last[mask], self.start[mask], self.end[mask])
+        return Holds(*(column[mask] for column in self._columns))
 
 
 @dataclass(frozen=True, slots=True)

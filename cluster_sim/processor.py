@@ -9,6 +9,9 @@ from cluster_sim.errors import InputError
 from cluster_sim.hardware import p_state_of, power_by_square
 
 if TYPE_CHECKING:
+    from simpy.events import Event
+
+    from cluster_sim.guests import Request
     from cluster_sim.jobs import Job
     from cluster_sim.machine import Machine
     from cluster_sim.node import Node
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Core:
-    """An identified slot of its processor: free, or held by the job whose task it runs."""
+    """An identified slot of its processor: free, or held by a job or a guest."""
 
     __slots__ = ("index", "processor")
 
@@ -26,12 +29,12 @@ class Core:
 
     @property
     def is_free(self) -> bool:
-        """Whether no job holds it."""
+        """Whether nobody holds it."""
         return bool(self.processor.free_mask >> self.index & 1)
 
     @property
     def job(self) -> Job | None:
-        """The job that holds it."""
+        """The job that holds it; None also where a guest does."""
         return self.processor.job_on(self.index)
 
     def __repr__(self) -> str:
@@ -74,7 +77,7 @@ class Processor:
 
     @property
     def free_mask(self) -> int:
-        """Cores that no job holds, one bit each."""
+        """Cores that nobody holds, one bit each."""
         return self._machine.free_mask[self.index]
 
     @property
@@ -87,6 +90,20 @@ class Processor:
         """Bandwidth that the tasks on it ask for, MB/s."""
         channel = self._machine.channels.get(self.index)
         return channel.demand if channel else 0.0
+
+    def request(self, cores: int, owner: str = "guest", expected_s: float | None = None) -> Request:
+        """Ask for some of its cores for a process that is not a job; see :meth:`Node.request`."""
+        node, only = self._machine.node_of(self.index), range(self.index, self.index + 1)
+        return self._machine.guests.request(self.name, node, only, cores, 0.0, owner, expected_s)
+
+    def load(self, cores: int, seconds: float, mem_mb_per_s: float = 0.0, owner: str = "guest") -> Event:
+        """Run tasks on cores that ``owner`` holds here, which take so many seconds if nothing slows them.
+
+        They draw power, share the memory channel with everybody, each asking for ``mem_mb_per_s`` MB/s, and follow the
+        clock. The event happens when they have ended; it fails with NodeStateError if the node breaks down.
+        Raises InputError unless the owner holds that many cores here on which it runs nothing.
+        """
+        return self._machine.guests.load(self.name, self.index, cores, seconds, mem_mb_per_s, owner)
 
     def set_clock(self, ghz: float, static_w: float | None = None, dynamic_w: float | None = None) -> None:
         """Run at another clock from now on; tasks that run go on at the new rate.

@@ -10,6 +10,7 @@ import pandas as pd
 
 from cluster_sim.accounting import Accounts, History, node_bounds, settle
 from cluster_sim.attempt_tables import (
+    GUEST,
     JOB,
     allocation_table,
     attempt_table,
@@ -24,13 +25,13 @@ from cluster_sim.metrics import InPieces, job_columns
 from cluster_sim.node import NodeState
 from cluster_sim.node_table import node_table
 from cluster_sim.occupancy import busy_intervals
-from cluster_sim.summary import summarise
+from cluster_sim.summary import TenantsEnergy, summarise
 from cluster_sim.transition_log import STATES as NODE_STATES
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.occupancy import Floats, Ints
+    from cluster_sim.occupancy import Floats, Holds, Ints
     from cluster_sim.records import Result
     from cluster_sim.simulation import Simulation
 
@@ -53,13 +54,14 @@ class RunTables:
         self._reasons = dict(attempts.reason)
         self._decision_log = simulation.decision_log
         self._decisions = len(simulation.decision_log or ())
-        ledger = simulation.machine.ledger.up_to(self._horizon)
+        self._guests = list(simulation.machine.guests.names)
+        ledger = simulation.machine.ledger.up_to(self._horizon, len(attempts))
         self._power, self._held = ledger.power, ledger.holds
         self._loaded_s = ledger.seconds_loaded(len(attempts))
         self._history = History(
             simulation.platform,
             simulation.power_model,
-            len(attempts),
+            len(attempts) + len(self._guests),
             ledger.loads,
             ledger.transitions,
             ledger.clock_changes,
@@ -84,9 +86,11 @@ class RunTables:
         return settle(self._history)
 
     @cached_property
-    def energy_of_jobs(self) -> Floats:
-        """J of each job, all attempts together, shape (jobs,)."""
-        return np.bincount(self._job_of_attempt, self.accounts.tenants, len(self._codes)).astype(np.float64)
+    def tenants_j(self) -> TenantsEnergy:
+        """Energy of the jobs and of the guests, J."""
+        joules, attempts = self.accounts.tenants, len(self._job_of_attempt)
+        of_jobs = np.bincount(self._job_of_attempt, joules[:attempts], len(self._codes)).astype(np.float64)
+        return TenantsEnergy(of_jobs, joules[attempts:])
 
     def jobs(self) -> pd.DataFrame:
         """One row per job: times, state, metrics, energy."""
@@ -107,7 +111,7 @@ class RunTables:
             "requested_cores": table["requested_cores"],
             "requested_time": requested,
             **job_columns(submit, self._started, self._finished, requested, table["deadline"], self._in_pieces()),
-            "energy_j": self.energy_of_jobs,
+            "energy_j": self.tenants_j.jobs,
             "profile": table["profile"],
             "user": table["user"],
         }
@@ -125,15 +129,23 @@ class RunTables:
 
     def allocations(self) -> pd.DataFrame:
         """One row per job, processor and run of neighbouring cores."""
-        return allocation_table(self._platform, self._history.holds, self._job_ids[self._job_of_attempt])
+        return allocation_table(self._platform, self._loads_of_jobs, self._job_ids[self._job_of_attempt])
+
+    @property
+    def _loads_of_jobs(self) -> Holds:
+        loads = self._history.holds
+        return loads.where(loads.tenant < len(self._job_of_attempt)) if self._guests else loads
 
     def holds(self) -> pd.DataFrame:
         """One row per interval, processor and run of neighbouring cores that somebody held."""
         tenant, columns = piece_columns(self._platform, self._held)
+        guests = len(self._guests)
+        owners = np.concatenate([self._job_ids[self._job_of_attempt], np.array(self._guests, object)])
+        numbers = np.concatenate([numbers_of_attempts(self._job_of_attempt), np.zeros(guests, np.int64)])
         columns |= {
-            "owner": self._job_ids[self._job_of_attempt][tenant],
-            "kind": np.full(len(tenant), JOB, object),
-            "attempt": numbers_of_attempts(self._job_of_attempt)[tenant],
+            "owner": owners[tenant],
+            "kind": np.where(tenant < len(self._job_of_attempt), JOB, GUEST).astype(object),
+            "attempt": numbers[tenant],
         }
         return pd.DataFrame(columns, columns=names(RESULT_TABLES["holds"]))
 
@@ -196,7 +208,7 @@ class RunTables:
 
     def summary(self, result: Result) -> dict[str, Any]:
         """All metrics of the run."""
-        return summarise(result, self.accounts, self.energy_of_jobs, self._horizon, self._now)
+        return summarise(result, self.accounts, self.tenants_j, self._horizon, self._now)
 
 
 def idle_gaps(

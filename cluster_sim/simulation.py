@@ -50,6 +50,7 @@ from cluster_sim.run_jobs import RunJobs
 from cluster_sim.view import ClairvoyantView, View
 
 if TYPE_CHECKING:
+    from cluster_sim.guests import Request
     from cluster_sim.platform import Platform
     from cluster_sim.records import Result
     from cluster_sim.workload import Workload
@@ -444,8 +445,7 @@ class Simulation:
         if self.power_policy is not None:
             self.view.vacated.append(running)
         if running.start_time < float("inf"):
-            if self._executor.on_channels:
-                self._executor.stop_tasks(running)
+            self._executor.stop_tasks(running)
             if running._transfer is not None:
                 self.network.cancel(running._transfer)
             self.machine.unload(running._allocation)
@@ -614,6 +614,16 @@ class Simulation:
             if any(first <= number <= last for first, last in self.machine.core_ranges(running._allocation)):
                 return running.job
         return None
+
+    def guest_left(self, guest: Request) -> None:
+        """Called by the machine: a guest has given cores back that a job may wait for."""
+        if self.power_policy is not None:
+            self.view.vacated.append(guest)
+        self.request_pass()
+
+    def traffic_on(self, processor: int) -> None:
+        """Called by the machine before somebody else than a job moves memory on a processor."""
+        self._executor.put_on_channel(processor, self._running)
 
     def rates_will_change(self) -> None:
         """Called by the machine before a clock changes."""

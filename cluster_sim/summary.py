@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -28,9 +28,18 @@ if TYPE_CHECKING:
     from cluster_sim.records import Result
 
 
-def summarise(result: Result, accounts: Accounts, energy_of_jobs: Floats, horizon: float, now: float) -> dict[str, Any]:
+class TenantsEnergy(NamedTuple):
+    """Energy of who held the cores, J: of each job, all its attempts together, and of each guest."""
+
+    jobs: Floats
+    guests: Floats
+
+
+def summarise(
+    result: Result, accounts: Accounts, tenants_j: TenantsEnergy, horizon: float, now: float
+) -> dict[str, Any]:
     """All metrics of ``SUMMARY_METRICS``, in their order. What has no value (a mean over no jobs) is None."""
-    values = job_metrics(result, horizon, now) | _energies(result, accounts, energy_of_jobs, horizon)
+    values = job_metrics(result, horizon, now) | _energies(result, accounts, tenants_j, horizon)
     values["edp_js"] = energy_delay_product(values["energy_j"], values["makespan_s"])
     return {name: _plain(values[name]) for name in names(SUMMARY_METRICS)}
 
@@ -165,13 +174,14 @@ def _queue(queue: pd.DataFrame, horizon: float) -> dict[str, Any]:
     return {"mean_queue_length": mean, "max_queue_length": int(queue["pending"].max())}
 
 
-def _energies(result: Result, accounts: Accounts, energy_of_jobs: Floats, horizon: float) -> dict[str, Any]:
+def _energies(result: Result, accounts: Accounts, tenants_j: TenantsEnergy, horizon: float) -> dict[str, Any]:
     by_state = {state: float(energy.sum()) for state, energy in accounts.nodes.items()}
     nodes = result.nodes
     waste, by_core = energy_waste(by_state), float(nodes["energy_waste_by_core_j"].sum())
     return {
         "energy_j": accounts.total,
-        "energy_jobs_j": float(energy_of_jobs.sum()),
+        "energy_jobs_j": float(tenants_j.jobs.sum()),
+        "energy_guests_j": float(tenants_j.guests.sum()),
         "energy_unused_j": float(accounts.unused.sum()),
         **{f"energy_{state.lower()}_j": energy for state, energy in by_state.items()},
         "energy_waste_j": waste,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cluster_sim.advance_reservations import AdvanceReservation, Window
     from cluster_sim.contention import ContentionModel
     from cluster_sim.execution import Running, Work
+    from cluster_sim.guests import Departure, Request
     from cluster_sim.jobs import Job
     from cluster_sim.machine import Machine
     from cluster_sim.node import Node
@@ -52,7 +53,9 @@ class View:
         self._running = running
         self.submitted: list[Job] = []  #: Jobs that joined the queue since the last scheduling pass.
         self.ended: list[Running] = []  #: Jobs that gave their cores back since the last scheduling pass.
-        self.vacated: list[Running] = []  #: The same since the power policy last reacted; empty if there is none.
+        self.vacated: list[
+            Running | Request
+        ] = []  #: The same since the power policy last reacted; empty if there is none.
         self.quirks: frozenset[str] = frozenset()  #: Quirks of published programs that the run reproduces.
 
     @classmethod
@@ -134,6 +137,12 @@ class View:
     def running_count(self) -> int:
         """How many jobs hold cores."""
         return len(self._running)
+
+    @property
+    def guests(self) -> Sequence[Departure]:
+        """What processes of the user's own hold: whose, node, cores, and when they should give them back (s; inf: never)."""
+        guests = self._machine.guests
+        return guests.expected() if guests else ()
 
     def running_job(self, job: Job) -> Running:
         """What there is to know about a job that holds cores. Raises KeyError for any other job."""
