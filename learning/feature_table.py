@@ -18,7 +18,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+Of = TypeVar("Of", float, npt.NDArray[np.float64])
 
 
 class Feature(NamedTuple):
@@ -80,3 +85,8 @@ class FeatureTable:
 def span(first: int, last: int) -> slice:
     """The columns from one to another, both included."""
     return slice(first, last + 1)
+
+
+def bounded(value: Of, half: float) -> Of:
+    """From 0 or more to [0, 1): 0.5 at ``half``."""
+    return value / (value + half)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from learning.feature_table import FeatureTable, feature, span
+from learning.feature_table import FeatureTable, bounded, feature, span
 from learning.waiting_jobs import WaitingJobs
 from learning.waste import cycle_joules, idle_node_watts
 
@@ -107,8 +107,8 @@ class Foresight:
             clock = np.array([view.now, -1.0])
             relieved = np.maximum(self._rate @ clock, 0.0)
             left = np.maximum(self._all_rate @ clock - relieved, 0.0)
-            rows[:, ActionRow.stretch_relieved] = relieved / (relieved + HALF_STRETCH)
-            rows[:, ActionRow.stretch_left] = left / (left + HALF_STRETCH)
+            rows[:, ActionRow.stretch_relieved] = bounded(relieved, HALF_STRETCH)
+            rows[:, ActionRow.stretch_left] = bounded(left, HALF_STRETCH)
             rows[:, ActionRow.relief_for_the_cost] = relieved / (relieved + self._cost + 1e-3)
             rows[:, ActionRow.relief_and_no_boot] = rows[:, ActionRow.stretch_relieved] * (
                 rows[:, ActionRow.boots_at_all] == 0.0
@@ -129,7 +129,7 @@ class Foresight:
         if self._fresh:
             both[half:, ActionRow.nodes_put_to_sleep] += both[half:, ActionRow.nodes_left_idle]
             both[half:, _IDLE] = 0.0
-            both[half:, ActionRow.cost] = self._booted / (self._booted + 1.0)
+            both[half:, ActionRow.cost] = bounded(self._booted, 1.0)
             relieved = HALF_STRETCH * rows[:, ActionRow.stretch_relieved] / (1.0 - rows[:, ActionRow.stretch_relieved])
             both[half:, ActionRow.relief_for_the_cost] = relieved / (relieved + self._booted + 1e-3)
         return both
@@ -204,7 +204,7 @@ class Foresight:
         rows[:, ActionRow.any_left_idle] = idle > 0
         beside = (left_on * ~untouched).sum(axis=1) + (left_off * boots).sum(axis=1)
         rows[:, ActionRow.cores_left_idle_beside_jobs] = beside / self._total
-        rows[:, ActionRow.cost] = self._cost / (self._cost + 1.0)
+        rows[:, ActionRow.cost] = bounded(self._cost, 1.0)
 
     def _sort_late(self, now: float) -> None:
         """Which jobs are late; good until the next one is."""

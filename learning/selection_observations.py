@@ -10,7 +10,7 @@ from gymnasium import spaces
 
 from cluster_sim.errors import SpecError
 from cluster_sim.registry import Registry
-from learning.feature_table import FeatureTable, block, feature, part
+from learning.feature_table import FeatureTable, block, bounded, feature, part
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -281,8 +281,8 @@ class Default:
         state[SelectionState.queue] = self._queue.of(view)
         state[SelectionState.free] = view.free_total / view.platform.core_count
         state[SelectionState.power] = min(view.watts / self._most_watts, 1.0)
-        state[SelectionState.running] = view.running_count / (view.running_count + 10.0)
-        state[SelectionState.waiting] = view.pending_count / (view.pending_count + 10.0)
+        state[SelectionState.running] = bounded(view.running_count, 10.0)
+        state[SelectionState.waiting] = bounded(view.pending_count, 10.0)
         state[SelectionState.bandwidth] = _asked(float(view.demand.sum()), float(view.node_bandwidth.sum()))
         values: npt.NDArray[np.float32] = np.clip(state, 0.0, 1.0).astype(np.float32)
         return values

@@ -14,7 +14,7 @@ from cluster_sim.days import DAY_S
 from cluster_sim.jobs import JobColumns
 from cluster_sim.node import NodeState
 from cluster_sim.registry import Registry
-from learning.feature_table import FeatureTable, block, feature, part
+from learning.feature_table import FeatureTable, block, bounded, feature, part
 from learning.foresight import HALF_STRETCH, ActionRow, Foresight
 from learning.waste import state_of
 
@@ -188,11 +188,6 @@ def _promise(view: View, head: Job, ends: list[tuple[float, int]]) -> float:
         if missing <= 0:
             return min(max(end, view.now), latest)
     return latest
-
-
-def bounded(value: float, half: float) -> float:
-    """From 0 or more to [0, 1): 0.5 at ``half``."""
-    return value / (value + half)
 
 
 STRETCH_STEPS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.2)

@@ -10,8 +10,9 @@ import numpy as np
 
 from cluster_sim.errors import InputError, SpecError
 from cluster_sim.registry import Registry
+from learning.feature_table import bounded
 from learning.foresight import HALF_STRETCH, ActionRow
-from learning.shutdown_observations import SUBMISSION_HALF_S, State, bounded
+from learning.shutdown_observations import SUBMISSION_HALF_S, State
 
 if TYPE_CHECKING:
     from learning.networks import Observation
