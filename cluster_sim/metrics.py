@@ -56,10 +56,7 @@ def turnaround_time(submit: Of, finish: Of) -> Of:
 
 def slowdown(turnaround: Of, run: Of) -> Of:
     """Turnaround over run time; NaN for a job that ran for no time."""
-    if isinstance(run, np.ndarray):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(run > 0.0, turnaround / run, np.nan)
-    return turnaround / run if run > 0.0 else math.nan
+    return _ratio(turnaround, run)
 
 
 def bounded_slowdown(turnaround: Of, run: Of) -> Of:
@@ -71,10 +68,15 @@ def bounded_slowdown(turnaround: Of, run: Of) -> Of:
 
 def stretch(wait: Of, requested: Of) -> Of:
     """Wait over requested time (Casagrande et al. 2022); NaN for a job that requested no seconds, 0 without a limit."""
-    if isinstance(requested, np.ndarray):
+    return _ratio(wait, requested)
+
+
+def _ratio(part: Of, whole: Of) -> Of:
+    """One over the other; NaN over nothing."""
+    if isinstance(whole, np.ndarray):
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(requested > 0.0, wait / requested, np.nan)
-    return wait / requested if requested > 0.0 else math.nan
+            return np.where(whole > 0.0, part / whole, np.nan)
+    return part / whole if whole > 0.0 else math.nan
 
 
 def tardiness(finish: Floats, deadline: Floats) -> Floats:
