@@ -98,7 +98,7 @@ def test_a_busy_node_cannot_be_switched_off() -> None:
     assert (str(first.state), str(second.state)) == ("IDLE", "SWITCHING_ON")
     simulation.run(until=5.0)
     assert str(first.state) == "COMPUTING"
-    for node, why in ((first, "COMPUTING with cores held by jobs"), (second, "COMPUTING")):
+    for node, why in ((first, "COMPUTING with cores held"), (second, "COMPUTING")):
         with pytest.raises(NodeStateError, match=f"only an idle node can be switched off, it is {why}"):
             node.switch_off()
 
