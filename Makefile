@@ -5,6 +5,9 @@ VENV        ?= .venv
 TEST_EXTRAS ?= test
 JOBS        ?= 2
 PYTEST_ARGS ?=
+# What `make check` tries: the machine, the schedulers, the records, the formats, and runs that must leave what they left.
+CHECKED     ?= $(addprefix tests/,process records models schedulers requests power dvfs dependencies explain workload \
+                                  platform formats oracle)
 
 BIN     := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock
@@ -15,7 +18,7 @@ DOCS    := $(VENV)/.docs-installed
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format docs bench clean
+.PHONY: help demo check test lint format docs bench clean
 
 help: ## say what the targets do
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +28,9 @@ demo: $(CORE) ## simulate a real week under two schedulers, print a comparison, 
 
 test: lint ## lint, then run every test
 	$(BIN)/python -m pytest -n $(JOBS) $(PYTEST_ARGS)
+
+check: lint ## lint, then the tests of CHECKED that are not slow, in about a minute and a half
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slow" $(PYTEST_ARGS) $(CHECKED)
 
 lint: $(TEST) ## ruff (rules and layout) and mypy
 	$(BIN)/ruff check .

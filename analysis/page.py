@@ -63,10 +63,15 @@ def page(heading: str, body: Sequence[str]) -> str:
 def write_whole(path: str | Path, text: str) -> Path:
     """Write ``text`` in one move, making the folder. Raises InputError when it cannot be written."""
     target = Path(path)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(target.parent, "a folder that files can be written to", error.strerror) from None
+    make_folder(target.parent)
     with atomic_path(target) as aside:
         aside.write_text(text, encoding="utf-8")
     return target
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, where there is none yet. Raises InputError when that cannot be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(folder, "a folder that files can be written to", error.strerror) from None

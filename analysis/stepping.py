@@ -17,10 +17,11 @@ from urllib.parse import quote
 
 from analysis.frames import Film
 from analysis.gantt_chart import run_title
-from analysis.page import write_whole
+from analysis.page import make_folder
 from analysis.stepping_style import BODY, POLICY, STYLE
 from analysis.wording import listing
 from cluster_sim.errors import InputError
+from cluster_sim.formats.atomic import atomic_files
 from cluster_sim.shortage import counted
 
 if TYPE_CHECKING:
@@ -78,9 +79,10 @@ def write_animation(
     first = Path(path)
     paths = [first, *(first.with_name(f"{first.stem}-{i}{first.suffix}") for i in range(2, len(pages) + 1))]
     addresses = [quote(each.name) for each in paths]
-    # The first one last: when it is there, so is all that it leads to.
-    for place in reversed(range(len(pages))):
-        write_whole(paths[place], pages.text(addresses, place))
+    make_folder(first.parent)
+    with atomic_files(first) as aside:  # where the first is, so is all that it leads to
+        for place, page in enumerate(paths):
+            aside(page).write_text(pages.text(addresses, place), encoding="utf-8")
     return paths
 
 

@@ -304,7 +304,7 @@ def sweep(history: History, node: int, rows: list[tuple[int, int, int, float, fl
 
     # Ends before starts, so that a core that changes hands at once is never counted twice.
     accounts.idle_cores[node] = 0.0
-    events: list[tuple[float, int, tuple[object, ...]]] = [(history.horizon, 3, ())]
+    events: list[tuple[float, int, tuple[object, ...]]] = [(history.horizon, 3, ("end of the records",))]
     for tenant, processor, cores, start, end in rows:
         events.append((end, 0 if end > start else 2, ("end", processor - first, tenant, cores)))
         events.append((start, 1, ("start", processor - first, tenant, cores)))
@@ -331,12 +331,16 @@ def sweep(history: History, node: int, rows: list[tuple[int, int, int, float, fl
             case ("start", int(p), int(tenant), int(cores)):
                 held[p][tenant] = held[p].get(tenant, 0) + cores
                 used[p] = True
-            case ("state", NodeState() as new_state, (float() | int()) as watts):
+            case ("state", NodeState() as new_state, float(watts)):
                 state, draws_w = new_state, watts
             case ("rate", int(p), float(shared), dict(own)):
                 rated[p] = (shared, own)
             case ("clock", int(p), ProcessorType() as kind):
                 kinds[p] = kind
+            case ("end of the records",):
+                break
+            case _:
+                raise TypeError(f"the accounts cannot be made: node {node} at {time:g} s has the event {event!r}")
 
 
 def _charge(

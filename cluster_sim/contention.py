@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from cluster_sim.errors import InputError
-from cluster_sim.hardware import PIECEWISE_CONTENTION
+from cluster_sim.hardware import MOST_PARAMETER, PIECEWISE_CONTENTION, check_contention_parameters
 from cluster_sim.platform import ProcessorType
 from cluster_sim.registry import Registry
 
@@ -85,14 +85,15 @@ class PiecewiseContention:
     """
 
     def __init__(self, k: float = 0.6):
-        if not 0.0 <= k < math.inf:
-            raise InputError("contention model 'piecewise', k", "a finite number >= 0", k)
+        if not 0.0 <= k <= MOST_PARAMETER:
+            raise InputError("contention model 'piecewise', k", f"a finite number >= 0, {MOST_PARAMETER:g} at most", k)
         self.k = k
 
     def on(self, processor: ProcessorType) -> Contention:
         """The curve with the processor's parameters."""
         if not processor.contention:
             return Uncontended()
+        check_contention_parameters(processor, "piecewise")
         return _PiecewiseCurve(self.k, **{name: processor.contention[name] for name in PIECEWISE_CONTENTION})
 
     def speedups(self, processor: ProcessorType, groups: Sequence[Demand]) -> list[float]:
@@ -111,7 +112,7 @@ class _PiecewiseCurve:
         for tasks, bandwidth in groups:
             total += tasks * bandwidth
             running += tasks
-        if total < self.threshold:
+        if total <= self.threshold:  # at the threshold itself the slope is 1; where that is 0, nothing may run at all
             return [1.0] * len(groups)
         others = running - 1
         slowest = 1.0 / (1.0 + self.k * others)

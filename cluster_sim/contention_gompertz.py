@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from cluster_sim.contention import Contention, Demand, Uncontended, contention_models
 from cluster_sim.errors import SpecError
-from cluster_sim.hardware import GOMPERTZ_CONTENTION
+from cluster_sim.hardware import GOMPERTZ_CONTENTION, check_contention_parameters
 from cluster_sim.platform import ProcessorType
 
 SLOWEST = 0.01
@@ -54,6 +54,7 @@ class GompertzContention:
         """The curves with the processor's parameters."""
         if not processor.contention:
             return Uncontended()
+        check_contention_parameters(processor, "gompertz")
         return _GompertzCurves(self.unit, self.factor, [processor.contention[name] for name in GOMPERTZ_CONTENTION])
 
     def speedups(self, processor: ProcessorType, groups: Sequence[Demand]) -> list[float]:

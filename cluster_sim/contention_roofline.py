@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 
 from cluster_sim.contention import Contention, Demand, Uncontended, contention_models
 from cluster_sim.errors import SpecError
+from cluster_sim.hardware import check_contention_parameters
 from cluster_sim.platform import ProcessorType
 
 
@@ -37,6 +39,8 @@ class RooflineContention:
 
     def on(self, processor: ProcessorType) -> Contention:
         """The processor's own capacity, else the model's."""
+        if "bandwidth" in processor.contention:
+            check_contention_parameters(processor, "roofline")
         capacity = processor.contention.get("bandwidth", self.bandwidth)
         return Uncontended() if capacity == math.inf else _FairShares(capacity)
 
@@ -51,7 +55,8 @@ class _FairShares:
 
     def speedups(self, groups: Sequence[Demand]) -> list[float]:
         level = fair_level(groups, self.threshold)
-        return [1.0 if bandwidth <= level else level / bandwidth for _, bandwidth in groups]
+        # A quotient too small for a float must not be 0: a task that does not move at all has no end.
+        return [1.0 if bandwidth <= level else level / bandwidth or sys.float_info.min for _, bandwidth in groups]
 
 
 def fair_level(groups: Sequence[Demand], capacity: float) -> float:

@@ -21,8 +21,11 @@ needs no words. Leave out of a clause what changes from pass to pass without mea
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 
+from cluster_sim.errors import InputError
 from cluster_sim.jobs import Job
 from cluster_sim.placement import Placement
 
@@ -79,10 +82,37 @@ class WakeAt:
 
 Decision = Start | Reserve | Hold | Reject | WakeAt
 
+# What a value has to be: the usual type, any type, whether None will do, and how to say it.
+_Wish = tuple[type, type, bool, str]
+_JOB: _Wish = (Job, Job, False, "a job, such as view.pending has")
+_FOUND = "a placement, such as view.place finds for a job that fits (None: it does not fit)"
+_PLACEMENT: _Wish = (Placement, Placement, False, _FOUND)
+_WORDS: _Wish = (str, str, False, "a clause in words")
+_TIME: _Wish = (float, Real, False, "a time in s")
+_WISHES: Mapping[type, Mapping[str, _Wish]] = {
+    Start: {"job": _JOB, "placement": _PLACEMENT, "because": _WORDS},
+    Reserve: {"job": _JOB, "time": _TIME, "placement": (Placement, Placement, True, "a placement, or None")},
+    Hold: {"job": _JOB, "because": _WORDS, "behind": (Job, Job, True, "a job, or None")},
+    Reject: {"job": _JOB, "reason": _WORDS},
+    WakeAt: {"time": _TIME},
+}
+
+
+def check_decision(decision: Decision) -> None:
+    """Raise InputError, naming decision and value, if one of its values is of a kind that means nothing there."""
+    kind = type(decision) if type(decision) in _WISHES else next(k for k in _WISHES if isinstance(decision, k))
+    for name, (usual, wanted, optional, expected) in _WISHES[kind].items():
+        value = getattr(decision, name)
+        if value is None and optional:
+            continue
+        fits = type(value) is usual or isinstance(value, wanted)
+        if not fits or (wanted is Real and value != value):  # NaN is no time
+            raise InputError(f"{kind.__name__}, {name}", expected, "None" if value is None else value)
+
 
 @dataclass(slots=True)
 class SwitchOn:
-    """A power policy boots a node that is off."""
+    """A power policy boots a node that is off: one, where the other decisions on nodes also take a list."""
 
     node: int
 

@@ -62,7 +62,7 @@ class ModelWarning(UserWarning):
 
 
 def _shortened(value: object, limit: int = 120) -> str:
-    if hasattr(value, "item") and hasattr(value, "dtype"):
+    if hasattr(value, "item") and getattr(value, "shape", None) == ():
         value = value.item()  # a numpy scalar, which would print its type
     text = value if isinstance(value, str) else repr(value)
     text = text.encode("unicode_escape").decode("ascii") if not text.isprintable() else text

@@ -1,6 +1,7 @@
 """Kinds of hardware that a platform is made of: processor types, node types, groups of equal nodes, clusters.
 
-They are immutable and hashable, so that equal descriptions are equal types, and they check their values when made.
+They are immutable and hashable, so that equal descriptions are equal types. When made they check their values, and keep
+numbers as Python's own: counts as int, all else as float.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ MAX_CORES = 100_000_000
 MAX_PROCESSORS_PER_NODE = 10_000
 MAX_NAME = 200
 MAX_P_STATES = 1000
+MOST_PARAMETER = 1e100
+"""Of a contention model: far beyond any hardware, and so that nothing worked out of it overflows."""
 
 LINEAR_POWER = ("static_w", "dynamic_w", "min_power")
 PIECEWISE_CONTENTION = ("b", "c", "da", "db", "dc", "dd")
@@ -45,14 +48,15 @@ def check_name(where: str, name: object) -> None:
         raise InputError(where, f"1 to {MAX_NAME} printable characters", name)
 
 
-def check_count(where: str, value: object, most: int, least: int = 1) -> None:
-    """Raise InputError unless ``value`` is an integer from ``least`` to ``most``."""
+def check_count(where: str, value: object, most: int, least: int = 1) -> int:
+    """``value`` as an int. Raises InputError unless it is an integer from ``least`` to ``most``."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
         raise InputError(where, f"an integer from {least} to {most}", _short(value))
+    return int(value)
 
 
-def check_number(where: str, value: object, positive: bool = False, non_negative: bool = False) -> None:
-    """Raise InputError unless ``value`` is a finite number of that sign."""
+def check_number(where: str, value: object, positive: bool = False, non_negative: bool = False) -> float:
+    """``value`` as a float. Raises InputError unless it is a finite number of that sign."""
     is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     try:
         number = float(value) if is_number else math.nan  # type: ignore[arg-type]
@@ -61,6 +65,13 @@ def check_number(where: str, value: object, positive: bool = False, non_negative
     kind = "positive" if positive else "non-negative" if non_negative else ""
     if not math.isfinite(number) or (positive and number <= 0) or (non_negative and number < 0):
         raise InputError(where, f"a finite {kind} number", _short(value))
+    return number
+
+
+def _settle(described: object, **values: object) -> None:
+    """Give a frozen description its values in the form in which everything else finds them."""
+    for name, value in values.items():
+        object.__setattr__(described, name, value)
 
 
 def _short(value: object) -> object:
@@ -90,6 +101,10 @@ class Parameters(Mapping[str, float]):
 
     def __repr__(self) -> str:
         return f"Parameters({self._values})"
+
+
+def _parameters(where: str, values: Mapping[str, float]) -> Parameters:
+    return Parameters({name: check_number(f"{where}.{name}", value) for name, value in values.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,15 +143,15 @@ class ProcessorType:
     def __post_init__(self) -> None:
         where = f"processor type '{self.name}'"
         check_name("name of a processor type", self.name)
-        check_count(f"{where}, cores", self.cores, MAX_CORES)
-        check_number(f"{where}, clock_ghz", self.clock_ghz, positive=True)
-        check_number(f"{where}, flops_per_cycle", self.flops_per_cycle, positive=True)
+        _settle(
+            self,
+            cores=check_count(f"{where}, cores", self.cores, MAX_CORES),
+            clock_ghz=check_number(f"{where}, clock_ghz", self.clock_ghz, positive=True),
+            flops_per_cycle=check_number(f"{where}, flops_per_cycle", self.flops_per_cycle, positive=True),
+            power=_parameters(f"{where}, power", self.power),
+            contention=_parameters(f"{where}, contention", self.contention),
+        )
         check_number(f"{where}, clock_ghz × flops_per_cycle", self.ops_per_s, positive=True)
-        for kind in ("power", "contention"):
-            values = getattr(self, kind)
-            for parameter, value in values.items():
-                check_number(f"{where}, {kind}.{parameter}", value)
-            object.__setattr__(self, kind, Parameters(values))
         if self.p_states:
             self._settle_p_states(where)
 
@@ -145,14 +160,10 @@ class ProcessorType:
         check_count(f"{where}, number of p_states", len(self.p_states), MAX_P_STATES)
         states = []
         for i, state in enumerate(self.p_states):
-            check_number(f"{where}, p_states[{i}].clock_ghz", state.clock_ghz, positive=True)
-            power = state.power
-            if power is None:
-                power = power_by_square(self.power, state.clock_ghz / self.clock_ghz)
-            for parameter, value in power.items():
-                check_number(f"{where}, p_states[{i}].power.{parameter}", value)
-            states.append(PState(state.clock_ghz, Parameters(power)))
-        object.__setattr__(self, "p_states", tuple(states))
+            ghz = check_number(f"{where}, p_states[{i}].clock_ghz", state.clock_ghz, positive=True)
+            power = power_by_square(self.power, ghz / self.clock_ghz) if state.power is None else state.power
+            states.append(PState(ghz, _parameters(f"{where}, p_states[{i}].power", power)))
+        _settle(self, p_states=tuple(states))
 
     @property
     def p_state(self) -> int | None:
@@ -217,13 +228,13 @@ class PowerTransitions:
         for name in ("off_w", "switch_on_s", "switch_on_w", "switch_off_s", "switch_off_w"):
             value = getattr(self, name)
             if value is not None:
-                check_number(f"power transitions, {name}", value, non_negative=True)
+                _settle(self, **{name: check_number(f"power transitions, {name}", value, non_negative=True)})
         if self.switch_on_distribution:
             mean = boot_times(self.switch_on_distribution).mean
             if self.switch_on_s not in (0.0, mean):
                 expected = f"{mean:g}, the mean of {self.switch_on_distribution}, or nothing"
                 raise InputError("power transitions, switch_on_s", expected, self.switch_on_s)
-            object.__setattr__(self, "switch_on_s", mean)
+            _settle(self, switch_on_s=mean)
 
     def scaled(self, factor: float) -> PowerTransitions:
         """The same with all watts times ``factor``: of figures per core, those of a node of so many cores."""
@@ -255,7 +266,10 @@ class PowerTransitions:
 
 @dataclass(frozen=True, slots=True)
 class NodeType:
-    """A kind of node: its processors, memory capacity in GB (None: unlimited), transitions, initial state and tags."""
+    """A kind of node: its processors, memory capacity in GB (None: unlimited), transitions, initial state and tags.
+
+    ``hosts`` of several cores each make up a node that a SimGrid file describes; 0: each of its cores is a host.
+    """
 
     name: str
     processors: tuple[ProcessorType, ...]
@@ -263,23 +277,36 @@ class NodeType:
     transitions: PowerTransitions = PowerTransitions()
     initially_off: bool = False
     tags: frozenset[str] = frozenset()
+    hosts: int = 0
 
     def __post_init__(self) -> None:
         where = f"node type '{self.name}'"
         check_name("name of a node type", self.name)
-        object.__setattr__(self, "processors", tuple(self.processors))
-        object.__setattr__(self, "tags", frozenset(self.tags))
+        _settle(self, processors=tuple(self.processors), tags=frozenset(self.tags))
         check_count(f"{where}, number of processors", len(self.processors), MAX_PROCESSORS_PER_NODE)
         check_count(f"{where}, cores", self.cores, MAX_CORES)
+        check_count(f"{where}, hosts", self.hosts, self.cores, least=0)
+        if self.hosts and len(self.processors) > 1:
+            raise InputError(f"{where}, hosts", "a node of one processor", f"{len(self.processors)} processors")
         for tag in self.tags:
             check_name(f"{where}, tags", tag)
         if self.memory_gb is not None:
-            check_number(f"{where}, memory_gb", self.memory_gb, non_negative=True)
+            _settle(self, memory_gb=check_number(f"{where}, memory_gb", self.memory_gb, non_negative=True))
 
     @property
     def cores(self) -> int:
         """Cores of all processors of the node."""
         return sum(processor.cores for processor in self.processors)
+
+    @property
+    def of_hosts(self) -> NodeType:
+        """The node as Batsim uses it: a core for each host, since a job gets whole hosts and computes on one core of each."""
+        if not self.hosts:
+            return self
+        (processor,) = self.processors
+        # Another name: nodes whose cores count may have the same processor.
+        counted = replace(processor, name=f"{processor.name}, {self.hosts} of hosts", cores=self.hosts)
+        return replace(self, processors=(counted,), hosts=0)
 
     @property
     def gflops(self) -> float:
@@ -295,7 +322,7 @@ class NodeGroup:
     count: int
 
     def __post_init__(self) -> None:
-        check_count(f"nodes of type '{self.type.name}', count", self.count, MAX_NODES, least=0)
+        _settle(self, count=check_count(f"nodes of type '{self.type.name}', count", self.count, MAX_NODES, least=0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +340,7 @@ class Cluster:
                 "an id without spaces, quotes, slashes, any of , ; : or '.node1' at its end",
                 self.id,
             )
-        object.__setattr__(self, "groups", tuple(self.groups))
+        _settle(self, groups=tuple(self.groups))
 
     @property
     def node_count(self) -> int:
@@ -334,8 +361,11 @@ def check_parameters(processor: ProcessorType, contention_model: str, power_mode
     if processor.p_states and processor.p_state is None:
         found = f"none of {processor.clock_ghz:g} GHz with its watts"
         raise InputError(f"{where}, p_states", "the state in which it starts among them", found)
+    model = Spec.parse(contention_model)
+    if model.name == "roofline" and (model.options or model.positional) and "bandwidth" not in processor.contention:
+        return  # the spec has a bandwidth for those that have none
     if processor.contention:
-        _check_contention_parameters(where, processor.contention, Spec.parse(contention_model))
+        check_contention_parameters(processor, model.name)
 
 
 def _check_linear_power(where: str, power: Mapping[str, float]) -> None:
@@ -346,18 +376,21 @@ def _check_linear_power(where: str, power: Mapping[str, float]) -> None:
         raise InputError(f"{where}, power.min_power", "a fraction from 0 to 1", least)
 
 
-def _check_contention_parameters(where: str, given: Mapping[str, float], model: Spec) -> None:
-    needed = CONTENTION_PARAMETERS.get(model.name, ())
-    if model.name == "roofline" and (model.options or model.positional):
-        needed = ()  # the spec has a bandwidth for those that have none
+def check_contention_parameters(processor: ProcessorType, model: str) -> None:
+    """Refuse parameters that a built-in contention model cannot take. Raises InputError naming type and parameter."""
+    where, given = f"processor type '{processor.name}'", processor.contention
+    needed = CONTENTION_PARAMETERS.get(model, ())
     for name in needed:
         if name not in given:
             raise InputError(f"{where}, contention", f"all of {', '.join(needed)}", f"no {name}")
-    if model.name == "piecewise":
+    if model == "piecewise":
         if given["b"] >= 0:
             raise InputError(f"{where}, contention.b", "a negative number", given["b"])
         check_number(f"{where}, contention.c", given["c"], non_negative=True)
-    elif model.name == "roofline" and "bandwidth" in given:
+        for name in needed:
+            if abs(given[name]) > MOST_PARAMETER:
+                raise InputError(f"{where}, contention.{name}", f"at most {MOST_PARAMETER:g}, of any sign", given[name])
+    elif model == "roofline":
         check_number(f"{where}, contention.bandwidth", given["bandwidth"], positive=True)
 
 

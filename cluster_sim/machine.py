@@ -7,6 +7,7 @@ are booked in :mod:`cluster_sim.bookings`; power, channels, states and clocks ar
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -26,6 +27,14 @@ if TYPE_CHECKING:
     from cluster_sim.jobs import Job
     from cluster_sim.platform import Platform, PowerTransitions, ProcessorType
     from cluster_sim.power_budget import PowerBudget
+
+
+WATTS_FALL = 1e-4
+"""When what the machine draws falls to this part of what it has drawn, its sum is made anew from what each node draws.
+
+Each addition to the sum may lose 2⁻⁵³ of the most that it has come to, which is nothing beside a like sum, and much beside
+a small one. A sum of less than 1 W is left as it is, unless it has come to more than 10 kW: the loss is below 1e-12 W.
+"""
 
 
 class Observer(Protocol):
@@ -98,6 +107,7 @@ class Machine(Bookings):
         unused_draw_nothing = "unused-processors-draw-nothing" in quirks
         self._never_used = bytearray(b"\1") * platform.processor_count if unused_draw_nothing else None
         self.watts = 0.0  #: What the whole machine draws now.
+        self._least_w = self._most_w = 0.0  # between these the sum is exact enough
         self.budget: PowerBudget | None = None  #: What it may draw, when a power policy has set a limit.
         self.rng: np.random.Generator | None = None  #: Draws boot times; None: every boot takes the mean time.
         self._energy_j = 0.0
@@ -187,8 +197,18 @@ class Machine(Bookings):
             self._since = now
             self._power_times.append(now)
             self._power_watts.append(self.watts)
-        self.watts += watts
-        self._power_watts[-1] = self.watts
+        self.watts = total = self.watts + watts
+        if total < self._least_w if watts < 0.0 else total > self._most_w:
+            self.watts = total = self._settle_watts(total)
+        self._power_watts[-1] = total
+
+    def _settle_watts(self, total: float) -> float:
+        """The sum of watts, made anew if it has fallen far; and between what it may move until it is looked at again."""
+        if total < self._least_w:
+            total = math.fsum(map(self.node_watts, range(self.platform.node_count)))
+        self._most_w = 2.0 * total
+        self._least_w = WATTS_FALL * total - 1.0
+        return total
 
     def idle_watts(self, node: int) -> float:
         """What a node draws with no busy core."""
@@ -210,8 +230,9 @@ class Machine(Bookings):
         kind, channel = self.type_of[processor], self.channels[processor]
         owners = [group.owner for group in (*channel.groups, *channel.ended_groups)]
         waiting = [group.tasks for group in channel.ended_groups]
+        idle = self.table_of[processor][0]
         shared, own = self.models.of(kind).draw(loads_of(channel.groups, waiting))
-        before = self._rate_watts.get(processor, 0.0 if self.is_unused(processor) else self.power.idle_watts(kind))
+        before = self._rate_watts.get(processor, 0.0 if self.is_unused(processor) else idle)
         if self._never_used is not None:
             self._never_used[processor] = 0
         self._rate_watts[processor] = shared + sum(own)
@@ -222,7 +243,9 @@ class Machine(Bookings):
         """What a processor of a node that is on draws now."""
         if processor in self._rate_watts:
             return self._rate_watts[processor]
-        return 0.0 if self.is_unused(processor) else self.table_of[processor][self.busy[processor]]
+        # Where watts follow the speeds, a processor is idle until its channel has said how fast its tasks run.
+        busy = 0 if self.follows_rates else self.busy[processor]
+        return 0.0 if self.is_unused(processor) else self.table_of[processor][busy]
 
     def max_watts(self, kind: ProcessorType) -> float:
         """What a processor of that type draws with all its cores busy."""

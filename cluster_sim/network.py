@@ -6,6 +6,7 @@ its cores; a job on one node communicates through memory, at no cost here.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections import Counter
 from typing import TYPE_CHECKING, Protocol
@@ -85,8 +86,7 @@ class SharedNetwork:
 
     def __init__(self, node_link: float = 1250.0, cluster_link: float = float("inf"), graph: nx.Graph | None = None):
         for name, value in (("node_link", node_link), ("cluster_link", cluster_link)):
-            if not value > 0.0:
-                raise InputError(f"network model 'shared', {name}", "MB/s above 0", value)
+            _bandwidth(name, value)
         if isinstance(graph, str):
             raise InputError("network model 'shared', graph", "a networkx graph, which only a script can give", graph)
         self.node_link, self.cluster_link, self.graph = node_link, cluster_link, graph
@@ -108,6 +108,17 @@ class Transfer(Event):
         self.since = env.now
 
 
+def _bandwidth(what: str, value: object) -> float:
+    """MB/s of a link, inf for no bound. Raises InputError for what is no number above 0."""
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        number = 0.0
+    if not number >= sys.float_info.min:  # a share of less is 0
+        raise InputError(f"network model 'shared', {what}", "MB/s above 0", value)
+    return number
+
+
 class _SharedLinks:
     """The running transfers and their rates; one next end is planned, superseded plans are ignored."""
 
@@ -119,7 +130,8 @@ class _SharedLinks:
         for one, other, attributes in graph.edges(data=True):
             parent, child = (one, other) if graph.nodes[other]["kind"] == "node" or one == self._root else (other, one)
             default = node_link if graph.nodes[child]["kind"] == "node" else cluster_link
-            self._bandwidth[parent, child] = float(attributes.get("bandwidth", default))
+            given = attributes.get("bandwidth", default)
+            self._bandwidth[parent, child] = _bandwidth(f"bandwidth of the link {parent} - {child}", given)
         self._transfers: list[Transfer] = []
         self._plan: PlannedEvent | None = None
 
@@ -157,8 +169,9 @@ class _SharedLinks:
         for transfer, rate in zip(self._transfers, rates, strict=True):
             transfer.rate = rate
         self._plan = None
-        if self._transfers:
-            self._plan = self._env.at(min(now + t.remaining / t.rate for t in self._transfers))
+        end = min((now + t.remaining / t.rate for t in self._transfers), default=float("inf"))
+        if end < float("inf"):
+            self._plan = self._env.at(end)
             self._plan.callbacks.append(self._end)
 
     def _end(self, plan: Event) -> None:

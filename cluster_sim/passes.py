@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from simpy.events import URGENT, Event, EventPriority
@@ -10,6 +11,7 @@ from simpy.events import URGENT, Event, EventPriority
 from cluster_sim.decisions import PowerDecision
 from cluster_sim.engine import REACT, RESERVE, SCHEDULE, Environment
 from cluster_sim.errors import SimulationError
+from cluster_sim.shortage import counted
 
 if TYPE_CHECKING:
     from cluster_sim.simulation import Simulation
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 MOST_PASSES_AT_ONE_TIME = 10_000
 MOST_FRUITLESS_PASSES = 100_000
+PASSES_IN_TRANSITION = 100
+"""So many passes count as one while nodes are underway in their transitions, which end by themselves."""
 
 
 class Scheduler(Protocol):
@@ -82,11 +86,19 @@ class Steered:
 class Passes:
     """Plans the passes of an instant: whatever happens asks for one, and there is one of each kind.
 
-    ``apply`` carries a decision of the power policy out.
+    ``apply`` carries a decision of the power policy out; ``scheduler`` is what the scheduler is called, for messages.
     """
 
-    def __init__(self, env: Environment, view: View, power: PowerPolicy | None, apply: Callable[[PowerDecision], None]):
+    def __init__(
+        self,
+        env: Environment,
+        view: View,
+        power: PowerPolicy | None,
+        apply: Callable[[PowerDecision], None],
+        scheduler: str,
+    ):
         self._env = env
+        self._scheduler = scheduler
         self._view = view
         self._power = power
         self._apply = apply
@@ -98,6 +110,8 @@ class Passes:
         self._reserving = False
         self._passes_now = (-1.0, 0)  # time of the last passes, and how many there were
         self._fruitless = 0  # passes in a row at which jobs waited, none ran and none had come
+        self._in_transition = 0  # of them, those since the last that was counted; nodes were underway meanwhile
+        self._changes_seen = 0  # changes of nodes' states up to the last of them
         self._pass: Event = env.event()
         if power is not None:
             # When the run begins, as a scheduler's, and not now: one object may serve several simulations in turn.
@@ -157,15 +171,35 @@ class Passes:
         """One that only asks to be woken again, while jobs wait and nothing runs, would let the clock run for ever."""
         view = self._view
         if not view.pending_count or view.running_count or view.submitted:
-            self._fruitless = 0
+            self._fruitless = self._in_transition = 0
+            return
+        changes = len(view.state_changes)
+        if view.transition_ends and changes == self._changes_seen and self._in_transition < PASSES_IN_TRANSITION:
+            self._in_transition += 1
             return
         self._fruitless += 1
+        self._in_transition, self._changes_seen = 0, changes
         if self._fruitless > MOST_FRUITLESS_PASSES:
-            policy, jobs = type(self._power).__name__, view.pending_count
             raise SimulationError(
-                f"{policy} withholds {view.withheld_count} nodes: {jobs} jobs wait and none runs, and so it was in all of "
+                f"{self._why_none_starts(view)}: {view.pending_count} jobs wait and none runs, and so it was in all of "
                 f"the last {MOST_FRUITLESS_PASSES:,} passes, up to {view.now:g} s"
             )
+
+    def _why_none_starts(self, view: View) -> str:
+        policy = type(self._power).__name__
+        if view.withheld_count:
+            return f"{policy} withholds {view.withheld_count} nodes"
+        if view.transition_ends:
+            node, end = max(view.transition_ends.items(), key=itemgetter(1))
+            name, state = view.platform.node_name(node), view.node(node).state
+            return f"{name} is {state} until {end:g} s, and {policy} asks again and again to be woken"
+        failed = int((~(view.powered_on | view.powered_off)).sum())  # none is withheld or in transition
+        if failed:
+            nodes, has = counted(view.platform.node_count, "node"), "has" if failed == 1 else "have"
+            return f"{failed} of {nodes} {has} failed, and {policy} asks again and again to be woken"
+        return (
+            f"{self._scheduler} starts no job, and {policy}, which withholds no node, asks again and again to be woken"
+        )
 
     def _plan(self, priority: EventPriority, decide: Callable[[View], Iterable[PowerDecision]]) -> None:
         """Have the power policy decide in a later phase of this instant, once."""

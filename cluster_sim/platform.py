@@ -155,6 +155,17 @@ class Platform:
             self, contention_model=contention or self.contention_model, power_model=power or self.power_model
         )
 
+    @cached_property
+    def of_hosts(self) -> Platform:
+        """The platform as Batsim counts it, a core for each host of several cores; itself where there are none."""
+        if not any(node_type.hosts for node_type in self.node_types):
+            return self
+        clusters = (
+            Cluster(cluster.id, tuple(NodeGroup(group.type.of_hosts, group.count) for group in cluster.groups))
+            for cluster in self.clusters
+        )
+        return replace(self, clusters=tuple(clusters))
+
     # ------------------------------------------------------------------ counts
 
     @cached_property

@@ -33,8 +33,8 @@ class PowerModel(Protocol):
 def watts(model: PowerModel, processor: ProcessorType, busy_cores: int) -> float:
     """Total watts of a processor with ``busy_cores`` busy cores."""
     if busy_cores == 0:
-        return model.idle_watts(processor)
-    return model.shared_watts(processor, busy_cores) + busy_cores * model.core_watts(processor, busy_cores)
+        return float(model.idle_watts(processor))
+    return float(model.shared_watts(processor, busy_cores) + busy_cores * model.core_watts(processor, busy_cores))
 
 
 def watts_by_cores(model: PowerModel, processor: ProcessorType) -> list[float]:

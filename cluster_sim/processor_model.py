@@ -146,7 +146,8 @@ class ProcessorModel:
         """W with these task groups on it, for models that look at speeds: what they share, and each one's own."""
         if not loads:
             return self.watts[0], []
-        return self.power.loaded_watts(self.kind, loads)  # type: ignore[attr-defined, no-any-return]
+        shared, own = self.power.loaded_watts(self.kind, loads)  # type: ignore[attr-defined]
+        return float(shared), [float(watts) for watts in own]  # a user's model may give any kind of number
 
 
 class ProcessorModels:

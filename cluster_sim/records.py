@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -13,11 +14,12 @@ import pandas as pd
 from cluster_sim.attempt_tables import attempts_tell_more, holds_tell_more, last_allocations
 from cluster_sim.errors import FormatError, InputError
 from cluster_sim.fields import SUMMARY_METRICS, names
-from cluster_sim.formats.atomic import atomic_path
+from cluster_sim.formats.atomic import atomic_files, remove_leftovers
+from cluster_sim.formats.folders import held
 from cluster_sim.formats.tables import quoting_for
 from cluster_sim.platform import Platform
 from cluster_sim.run_tables import RunTables
-from cluster_sim.saved_tables import SavedTables, allocation_texts
+from cluster_sim.saved_tables import SUMMARY_FILE, SavedTables, allocation_texts, seal_of
 from cluster_sim.summary import queue_steps
 
 if TYPE_CHECKING:
@@ -25,6 +27,18 @@ if TYPE_CHECKING:
 
 FileFormat = Literal["csv", "parquet"]
 PLATFORM_FILE = "platform.json"
+_SOMETIMES: dict[str, Callable[[pd.DataFrame], object]] = {
+    "decisions": len,
+    "p_states": len,
+    "attempts": attempts_tell_more,
+    "holds": holds_tell_more,
+}
+"""Tables that are written if they say something."""
+_TABLE_FILES = frozenset(
+    f"{name}.{suffix}"
+    for name in ("jobs", "nodes", "node_states", "power", *_SOMETIMES)
+    for suffix in ("csv", "parquet")
+)
 _METRICS = frozenset(names(SUMMARY_METRICS))
 
 
@@ -192,8 +206,9 @@ class Result:
         """Write summary.json, the platform, and jobs, nodes, node_states and power as CSV (or parquet) into ``directory``.
 
         So are the decisions, if the run kept a log of them, the p-states, if processors have some, the attempts, if one
-        ended early, and the holds, if a job was run again or a guest held cores.
-        Every file is written aside and renamed, so that one is either whole or not there.
+        ended early, and the holds, if a job was run again or a guest held cores. An older result is replaced when all files
+        of this one are written; while that happens there is no summary.json, so that a folder with one holds a single run,
+        whenever the program is killed. Raises InputError while another program writes there.
         """
         if file_format not in ("csv", "parquet"):
             raise InputError("Result.save, file_format", "csv or parquet", file_format)
@@ -204,29 +219,28 @@ class Result:
             raise InputError(directory, "a directory for the results", "a file") from None
         tables = {"jobs": self.jobs_with_allocation(), "nodes": self.nodes}
         tables |= {"node_states": self.node_states, "power": self.power}
-        more = {
-            "decisions": (self.decisions, len(self.decisions) > 0),
-            "p_states": (self.p_states, len(self.p_states) > 0),
-            "attempts": (self.attempts, attempts_tell_more(self.attempts)),
-            "holds": (self.holds, holds_tell_more(self.holds)),
-        }
-        for name, (table, wanted) in more.items():
-            if wanted:
-                tables[name] = table
-            else:
-                for suffix in ("csv", "parquet"):  # those of another run
-                    (directory / f"{name}.{suffix}").unlink(missing_ok=True)
-        for name, table in tables.items():
-            with atomic_path(directory / f"{name}.{file_format}") as path:
+        tables |= {name: table for name, tells in _SOMETIMES.items() if tells(table := getattr(self, name))}
+        with held(directory):
+            remove_leftovers(directory, {*_TABLE_FILES, PLATFORM_FILE, SUMMARY_FILE})
+            self._write(directory, tables, file_format)
+
+    def _write(self, directory: Path, tables: dict[str, pd.DataFrame], file_format: FileFormat) -> None:
+        from cluster_sim.formats.native_platform import native_bytes
+
+        summary = json.dumps({**self._summary, **self.meta}, indent=2, default=_plain) + "\n"
+        with atomic_files(directory / SUMMARY_FILE) as aside:
+            aside(directory / SUMMARY_FILE).write_text(summary)
+            aside(directory / PLATFORM_FILE).write_bytes(native_bytes(self.platform, PLATFORM_FILE))
+            for name, table in tables.items():
+                path = aside(directory / f"{name}.{file_format}")
                 if file_format == "parquet":
                     table.to_parquet(path, index=False, compression="zstd")
                 else:
                     table.to_csv(path, index=False, lineterminator="\n", quoting=quoting_for(table))
-            # The folder may hold an older result in the other format, which would be read instead.
-            (directory / f"{name}.{'csv' if file_format == 'parquet' else 'parquet'}").unlink(missing_ok=True)
-        self.platform.write(directory / PLATFORM_FILE)
-        with atomic_path(directory / "summary.json") as path:
-            path.write_text(json.dumps({**self._summary, **self.meta}, indent=2, default=_plain) + "\n")
+            (directory / SUMMARY_FILE).unlink(missing_ok=True)
+            # Tables of another run, or in the other format, would be read instead.
+            for other in _TABLE_FILES - {f"{name}.{file_format}" for name in tables}:
+                (directory / other).unlink(missing_ok=True)
 
     @classmethod
     def load(cls, directory: str | Path) -> Result:
@@ -241,7 +255,8 @@ class Result:
 
             if is_batsim_result(directory):
                 return read_outputs(directory)
-        path = directory / "summary.json"
+        path = directory / SUMMARY_FILE
+        seal = seal_of(directory)  # before anything is read
         try:
             content = json.loads(path.read_text())
         except OSError as error:
@@ -251,9 +266,11 @@ class Result:
             raise FormatError(path, "JSON", str(error)) from None
         if not isinstance(content, dict):
             raise FormatError(path, "an object", type(content).__name__)
-        tables = SavedTables(directory, {key: value for key, value in content.items() if key in _METRICS})
+        platform = Platform.read(directory / PLATFORM_FILE)
+        tables = SavedTables(directory, {key: value for key, value in content.items() if key in _METRICS}, seal)
+        tables.check_unchanged()
         meta = {key: value for key, value in content.items() if key not in _METRICS}
-        return cls(Platform.read(directory / PLATFORM_FILE), meta, tables)
+        return cls(platform, meta, tables)
 
     def __repr__(self) -> str:
         return f"<Result of {self.meta.get('scheduler')} on {self.meta.get('workload')!r}: {len(self.jobs)} jobs>"

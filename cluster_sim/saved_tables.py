@@ -21,12 +21,32 @@ if TYPE_CHECKING:
     from cluster_sim.records import Result
 
 
-class SavedTables:
-    """Tables read from the files of a saved result."""
+SUMMARY_FILE = "summary.json"
 
-    def __init__(self, directory: Path, summary: dict[str, Any]):
+
+def seal_of(directory: Path) -> bytes | None:
+    """The bytes of summary.json, by which a run is known while it lies there; None when it cannot be read."""
+    try:
+        return (directory / SUMMARY_FILE).read_bytes()
+    except OSError:
+        return None
+
+
+class SavedTables:
+    """Tables read from the files of a saved result, all of the run whose summary.json is ``seal``."""
+
+    def __init__(self, directory: Path, summary: dict[str, Any], seal: bytes | None):
         self._directory = directory
         self._metrics = summary
+        self._seal = seal
+
+    def check_unchanged(self) -> None:
+        """Raise FormatError if another run has been written meanwhile; what has been read before is whole, then, and old.
+
+        A run that is saved takes summary.json away before it replaces any other file.
+        """
+        if seal_of(self._directory) != self._seal:
+            raise FormatError(self._directory, "the results that were there when they were loaded", "others, or none")
 
     def _read(self, name: str) -> pd.DataFrame:
         expected = names(RESULT_TABLES[name])
@@ -50,6 +70,7 @@ class SavedTables:
                         )
                 except Exception as error:  # pandas and pyarrow have errors of many kinds for a broken file
                     raise FormatError(path, "a table of results", str(error)) from None
+                self.check_unchanged()
                 missing = [column for column in expected if column not in table]
                 if missing:
                     raise FormatError(path, f"a column '{missing[0]}'", f"columns {', '.join(table.columns)}")
@@ -106,12 +127,14 @@ class SavedTables:
     def p_states(self) -> pd.DataFrame:
         """The rows of p_states.csv; none when no processor has p-states or changed its clock."""
         if not self._has("p_states"):
+            self.check_unchanged()
             return as_clock_table([])
         return self._read("p_states")
 
     def decisions(self) -> pd.DataFrame:
         """The rows of decisions.csv; none when the run was not to explain."""
         if not self._has("decisions"):
+            self.check_unchanged()
             return no_decisions()
         return self._read("decisions")[names(RESULT_TABLES["decisions"])]
 

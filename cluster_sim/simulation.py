@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from cluster_sim.decisions import (
     SwitchOn,
     WakeAt,
     Withhold,
+    check_decision,
 )
 from cluster_sim.eligibility import Eligibility
 from cluster_sim.engine import END, WALLTIME, EagerProcess, Environment
@@ -46,6 +48,7 @@ from cluster_sim.power import PowerModel, power_models
 from cluster_sim.power_budget import PowerBudget
 from cluster_sim.processor_model import ProcessorModels
 from cluster_sim.progress import show_progress
+from cluster_sim.resources import as_counted
 from cluster_sim.run_jobs import RunJobs
 from cluster_sim.view import ClairvoyantView, View
 
@@ -101,6 +104,7 @@ class Simulation:
     ):
         _check_kind("scheduler", scheduler, "attend", "Fcfs() or make_scheduler('fcfs')")
         _check_kind("power", power, "react", "AlwaysOn() or make_power_policy('always-on')")
+        platform = as_counted(platform, workload)
         self.platform = platform
         self.workload = workload
         self.scheduler = scheduler
@@ -147,7 +151,8 @@ class Simulation:
             self.env.process(scheduler.attend(self))
         self._held_open = 0  # by how many processes, so that the run does not end with its last job
         self._refused_power = False  # whether a decision of the power policy has been refused
-        self._passes = Passes(self.env, self._power_view(), power, self._apply_power)
+        name = "the scheduler" if scheduler is None else type(scheduler).__name__
+        self._passes = Passes(self.env, self._power_view(), power, self._apply_power, name)
         #: Have the policies decide, once, when all else of this instant has happened.
         self.request_pass = self._passes.request
 
@@ -295,17 +300,26 @@ class Simulation:
     # ------------------------------------------------------------------ decisions
 
     def apply(self, decision: Decision) -> None:
-        """Carry out a scheduler's decision. Raises PlacementError, with nothing changed, when it cannot be."""
+        """Carry out a scheduler's decision. Raises PlacementError, with nothing changed, when it cannot be.
+
+        Raises InputError when a value in it is of a wrong kind, such as None for a placement.
+        """
         if type(decision) is Start:
-            self._start(decision.job, decision.placement, decision.p_state)
+            try:
+                self._start(decision.job, decision.placement, decision.p_state)
+            except (AttributeError, TypeError):
+                check_decision(decision)
+                raise
             if self.decision_log is not None:
                 self.decision_log.started(self.env.now, decision)
         elif isinstance(decision, Reject):
+            check_decision(decision)
             self._require_pending(decision.job)
             self.admission.reject(decision.job, decision.reason)
         elif isinstance(decision, WakeAt):
-            self._wake_at(decision.time, self.request_pass)
+            self._wake_at(decision, self.request_pass)
         elif isinstance(decision, (Hold, Reserve)):
+            check_decision(decision)
             self._require_pending(decision.job)
             if self.decision_log is not None:
                 self.decision_log.note(self.env.now, decision)
@@ -314,27 +328,52 @@ class Simulation:
 
     def _apply_power(self, decision: PowerDecision) -> None:
         if isinstance(decision, WakeAt):
-            self._wake_at(decision.time, self._passes.request_policy)
-        elif isinstance(decision, SwitchOff) and isinstance(decision.node, list):
-            self._switch_off(decision.node)
-        elif isinstance(decision, (SwitchOn, SwitchOff)):
-            self._switch(self.node(decision.node), isinstance(decision, SwitchOn))  # type: ignore[arg-type]
+            self._wake_at(decision, self._passes.request_policy)
+        elif isinstance(decision, SwitchOff):
+            self._switch_off(self._nodes_of(decision))
+        elif isinstance(decision, SwitchOn):
+            self._switch(self.machine.node(self._position(decision, decision.node)), on=True)
         elif isinstance(decision, (Withhold, Offer)):
-            nodes = decision.node if isinstance(decision.node, list) else [decision.node]
-            changed = self.machine.withhold([self.node(n).index for n in nodes], isinstance(decision, Withhold))
+            changed = self.machine.withhold(self._nodes_of(decision), isinstance(decision, Withhold))
             if changed and isinstance(decision, Offer):
                 self.request_pass()  # one that comes after the scheduler's pass has another follow
         elif isinstance(decision, SetPState):
+            last = self.platform.processor_count - 1
+            if not _is_position(decision.processor, last):
+                raise _wrong(
+                    decision, "processor", f"a processor by its position, from 0 to {last}", decision.processor
+                )
             self.machine.processor(decision.processor).set_p_state(decision.p_state)
         elif isinstance(decision, LimitPower):
+            if not (isinstance(decision.watts, Real) and decision.watts >= 0.0):
+                raise _wrong(decision, "watts", "W, 0 or more, inf for no limit", decision.watts)
             self._limit_power(decision)
         elif isinstance(decision, Reject):
+            check_decision(decision)
             self._require_pending(decision.job)
             self.admission.reject(decision.job, decision.reason)
             self.request_pass()
         else:
             kinds = "SwitchOn, SwitchOff, Withhold, Offer, SetPState, LimitPower, Reject or WakeAt"
             raise SimulationError(f"a power policy decides {kinds}, not {decision!r}")
+
+    def _nodes_of(self, decision: SwitchOff | Withhold | Offer) -> list[int]:
+        """Positions of the nodes that a decision names."""
+        nodes = decision.node if isinstance(decision.node, list) else [decision.node]
+        # Of thousands of nodes at once none is looked at in Python.
+        if set(map(type, nodes)) == {int} and min(nodes) >= 0 and max(nodes) < self.platform.node_count:
+            return nodes
+        return [self._position(decision, node) for node in nodes]
+
+    def _position(self, decision: SwitchOn | SwitchOff | Withhold | Offer, node: object) -> int:
+        """The position of a node that a decision names, also by its name."""
+        last = self.platform.node_count - 1
+        if isinstance(node, str):
+            return self.platform.node_index(node)
+        if not _is_position(node, last):
+            several = "" if isinstance(decision, SwitchOn) else ", or a list of nodes"
+            raise _wrong(decision, "node", f"a node by its position, from 0 to {last}, or its name{several}", node)
+        return int(node)  # type: ignore[call-overload, no-any-return]
 
     def _limit_power(self, limit: LimitPower) -> None:
         """From now on the machine has a power budget; jobs that can never fit under it are refused."""
@@ -348,12 +387,12 @@ class Simulation:
         """Switch several nodes off for the power policy, at once if all are idle."""
         machine = self.machine
         each_once = len(set(nodes)) == len(nodes)
-        if each_once and all(0 <= node < self.platform.node_count and machine.is_idle(node) for node in nodes):
+        if each_once and all(map(machine.is_idle, nodes)):
             if nodes:
                 machine.switching.switch_off(nodes)
             return
         for node in nodes:
-            self._switch(self.node(node), on=False)
+            self._switch(machine.node(node), on=False)
 
     def _switch(self, node: Node, on: bool) -> None:
         """Switch a node for the power policy; what its state does not allow is refused, and the first time said so."""
@@ -369,7 +408,10 @@ class Simulation:
                 message = f"{policy}, at {self.env.now:g} s: {error}; the decision is refused, as all such are"
                 warnings.warn(message, ModelWarning, stacklevel=2)
 
-    def _wake_at(self, time: float, request: Callable[[], None]) -> None:
+    def _wake_at(self, decision: WakeAt, request: Callable[[], None]) -> None:
+        time = decision.time
+        if type(time) is not float:
+            check_decision(decision)
         if not time > self.env.now:
             raise SimulationError(f"WakeAt({time:g}) lies not after now ({self.env.now:g} s)")
         if time < float("inf"):  # the expected end of a job that requested no time is never
@@ -653,6 +695,14 @@ def _check_kind(parameter: str, value: object, method: str, example: str) -> Non
     """Name the usual slips: a spec, or a class that was not called."""
     if value is not None and (isinstance(value, type) or not hasattr(value, method)):
         raise InputError(f"Simulation, {parameter}", f"an object such as {example}", value)
+
+
+def _is_position(value: object, last: int) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(0 <= value <= last)
+
+
+def _wrong(decision: PowerDecision, name: str, expected: str, found: object) -> InputError:
+    return InputError(f"{type(decision).__name__}, {name}", expected, "None" if found is None else found)
 
 
 def _known_quirks(quirks: Iterable[str]) -> frozenset[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cluster_sim.decisions import Decision, Reject, Start
+from cluster_sim.decisions import Decision, Reject, Start, check_decision
 from cluster_sim.eligibility import Eligibility
 from cluster_sim.jobs import requests
 from cluster_sim.outlook import Outlook
@@ -79,9 +79,13 @@ class View:
         return view
 
     def apply(self, decision: Decision) -> None:
-        """Carry a decision out on a view made by hand (in a run the simulation does it). Raises PlacementError."""
+        """Carry a decision out on a view made by hand (in a run the simulation does it).
+
+        Raises PlacementError, and InputError for a decision with a value of a wrong kind.
+        """
         from cluster_sim.execution import Running
 
+        check_decision(decision)
         if isinstance(decision, Start):
             job = decision.job
             allocation = self._machine.hold(decision.placement, job.memory, job)

@@ -35,6 +35,10 @@ class Capacity(Protocol):
     def widest_node(self) -> int:
         """Cores of its widest node."""
 
+    @property
+    def of_hosts(self) -> Capacity:
+        """The same with a core for each host."""
+
 
 class Workload:
     """Jobs in the order of their submission, held as columns.
@@ -48,7 +52,7 @@ class Workload:
         (equal times keep their order), completed with defaults and checked.
     name : for titles and records.
     origin_s : what has been subtracted from the submission times of the source, in seconds.
-    header : comment lines of the SWF file it came from, each beginning with ";".
+    header : comment lines of the SWF file it came from, each beginning with ";", or such as say the same of another file.
     reference_gflops : rate of the cores that ``recorded_run_time`` was measured on; None: the platform's fastest.
     rebase : whether a part of it (:meth:`first`, :meth:`slice`, :meth:`split`) starts its own clock at its first
         submission, as SWF and IRMaSim users expect. ``origin_s`` and deadlines move along.
@@ -160,6 +164,11 @@ class Workload:
         """Cores of the machine the log comes from: MaxProcs, else MaxNodes, else the cores of the widest job."""
         return self._count("MaxProcs") or self._count("MaxNodes") or self.widest_job
 
+    @cached_property
+    def counts_hosts(self) -> bool:
+        """Whether a job asks for hosts rather than cores, as Batsim's do: then ``requested_cores`` counts them."""
+        return self.directive("Resource") == "host"
+
     @property
     def unix_start_time(self) -> int | None:
         """Seconds since 1970 at which the log's own clock (``submit_time + origin_s``) is 0; None if not stated."""
@@ -250,6 +259,7 @@ class Workload:
         """
         if wider not in ("clamp", "drop"):
             raise InputError("fit_to, wider", "clamp or drop", wider)
+        platform = platform.of_hosts if self.counts_hosts else platform
         columns = as_columns(self.jobs)
         cores, nodes, per_node = (columns[name] for name in ("requested_cores", "nodes", "ntasks_per_node"))
         limit = np.where(nodes > 0, np.minimum(nodes * platform.widest_node, platform.core_count), platform.core_count)

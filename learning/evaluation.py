@@ -24,7 +24,7 @@ import pandas as pd
 
 from cluster_sim.errors import InputError
 from cluster_sim.fields import SUMMARY_METRICS, names
-from cluster_sim.formats.atomic import atomic_path, write_bytes
+from cluster_sim.formats.atomic import atomic_files
 from cluster_sim.workload import Workload
 from learning.agent import Agent, find_agents
 from learning.config import EnvironmentKeys
@@ -130,13 +130,9 @@ class Evaluation:
         return "\n".join(lines)
 
     def save(self, folder: str | Path) -> None:
-        """Leave evaluation.csv, .txt and .json, runs.csv and heuristics.csv in a folder, each whole or not at all."""
+        """Leave evaluation.csv, .txt and .json, runs.csv and heuristics.csv in a folder: all of them, or what was there."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        for name, frame in (("evaluation", self.table()), ("runs", self.runs), ("heuristics", self.heuristics)):
-            with atomic_path(folder / f"{name}.csv") as path:
-                frame.to_csv(path, index=False)
-        write_bytes(folder / "evaluation.txt", (self.text() + "\n").encode())
         best = {metric: self.best_heuristic(metric) for metric in self.metrics}
         classic = {metric: self.best_heuristic(metric, classic=True) for metric in self.metrics}
         document = {
@@ -145,9 +141,12 @@ class Evaluation:
             "best_list_heuristic": classic,
             "table": self.table().to_dict("records"),
         } | self.meta
-        write_bytes(
-            folder / "evaluation.json", (json.dumps(_finite(document), indent=1, allow_nan=False) + "\n").encode()
-        )
+        seal = folder / "evaluation.json"
+        with atomic_files(seal) as aside:
+            aside(seal).write_text(json.dumps(_finite(document), indent=1, allow_nan=False) + "\n")
+            aside(folder / "evaluation.txt").write_text(self.text() + "\n", encoding="utf-8")
+            for name, frame in (("evaluation", self.table()), ("runs", self.runs), ("heuristics", self.heuristics)):
+                frame.to_csv(aside(folder / f"{name}.csv"), index=False)
 
 
 def evaluate(

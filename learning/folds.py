@@ -19,7 +19,7 @@ import pandas as pd
 
 from cluster_sim.errors import InputError
 from cluster_sim.fields import SUMMARY_METRICS, names
-from cluster_sim.formats.atomic import atomic_path
+from cluster_sim.formats.atomic import atomic_files
 from learning.agent import Agent, find_agents
 from learning.config import Config, read_config
 from learning.episodes import Episode
@@ -54,9 +54,9 @@ def cross_validate(config: Config, out: str | Path, metrics: tuple[str, ...] = M
         tested = _tested(folder, [(number, days[number]) for number in left_out], metrics)
         rows += [{"fold": fold} | row for row in tested]
     table = pd.DataFrame(rows).sort_values(["seed", "day"], ignore_index=True)
-    for name, frame in (("runs", table), ("seeds", by_seed(table))):
-        with atomic_path(out / f"{name}.csv") as path:
-            frame.to_csv(path, index=False)
+    with atomic_files(out / "runs.csv") as aside:
+        for name, frame in (("runs", table), ("seeds", by_seed(table))):
+            frame.to_csv(aside(out / f"{name}.csv"), index=False)
     return table
 
 

@@ -16,6 +16,7 @@ from cluster_sim.days import as_executed
 from cluster_sim.errors import InputError
 from cluster_sim.formats.platform_specs import has_time_unit
 from cluster_sim.platform import Platform
+from cluster_sim.resources import as_counted
 from cluster_sim.workload import WORKLOAD_GENERATORS, Workload
 from learning.episodes import Days, Drawn, Episode, EpisodeSource, Trajectories, Whole
 
@@ -85,8 +86,12 @@ def _source(keys: InputKeys, environment: EnvironmentKeys) -> EpisodeSource:
     if keys.fresh:
         return Drawn(platform, FreshWorkloads.of(str(keys.workload)), **limits)
     if keys.days:
-        return Days(platform, [as_executed(day, platform) for day in read_days(keys)], **limits)
+        days = read_days(keys)
+        return Days(
+            as_counted(platform, days[0]) if days else platform, [as_executed(day, platform) for day in days], **limits
+        )
     workload = read_workload(keys)
+    platform = as_counted(platform, workload)
     if keys.trajectories is not None:
         return Trajectories(platform, workload, keys.trajectories.length, keys.trajectories.origin, **limits)
     return Whole(platform, workload, **limits)

@@ -27,6 +27,7 @@ import numpy as np
 
 from cluster_sim import __version__
 from cluster_sim.errors import FormatError, InputError, ModelWarning
+from cluster_sim.formats.folders import held
 from learning import checkpoints
 from learning.agent import BEST, Agent
 from learning.algorithms import Algorithm, make_algorithm, options_of
@@ -133,8 +134,15 @@ class Training:
         self.best: dict[str, Any] = {}
 
     def run(self, begun: bool = False, progress: bool = False) -> Summary:
-        """Train to the last iteration, from the beginning or from the checkpoint. Ctrl-C leaves the last checkpoint."""
+        """Train to the last iteration, from the beginning or from the checkpoint. Ctrl-C leaves the last checkpoint.
+
+        Raises InputError while another program writes to the folder.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
+        with held(self.folder):
+            return self._run(begun, progress)
+
+    def _run(self, begun: bool, progress: bool) -> Summary:
         if begun:
             self.load()
         log = Log(self.folder, kept=self.iteration if begun else None)

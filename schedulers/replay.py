@@ -39,6 +39,8 @@ class Replay(Scheduler):
 
     Batsim's resource i is core i of the platform. A job starts at its recorded time, or as soon after it as all its
     recorded nodes have the cores free: files hold rounded times, by which one job may end just after the next begins.
+    So it is where nodes are switched off: a job has its recorded nodes booted at its recorded time, and waits while one
+    is in a transition, withheld, failed or closed by an advance reservation.
     A job that the record does not have, or that never started there, is rejected. Of a node with several cores a job
     gets as many as recorded, lowest first. Raises FormatError for a file that is no such record, and within the run
     for cores that the platform lacks or that are not as many as the job asks for.
@@ -63,9 +65,9 @@ class Replay(Scheduler):
                 yield Reject(job, f"{'not' if entry is None else 'never started'} in {self.path}")
             else:
                 cores = self._cores(job, entry, view)
+                placement = self._placement(job, cores, view)
                 # Of jobs that start together, first the one that has the lower cores of a node.
-                due = (entry.start_time, int(cores[0]), job.index, job, _placement(cores, view.platform))
-                heappush(self._waiting, due)
+                heappush(self._waiting, (entry.start_time, int(cores[0]), job.index, job, placement))
         yield from self._start_due(view)
         if self._waiting and view.now < self._waiting[0][0] != self._woken_for:
             self._woken_for = self._waiting[0][0]
@@ -78,9 +80,8 @@ class Replay(Scheduler):
             start_time, _, _, job, placement = due
             if not view.is_pending(job):
                 continue
-            free = all(view.free_cores[node] >= cores for node, cores in placement.cores_by_node().items())
-            if free and view.allows(job, placement):
-                self._warn_if_late(job, start_time, view.now)
+            if _can_be_had(job, placement, view) and view.allows(job, placement):
+                self._warn_if_late(job, start_time, view.now, view.boot_time(placement))
                 yield Start(job, placement)
             else:
                 held_up.append(due)
@@ -94,18 +95,33 @@ class Replay(Scheduler):
             raise FormatError(where, f"{job.requested_cores} cores, as the workload says", len(cores))
         return cores
 
-    def _warn_if_late(self, job: Job, recorded: float, now: float) -> None:
-        due = max(recorded, job.submit_time)
-        if now - due > LATE_S and not self._warned:
+    def _placement(self, job: Job, cores: np.ndarray, view: View) -> Placement:
+        bounds = view.platform.first_core[view.platform.first_processor]
+        nodes, counts = np.unique(np.searchsorted(bounds, cores, side="right") - 1, return_counts=True)
+        eligible = view.eligible(job)
+        for node in () if eligible is None else nodes[~eligible[nodes]].tolist():
+            expected = "nodes that have the tags, and are in the advance reservation, that the job asks for"
+            raise FormatError(f"{self.path}, job {job.job_id}", expected, view.platform.node_name(node))
+        return Placement.on(dict(zip(nodes.tolist(), counts.tolist(), strict=True)))
+
+    def _warn_if_late(self, job: Job, recorded: float, now: float, boot_s: float) -> None:
+        due, start = max(recorded, job.submit_time), now + boot_s
+        if start - due > LATE_S and not self._warned:
             self._warned = True
-            text = f"job {job.job_id} starts at {now:g} s, not at the recorded {due:g} s: its cores were not free"
+            reason = "its cores were not free" if now - due > LATE_S else "its nodes have to be booted"
+            text = f"job {job.job_id} starts at {start:g} s, not at the recorded {due:g} s: {reason}"
             warnings.warn(f"{self.path}: {text}", ModelWarning, stacklevel=2)
 
 
-def _placement(cores: np.ndarray, platform: Platform) -> Placement:
-    bounds = platform.first_core[platform.first_processor]
-    nodes, counts = np.unique(np.searchsorted(bounds, cores, side="right") - 1, return_counts=True)
-    return Placement.on(dict(zip(nodes.tolist(), counts.tolist(), strict=True)))
+def _can_be_had(job: Job, placement: Placement, view: View) -> bool:
+    """Whether the job can be given these cores now: they are free, on nodes that are on or OFF and that it may use."""
+    open_now, whole = view.open_at(job, view.now), view.platform.node_cores
+    return all(
+        view.free_cores[node] >= (whole[node] if job.exclusive else cores)
+        and (view.is_on[node] or view.is_off[node])
+        and (open_now is None or open_now[node])
+        for node, cores in placement.cores_by_node().items()
+    )
 
 
 CoresOf = Callable[[str, "Platform", str], np.ndarray]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from analysis.reproduce.claims import Judged, Verdict
 from analysis.wording import NOTHING, number
 from cluster_sim import __version__
-from cluster_sim.formats.atomic import write_bytes
+from cluster_sim.formats.atomic import atomic_files
 
 if TYPE_CHECKING:
     from analysis.reproduce.paper import Figure, Paper
@@ -37,7 +37,7 @@ COLUMNS = (
 
 
 def save(found: Reproduction, out: Path, meta: Mapping[str, Any]) -> Path:
-    """Leave the files in ``out``, each whole or not at all; the path of the report is returned."""
+    """Leave the files in ``out``: all of them, or what was there; the path of the report is returned."""
     from analysis.reproduce.page import page
 
     meta = {"paper": found.paper.name, "version": __version__, "date": datetime.now(UTC).date().isoformat(), **meta}
@@ -50,10 +50,15 @@ def save(found: Reproduction, out: Path, meta: Mapping[str, Any]) -> Path:
         "claims": [row(judged) for judged in found.judged],
         "values": found.values,
     }
-    write_bytes(out / "results.csv", _csv(found.judged).encode())
-    write_bytes(out / "results.json", (json.dumps(_plain(document), indent=1) + "\n").encode())
-    write_bytes(out / "results.md", markdown(found, meta).encode())
-    write_bytes(out / "report.html", page(found, meta).encode())
+    texts = {
+        "report.html": page(found, meta),
+        "results.csv": _csv(found.judged),
+        "results.json": json.dumps(_plain(document), indent=1) + "\n",
+        "results.md": markdown(found, meta),
+    }
+    with atomic_files(out / "report.html") as aside:
+        for name, text in texts.items():
+            aside(out / name).write_bytes(text.encode())
     return out / "report.html"
 
 

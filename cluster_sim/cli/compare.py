@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cluster_sim.records import Result
     from cluster_sim.workload import Workload
 
-COMPARISON = "comparison.csv"
+COMPARISON, REPLICATIONS = "comparison.csv", "replications.csv"
 _schedulers = click.option(
     "--scheduler", "-s", "schedulers", required=True, multiple=True, metavar="S", help="Give it once for each run."
 )
@@ -71,13 +71,15 @@ def run_all(
 ) -> dict[str, Result]:
     """Run every scheduler and leave the results in ``out``: a folder each, comparison.csv, and the report if wanted."""
     from analysis import comparison_table, write_report
+    from cluster_sim.cli.simulate import REPORT
 
+    _remove_older(out)
     runs = _run_each(
         settings, schedulers, platform, workload, [Path(out) / name for name in folders(schedulers)], invocation
     )
     _write_table(comparison_table(runs), Path(out) / COMPARISON)
     if settings.report:
-        write_report(runs, Path(out) / "report.html", workload=workload)
+        write_report(runs, Path(out) / REPORT, workload=workload)
     return runs
 
 
@@ -92,8 +94,9 @@ def replicate(
     import pandas as pd
 
     from analysis import replication_table, write_report
-    from cluster_sim.cli.simulate import load
+    from cluster_sim.cli.simulate import REPORT, load
 
+    _remove_older(out)
     summaries: dict[str, list[pd.Series]] = {name: [] for name in schedulers}
     for number in range(replications):
         once = _with_seed(settings, settings.seed + number, first=number == 0)
@@ -107,16 +110,16 @@ def replicate(
     table = replication_table(summaries)
     _warn_if_equal(summaries)
     invocation.tell_warnings()
-    _write_table(table, Path(out) / COMPARISON)
     rows = [
         {"scheduler": name, "seed": settings.seed + number, "metric": metric, "value": value}
         for name, several in summaries.items()
         for number, summary in enumerate(several)
         for metric, value in summary.items()
     ]
-    _write_table(pd.DataFrame(rows).set_index("scheduler"), Path(out) / "replications.csv")
+    _write_table(pd.DataFrame(rows).set_index("scheduler"), Path(out) / REPLICATIONS)
+    _write_table(table, Path(out) / COMPARISON)
     if settings.report:
-        write_report(shown[0], Path(out) / "report.html", workload=shown[1], replications=table)
+        write_report(shown[0], Path(out) / REPORT, workload=shown[1], replications=table)
     return table
 
 
@@ -165,6 +168,14 @@ def _warn_if_equal(summaries: dict[str, list[pd.Series]]) -> None:
     if all(str(one) == str(each[0]) for each in several for one in each):
         text = f"--replications: all {len(several[0])} are equal, for the seed changes nothing in these runs"
         warnings.warn(f"{text}; a generated workload such as lublin:… changes with it", ModelWarning, stacklevel=2)
+
+
+def _remove_older(out: str) -> None:
+    """Remove what an older comparison left beside its runs, which are now replaced one by one."""
+    from cluster_sim.cli.simulate import REPORT
+
+    for name in (COMPARISON, REPLICATIONS, REPORT):
+        (Path(out) / name).unlink(missing_ok=True)
 
 
 def _write_table(table: pd.DataFrame, path: Path) -> None:

@@ -26,17 +26,18 @@ def run(invocation: Invocation, config: str | None, out: str, **options: Any) ->
     override it. The folder receives summary.json, platform.json, and jobs, node_states and power as tables.
     """
     from cluster_sim.cli.config import settings_of
-    from cluster_sim.cli.simulate import check, load, prepare, simulate, summary_text, whereabouts
+    from cluster_sim.cli.simulate import REPORT, check, load, prepare, simulate, summary_text, whereabouts
 
     settings = settings_of(config, given(options))
     platform, workload = load(settings)
     check(settings, [settings.scheduler], platform, workload)
     prepare(out, settings.file_format)
     result = simulate(settings, settings.scheduler, platform, workload, invocation)
+    (Path(out) / REPORT).unlink(missing_ok=True)  # of the run that was there before
     result.save(out, settings.file_format)
     if settings.report:
         from analysis import write_report
 
-        write_report(result, Path(out) / "report.html")
+        write_report(result, Path(out) / REPORT)
     click.echo(summary_text({settings.scheduler: result}))
     click.echo(whereabouts(out, settings))

@@ -43,11 +43,14 @@ SUMMARY_KEYS = (
 )
 """What is printed; summary.json and the report have every metric."""
 
+REPORT = "report.html"
+
 
 def load(settings: Settings) -> tuple[Platform, Workload]:
     """The platform and the workload that ``settings`` name. Raises InputError."""
     from cluster_sim.formats.platform_specs import has_time_unit
     from cluster_sim.platform import Platform
+    from cluster_sim.resources import as_counted
     from cluster_sim.workload import Workload
 
     options = {} if settings.time_unit is None else {"time_unit": settings.time_unit}
@@ -61,15 +64,17 @@ def load(settings: Settings) -> tuple[Platform, Workload]:
             options = {}
         platform = Platform.read(settings.platform, settings.platform_name, **options)
     # After the platform: the header speaks of the machine that the whole log comes from.
-    return platform, workload if settings.first is None else workload.first(settings.first)
+    return as_counted(platform, workload), workload if settings.first is None else workload.first(settings.first)
 
 
 def platform_of_log(workload: Workload, source: str) -> Platform:
-    """As many one-core nodes as an SWF header says the machine had. Raises InputError when it is no SWF log."""
+    """As many one-core nodes as the log says its machine had. Raises InputError when it is none that can say so."""
     from cluster_sim.platform import Platform
 
     if not (workload.header or source.lower().removesuffix(".gz").endswith(".swf")):
-        raise InputError(source, "--platform P with it: only an SWF log says how large its machine was")
+        raise InputError(
+            source, "--platform P with it: only an SWF log, or a workload of Batsim's, says how large its machine was"
+        )
     if workload.directive("MaxProcs") is None and workload.directive("MaxNodes") is None:
         text = "no MaxProcs in the header: the platform gets as many cores as the widest job asks for"
         warnings.warn(f"{source}: {text}", ModelWarning, stacklevel=2)
@@ -135,12 +140,20 @@ def _sha256(path: str) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def prepare(directory: str, file_format: str = "csv") -> None:
-    """See that results can be written, before hours go into making them. Raises InputError, OSError."""
+def prepare(directory: str, file_format: str = "csv", what: str = "program") -> None:
+    """See that results can be written, before hours go into making them, and have the folder until the command ends.
+
+    Raises InputError, also while another program writes there, ``what`` by name; OSError.
+    """
+    from click import get_current_context
+
+    from cluster_sim.formats.folders import held
+
     path = Path(directory)
     if path.exists() and not path.is_dir():
         raise InputError(directory, "a folder for the results", "a file")
     path.mkdir(parents=True, exist_ok=True)
+    get_current_context().with_resource(held(path, what, nested=True))
     if file_format == "parquet":
         try:
             import pyarrow  # noqa: F401
@@ -164,5 +177,5 @@ def table_text(table: pd.DataFrame) -> str:
 
 def whereabouts(out: str, settings: Settings) -> str:
     """A line that says where the results are."""
-    report = f"; the report is {Path(out) / 'report.html'}" if settings.report else ""
+    report = f"; the report is {Path(out) / REPORT}" if settings.report else ""
     return f"\nThe results are in {out}{report}"

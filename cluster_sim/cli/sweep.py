@@ -49,7 +49,7 @@ def sweep(
     if workers is not None and dask is not None:
         raise click.UsageError("--workers and --dask exclude each other")
     grid = Grid.read(config)
-    prepare(out)
+    prepare(out, what="sweep")
     with ExitStack() as stack:
         executor, in_flight = (None, None) if dask is None else _dask(dask, stack)
         outcome = run_all(

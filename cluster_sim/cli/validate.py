@@ -69,12 +69,13 @@ def workload_facts(workload: Workload) -> Facts:
     submit, cores = jobs["submit_time"].to_numpy(), jobs["requested_cores"].to_numpy()
     recorded = jobs["recorded_run_time"].to_numpy()
     given_as_work = int(jobs["operations"].notna().sum())
+    resource = "hosts" if workload.counts_hosts else "cores"
     facts = [
         ("name", workload.name),
         ("jobs", f"{len(jobs):,}"),
         ("submissions", f"{submit[0]:,.0f} s to {submit[-1]:,.0f} s ({(submit[-1] - submit[0]) / 86400:,.2f} days)"),
         ("origin", f"{workload.origin_s:,.0f} s of the source is 0 s here"),
-        ("cores per job", f"{cores.min():,} to {cores.max():,}, mean {cores.mean():,.2f}"),
+        (f"{resource} per job", f"{cores.min():,} to {cores.max():,}, mean {cores.mean():,.2f}"),
         (
             "work",
             f"{_count(given_as_work, 'job')} in operations, {_count(len(jobs) - given_as_work, 'job')} in run time",
@@ -85,7 +86,7 @@ def workload_facts(workload: Workload) -> Facts:
         ("users", f"{jobs['user'].nunique():,}"),
     ]
     if workload.header:
-        facts.append(("cores of the log's machine", f"{workload.max_procs:,}"))
+        facts.append((f"{resource} of the log's machine", f"{workload.max_procs:,}"))
     return facts
 
 
@@ -119,8 +120,9 @@ def _node_text(node: NodeType, platform: Platform) -> str:
         groups.append(f"{number} × {processor.name} ({processor.cores} cores, {processor.clock_ghz:g} GHz{contends})")
     idle = sum(watts(model, processor, 0) for processor in node.processors)
     full = sum(watts(model, processor, processor.cores) for processor in node.processors)
+    hosts = f"; {_count(node.hosts, 'host')} of Batsim's" if node.hosts else ""
     memory = "unlimited memory" if node.memory_gb is None else f"{node.memory_gb:g} GB"
-    return f"{', '.join(groups)}; {memory}; {idle:,.1f} W idle, {full:,.1f} W busy"
+    return f"{', '.join(groups)}{hosts}; {memory}; {idle:,.1f} W idle, {full:,.1f} W busy"
 
 
 def _count(number: int, word: str) -> str:

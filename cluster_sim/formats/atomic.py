@@ -5,11 +5,13 @@ from __future__ import annotations
 import gzip
 import os
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Container, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from cluster_sim.errors import FormatError
+
+_TOKEN_DIGITS = 12
 
 
 @contextmanager
@@ -21,7 +23,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     target = Path(path)
     # Not tempfile.mkstemp: it makes files that only their owner can read, whatever the umask says.
-    aside = target.with_name(f".{secrets.token_hex(6)}.{target.name}")
+    aside = target.with_name(f".{secrets.token_hex(_TOKEN_DIGITS // 2)}.{target.name}")
     try:
         yield aside
         os.replace(aside, target)
@@ -29,6 +31,33 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise FormatError(target, "a file that can be written", error.strerror or error) from None
     finally:
         aside.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_files(seal: str | os.PathLike[str]) -> Iterator[Callable[[str | os.PathLike[str]], Path]]:
+    """Files that belong together: none becomes what it is to be before all are written.
+
+    The block gets a function that gives a path to write to for each of them, ``seal`` among them. When it ends well, an older
+    ``seal`` goes, then the others take their places, then ``seal`` does: so where it is, all are its own, whenever the
+    program is killed. When it ends otherwise, everything is as it was. Raises FormatError as :func:`atomic_path` does.
+    """
+    with ExitStack() as stack:  # which ends what it entered in reverse order
+        asides = {Path(seal): stack.enter_context(atomic_path(seal))}
+
+        def aside(path: str | os.PathLike[str]) -> Path:
+            if Path(path) not in asides:
+                asides[Path(path)] = stack.enter_context(atomic_path(path))
+            return asides[Path(path)]
+
+        yield aside
+        Path(seal).unlink(missing_ok=True)
+
+
+def remove_leftovers(folder: Path, names: Container[str]) -> None:
+    """Remove what was being written under these names when programs were killed. Nobody else may be writing them."""
+    for aside in folder.glob(f".{'?' * _TOKEN_DIGITS}.*"):
+        if aside.name[_TOKEN_DIGITS + 2 :] in names:
+            aside.unlink(missing_ok=True)
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:

@@ -54,8 +54,9 @@ _DIGITS = 6  # of the times in the file of energies
 def read_outputs(path: str | os.PathLike[str], platform: Platform | None = None) -> Result:
     """The result that Batsim left in ``PREFIX_jobs.csv`` and the files beside it; ``path`` is that file, or the prefix.
 
-    An evalys table of jobs under any name is read, too. ``platform`` has a core per machine of Batsim's, in its order; by
-    default it is as many one-core nodes as the machine states count, else as the highest machine that a job used.
+    An evalys table of jobs under any name is read, too. ``platform`` has a core, or a host of several, per machine of
+    Batsim's, in its order; by default it is as many one-core nodes as the machine states count, else as the highest machine
+    that a job used.
     Raises FormatError naming file, row and column.
     """
     from cluster_sim.records import Result
@@ -72,6 +73,7 @@ def read_outputs(path: str | os.PathLike[str], platform: Platform | None = None)
     states = beside.get("machine_states")
     if platform is None:
         platform = Platform.homogeneous(nodes=_machine_count(jobs, states, file), cores=1)
+    platform = platform.of_hosts
     _tell_sleepers(states, f"{prefix}{_STATES}")
     workload = jobs["workload_name"].iloc[0] if "workload_name" in jobs and len(jobs) else Path(file).stem
     meta = {"scheduler": "Batsim" if beside else "imported", "workload": str(workload), "platform": platform.id}

@@ -1,5 +1,7 @@
-"""Platforms from SimGrid's XML, as Batsim uses it: a host is a node, a resource of Batsim is a core.
+"""Platforms from SimGrid's XML, as Batsim uses it: a host is a node, with as many cores as ``core`` says.
 
+* **Resources.** A job of Batsim's gets whole hosts and computes on one core of each. So for a workload of Batsim's
+  (:mod:`cluster_sim.resources`) a host counts as one core, busy or not; for others each of its cores counts.
 * **Clock.** A host computes in the p-state that the file starts it in; if it starts asleep, in its first computing
   p-state. Its computing p-states, in the file's order, become those of the processor; one without watts or speed does not.
 * **Power.** ``idle:epsilon:full`` becomes static = epsilon, dynamic = (full − epsilon) / cores, min_power = idle /
@@ -8,7 +10,8 @@
 * **Sleep.** ``sleep_pstates`` "a:b:c" is asleep : switching off : switching on. Batsim runs one operation in the
   transition's p-state, so that it lasts 1 / speed, at that p-state's full watts. Of several sleep states the first is
   taken. Without any, switching takes no time and a node that is off draws ``watt_off``.
-* **Order.** Clusters and nodes stand in Batsim's order, so that its resource i is core i of the platform.
+* **Order.** Clusters and nodes stand in Batsim's order, so that its resource i is core i of the platform, as counted
+  for its workloads.
 * **Nodes of several hosts.** Where each core is a host, ``cores_per_node`` makes nodes of that many cores; by default
   the zone's property ``cores_per_node`` does. Watts add up.
 * **Left out** are master hosts, storage hosts and excluded ones (``Host.kind.left_out`` says why), and with
@@ -115,7 +118,13 @@ class _Reader:
         clock_ghz = kind.speeds[pstate] / self._unit_s / 1e9
         states = self._p_states(kind, computing, hosts, where)
         processor = ProcessorType(name, kind.cores * hosts, clock_ghz, power=power, p_states=states)
-        return NodeType(name, (processor,), None, self._transitions(kind, hosts, where), kind.initial in asleep)
+        return NodeType(
+            name,
+            (processor,),
+            transitions=self._transitions(kind, hosts, where),
+            initially_off=kind.initial in asleep,
+            hosts=hosts if kind.cores > 1 else 0,
+        )
 
     def _p_states(self, kind: HostKind, computing: tuple[int, ...], hosts: int, where: str) -> tuple[PState, ...]:
         """The states to compute in, if there are several."""

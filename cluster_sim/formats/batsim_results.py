@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim.errors import FormatError
-from cluster_sim.formats.atomic import write_bytes
+from cluster_sim.formats.atomic import atomic_files, write_bytes
 from cluster_sim.formats.files import read_text
 from cluster_sim.node import NodeState
 
@@ -57,15 +57,16 @@ _EVER_PRESENT = {
 
 
 def write_outputs(result: Result, prefix: str | os.PathLike[str]) -> list[Path]:
-    """Write all three files, ``PREFIX_jobs.csv`` and so on; their paths."""
+    """Write all three files, ``PREFIX_jobs.csv`` and so on, together; their paths."""
     tables = {
         "jobs": jobs_table(result),
         "machine_states": machine_states_table(result),
         "consumed_energy": consumed_energy_table(result),
     }
     paths = {name: Path(f"{prefix}_{name}.csv") for name in tables}
-    for name, table in tables.items():
-        write_table(table, paths[name])
+    with atomic_files(paths["jobs"]) as aside:
+        for name, table in tables.items():
+            aside(paths[name]).write_bytes(_csv_bytes(table))
     return list(paths.values())
 
 
@@ -76,8 +77,12 @@ def write_jobs(result: Result, path: str | os.PathLike[str]) -> None:
 
 def write_table(table: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     """Write a table as CSV in one move; NaN is an empty cell, but ``NA`` in the column ``epower``, as in Batsim."""
+    write_bytes(path, _csv_bytes(table))
+
+
+def _csv_bytes(table: pd.DataFrame) -> bytes:
     filled = table.assign(epower=table["epower"].astype(object).fillna("NA")) if "epower" in table else table
-    write_bytes(path, filled.to_csv(index=False, lineterminator="\n").encode())
+    return filled.to_csv(index=False, lineterminator="\n").encode()
 
 
 # ---------------------------------------------------------------------- from a result

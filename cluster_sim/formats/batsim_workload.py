@@ -15,9 +15,10 @@
 | ``composed`` (SequentialCompositionProfile) | ``repeat`` times the sum of its parts: all delays, or all computation |
 
 Communication (``com``) beside computation is left out, with a warning; a profile that only communicates, uses storage,
-replays a trace or talks to the scheduler is refused by name, once a job uses it. One resource is one core. Times are
-not shifted, walltime −1 means none. Of the keys that Batsim leaves to its users, those that our job schema has are read:
-``user`` (or ``user_id``), ``priority``, ``deadline``, ``requires``, ``exclusive``, ``reservation``, ``tags``; others are ignored.
+replays a trace or talks to the scheduler is refused by name, once a job uses it. A resource is a host, ``nb_res`` says how
+many there are (``Workload.max_procs``). Times are not shifted, walltime −1 means none. Of the keys that Batsim leaves to its
+users, those that our job schema has are read: ``user`` (or ``user_id``), ``priority``, ``deadline``, ``requires``,
+``exclusive``, ``reservation``, ``tags``; others are ignored.
 """
 
 from __future__ import annotations
@@ -96,12 +97,23 @@ def from_document(
         raise SpecError(f"{source}, unsupported", "refuse or drop", unsupported)
     jobs, profiles = _jobs_and_profiles(document, source)
     amounts, kept = _amounts(jobs, _Profiles(profiles, source), source, unsupported)
+    header = _header(document, source)
     columns = _columns([jobs[row] for row in kept], amounts, lambda row: f"{source}: jobs[{kept[row]}]")
     to_seconds(columns, time_unit)
     stem = source.replace("\\", "/").rpartition("/")[2].removesuffix(".gz")
-    return Workload(
-        columns, name=stem.rpartition(".")[0] or stem, rebase=False, locate=lambda row: f"{source}: jobs[{kept[row]}]"
-    )
+    name = stem.rpartition(".")[0] or stem
+    return Workload(columns, name, header=header, rebase=False, locate=lambda row: f"{source}: jobs[{kept[row]}]")
+
+
+def _header(document: dict[str, Any], source: str) -> list[str]:
+    """What the file says of its machine, as lines of an SWF header: that its resources are hosts, and how many."""
+    header = ["; Version: 2.2", "; Resource: host"]
+    if "nb_res" in document:
+        hosts = _number(document, "nb_res", source)
+        if hosts < 1 or hosts != int(hosts):
+            raise FormatError(f"{source}.nb_res", "a whole number >= 1", document["nb_res"])
+        header.append(f"; MaxNodes: {int(hosts)}")
+    return header
 
 
 def _jobs_and_profiles(document: Any, source: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:

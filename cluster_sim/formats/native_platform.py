@@ -130,6 +130,7 @@ class _Node(_Entry):
     transitions: _Transitions = _Transitions()
     initially_off: bool = False
     tags: list[Text] = []
+    hosts: int = 0
 
 
 class _Cluster(_Entry):
@@ -190,10 +191,12 @@ def lookup(where: str, kind: str, name: str, known: Mapping[str, Entry] | Mappin
 
 
 def write_native(platform: Platform, path: str | Path) -> None:
-    """Write a platform in the own format; reading it back gives an equal platform.
+    """Write a platform in the own format; reading it back gives an equal platform. Raises as :func:`native_bytes` does."""
+    write_bytes(path, native_bytes(platform, path))
 
-    Raises InputError when the text would be longer than the reader accepts.
-    """
+
+def native_bytes(platform: Platform, path: str | Path) -> bytes:
+    """What a file of that name says of a platform. Raises InputError when it would be longer than the reader accepts."""
     document = document_of(platform)
     if is_yaml_name(path):
         text = yaml.dump(
@@ -205,7 +208,7 @@ def write_native(platform: Platform, path: str | Path) -> None:
         limit = MAX_JSON_BYTES
     if len(text.encode()) > limit:
         raise InputError(path, f"a description of at most {limit} bytes", f"{len(text.encode())} bytes")
-    write_bytes(path, text.encode())
+    return text.encode()
 
 
 def document_of(platform: Platform) -> dict[str, Any]:
@@ -267,7 +270,9 @@ def _node_type(name: str, entry: _Node, types: Mapping[str, ProcessorType]) -> N
     except InputError as error:
         key = error.where.rpartition(", ")[2]
         raise InputError(f"node_types.{name}.transitions.{key}", error.expected, error.found) from None
-    return NodeType(name, tuple(processors), entry.memory_gb, transitions, entry.initially_off, frozenset(entry.tags))
+    return NodeType(
+        name, tuple(processors), entry.memory_gb, transitions, entry.initially_off, frozenset(entry.tags), entry.hosts
+    )
 
 
 def _power_transitions(entry: _Transitions, cores: int) -> PowerTransitions:
@@ -310,6 +315,8 @@ def _node_entry(node: NodeType) -> dict[str, Any]:
         entry["initially_off"] = True
     if node.tags:
         entry["tags"] = sorted(node.tags)
+    if node.hosts:
+        entry["hosts"] = node.hosts
     return entry
 
 

@@ -6,14 +6,14 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from cluster_sim import __version__
 from cluster_sim.errors import FormatError, InputError
 from cluster_sim.formats.atomic import write_bytes
+from cluster_sim.formats.folders import held as held
 
 if TYPE_CHECKING:
     from cluster_sim.sweep.grid import Grid
@@ -65,29 +65,6 @@ def read_manifest(folder: str | Path) -> dict[str, Any]:
         found = content.get("format") if isinstance(content, dict) else type(content).__name__
         raise FormatError(path, f"the manifest of a sweep, format {FORMAT}", found)
     return content
-
-
-@contextmanager
-def held(folder: Path) -> Iterator[None]:
-    """Have the folder for this process alone; the system lets go of it when the process ends, however that happens.
-
-    Raises InputError while another process has it.
-    """
-    try:
-        import fcntl
-    except ImportError:  # not on Windows
-        yield
-        return
-    lock: IO[str]
-    with (folder / ".lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(folder, "a folder that no other sweep writes to") from None
-        except OSError:
-            yield  # a file system without locks
-            return
-        yield
 
 
 def _manifest(grid: Grid, command: str) -> dict[str, Any]:

@@ -95,7 +95,7 @@ def sweep(
             store = Memory(grid.factors, len(grid))
         else:
             folder.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(manifests.held(folder))
+            stack.enter_context(manifests.held(folder, "sweep"))
             manifest = manifests.begin(grid, folder, resume, command)
             store = Storage(folder, grid.factors, len(grid))
         session = _Session(grid, folder, store, progress)

@@ -233,6 +233,7 @@ def episode_source(
 ) -> EpisodeSource:
     """The episodes that are meant: those given, the whole workload, or a built-in case. Raises InputError for half."""
     from cluster_sim.platform import Platform
+    from cluster_sim.resources import as_counted
     from cluster_sim.workload import Workload
 
     if (platform is None) != (workload is None) or (episodes is not None and platform is not None):
@@ -243,7 +244,7 @@ def episode_source(
         return job_node_case()
     machine = Platform.read(platform) if isinstance(platform, str) else platform
     jobs = Workload.read(workload) if isinstance(workload, str) else workload
-    return Whole(machine, jobs)
+    return Whole(as_counted(machine, jobs), jobs)
 
 
 def _wait_option(text: Any) -> tuple[str, float | None]:

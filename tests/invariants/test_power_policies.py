@@ -117,3 +117,22 @@ def test_policies_that_switch_often(policy: str, case: Case, scheduler: str) -> 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check(case, replace(case, power=policy).simulation(scheduler))
+
+
+@settings(max_examples=100)
+@given(cases(), st.sampled_from(["fcfs", "easy", "pcbe"]))
+def test_the_running_sum_of_watts_is_what_the_nodes_draw(case: Case, scheduler: str) -> None:
+    """Made anew from the nodes at every fall, the power curve is the same curve."""
+
+    def curve() -> tuple[list[float], list[float]]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ModelWarning)
+            power = case.simulation(scheduler).run().power
+        return power["time"].tolist(), power["watts"].tolist()
+
+    kept = curve()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cluster_sim.machine.WATTS_FALL", 1e9)
+        anew = curve()
+    assert anew[0] == kept[0]
+    assert anew[1] == pytest.approx(kept[1], rel=1e-12, abs=1e-9)

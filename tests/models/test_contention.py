@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import pairwise
@@ -10,8 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_sim import InputError, ProcessorType
+from cluster_sim import InputError, Platform, ProcessorType, Simulation, Workload
 from cluster_sim.contention import NoContention, PiecewiseContention, contention_models
+from cluster_sim.contention_gompertz import GompertzContention
+from cluster_sim.contention_roofline import RooflineContention
+from cluster_sim.hardware import CONTENTION_PARAMETERS, Cluster, NodeGroup, NodeType
+from schedulers import Fcfs
 
 # With one other task: onset (da - 1)·db = 0, width dc - dd = 900; the slope falls by 1/1000 for each MB/s above 1000.
 CURVE = {"b": -1e-3, "c": 1000.0, "da": 1.0, "db": 100.0, "dc": 1000.0, "dd": 100.0}
@@ -86,7 +91,70 @@ def test_where_the_formula_means_nothing(others: int, width: float) -> None:
     assert found == pytest.approx([1 / (1 + 0.6 * others)])
 
 
-@pytest.mark.parametrize("k", [-0.1, float("nan"), float("inf")])
+@pytest.mark.parametrize("k", [0.0, 0.5, 1.0, 2.0])
+def test_a_threshold_of_nothing(k: float) -> None:
+    """c = 0: at T = c the slope is 1, so tasks that move nothing run at full speed, and no tasks have no speedups."""
+    model, kind = PiecewiseContention(k), processor(CURVE | {"c": 0.0})
+    assert model.speedups(kind, []) == []
+    assert model.speedups(kind, [(4, 0.0), (1, 0.0)]) == [1.0, 1.0]
+
+
+def test_a_run_with_a_threshold_of_nothing() -> None:
+    """The processor empties at the end of each job, k = 1 and c = 0: two tasks at 1/2 take 20 s, one alone takes 10."""
+    kind = ProcessorType("p", 2, 3.0, contention={"b": -1.0, "c": 0.0, "da": 1.0, "db": 0.0, "dc": 1.0, "dd": 0.0})
+    platform = Platform((Cluster("c", (NodeGroup(NodeType("n", (kind,)), 1),)),), contention_model="piecewise:k=1")
+    jobs = {"submit_time": [0.0, 50.0], "requested_cores": [2, 1], "recorded_run_time": [10.0, 10.0]}
+    result = Simulation(platform, Workload(jobs | {"mem_vol": [1e6, 1e6]}), Fcfs()).run()
+    assert result.jobs["finish_time"].tolist() == [20.0, 60.0]
+
+
+numbers = st.sampled_from([0.0, 5e-324, 1e-300, 0.5, 1.0, 500.0, 1e100])
+
+
+@given(
+    st.sampled_from(["piecewise", "roofline", "gompertz"]),
+    st.lists(st.one_of(numbers, numbers.map(lambda number: -number)), min_size=25, max_size=25),
+    numbers,
+    st.lists(st.tuples(st.integers(1, 64), st.sampled_from([0.0, 5e-324, 1.0, 1e3, 1e300, math.inf])), max_size=3),
+)
+def test_no_parameters_at_their_ends_make_a_speedup_that_is_none(
+    name: str, values: list[float], option: float, groups: list[tuple[int, float]]
+) -> None:
+    """Whatever parameters a model takes, every speedup is above 0 and at most 1: at 0 a task would have no end."""
+    model = {
+        "piecewise": PiecewiseContention(option),
+        "roofline": RooflineContention(option or math.inf),
+        "gompertz": GompertzContention(option or 1.0, option or 1.0),
+    }[name]
+    names = CONTENTION_PARAMETERS[name]
+    try:
+        speedups = model.speedups(processor(dict(zip(names, values, strict=False))), groups)
+    except InputError:
+        return
+    assert len(speedups) == len(groups)
+    assert all(0.0 < speedup <= 1.0 for speedup in speedups)
+
+
+@pytest.mark.parametrize(
+    ("model", "parameters", "expected"),
+    [
+        ("piecewise", {"bandwidth": 5.0}, "contention: expected all of b, c, da, db, dc, dd, found no b"),
+        ("piecewise", CURVE | {"c": -1.0}, r"contention\.c: expected a finite non-negative number, found -1"),
+        ("piecewise", CURVE | {"dd": 1e300}, r"contention\.dd: expected at most 1e\+100"),
+        ("gompertz", {"bandwidth": 5.0}, "contention: expected all of aaa"),
+        ("roofline", {"bandwidth": 0.0}, r"contention\.bandwidth: expected a finite positive number, found 0"),
+    ],
+)
+def test_a_model_refuses_the_parameters_of_another(model: str, parameters: dict[str, float], expected: str) -> None:
+    """A model that is given for one run only checks what its platform has for it, too."""
+    kind = ProcessorType("p", 2, 3.0, contention=parameters)
+    platform = Platform((Cluster("c", (NodeGroup(NodeType("n", (kind,)), 1),)),), contention_model="none")
+    jobs = {"submit_time": [0.0], "requested_cores": [2], "recorded_run_time": [10.0], "mem_vol": [1e6]}
+    with pytest.raises(InputError, match=expected):
+        Simulation(platform, Workload(jobs), Fcfs(), contention=model).run()
+
+
+@pytest.mark.parametrize("k", [-0.1, float("nan"), float("inf"), 1e308])
 def test_an_impossible_k(k: float) -> None:
     """Negative, infinite and no numbers are refused, in a spec too."""
     with pytest.raises(InputError, match="k: expected a finite number >= 0"):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from cluster_sim import Platform, ProcessorType, Simulation, Workload
+from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions
 from cluster_sim.power import BaselinePower, LinearPower, watts
-from schedulers import Fcfs
+from schedulers import Fcfs, IdleTimeout
 
 # Herrera et al. (2021), Table III, 3.4 GHz, in the form of P = pa·n + pb.
 TABLE_III = ProcessorType("i7", 4, 3.4, power={"static_w": 5.59316, "dynamic_w": 6.14211, "min_power": 0.0})
@@ -67,3 +68,21 @@ def test_models_of_a_run_replace_those_of_the_platform() -> None:
     with_model = platform.with_models(power="baseline")
     assert Simulation(with_model, workload, Fcfs()).run().summary()["energy_j"] == 8.0
     assert Simulation(platform, workload, Fcfs()).run().summary()["energy_j"] == 48.0
+
+
+def test_a_huge_transient_leaves_nothing_behind() -> None:
+    """A boot at 1e17 W, beside which 100 W are no number at all: afterwards the curve is what the nodes draw, to the digit.
+
+    Three nodes of 25.15 W idle and 71 W with one busy core, off at 9.1 W; node 0 is booted at 500 s and computes from 560 s.
+    """
+    kind = ProcessorType("p", 4, 2.0, power={"static_w": 50.3, "dynamic_w": 20.7, "min_power": 0.5})
+    switching = PowerTransitions(9.1, switch_on_s=60.0, switch_on_w=1e17, switch_off_s=30.0, switch_off_w=100.3)
+    platform = Platform((Cluster("c", (NodeGroup(NodeType("n", (kind,), transitions=switching), 3),)),))
+    jobs = Workload({"submit_time": [0, 500, 900], "requested_cores": [2, 1, 1], "recorded_run_time": [10, 1000, 5]})
+    power = Simulation(platform, jobs, Fcfs(), IdleTimeout(20.0)).run().power
+    watts = dict(zip(power["time"], power["watts"], strict=True))
+    alone, off = 50.3 + 20.7, 2 * 9.1
+    assert watts[500.0] == pytest.approx(1e17)
+    assert [watts[560.0], watts[900.0], watts[905.0]] == pytest.approx(
+        [alone + off, alone + 20.7 + off, alone + off], rel=1e-15
+    )

@@ -192,7 +192,8 @@ def test_published_platforms(shared: Path, name: str) -> None:
 @pytest.mark.filterwarnings("ignore::cluster_sim.errors.ModelWarning")
 def test_all_shared_platforms_survive_the_own_format(shared: Path, tmp_path: Path) -> None:
     """Every IRMaSim platform at hand reads, and reads back equal after conversion."""
-    paths = [*shared.glob("cases/*/*/platform.json"), *shared.glob("traces/irmasim_*platform*.json")]
+    patterns = ("cases/irmasim/*/platform.json", "cases/pcbe/*/platform.json", "traces/irmasim_*platform*.json")
+    paths = [path for pattern in patterns for path in shared.glob(pattern)]
     assert len(paths) > 20
     for path in paths:
         platform = Platform.read(path)

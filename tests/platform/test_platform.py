@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from dataclasses import FrozenInstanceError
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,8 +19,12 @@ from cluster_sim.platform import (
     Platform,
     PowerTransitions,
     ProcessorType,
+    PState,
     check_contention,
 )
+from cluster_sim.simulation import Simulation
+from cluster_sim.workload import Workload
+from schedulers import Fcfs
 
 CONTENTION = {"b": -1.85e-5, "c": 32000, "da": 1, "db": 500, "dc": 25000, "dd": 500}
 
@@ -207,3 +213,33 @@ def test_impossible_transitions() -> None:
         PowerTransitions(switch_on_s=-1)
     with pytest.raises(InputError, match="switch_off_w"):
         PowerTransitions(switch_off_w=float("nan"))
+
+
+@pytest.mark.parametrize("number", [int, np.int64, np.float32])
+def test_numbers_of_hardware_are_kept_as_floats(number: Callable[[int], Any]) -> None:
+    """Whatever kind of number is given: nothing that looks at a record has to expect another kind."""
+    power = {"static_w": number(50), "dynamic_w": number(10), "min_power": number(1)}
+    states = (PState(number(2), power), PState(number(1)))
+    contention = {"bandwidth": number(1000)}
+    processor = ProcessorType("p", 4, number(2), number(8), power, contention, states)
+    transitions = PowerTransitions(number(9), number(60), number(125), number(180), number(101))
+    node = NodeType("n", (processor,), number(32), transitions)
+    kept = [processor.clock_ghz, processor.flops_per_cycle, node.memory_gb]
+    kept += [*processor.power.values(), *processor.contention.values()]
+    for state in processor.p_states:
+        kept += [state.clock_ghz, *(state.power or {}).values()]
+    kept += [transitions.off_w, transitions.switch_on_s, transitions.switch_on_w]
+    kept += [transitions.switch_off_s, transitions.switch_off_w]
+    assert [type(value) for value in kept] == [float] * len(kept)
+    assert processor.in_p_state(1).power == {"static_w": 12.5, "dynamic_w": 2.5, "min_power": 1.0}
+
+
+def test_counts_of_hardware_are_kept_as_python_integers() -> None:
+    """A core count of numpy's would overflow where 64 cores are the bits of one number."""
+    processor = ProcessorType("p", np.int64(64), 2.0)
+    group = NodeGroup(NodeType("n", (processor,)), np.int64(2))
+    assert (type(processor.cores), type(group.count)) == (int, int)
+    jobs = Workload({"submit_time": [0.0], "requested_cores": [100], "recorded_run_time": [5.0]})
+    result = Simulation(Platform((Cluster("c", (group,)),)), jobs, Fcfs()).run()
+    table = result.jobs_with_allocation()
+    assert table["allocation"].tolist() == ["c.node0.processor0:0-63;c.node1.processor0:0-35"]

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from cluster_sim import Simulation
-from cluster_sim.decisions import Offer, PowerDecision, SwitchOff, SwitchOn, WakeAt, Withhold
+from cluster_sim.decisions import Decision, Offer, PowerDecision, SwitchOff, SwitchOn, WakeAt, Withhold
 from cluster_sim.errors import ModelWarning, PlacementError, SimulationError
 from cluster_sim.placement import Placement
+from cluster_sim.platform import PowerTransitions
 from cluster_sim.view import View
-from schedulers import ConservativeBackfilling, EasyBackfilling, Fcfs, PowerPolicy
+from schedulers import ConservativeBackfilling, EasyBackfilling, Fcfs, PowerPolicy, Scheduler
 
 from .conftest import jobs, nodes, states
 
@@ -116,6 +117,60 @@ def test_a_policy_that_only_sleeps_on_is_stopped() -> None:
 
     with pytest.raises(SimulationError, match="Sleepy withholds 1 nodes: 1 jobs wait and none runs"):
         Simulation(nodes(1), jobs((1, 1, 1, 1)), Fcfs(), Sleepy()).run()
+
+
+class Restless(PowerPolicy):
+    """Withholds nothing, and asks in every pass to be woken a second later; switches node 0 off at the start."""
+
+    def begin(self, view: View) -> None:
+        """The node is still to be switched off."""
+        self.ordered = False
+
+    def reserve(self, view: View) -> Iterable[PowerDecision]:
+        """A wake-up, the first time with the order."""
+        orders: list[PowerDecision] = [] if self.ordered else [SwitchOff(0)]
+        self.ordered = True
+        return [*orders, WakeAt(view.now + 1.0)]
+
+
+class Refusing(Scheduler):
+    """Starts no job."""
+
+    def schedule(self, view: View) -> Iterable[Decision]:
+        """Nothing."""
+        return ()
+
+
+def test_a_scheduler_that_starts_nothing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A power policy that withholds no node is not to blame that none runs; that it asks to be woken is said."""
+    monkeypatch.setattr("cluster_sim.passes.MOST_FRUITLESS_PASSES", 50)
+    with pytest.raises(SimulationError, match=r"^Refusing starts no job, and Restless, which withholds no node, asks"):
+        Simulation(nodes(1), jobs((1, 1, 1, 1)), Refusing(), Restless()).run()
+
+
+def test_a_job_may_wait_for_a_slow_transition(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wake-ups while a node shuts down are no stall: the node will be OFF, and is booted for the job."""
+    monkeypatch.setattr("cluster_sim.passes.MOST_FRUITLESS_PASSES", 50)
+    platform = nodes(1, switching=PowerTransitions(switch_off_s=1000.0, switch_on_s=10.0))
+    result = Simulation(platform, jobs((1, 1, 1, 1)), Fcfs(), Restless()).run()
+    assert result.jobs["start_time"].tolist() == [1010.0]
+
+
+def test_a_transition_without_an_end_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing withholds the node that a job waits for; it is said what the node does, and until when."""
+    monkeypatch.setattr("cluster_sim.passes.MOST_FRUITLESS_PASSES", 50)
+    platform = nodes(1, switching=PowerTransitions(switch_off_s=1e12))
+    with pytest.raises(SimulationError, match=r"node0 is SWITCHING_OFF until 1e\+12 s, and Restless asks again"):
+        Simulation(platform, jobs((1, 1, 1, 1)), Fcfs(), Restless()).run()
+
+
+def test_a_failed_node_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scheduler is not to blame that a job waits for a node that has failed."""
+    monkeypatch.setattr("cluster_sim.passes.MOST_FRUITLESS_PASSES", 50)
+    simulation = Simulation(nodes(2), jobs((1, 2, 1, 1)), Fcfs(), Restless())
+    simulation.env.at(0.5).callbacks.append(lambda event: simulation.node(1).fail())
+    with pytest.raises(SimulationError, match=r"^1 of 2 nodes has failed, and Restless asks again"):
+        simulation.run()
 
 
 def test_an_offer_taken_back_at_once_goes_in_circles() -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_sim.errors import ModelWarning
-from cluster_sim.network import max_min_rates
+from cluster_sim.errors import InputError, ModelWarning
+from cluster_sim.network import SharedNetwork, max_min_rates
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, Platform, ProcessorType
 from cluster_sim.simulation import Simulation
 from cluster_sim.workload import Workload
@@ -108,3 +108,22 @@ def test_rates_are_max_min_fair(flows: list[dict[str, int]], capacities: list[fl
         full = [link for link in demand if used[link] >= links[link] * (1 - 1e-9)]
         fastest = [max(r for r, d in zip(rates, demands, strict=True) if link in d) for link in full]
         assert any(rate >= other * (1 - 1e-9) for other in fastest)
+
+
+@pytest.mark.parametrize("bandwidth", [0.0, -1.0, float("nan"), "fast", None, 5e-324])
+def test_a_graph_with_an_impossible_bandwidth_is_refused(bandwidth: object) -> None:
+    """A link over which nothing moves would have no end of a transfer, and no number at all would end nowhere."""
+    platform = two_clusters()
+    graph = platform.topology()
+    graph.edges["a", "a.node0"]["bandwidth"] = bandwidth
+    with pytest.raises(InputError, match=r"bandwidth of the link a - a\.node0: expected MB/s above 0"):
+        Simulation(platform, workload([1.0], [0.0]), Fcfs(), network=SharedNetwork(graph=graph))
+
+
+@pytest.mark.parametrize("bandwidth", [0.0, -1.0, float("nan"), 5e-324])
+def test_an_impossible_bandwidth_is_refused(bandwidth: float) -> None:
+    """The same of the links that have no bandwidth of their own."""
+    with pytest.raises(InputError, match="node_link: expected MB/s above 0"):
+        SharedNetwork(node_link=bandwidth)
+    with pytest.raises(InputError, match="cluster_link: expected MB/s above 0"):
+        SharedNetwork(cluster_link=bandwidth)

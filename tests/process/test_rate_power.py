@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import pytest
 
-from cluster_sim.platform import Cluster, NodeGroup, NodeType, Platform, ProcessorType
+from cluster_sim.accounting import History, settle
+from cluster_sim.occupancy import Holds
+from cluster_sim.platform import Cluster, NodeGroup, NodeType, Platform, PowerTransitions, ProcessorType
+from cluster_sim.power import LinearPower, Load
 from cluster_sim.records import Result
 from cluster_sim.simulation import Simulation
+from cluster_sim.transition_log import TransitionLog
 from cluster_sim.workload import Workload
-from schedulers import Fcfs
+from schedulers import Fcfs, IdleTimeout
 
 # With k = 1, n tasks that ask for enough run at 1/n each: see test_phases.
 SHARING = {"b": -1.0, "c": 1500.0, "da": 0.0, "db": 1.0, "dc": 1.0, "dd": 0.0}
@@ -75,3 +82,59 @@ def test_idle_nodes_and_waiting_cores_are_charged() -> None:
     assert result.jobs["energy_j"].tolist() == pytest.approx([1600.0])
     assert integral(result) == pytest.approx(1600.0 + 2 * 6 * 10 + 6 * 100)
     assert result.summary()["energy_j"] == pytest.approx(integral(result))
+
+
+def test_whole_numbers_of_watts_are_charged() -> None:
+    """Watts written as integers cost what the same watts written with a point cost, to each job and in all."""
+    result = run({"static_w": 10, "dynamic_w": 4, "min_power": 1}, "stall-aware")
+    assert result.jobs["energy_j"].tolist() == pytest.approx([50 * 14 + 100 * (5 + 2)] * 2)
+    assert result.summary()["energy_j"] == pytest.approx(integral(result))
+
+
+class Counted:
+    """A user's model whose watts come as integers and as numpy's numbers: 7 W, and 6 W for each task that is not slowed."""
+
+    follows_rates = True
+
+    def idle_watts(self, processor: ProcessorType) -> Any:
+        """3 W."""
+        return np.float32(3)
+
+    def shared_watts(self, processor: ProcessorType, busy_cores: int) -> Any:
+        """7 W."""
+        return np.int64(7)
+
+    def core_watts(self, processor: ProcessorType, busy_cores: int) -> Any:
+        """5 W, which no run of a model that follows speeds may use."""
+        return 5
+
+    def loaded_watts(self, processor: ProcessorType, loads: Sequence[Load]) -> Any:
+        """7 W, and 6 W for each task."""
+        return np.int64(7), [6 * tasks for tasks, _, _ in loads]
+
+
+@pytest.mark.parametrize("follows", [True, False])
+def test_a_model_may_give_any_kind_of_number(follows: bool) -> None:
+    """Integers and numpy's numbers of a user's power model are charged as floats are."""
+    processor = ProcessorType("p", 2, 1.0)
+    model = Counted()
+    model.follows_rates = follows
+    node = NodeType("n", (processor,), transitions=PowerTransitions(switch_off_s=5, switch_on_s=5))
+    platform = Platform((Cluster("c", (NodeGroup(node, 1),)),))
+    jobs = {"submit_time": [10, 60], "requested_cores": [2, 1], "recorded_run_time": [20, 5]}
+    result = Simulation(platform, Workload(jobs), Fcfs(), IdleTimeout(10), power_model=model).run()
+    # Idle from 0 to 10 and from 30 to 40, then off from 45 to 60; both transitions draw the idle watts.
+    each = 6 if follows else 5
+    jobs_j = [20 * (7 + 2 * each), 5 * (7 + each)]
+    assert result.jobs["energy_j"].tolist() == jobs_j
+    assert result.summary()["energy_j"] == integral(result) == 10 * 3 + 10 * 3 + 5 * 3 + 5 * 3 + sum(jobs_j)
+
+
+def test_the_accounts_refuse_an_event_that_they_do_not_know() -> None:
+    """A record that cannot be charged ends the accounting: energy that is left out would be missed by nobody."""
+    platform = Platform.homogeneous(nodes=1, cores=1)
+    unknown: Any = [(1.0, 0, "seven watts", {})]
+    holds = Holds(*(np.array([], kind) for kind in (np.int64, np.int64, np.int64, np.float64, np.float64)))
+    history = History(platform, LinearPower(), 0, holds, TransitionLog(), [], 2.0, rate_log=unknown)
+    with pytest.raises(TypeError, match="'rate', 0, 'seven watts'"):
+        settle(history)

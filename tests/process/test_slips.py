@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 import pytest
 
-from cluster_sim.decisions import PowerDecision, SwitchOff, SwitchOn
+from cluster_sim.decisions import (
+    Hold,
+    LimitPower,
+    Offer,
+    PowerDecision,
+    Reject,
+    Reserve,
+    SetPState,
+    Start,
+    SwitchOff,
+    SwitchOn,
+    WakeAt,
+    Withhold,
+)
 from cluster_sim.errors import InputError, SimulationError
+from cluster_sim.placement import Placement
 from cluster_sim.platform import Platform
 from cluster_sim.simulation import Simulation
 from cluster_sim.view import View
@@ -71,3 +85,87 @@ def test_impossible_clocks_are_refused(clock: Any) -> None:
         processor.set_clock(clock)
     with pytest.raises(InputError, match="expected watts, 0 or more"):
         processor.set_clock(2.0, static_w=-5.0)
+
+
+class Once(Scheduler):
+    """Decides in its first pass what it was made with."""
+
+    def __init__(self, make: Callable[[View], Any]):
+        self.make = make
+
+    def schedule(self, view: View) -> Iterable[Any]:
+        """The decision, if the job still waits."""
+        return [self.make(view)] if view.pending else []
+
+
+@pytest.mark.parametrize("explain", [False, True])
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda view: Start(view.pending[0], None), "Start, placement: expected a placement, .* found None"),
+        (lambda view: Start(view.pending[0], {0: 1}), r"Start, placement: expected a placement, .* found \{0: 1\}"),
+        (lambda view: Start(None, Placement.on({0: 1})), "Start, job: expected a job, .* found None"),
+        (lambda view: Start("0", Placement.on({0: 1})), "Start, job: expected a job, .* found 0"),
+        (lambda view: Reject(None, "why"), "Reject, job: expected a job, .* found None"),
+        (lambda view: Reject(view.pending[0], None), "Reject, reason: expected a clause in words, found None"),
+        (lambda view: Hold(7, "why"), "Hold, job: expected a job, .* found 7"),
+        (lambda view: Hold(view.pending[0], None), "Hold, because: expected a clause in words, found None"),
+        (lambda view: Hold(view.pending[0], "why", "0"), "Hold, behind: expected a job, or None, found 0"),
+        (lambda view: Reserve("0", 5.0), "Reserve, job: expected a job, .* found 0"),
+        (lambda view: Reserve(view.pending[0], None), "Reserve, time: expected a time in s, found None"),
+        (lambda view: Reserve(view.pending[0], 5.0, [0]), r"Reserve, placement: expected a placement, .* found \[0\]"),
+        (lambda view: WakeAt(None), "WakeAt, time: expected a time in s, found None"),
+        (lambda view: Reserve(view.pending[0], float("nan")), "Reserve, time: expected a time in s, found nan"),
+        (lambda view: WakeAt("5"), "WakeAt, time: expected a time in s, found 5"),
+    ],
+)
+def test_a_decision_with_a_wrong_value_is_told(make: Callable[[View], Any], message: str, explain: bool) -> None:
+    """Decision and value are named, with what was expected: ``Start(job, view.place(job))`` where nothing fits, above all."""
+    with pytest.raises(InputError, match=message):
+        Simulation(PLATFORM, WORKLOAD, Once(make), explain=explain).run()
+
+
+def test_so_is_one_on_a_view_made_by_hand() -> None:
+    """The slip that a test of one's own policy would find."""
+    view = View.by_hand(PLATFORM, WORKLOAD)
+    with pytest.raises(InputError, match=r"Start, placement: expected a placement, .* found None"):
+        view.apply(Start(view.pending[0], None))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("decision", "message"),
+    [
+        (
+            SwitchOn([0, 1]),
+            r"SwitchOn, node: expected a node by its position, from 0 to 1, or its name, found \[0, 1\]",
+        ),  # type: ignore[arg-type]
+        (SwitchOn(None), "SwitchOn, node: expected a node by its position, from 0 to 1, or its name, found None"),  # type: ignore[arg-type]
+        (SwitchOn(2), "SwitchOn, node: expected .* found 2"),
+        (SwitchOn(-1), "SwitchOn, node: expected .* found -1"),
+        (SwitchOff((0, 1)), r"SwitchOff, node: expected .*, or a list of nodes, found \(0, 1\)"),  # type: ignore[arg-type]
+        (SwitchOff(np.array([0, 1])), "SwitchOff, node: expected .*, or a list of nodes, found array"),  # type: ignore[arg-type]
+        (SwitchOff([0, None]), "SwitchOff, node: expected .*, or a list of nodes, found None"),  # type: ignore[list-item]
+        (SwitchOff([0, 2]), "SwitchOff, node: expected .*, or a list of nodes, found 2"),
+        (SwitchOff(True), "SwitchOff, node: expected .*, or a list of nodes, found True"),
+        (SwitchOff("cluster0.node7"), r"expected a node name such as cluster0\.node0, found cluster0\.node7"),  # type: ignore[arg-type]
+        (Withhold(0.0), r"Withhold, node: expected .*, or a list of nodes, found 0\.0"),  # type: ignore[arg-type]
+        (Offer([[0]]), r"Offer, node: expected .*, or a list of nodes, found \[0\]"),  # type: ignore[list-item]
+        (SetPState(2, 0), "SetPState, processor: expected a processor by its position, from 0 to 1, found 2"),
+        (SetPState(-1, 0), "SetPState, processor: expected a processor by its position, from 0 to 1, found -1"),
+        (SetPState(0, None), "p-state: expected a number from 0 to 0"),  # type: ignore[arg-type]
+        (LimitPower(None), "LimitPower, watts: expected W, 0 or more, inf for no limit, found None"),  # type: ignore[arg-type]
+        (LimitPower(float("nan")), "LimitPower, watts: expected W, 0 or more, inf for no limit, found nan"),
+        (LimitPower(-1.0), "LimitPower, watts: expected W, 0 or more"),
+        (Reject(None, "why"), "Reject, job: expected a job, .* found None"),  # type: ignore[arg-type]
+        (WakeAt(None), "WakeAt, time: expected a time in s, found None"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_power_decision_with_a_wrong_value_is_told(decision: PowerDecision, message: str) -> None:
+    """The same of power policies: a node that is none, a list where there is one node, no number."""
+
+    class Slip(PowerPolicy):
+        def reserve(self, view: View) -> Iterable[PowerDecision]:
+            return [decision]
+
+    with pytest.raises(InputError, match=message):
+        Simulation(PLATFORM, WORKLOAD, Fcfs(), Slip()).run()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -10,13 +11,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cluster_sim.advance_reservations import AdvanceReservation
 from cluster_sim.errors import FormatError, InputError, ModelWarning
 from cluster_sim.formats.batsim_results import write_jobs
-from cluster_sim.platform import Platform
+from cluster_sim.platform import Cluster, NodeGroup, NodeType, Platform, PowerTransitions
 from cluster_sim.records import Result
 from cluster_sim.simulation import Simulation
 from cluster_sim.workload import Workload
-from schedulers import Replay, Scheduler, make_scheduler
+from schedulers import IdleTimeout, Replay, Scheduler, make_scheduler, power_policies
+
+from ..invariants.runs import Case, cases  # noqa: TID252 - the random machines and jobs that every scheduler is tried on
 
 HEADER = (
     "job_id,workload_name,submission_time,requested_number_of_resources,requested_time,success,starting_time,"
@@ -147,3 +151,86 @@ def test_mutated_records_end_in_a_line(tmp_path: Path, data: st.DataObject, bats
             message = str(error)
     assert str(path) in message
     assert "\n" not in message
+
+
+SWITCHING = PowerTransitions(9.0, switch_on_s=60.0, switch_on_w=125.0, switch_off_s=180.0, switch_off_w=101.0)
+
+
+def own_record(path: Path, *rows: tuple[str, float, str]) -> Replay:
+    """A jobs.csv with (job, start, cores), to be played back."""
+    lines = "".join(f"{job},{start},{cores}\n" for job, start, cores in rows)
+    path.write_text("job_id,start_time,allocation\n" + lines)
+    return Replay(str(path))
+
+
+def test_nodes_that_are_switched_off_meanwhile_are_booted(tmp_path: Path) -> None:
+    """At 10 s the node begins to shut down, at 190 it is OFF, at 250 it has been booted for the job recorded at 20 s."""
+    platform = Platform.homogeneous(1, 2, transitions=SWITCHING)
+    jobs = Workload(
+        {"job_id": ["a", "b"], "submit_time": [0, 20], "requested_cores": [1, 1]} | {"operations": [3e10] * 2}
+    )
+    replay = own_record(
+        tmp_path / "jobs.csv", ("a", 0.0, "cluster0.node0.processor0:0"), ("b", 20.0, "cluster0.node0.processor0:0")
+    )
+    with pytest.warns(ModelWarning, match="job b starts at 250 s, not at the recorded 20 s: its cores were not free"):
+        result = Simulation(platform, jobs, replay, IdleTimeout(0)).run()
+    assert result.jobs["start_time"].tolist() == [0.0, 250.0]
+
+
+def test_a_boot_is_said_to_be_why_a_job_is_late(tmp_path: Path) -> None:
+    """The node is OFF when the job is due: it is booted then, and tasks begin 60 s later."""
+    kind = NodeType("n", Platform.homogeneous(1, 2).node_types[0].processors, None, SWITCHING, initially_off=True)
+    platform = Platform((Cluster("cluster0", (NodeGroup(kind, 1),)),))
+    replay = own_record(tmp_path / "jobs.csv", ("0", 20.0, "cluster0.node0.processor0:0"))
+    with pytest.warns(
+        ModelWarning, match="job 0 starts at 80 s, not at the recorded 20 s: its nodes have to be booted"
+    ):
+        result = Simulation(platform, workload(1), replay).run()
+    assert (result.jobs["allocation_time"].item(), result.jobs["start_time"].item()) == (20.0, 80.0)
+
+
+def test_a_job_waits_for_its_failed_node(tmp_path: Path) -> None:
+    """Its node fails at 5 s and is repaired at 30; nothing boots at no cost here, so it starts then."""
+    replay = own_record(tmp_path / "jobs.csv", ("0", 10.0, "cluster0.node1.processor0:0-1"))
+    simulation = Simulation(Platform.homogeneous(2, 2), workload(2), replay)
+    simulation.env.at(5.0).callbacks.append(lambda event: simulation.node(1).fail())
+    simulation.env.at(30.0).callbacks.append(lambda event: simulation.node(1).repair())
+    with pytest.warns(ModelWarning, match="job 0 starts at 30 s"):
+        assert simulation.run().jobs["start_time"].tolist() == [30.0]
+
+
+def test_a_job_waits_until_a_reservation_of_its_node_is_over(tmp_path: Path) -> None:
+    """The node is closed to it from 8 to 40 s, and it would not end before that."""
+    replay = own_record(tmp_path / "jobs.csv", ("0", 10.0, "cluster0.node1.processor0:0-1"))
+    closed = AdvanceReservation("maintenance", 8.0, 40.0, 1)
+    simulation = Simulation(Platform.homogeneous(2, 2), workload(2), replay, reservations=[closed])
+    with pytest.warns(ModelWarning, match="job 0 starts at 40 s"):
+        assert simulation.run().jobs["start_time"].tolist() == [40.0]
+
+
+def test_a_job_on_nodes_that_are_not_for_it(tmp_path: Path) -> None:
+    """A node without the tag that the job requires could never be had; the record is refused."""
+    processors = Platform.homogeneous(1, 2).node_types[0].processors
+    groups = (NodeGroup(NodeType("a", processors), 1), NodeGroup(NodeType("b", processors, tags={"gpu"}), 1))
+    jobs = Workload({"submit_time": [0], "requested_cores": [1], "recorded_run_time": [1], "requires": ["gpu"]})
+    replay = own_record(tmp_path / "jobs.csv", ("0", 0.0, "c.node0.processor0:0"))
+    with pytest.raises(FormatError, match=r"job 0: expected nodes that have the tags.* found c\.node0"):
+        Simulation(Platform((Cluster("c", groups),)), jobs, replay).run()
+
+
+@settings(max_examples=40)
+@given(cases(), st.sampled_from([name for name in power_policies if name != "learned"]))
+def test_beside_every_power_policy(tmp_path_factory: pytest.TempPathFactory, case: Case, policy: str) -> None:
+    """Every job that ran in the record runs again, on its recorded cores per node and not before its time."""
+    spec = {"power-cap": "power-cap:1e9"}.get(policy, policy)
+    path = tmp_path_factory.mktemp("replay")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        first = replace(case, power=None).simulation("fcfs").run()
+        first.save(path)
+        again = replace(case, power=spec).simulation(f"replay:{path / 'jobs.csv'}").run()
+    ran = first.jobs["start_time"].notna()
+    assert again.jobs["start_time"].notna().tolist() == ran.tolist()
+    assert (again.jobs["allocation_time"][ran] >= first.jobs["start_time"][ran]).all()
+    held = [result.allocations.groupby(["job_id", "node"]).sum(numeric_only=True) for result in (first, again)]
+    assert held[0].index.equals(held[1].index)

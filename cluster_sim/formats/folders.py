@@ -1,0 +1,79 @@
+"""Folders of results: written to by one program at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from cluster_sim.errors import FormatError, InputError
+
+LOCK = ".lock"
+
+_open_to_us: set[Path] = set()
+
+
+@contextmanager
+def held(folder: str | os.PathLike[str], what: str = "program", nested: bool = False) -> Iterator[None]:
+    """Have a folder for this process alone; the system lets go of it when the process ends, however that happens.
+
+    ``nested``: what this process calls meanwhile may hold it as well, as a command holds its folder from its first check
+    to its last file. Raises InputError while another process has it, FormatError when it cannot be written to.
+    """
+    place = Path(folder).resolve()
+    if place in _open_to_us:
+        yield
+        return
+    with _locked(place, folder, what):
+        if nested:
+            _open_to_us.add(place)
+        try:
+            yield
+        finally:
+            _open_to_us.discard(place)
+
+
+@contextmanager
+def _locked(place: Path, folder: str | os.PathLike[str], what: str) -> Iterator[None]:
+    try:
+        import fcntl
+    except ImportError:  # not on Windows
+        yield
+        return
+    path = place / LOCK
+    while True:
+        lock = _opened(path)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+            raise InputError(folder, f"a folder that no other {what} writes to") from None
+        except OSError:  # a file system without locks
+            break
+        if _is_at(lock, path):
+            break
+        lock.close()  # whoever had it has just removed it: what is there now, if anything, is another file
+    with lock:
+        try:
+            yield
+        finally:
+            # Still locked, so that nobody can have it; who opened it meanwhile will see that it is gone.
+            with suppress(OSError):
+                path.unlink()
+
+
+def _opened(path: Path) -> IO[bytes]:
+    try:
+        return path.open("ab")
+    except OSError as error:
+        raise FormatError(path.parent, "a folder that can be written to", error.strerror or error) from None
+
+
+def _is_at(lock: IO[bytes], path: Path) -> bool:
+    """Whether an open file is the one that has the name."""
+    try:
+        return os.path.samestat(os.fstat(lock.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
