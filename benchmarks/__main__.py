@@ -27,7 +27,8 @@ NAMES = (*BENCHMARKS, "profile")
 def main(names: tuple[str, ...], quick: bool, repeat: int, file: Path | None) -> None:
     """Measure the simulator against SimPy's own cheapest job; print a Markdown table, and a profile.
 
-    NAMEs: fcfs, jobs, cores, contention, backfilling, passes, figures, profile; all of them by default. See benchmarks/README.md.
+    NAMEs: fcfs, jobs, cores, contention, backfilling, large, power, passes, figures, profile; all of them by default.
+    See benchmarks/README.md.
     """
     sizes, repeat = (QUICK, 1) if quick else (Sizes(), repeat)
     chosen = [name for name in NAMES if name in names or not names]

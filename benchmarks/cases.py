@@ -35,6 +35,8 @@ class Sizes:
     contending_jobs: int = 1_000
     in_a_row: int = 10  #: Runs of a contention case that are timed together.
     swift_jobs: int = 28_476  #: Of the log that FCFS and EASY are compared on with short queues.
+    large_log_jobs: int = 50_000  #: On 8,192 cores, where EASY is compared with FCFS,
+    whole_large_log_jobs: int = 400_000  #: and where the files of a whole run are written.
     queues: tuple[int, ...] = (10, 100, 1_000, 10_000, 100_000)  #: Pending jobs in the passes that are timed.
     rectangles: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000)  #: In the charts that are drawn.
     pcbe_queues: tuple[tuple[str, tuple[int, ...]], ...] = (
@@ -51,6 +53,8 @@ QUICK = Sizes(
     contending_jobs=40,
     in_a_row=1,
     swift_jobs=300,
+    large_log_jobs=300,
+    whole_large_log_jobs=300,
     queues=(10, 100),
     rectangles=(100,),
     pcbe_queues=(("mixed:4x64@3.0,8x8@4.2", (10, 100)),),
@@ -216,6 +220,27 @@ def backfilling(sizes: Sizes, repeat: int) -> list[Row]:
         CostRow("backfilling", f"conservative on {lasting}", costs["conservative"], "EASY", costs["easy"], target=4.0),
         CostRow("backfilling", f"EASY on {swift}", costs["easy, short"], "FCFS", costs["fcfs, short"], target=2.0),
     ]
+
+
+@benchmark
+def large(sizes: Sizes, repeat: int) -> list[Row]:
+    """EASY where thousands of small jobs wait for 8,192 cores; and the memory that it takes to write all files of a run."""
+    log = inputs.large_log(sizes.large_log_jobs)
+    rows: list[Row] = []
+    for per_node in (1, 8):
+        machine = flat(inputs.LARGE_CORES, per_node)
+        costs = alternate({name: partial(simulate, machine, log, name) for name in ("fcfs", "easy")}, repeat)
+        case = f"EASY on {len(log):,} jobs much like RICC's, {_nodes(machine)}"
+        rows.append(CostRow("large", case, costs["easy"], "FCFS", costs["fcfs"], target=2.0))
+    peak = in_fresh_process(_peak_of_files, sizes.whole_large_log_jobs)
+    case = f"peak memory of EASY on {sizes.whole_large_log_jobs:,} of them, {_nodes(flat(inputs.LARGE_CORES))}, all files as CSV"
+    return [*rows, MemoryRow("large", case, peak, 1.5)]
+
+
+def _peak_of_files(jobs: int) -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        Simulation(flat(inputs.LARGE_CORES), inputs.large_log(jobs), make_scheduler("easy")).run().save(folder)
+    return peak_memory_gb()
 
 
 @benchmark

@@ -123,11 +123,49 @@ def _flat_log(
     widths: npt.NDArray[np.int64],
     run_times: npt.NDArray[np.float64],
     name: str,
+    requested: npt.NDArray[np.float64] | None = None,
 ) -> Workload:
     columns = {"submit_time": submissions, "requested_cores": widths, "recorded_run_time": run_times}
     columns["job_id"] = np.arange(1, len(submissions) + 1).astype(str)
-    columns["requested_time"] = run_times
+    columns["requested_time"] = run_times if requested is None else requested
     return Workload(columns, name=name)
+
+
+# ---------------------------------------------------------------------- a large machine, much like RICC
+
+LARGE_CORES = 8_192
+LARGE_SEED = 447_786
+_LARGE_LOAD = 0.8
+_LARGE_WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024, 2_048)
+_LARGE_WIDTH_SHARES = (0.5, 0.03, 0.06, 0.25, 0.07, 0.04, 0.03, 0.012, 0.005, 0.002, 0.0008, 0.0002)
+_LARGE_TIME_SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0)
+_LARGE_TIMES = (1, 15, 120, 1_500, 12_000, 50_000, 200_000, 258_000)
+_LARGE_LIMITS = np.array([3_600, 14_400, 43_200, 86_400, 259_200])  # requested times: those of the queues, s
+_MOST_ALIKE = 2_000
+
+
+def large_log(jobs: int, seed: int = LARGE_SEED) -> Workload:
+    """Jobs for 8,192 cores as RICC's users submit them: many, most of them small, in batches of up to 2,000 alike.
+
+    The batches make queues of thousands of jobs at a load of 0.8. Requested times are limits of queues, those of the
+    jobs' own or of a longer one; so they are inexact, and one job in a hundred outlives its own.
+    """
+    rng = np.random.default_rng(seed)
+    # Sizes of batches: a heavy tail, of which half the jobs are.
+    sizes = np.minimum(np.floor(rng.pareto(1.0, jobs) + 1.0), _MOST_ALIKE).astype(np.int64)
+    batches = int(np.searchsorted(np.cumsum(sizes), jobs)) + 1
+    sizes = sizes[:batches]
+    widths = np.repeat(rng.choice(_LARGE_WIDTHS, batches, p=_LARGE_WIDTH_SHARES), sizes)[:jobs]
+    typical = np.repeat(_draw(rng, batches, _LARGE_TIME_SHARES, _LARGE_TIMES), sizes)[:jobs]
+    run_times = np.ceil(typical * rng.uniform(0.5, 1.0, jobs))
+    queue = np.searchsorted(_LARGE_LIMITS, typical) + np.repeat(rng.integers(0, 3, batches), sizes)[:jobs]
+    requested = _LARGE_LIMITS[np.minimum(queue, len(_LARGE_LIMITS) - 1)].astype(float)
+    outlived = rng.random(jobs) < 0.01
+    requested[outlived] = np.ceil(run_times[outlived] * 0.9)
+    begins = np.repeat(np.cumsum(rng.exponential(1.0, batches)), sizes)[:jobs]
+    begins *= (widths * run_times).sum() / (LARGE_CORES * _LARGE_LOAD) / begins[-1]
+    order = np.argsort(submissions := np.floor(begins + rng.uniform(0.0, 60.0, jobs)), kind="stable")
+    return _flat_log(submissions[order], widths[order], run_times[order], "large log", requested[order])
 
 
 # ---------------------------------------------------------------------- with contention

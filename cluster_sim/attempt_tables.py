@@ -115,11 +115,6 @@ def attempts_tell_more(attempts: pd.DataFrame) -> bool:
     return not attempts["outcome"].isin([Outcome.COMPLETED, Outcome.UNFINISHED]).all()
 
 
-def holds_tell_more(holds: pd.DataFrame) -> bool:
-    """Whether the holds say more than the jobs and their allocations: of jobs that ran again, and of guests."""
-    return bool((holds["attempt"] != 1).any())
-
-
 def last_allocations(holds: pd.DataFrame) -> pd.DataFrame:
     """Of each job what it held in its last attempt, as rows of ``allocations`` that stand together."""
     held = holds[holds["kind"] == JOB].rename(columns={"owner": "job_id"})

@@ -41,6 +41,12 @@ class Holds:
         """The rows where ``mask`` is true."""
         return Holds(*(column[mask] for column in self._columns))
 
+    def within(self, begin: int, stop: int) -> Holds:
+        """What is held of cores ``begin`` … ``stop`` - 1."""
+        part = self.where((self.first < stop) & (self.last >= begin))
+        first, last = np.maximum(part.first, begin), np.minimum(part.last, stop - 1)
+        return Holds(part.tenant, first, last, part.start, part.end)
+
 
 @dataclass(frozen=True, slots=True)
 class Runs:

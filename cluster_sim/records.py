@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 import pandas as pd
 
-from cluster_sim.attempt_tables import attempts_tell_more, holds_tell_more, last_allocations
+from cluster_sim.attempt_tables import attempts_tell_more
 from cluster_sim.errors import FormatError, InputError
 from cluster_sim.fields import SUMMARY_METRICS, names
 from cluster_sim.formats.atomic import atomic_files, remove_leftovers
 from cluster_sim.formats.folders import held
-from cluster_sim.formats.tables import quoting_for
+from cluster_sim.formats.tables import quoting_for, write_parts
 from cluster_sim.platform import Platform
 from cluster_sim.run_tables import RunTables
 from cluster_sim.saved_tables import SUMMARY_FILE, SavedTables, allocation_texts, seal_of
@@ -26,13 +26,10 @@ if TYPE_CHECKING:
     from cluster_sim.simulation import Simulation
 
 FileFormat = Literal["csv", "parquet"]
+Written = tuple[Iterable[pd.DataFrame], pd.DataFrame]
+"""The parts of a table that is written, and the one that has its texts."""
 PLATFORM_FILE = "platform.json"
-_SOMETIMES: dict[str, Callable[[pd.DataFrame], object]] = {
-    "decisions": len,
-    "p_states": len,
-    "attempts": attempts_tell_more,
-    "holds": holds_tell_more,
-}
+_SOMETIMES = ("decisions", "p_states", "attempts", "holds")
 """Tables that are written if they say something."""
 _TABLE_FILES = frozenset(
     f"{name}.{suffix}"
@@ -61,8 +58,20 @@ class Tables(Protocol):
         """See the property of that name of Result."""
         ...
 
+    def has_more_holds(self) -> bool:
+        """Whether the holds say more than the allocations: of jobs that ran again, and of guests."""
+        ...
+
+    def allocations_in_parts(self) -> Iterator[tuple[slice, pd.DataFrame]]:
+        """The same for some of the jobs at a time, and which rows of the jobs' table these are; of a job's last attempt."""
+        ...
+
     def node_states(self) -> pd.DataFrame:
         """See the property of that name of Result."""
+        ...
+
+    def node_states_in_parts(self) -> Iterator[pd.DataFrame]:
+        """The same for some of the nodes at a time."""
         ...
 
     def nodes(self) -> pd.DataFrame:
@@ -187,10 +196,14 @@ class Result:
         return explain(self, job_id)
 
     def jobs_with_allocation(self) -> pd.DataFrame:
-        """``jobs`` with the column ``allocation``: ``cluster0.node1.processor0:0-3;…``."""
-        again = (self.attempts["attempt"] > 1).any()  # of a job that was run again the last attempt counts
-        cores = last_allocations(self.holds) if again else self.allocations
-        return self.jobs.assign(allocation=allocation_texts(self.jobs, cores))
+        """``jobs`` with the column ``allocation``: ``cluster0.node1.processor0:0-3;…``, of a job's last attempt."""
+        return pd.concat(self._jobs_in_parts())
+
+    def _jobs_in_parts(self) -> Iterator[pd.DataFrame]:
+        """The same, some rows at a time: the texts of a million jobs' cores take gigabytes."""
+        for rows, allocations in self._tables.allocations_in_parts():
+            jobs = self.jobs.iloc[rows]
+            yield jobs.assign(allocation=allocation_texts(jobs, allocations))
 
     def summary(self) -> pd.Series:
         """The metrics of the run, units in their names (``cluster_sim.fields.SUMMARY_METRICS``)."""
@@ -217,26 +230,40 @@ class Result:
             directory.mkdir(parents=True, exist_ok=True)
         except FileExistsError:
             raise InputError(directory, "a directory for the results", "a file") from None
-        tables = {"jobs": self.jobs_with_allocation(), "nodes": self.nodes}
-        tables |= {"node_states": self.node_states, "power": self.power}
-        tables |= {name: table for name, tells in _SOMETIMES.items() if tells(table := getattr(self, name))}
+        tables: dict[str, Written] = {
+            "jobs": (self._jobs_in_parts(), self.jobs),
+            "nodes": ([self.nodes], self.nodes),
+            "node_states": (self._tables.node_states_in_parts(), self.nodes),
+            "power": ([self.power], self.power),
+        }
+        tables |= {name: ([table], table) for name in self._tables_that_tell_more() for table in [getattr(self, name)]}
         with held(directory):
             remove_leftovers(directory, {*_TABLE_FILES, PLATFORM_FILE, SUMMARY_FILE})
             self._write(directory, tables, file_format)
 
-    def _write(self, directory: Path, tables: dict[str, pd.DataFrame], file_format: FileFormat) -> None:
+    def _tables_that_tell_more(self) -> list[str]:
+        """Those of the tables that are not always written that say what the others do not."""
+        tells = (
+            len(self.decisions),
+            len(self.p_states),
+            attempts_tell_more(self.attempts),
+            self._tables.has_more_holds(),
+        )
+        return [name for name, more in zip(_SOMETIMES, tells, strict=True) if more]
+
+    def _write(self, directory: Path, tables: dict[str, Written], file_format: FileFormat) -> None:
         from cluster_sim.formats.native_platform import native_bytes
 
         summary = json.dumps({**self._summary, **self.meta}, indent=2, default=_plain) + "\n"
         with atomic_files(directory / SUMMARY_FILE) as aside:
             aside(directory / SUMMARY_FILE).write_text(summary)
             aside(directory / PLATFORM_FILE).write_bytes(native_bytes(self.platform, PLATFORM_FILE))
-            for name, table in tables.items():
+            for name, (parts, texts) in tables.items():
                 path = aside(directory / f"{name}.{file_format}")
                 if file_format == "parquet":
-                    table.to_parquet(path, index=False, compression="zstd")
+                    pd.concat(parts, ignore_index=True).to_parquet(path, index=False, compression="zstd")
                 else:
-                    table.to_csv(path, index=False, lineterminator="\n", quoting=quoting_for(table))
+                    write_parts(path, parts, quoting_for(texts))
             (directory / SUMMARY_FILE).unlink(missing_ok=True)
             # Tables of another run, or in the other format, would be read instead.
             for other in _TABLE_FILES - {f"{name}.{file_format}" for name in tables}:

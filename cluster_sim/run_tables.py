@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
     from cluster_sim.occupancy import Floats, Holds, Ints
     from cluster_sim.records import Result
     from cluster_sim.simulation import Simulation
+
+ROWS_OF_PART = 500_000
+"""So many rows of a table are written at a time."""
 
 
 class RunTables:
@@ -149,14 +154,45 @@ class RunTables:
         }
         return pd.DataFrame(columns, columns=names(RESULT_TABLES["holds"]))
 
+    def has_more_holds(self) -> bool:
+        """Whether a job ran more than once, or a guest held cores."""
+        return bool(self._guests) or self._in_pieces() is not None
+
     def attempts(self) -> pd.DataFrame:
         """One row per attempt, in order of allocation."""
         cores = self._jobs["requested_cores"][self._job_of_attempt]
         return attempt_table(self._attempts, self._job_ids, self._eligible, self._loaded_s * cores)
 
+    def allocations_in_parts(self) -> Iterator[tuple[slice, pd.DataFrame]]:
+        """The same for some of the jobs at a time, of their last attempts; and which rows of the jobs' table these are."""
+        loads, attempt = self._loads_of_jobs, np.arange(len(self._job_of_attempt))
+        last = np.zeros(len(self._codes), np.int64)
+        last[self._job_of_attempt] = attempt
+        loads = loads.where((last[self._job_of_attempt] == attempt)[loads.tenant])
+        job = self._job_of_attempt[loads.tenant]
+        cores = np.bincount(job, loads.last - loads.first + 1, len(self._codes))
+        for first, stop in pairwise(_bounds_of_parts(cores)):
+            part = loads.where((job >= first) & (job < stop))
+            yield slice(first, stop), allocation_table(self._platform, part, self._job_ids[self._job_of_attempt])
+
     def node_states(self) -> pd.DataFrame:
         """One row per node and interval: what it computes and what it is not on, and IDLE in between."""
-        node, state, start, end = self._intervals
+        parts = list(self.node_states_in_parts())
+        return parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
+
+    def node_states_in_parts(self) -> Iterator[pd.DataFrame]:
+        """The same for some of the nodes at a time."""
+        holds, bounds = self._history.holds, node_bounds(self._platform)
+        first, last = (np.searchsorted(bounds, cores, side="right") - 1 for cores in (holds.first, holds.last))
+        nodes = self._platform.node_count
+        held = np.cumsum(np.bincount(first, minlength=nodes) - np.bincount(last + 1, minlength=nodes + 1)[:nodes])
+        not_on = np.bincount(self._history.off_intervals[0], minlength=nodes)
+        for begin, stop in pairwise(_bounds_of_parts(held + not_on)):
+            yield self._node_states(begin, stop)
+
+    def _node_states(self, first: int, stop: int) -> pd.DataFrame:
+        """The rows of nodes ``first`` … ``stop`` - 1."""
+        node, state, start, end = self._intervals(first, stop)
         columns = {
             "node": np.array(self._platform.node_names(), object)[node],
             "state": state,
@@ -165,20 +201,21 @@ class RunTables:
         }
         return pd.DataFrame(columns, columns=names(RESULT_TABLES["node_states"]))
 
-    @cached_property
-    def _intervals(self) -> tuple[Ints, npt.NDArray[np.object_], Floats, Floats]:
-        """(node, state, start, end), sorted by node and start, without gaps."""
-        platform, horizon = self._platform, self._horizon
-        node, start, end = busy_intervals(self._history.holds, node_bounds(platform))
+    def _intervals(self, first: int, stop: int) -> tuple[Ints, npt.NDArray[np.object_], Floats, Floats]:
+        """(node, state, start, end) of nodes ``first`` … ``stop`` - 1, sorted by node and start, without gaps."""
+        horizon, bounds = self._horizon, node_bounds(self._platform)
+        node, start, end = busy_intervals(self._history.holds.within(bounds[first], bounds[stop]), bounds)
         state = np.full(len(node), str(NodeState.COMPUTING), object)
         off, code, since, until, _ = self._history.off_intervals
+        rows = slice(*np.searchsorted(off, (first, stop)))
+        off, code, since, until = off[rows], code[rows], since[rows], until[rows]
         if len(off):
             node = np.concatenate([node, off])
             state = np.concatenate([state, np.array([str(s) for s in NODE_STATES], object)[code]])
             start, end = np.concatenate([start, since]), np.concatenate([end, until])
             order = np.lexsort((start, node))
             node, state, start, end = node[order], state[order], start[order], end[order]
-        gaps = idle_gaps(node, start, end, platform.node_count, horizon)
+        gaps = idle_gaps(node, start, end, range(first, stop), horizon)
         node = np.concatenate([node, gaps[0]])
         state = np.concatenate([state, np.full(len(gaps[0]), str(NodeState.IDLE), object)])
         start, end = np.concatenate([start, gaps[1]]), np.concatenate([end, gaps[2]])
@@ -211,18 +248,24 @@ class RunTables:
         return summarise(result, self.accounts, self.tenants_j, self._horizon, self._now)
 
 
+def _bounds_of_parts(rows: npt.NDArray[np.number]) -> list[int]:
+    """Where to cut a sequence of which each element makes so many rows, into parts of some ``ROWS_OF_PART`` rows."""
+    part = np.cumsum(rows) // ROWS_OF_PART
+    return [0, *(np.flatnonzero(part[1:] > part[:-1]) + 1).tolist(), len(rows)]
+
+
 def idle_gaps(
-    node: np.ndarray, start: np.ndarray, end: np.ndarray, nodes: int, horizon: float
+    node: np.ndarray, start: np.ndarray, end: np.ndarray, nodes: range, horizon: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What intervals sorted by node and start leave free of [0, horizon] on each of ``nodes`` nodes."""
-    everyone = np.arange(nodes)
+    """What intervals sorted by node and start leave free of [0, horizon] on each of ``nodes``."""
+    everyone = np.arange(nodes.start, nodes.stop)
     # Each gap begins at 0 or where an interval ends, and ends where the node's next interval begins, or at the horizon.
     owner = np.concatenate([everyone, node])
-    begin = np.concatenate([np.zeros(nodes), end])
+    begin = np.concatenate([np.zeros(len(nodes)), end])
     order = np.lexsort((begin, owner))
     owner, begin = owner[order], begin[order]
     stop_owner = np.concatenate([node, everyone])
-    stop = np.concatenate([start, np.full(nodes, horizon)])
+    stop = np.concatenate([start, np.full(len(nodes), horizon)])
     stop = stop[np.lexsort((stop, stop_owner))]
     wide = stop > begin
     return owner[wide], begin[wide], stop[wide]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from cluster_sim.attempt_tables import allocations_of, attempts_of, holds_of
+from cluster_sim.attempt_tables import allocations_of, attempts_of, holds_of, last_allocations
 from cluster_sim.clock_table import as_clock_table
 from cluster_sim.decision_log import no_decisions
 from cluster_sim.errors import FormatError
@@ -24,6 +26,26 @@ if TYPE_CHECKING:
 SUMMARY_FILE = "summary.json"
 
 
+class InOnePart(ABC):
+    """Tables that are small enough to be had as a whole only."""
+
+    @abstractmethod
+    def allocations(self) -> pd.DataFrame:
+        """Which cores each job used."""
+
+    @abstractmethod
+    def node_states(self) -> pd.DataFrame:
+        """The states of each node."""
+
+    def allocations_in_parts(self) -> Iterator[tuple[slice, pd.DataFrame]]:
+        """The allocations of all jobs."""
+        yield slice(None), self.allocations()
+
+    def node_states_in_parts(self) -> Iterator[pd.DataFrame]:
+        """The states of all nodes."""
+        yield self.node_states()
+
+
 def seal_of(directory: Path) -> bytes | None:
     """The bytes of summary.json, by which a run is known while it lies there; None when it cannot be read."""
     try:
@@ -32,7 +54,7 @@ def seal_of(directory: Path) -> bytes | None:
         return None
 
 
-class SavedTables:
+class SavedTables(InOnePart):
     """Tables read from the files of a saved result, all of the run whose summary.json is ``seal``."""
 
     def __init__(self, directory: Path, summary: dict[str, Any], seal: bytes | None):
@@ -102,6 +124,14 @@ class SavedTables:
         if self._has("holds"):
             return self._read("holds")
         return holds_of(self.jobs(), self.allocations())
+
+    def has_more_holds(self) -> bool:
+        """Whether there is a file of them."""
+        return self._has("holds")
+
+    def allocations_in_parts(self) -> Iterator[tuple[slice, pd.DataFrame]]:
+        """The allocations of all jobs, of their last attempts."""
+        yield slice(None), last_allocations(self.holds()) if self._has("holds") else self.allocations()
 
     def attempts(self) -> pd.DataFrame:
         """The rows of attempts.csv; where there is none, one of each job that got cores."""

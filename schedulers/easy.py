@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from cluster_sim.decisions import Decision, Hold, Start
 from cluster_sim.errors import SpecError
 from schedulers.backfilling import DELAYS, Backfilling, spec_of
@@ -17,10 +19,14 @@ from schedulers.profile_plan import ProfilePlan
 from schedulers.queue import rank
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from cluster_sim.view import View
 
 FEW = 16
 """So many jobs are faster looked at one by one than compared with numpy."""
+AT_ONCE = 64
+"""So many jobs are tried before the others are compared again with what is left."""
 BACKFILLED = "backfilled: it delays no job that was promised a start"
 
 
@@ -144,6 +150,8 @@ class EasyBackfilling(Backfilling):
                 yield Start(job, placement, BACKFILLED if self._promised else "")
                 plan.take(self._started(view, place, job))
                 free = view.free_total
+                if not free:
+                    break
             elif view.explains and not view.shortage(job, self.memory):
                 yield Hold(job, DELAYS)
         self._version = view.version
@@ -156,12 +164,31 @@ class EasyBackfilling(Backfilling):
         if queue.stop - first <= FEW or view.explains:
             places: Sequence[int] = range(first, queue.stop)
         else:
-            places = (plan.may_start(queue.cores(first), queue.times(first)).nonzero()[0] + first).tolist()
-        if self._backfill_order is None or len(places) < 2:
-            return places
-        jobs = {place: job for place in places if (job := queue.job(place)) is not None}
-        places = list(jobs)
-        return [places[i] for i in rank(list(jobs.values()), self._backfill_order, view.now)] if jobs else ()
+            fitting = plan.may_start(queue.cores(first), queue.times(first)).nonzero()[0] + first
+            if len(fitting) > AT_ONCE:
+                return self._still_worth_trying(
+                    fitting if self._backfill_order is None else self._ranked(fitting, view)
+                )
+            places = fitting.tolist()
+        return places if self._backfill_order is None or len(places) < 2 else self._ranked(places, view).tolist()
+
+    def _ranked(self, places: Iterable[int], view: View) -> npt.NDArray[np.int64]:
+        """Those of the places that are not empty, in the order in which their jobs are backfilled."""
+        assert self._backfill_order is not None
+        jobs = {place: job for place in places if (job := self._queue.job(place)) is not None}
+        if not jobs:
+            return np.array([], np.int64)
+        return np.array([*jobs], np.int64)[rank(list(jobs.values()), self._backfill_order, view.now)]
+
+    def _still_worth_trying(self, places: npt.NDArray[np.int64]) -> Iterator[int]:
+        """The places, without those whose jobs are ruled out by what has been started meanwhile: they may be thousands."""
+        queue, plan = self._queue, self._plan
+        assert plan is not None
+        cores, times = queue.cores(0), queue.times(0)
+        while len(places):
+            yield from places[:AT_ONCE].tolist()
+            places = places[AT_ONCE:]
+            places = places[plan.may_start(cores[places], times[places])]
 
 
 @schedulers.register("easy")

@@ -11,13 +11,15 @@ A backfilling pass asks its plan where a job can start now without breaking a pr
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from schedulers.orders import platform_order
 from schedulers.releases import Returns, cores_coming, planned_time
 
 if TYPE_CHECKING:
@@ -66,6 +68,8 @@ class Where:
         self.view = view
         self._order = order
         self.counts_memory = memory
+        #: Whether jobs that ask for as many cores are placed alike.
+        self.treats_alike = order is platform_order and view.one_node_rule and not memory
 
     def now(self, job: Job, within: npt.NDArray[np.integer] | None = None) -> Placement | None:
         """On what is free now."""
@@ -148,37 +152,40 @@ class CountedPlan:
         return self._shadow, None
 
 
-class NodePlan:
+class NodePlan(CountedPlan):
     """Nodes differ: a job may start where it ends before the promised start, or leaves the promised job a place.
 
     *Counted*: any place will do; a placement is tried as the node order likes it, and if that leaves the promised job
-    none, on what its own place leaves free. *Pinned*: the promise is of certain cores of certain nodes, and these are
-    not touched.
+    none, on what its own place leaves free. For a promised job that takes free cores on whichever nodes they are, their
+    number says that. *Pinned*: the promise is of certain cores of certain nodes, and these are not touched.
     """
 
     def __init__(self, where: Where, releases: Releases, pinned: bool):
-        self._where = where
-        self._view = where.view
-        self._releases = releases
+        super().__init__(where, releases)
         self._pinned = pinned
-        self._shadow = math.inf
-        self._later: Outlook | None = None  # at the shadow time, the promised job not yet on it
+        self._later: Outlook | None = None  # at the shadow time, the promised job not yet on it; None: it is counted
         self._head: Job | None = None
         self._spare: npt.NDArray[np.int64] | None = None  # cores of each node beside the promised job
+        # Widths of jobs that found no place, as things are now, on which they could stay beyond the shadow time.
+        self._too_wide: set[int] = set()
 
     def may_start(self, cores: npt.NDArray[np.int64], times: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
         """Whether it could fit, and if it does not end in time, on what the promised job may leave."""
         view = self._view
         fits = worth_trying(view, cores)
         if self._later is None:
-            return fits
+            return fits & super().may_start(cores, times)
         left = self._spare if self._pinned and self._spare is not None else self._later.free
-        in_time = ends_in_time(times, self._shadow, view.now)
-        return fits & (in_time | worth_trying(view, cores, np.minimum(view.free_cores, left)))
+        long = worth_trying(view, cores, np.minimum(view.free_cores, left))
+        if self._too_wide:
+            long &= ~np.isin(cores, [*self._too_wide])
+        return fits & (ends_in_time(times, self._shadow, view.now) | long)
 
     def place(self, job: Job) -> Placement | None:
         """By the node order, where no promise is broken."""
-        if self._spare is None or self._view.now + planned_time(job) > self._shadow:
+        if self._later is None:
+            return super().place(job)
+        if self._view.now + planned_time(job) > self._shadow:
             return self._place_for_long(job)
         placement = self._where.now(job)
         if placement is not None and self._end(job, placement) > self._shadow:  # its nodes have to boot
@@ -190,13 +197,16 @@ class NodePlan:
 
     def _place_for_long(self, job: Job, liked: Placement | None = None) -> Placement | None:
         """For a job that will still run at the shadow time; ``liked`` is what the node order chose, if it was asked."""
-        if self._spare is None:
-            return self._where.now(job)
+        if job.requested_cores in self._too_wide:
+            return None
         if not self._pinned:
             placement = liked or self._where.now(job)
             if placement is None or self._leaves_a_place(placement, job):
                 return placement
-        return self._where.now(job, self._spare)
+        placement = self._where.now(job, self._spare)
+        if placement is None and self._where.treats_alike:
+            self._too_wide.add(job.requested_cores)
+        return placement
 
     def _leaves_a_place(self, placement: Placement, job: Job) -> bool:
         assert self._later is not None
@@ -208,7 +218,11 @@ class NodePlan:
 
     def take(self, running: Running) -> None:
         """A job that will not have ended by the promised start leaves less beside it."""
-        if self._later is None or running.expected_end <= self._shadow:
+        if self._later is None:
+            super().take(running)
+            return
+        self._too_wide.clear()
+        if running.expected_end <= self._shadow:
             return
         self._later.hold(running.job, running.placement)
         if self._pinned:
@@ -218,20 +232,22 @@ class NodePlan:
 
     def promise(self, job: Job) -> Promise | None:
         """When enough of the running jobs should have ended, on the right nodes, and nodes in transition be back."""
-        if job.requested_cores > self._view.offered_cores:
+        view = self._view
+        if not self._pinned and view.one_node_rule and job.requested_cores > view.platform.widest_node:
+            return super().promise(job)
+        if job.requested_cores > view.offered_cores:
             return None  # even if all jobs ended
-        later = self._view.outlook()
-        coming: list[tuple[float, Callable[[], None]]] = [
+        later = view.outlook()
+        coming: Iterable[tuple[float, Callable[[], None]]] = (
             (end, partial(later.release, running)) for end, _, _, running in self._releases
-        ]
-        if returns := Returns(self._view):
-            for end, node, cores in returns.soonest_first():
-                coming.append((end, partial(later.come_back, node, cores)))
-            coming.sort(key=itemgetter(0))
-        for position, (end, happen) in enumerate(coming):
-            happen()
-            is_last_of_instant = position + 1 == len(coming) or coming[position + 1][0] > end
-            if is_last_of_instant and self._where.later(job, later, end) is not None:
+        )
+        if returns := Returns(view):
+            back = [(end, partial(later.come_back, node, cores)) for end, node, cores in returns.soonest_first()]
+            coming = sorted((*coming, *back), key=itemgetter(0))
+        for end, together in groupby(coming, key=itemgetter(0)):
+            for _, happen in together:
+                happen()
+            if self._where.later(job, later, end) is not None:
                 self._later, self._head = later, job
                 self._shadow = end if end < math.inf else -math.inf  # of no job can it be said that it ends before
                 placement = self._find_place()
@@ -267,8 +283,12 @@ def worth_trying(
 
     As many are free, and on one node where the width rule wants one.
     """
-    free = view.free_cores if free is None else free
-    enough = cores <= min(int(np.maximum(free, 0).sum()), view.free_total)
+    total = view.free_total
+    if free is None:
+        free = view.free_cores
+    else:
+        total = min(int(np.maximum(free, 0).sum()), total)
+    enough = cores <= total
     if view.one_node_rule:
         enough &= (cores <= free.max()) | (cores > view.platform.widest_node)
     return enough

@@ -38,6 +38,7 @@ from cluster_sim.metrics import energy_delay_product, job_columns, mean_power, w
 from cluster_sim.occupancy import Holds, busy_intervals
 from cluster_sim.platform import Platform
 from cluster_sim.run_tables import idle_gaps
+from cluster_sim.saved_tables import InOnePart
 from cluster_sim.summary import job_metrics
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def is_batsim_result(path: str | os.PathLike[str]) -> bool:
     return b"job_id" in header and b"submission_time" in header and b"allocated_resources" in header
 
 
-class _ImportedTables:
+class _ImportedTables(InOnePart):
     """The tables of a result, from those of Batsim."""
 
     def __init__(self, platform: Platform, jobs: pd.DataFrame, energy: pd.DataFrame | None, source: str):
@@ -165,6 +166,10 @@ class _ImportedTables:
         """What each job held, in one attempt: these programs tell of no other."""
         return holds_of(self.jobs(), self.allocations())
 
+    def has_more_holds(self) -> bool:
+        """No: each job is run once."""
+        return False
+
     def attempts(self) -> pd.DataFrame:
         """One attempt of each job that got machines."""
         return attempts_of(self.jobs())
@@ -172,7 +177,7 @@ class _ImportedTables:
     def node_states(self) -> pd.DataFrame:
         """COMPUTING while a job holds a core of the node, IDLE otherwise."""
         busy = self._busy
-        gaps = idle_gaps(*busy, self._platform.node_count, self._horizon)
+        gaps = idle_gaps(*busy, range(self._platform.node_count), self._horizon)
         node, start, end = (np.concatenate(pair) for pair in zip(busy, gaps, strict=True))
         state = np.repeat(np.array(["COMPUTING", "IDLE"], object), [len(busy[0]), len(gaps[0])])
         order = np.lexsort((start, node))

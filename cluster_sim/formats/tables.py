@@ -10,7 +10,8 @@ from __future__ import annotations
 import csv
 import io
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -58,6 +59,13 @@ def write(workload: Workload, path: str) -> None:
     jobs = workload.jobs[[field.name for field in JOB_FIELDS if _has_content(workload.jobs, field)]]
     table = jobs.to_csv(index=False, na_rep="", lineterminator="\n", quoting=quoting_for(jobs))
     write_bytes(path, (above + table).encode())
+
+
+def write_parts(path: Path, parts: Iterable[pd.DataFrame], quoting: Literal[0, 2]) -> None:
+    """Write the parts of a table as one CSV file, so that they need not all be there at once."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        for number, part in enumerate(parts):
+            part.to_csv(file, index=False, header=not number, lineterminator="\n", quoting=quoting)
 
 
 def quoting_for(table: pd.DataFrame) -> Literal[0, 2]:

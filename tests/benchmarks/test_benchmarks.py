@@ -15,7 +15,7 @@ import pytest
 from cluster_sim import Simulation, make_scheduler
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("fcfs", "jobs", "cores", "contention", "backfilling", "power", "passes", "figures", "profile")
+NAMES = ("fcfs", "jobs", "cores", "contention", "backfilling", "large", "power", "passes", "figures", "profile")
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +48,16 @@ def test_the_list_of_names_is_whole() -> None:
 
 @pytest.mark.parametrize(
     ("measured", "rows"),
-    [("fcfs", 2), ("jobs", 2), ("cores", 4), ("contention", 2), ("backfilling", 4), ("power", 2), ("passes", 6)],
+    [
+        ("fcfs", 2),
+        ("jobs", 2),
+        ("cores", 4),
+        ("contention", 2),
+        ("backfilling", 4),
+        ("large", 3),
+        ("power", 2),
+        ("passes", 6),
+    ],
     indirect=["measured"],
 )
 def test_a_benchmark_prints_a_table(measured: tuple[str, dict[str, Any]], rows: int) -> None:
@@ -172,6 +181,19 @@ def test_memory_bound_jobs_slow_each_other() -> None:
     jobs = Simulation(platform, workload, make_scheduler("fcfs")).run().jobs
     slowed = jobs["run_time"].to_numpy() / workload.jobs["recorded_run_time"].to_numpy()
     assert np.mean(slowed > 1.01) > 0.9
+
+
+def test_the_large_log_is_as_described() -> None:
+    """Most jobs are small, they ask for four fifths of the machine, hardly one outlives its request, and a seed is a log."""
+    from benchmarks import inputs
+
+    jobs = inputs.large_log(20_000).jobs
+    area, span = jobs["requested_cores"] * jobs["recorded_run_time"], jobs["submit_time"].iloc[-1]
+    assert area.sum() / (inputs.LARGE_CORES * span) == pytest.approx(0.8, rel=0.02)
+    assert np.mean(jobs["requested_cores"] <= 8) > 0.7
+    assert np.mean(jobs["recorded_run_time"] > jobs["requested_time"]) < 0.02
+    assert jobs.equals(inputs.large_log(20_000).jobs)
+    assert not jobs.equals(inputs.large_log(20_000, seed=1).jobs)
 
 
 def test_the_manual_names_every_benchmark() -> None:

@@ -35,6 +35,37 @@ def test_what_was_saved_comes_back(
     assert loaded.jobs_with_allocation().equals(result.jobs_with_allocation())
 
 
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_a_result_written_in_parts_is_the_same(
+    something_of_everything: Result,
+    tmp_path: Path,
+    file_format: Literal["csv", "parquet"],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every file to the last byte, and the table of node states to the last digit, a job and a node at a time."""
+    whole = something_of_everything.node_states
+    something_of_everything.save(tmp_path / "whole", file_format)
+    monkeypatch.setattr("cluster_sim.run_tables.ROWS_OF_PART", 1)
+    tables = something_of_everything._tables
+    assert len(list(tables.node_states_in_parts())) > 3
+    assert len(list(tables.allocations_in_parts())) > 3
+    pd.testing.assert_frame_equal(tables.node_states(), whole, check_exact=True)
+    something_of_everything.save(tmp_path / "parts", file_format)
+    for file in (tmp_path / "whole").iterdir():
+        assert file.read_bytes() == (tmp_path / "parts" / file.name).read_bytes(), file.name
+
+
+def test_a_carriage_return_in_a_later_part_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All parts of a file are quoted alike, whichever of them needs it."""
+    monkeypatch.setattr("cluster_sim.run_tables.ROWS_OF_PART", 1)
+    columns = {"submit_time": [0.0] * 3, "requested_cores": [1] * 3, "recorded_run_time": [1.0] * 3}
+    workload = Workload({"job_id": ["a", "b", "x\ry"], **columns})
+    result = Simulation(Platform.homogeneous(nodes=1, cores=4), workload, Fcfs()).run()
+    result.save(tmp_path)
+    assert '"a",' in (tmp_path / "jobs.csv").read_text()
+    pd.testing.assert_frame_equal(Result.load(tmp_path).jobs, result.jobs, check_exact=True)
+
+
 def test_saving_a_loaded_result_writes_the_same_bytes(something_of_everything: Result, tmp_path: Path) -> None:
     """Nothing is lost on the way, in no direction."""
     something_of_everything.save(tmp_path / "one")

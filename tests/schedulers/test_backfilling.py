@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 from cluster_sim import AdvanceReservation, Platform, Simulation, SpecError, View, Workload, make_scheduler
 from cluster_sim.jobs import Job
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
-from schedulers import EasyBackfilling
+from schedulers import EasyBackfilling, easy
+from schedulers.plans import CountedPlan
 
 from . import textbook
 
@@ -242,6 +244,28 @@ def test_easy_is_the_textbooks(log: tuple[int, Rows], order: str, backfill: str)
     spec = f"easy:order={order}" + (f",backfill={backfill}" if backfill else "")
     expected = textbook.easy(cores, rows, KEYS[order], KEYS.get(backfill))
     assert starts(spec, rows, cores) == expected
+
+
+@pytest.mark.parametrize(("few", "at_once"), [(easy.FEW, easy.AT_ONCE), (0, 1), (0, 3)])
+@settings(max_examples=60)
+@given(log=small_logs(), sizes=st.lists(st.integers(1, 4), min_size=1, max_size=4))
+def test_easy_on_nodes_is_the_textbooks(few: int, at_once: int, log: tuple[int, Rows], sizes: list[int]) -> None:
+    """Heads that want one node and heads that take what is free; jobs tried one by one, or first compared."""
+    rows = [(at, min(width, sum(sizes)), *times) for at, width, *times in log[1]]
+    kinds = [NodeType(f"n{i}", (ProcessorType(f"p{i}", size, 1.0),)) for i, size in enumerate(sizes)]
+    platform = Platform([Cluster("c", tuple(NodeGroup(kind, 1) for kind in kinds))])
+    with mock.patch.multiple(easy, FEW=few, AT_ONCE=at_once):
+        assert starts("easy", rows, platform=platform) == textbook.easy_on_nodes(sizes, rows)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("platform", [Platform.homogeneous(64, 1), Platform.homogeneous(8, 8)])
+def test_thousands_of_jobs_that_could_start_alone_are_not_asked_one_by_one(platform: Platform) -> None:
+    """The head will leave three cores: three of 3,000 jobs start, and few of the others are tried after them."""
+    rows: Rows = [(0, 60, 100, 100), (1, 61, 100, 100), *((2.0, 1, 1_000, 1_000) for _ in range(3_000))]
+    with mock.patch.object(CountedPlan, "place", autospec=True, side_effect=CountedPlan.place) as place:
+        begun = starts("easy", rows, platform=platform, until=3.0)
+    assert sum(time == 2.0 for time in begun) == 3
+    assert place.call_count <= 2 * easy.AT_ONCE
 
 
 @settings(max_examples=60)

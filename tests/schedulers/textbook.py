@@ -59,6 +59,62 @@ def _ranked(jobs: Sequence[Entry], order: Key, now: float) -> Callable[[int], tu
     return lambda i: (order(jobs[i], now), i)
 
 
+def easy_on_nodes(nodes: Sequence[int], jobs: Sequence[Entry]) -> list[float]:
+    """EASY on nodes of so many cores: first fit, on one node where the widest has enough cores, else on several.
+
+    A job that would still run when the head is promised its start has to leave it a place, any place; if the first fit
+    does not, it may go where the head's own first fit leaves it room. Who was refused is asked again when a job has ended.
+    """
+    start: dict[int, float] = {}
+    place: dict[int, list[int]] = {}
+    refused: set[int] = set()
+    now = -1.0
+
+    def free(time: float, length: int) -> list[int]:
+        """Cores of each node that nobody holds when jobs have ended whose run (3) or request (2) is over by ``time``."""
+        held = [place[i] for i in start if start[i] + jobs[i][3] > now and start[i] + jobs[i][length] > time]
+        return [cores - sum(cores_of[node] for cores_of in held) for node, cores in enumerate(nodes)]
+
+    def choose(i: int, free_cores: list[int]) -> list[int] | None:
+        return _first_fit(jobs[i][1], free_cores, max(nodes))
+
+    while len(start) < len(jobs):
+        ends = [start[i] + jobs[i][3] for i in start]
+        now = min(t for t in [*ends, *(job[0] for job in jobs)] if t > now)
+        if now in ends:
+            refused.clear()
+        head: int | None = None
+        for i in (i for i, job in enumerate(jobs) if i not in start and job[0] <= now):
+            chosen = choose(i, free(now, 3))
+            if head is None and chosen is None:
+                head = i
+                requested = sorted({start[k] + jobs[k][2] for k in start if start[k] + jobs[k][3] > now})
+                shadow = next(t for t in requested if choose(i, free(t, 2)))
+            elif head is not None and chosen is not None and now + jobs[i][2] > shadow:
+                later = free(shadow, 2)
+                if not choose(head, _less(later, chosen)):
+                    beside = _less(later, choose(head, later) or [])
+                    chosen = choose(i, [min(pair) for pair in zip(free(now, 3), beside, strict=True)])
+            if chosen is None:
+                refused.add(i)
+            elif i not in refused:
+                start[i], place[i] = now, chosen
+    return [start[i] for i in range(len(jobs))]
+
+
+def _less(cores: list[int], taken: list[int]) -> list[int]:
+    return [have - gone for have, gone in zip(cores, taken, strict=True)]
+
+
+def _first_fit(width: int, free: list[int], widest: int) -> list[int] | None:
+    """Cores that a job of that width gets on each node."""
+    if width <= widest:
+        node = next((node for node, cores in enumerate(free) if cores >= width), None)
+        return None if node is None else [width * (node == other) for other in range(len(free))]
+    taken = [min(cores, max(0, width - sum(free[:node]))) for node, cores in enumerate(free)]
+    return taken if sum(taken) == width else None
+
+
 def conservative(cores: int, jobs: Sequence[Entry]) -> list[float]:
     """Conservative, of jobs that run as long as they request: each gets the earliest start that moves nobody before it."""
     placed: list[tuple[float, float, int]] = []
