@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cluster_sim.errors import NodeStateError
 from cluster_sim.node_state import NodeState as NodeState
+from cluster_sim.processor import ProcessorView
 
 if TYPE_CHECKING:
     from simpy.events import Event
@@ -17,22 +18,12 @@ if TYPE_CHECKING:
     from cluster_sim.processor import Processor
 
 
-class Node:
-    """One node: the handle through which it is watched, switched off and on, failed and repaired.
-
-    The end of a transition is an event of :mod:`cluster_sim.switching`, which the nodes that are switched together share;
-    an idle or a computing node costs none. In a process of your own::
-
-        yield node.switch_off()     # goes on when the node is OFF
-        yield node.switch_on()      # goes on when it is ready again
-    """
+class NodeView:
+    """One node as policies see it: what it is and does, and nothing that would change it."""
 
     def __init__(self, machine: Machine, index: int):
         self._machine = machine
-        self._env = machine.env
         self.index = index  #: Position in the platform.
-
-    # ------------------------------------------------------------------ what it is
 
     @property
     def name(self) -> str:
@@ -46,9 +37,9 @@ class Node:
         return platform.node_types[int(platform.type_of_node[self.index])]
 
     @property
-    def processors(self) -> list[Processor]:
+    def processors(self) -> Sequence[ProcessorView]:
         """Its processors, in order."""
-        return [self._machine.processor(i) for i in self._machine.processors_of(self.index)]
+        return [ProcessorView(self._machine, i) for i in self._machine.processors_of(self.index)]
 
     @property
     def cores(self) -> int:
@@ -81,12 +72,32 @@ class Node:
         """Whether tasks can run on it now."""
         return self._state is NodeState.IDLE
 
+    def _described(self) -> str:
+        return self.state if self.free_cores == self.cores else f"{self.state} with cores held"
+
+    def __repr__(self) -> str:
+        return f"<Node {self.name}: {self.state}, {self.free_cores} of {self.cores} cores free>"
+
+
+class Node(NodeView):
+    """One node: the handle through which it is watched, switched off and on, failed and repaired, and shared with guests.
+
+    The end of a transition is an event of :mod:`cluster_sim.switching`, which the nodes that are switched together share;
+    an idle or a computing node costs none. In a process of your own::
+
+        yield node.switch_off()     # goes on when the node is OFF
+        yield node.switch_on()      # goes on when it is ready again
+    """
+
+    @property
+    def processors(self) -> Sequence[Processor]:
+        """Its processors, in order."""
+        return [self._machine.processor(i) for i in self._machine.processors_of(self.index)]
+
     @property
     def ready(self) -> Event:
         """An event that happens when the node is on; at once if it is."""
         return self._machine.switching.ready(self.index)
-
-    # ------------------------------------------------------------------ what it can be told
 
     def switch_off(self) -> Event:
         """Start to switch the node off; the event happens when it is OFF.
@@ -133,7 +144,7 @@ class Node:
     def fail(self) -> None:
         """The node breaks down now: its jobs are killed, guests lose what they hold, it draws nothing until it is repaired."""
         if self._state is not NodeState.FAILED:
-            self._env.process(self._break_down())
+            self._machine.env.process(self._break_down())
 
     def repair(self) -> Event:
         """The failed node boots; the event happens when it is ready. Raises NodeStateError unless it has failed."""
@@ -142,15 +153,9 @@ class Node:
         self._machine.switching.boot((self.index,))
         return self.ready
 
-    def _described(self) -> str:
-        return self.state if self.free_cores == self.cores else f"{self.state} with cores held"
-
     def _break_down(self) -> Generator[Event, Any, None]:
         self._machine.guests.evict(self.index, f"{self.name} failed")
         while self._machine.kill_jobs_on(self.index, f"{self.name} failed"):
-            yield self._env.timeout(0)  # the kills happen first
+            yield self._machine.env.timeout(0)  # the kills happen first
         if self._state is not NodeState.FAILED:  # else told so twice in this instant
             self._machine.switching.fail(self.index)
-
-    def __repr__(self) -> str:
-        return f"<Node {self.name}: {self.state}, {self.free_cores} of {self.cores} cores free>"

@@ -23,7 +23,7 @@ class Core:
 
     __slots__ = ("index", "processor")
 
-    def __init__(self, processor: Processor, index: int):
+    def __init__(self, processor: ProcessorView, index: int):
         self.processor = processor
         self.index = index  #: Position in the processor.
 
@@ -41,24 +41,21 @@ class Core:
         return f"<Core {self.processor.name}.core{self.index}: {self.job or 'free'}>"
 
 
-class Processor:
-    """One processor: its cores, clock, watts, and the demand on its memory channel."""
+class ProcessorView:
+    """One processor as policies see it: its cores, clock, watts, and the demand on its memory channel."""
 
     def __init__(self, machine: Machine, index: int):
         self._machine = machine
         self.index = index  #: Position among all processors of the platform.
-        self._nominal = machine.type_of[index]
-
-    @property
-    def node(self) -> Node:
-        """The node it is in."""
-        return self._machine.node(self._machine.node_of(self.index))
+        platform = machine.platform
+        self._nominal = platform.processor_types[int(platform.type_of_processor[index])]  # at the clock it began with
 
     @property
     def name(self) -> str:
         """Node and running index in it, ``cluster0.node1.processor0``."""
-        node = self.node
-        return f"{node.name}.processor{self.index - self._machine.processors_of(node.index).start}"
+        machine = self._machine
+        node = machine.node_of(self.index)
+        return f"{machine.platform.node_name(node)}.processor{self.index - machine.processors_of(node).start}"
 
     @property
     def type(self) -> ProcessorType:
@@ -91,6 +88,29 @@ class Processor:
         channel = self._machine.channels.get(self.index)
         return channel.demand if channel else 0.0
 
+    @property
+    def p_state(self) -> int | None:
+        """Which of its type's p-states it is in; None after :meth:`set_clock` to a clock of none of them."""
+        return p_state_of(self.type, self._nominal)
+
+    def job_on(self, core: int) -> Job | None:
+        """The job that holds a core of this processor."""
+        return self._machine.job_on_core(self.index, core)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Processor {self.name}: {self.busy_cores} of {self.type.cores} cores busy at {self.type.clock_ghz:g} GHz>"
+        )
+
+
+class Processor(ProcessorView):
+    """One processor: a shared resource of cores for anybody, whose clock can be changed."""
+
+    @property
+    def node(self) -> Node:
+        """The node it is in."""
+        return self._machine.node(self._machine.node_of(self.index))
+
     def request(self, cores: int, owner: str = "guest", expected_s: float | None = None) -> Request:
         """Ask for some of its cores for a process that is not a job; see :meth:`Node.request`."""
         node, only = self._machine.node_of(self.index), range(self.index, self.index + 1)
@@ -120,11 +140,6 @@ class Processor:
         power = power_by_square(self._nominal.power, ghz / self._nominal.clock_ghz) | given
         self._machine.set_clock(self.index, replace(self._nominal, clock_ghz=ghz, power=power))
 
-    @property
-    def p_state(self) -> int | None:
-        """Which of its type's p-states it is in; None after :meth:`set_clock` to a clock of none of them."""
-        return p_state_of(self.type, self._nominal)
-
     def set_p_state(self, number: int) -> None:
         """Run in that of its type's p-states from now on; tasks that run go on at the new rate.
 
@@ -133,12 +148,3 @@ class Processor:
         kind = self._nominal.in_p_state(number)
         if kind != self.type:
             self._machine.set_clock(self.index, kind)
-
-    def job_on(self, core: int) -> Job | None:
-        """The job that holds a core of this processor."""
-        return self._machine.job_on_core(self.index, core)
-
-    def __repr__(self) -> str:
-        return (
-            f"<Processor {self.name}: {self.busy_cores} of {self.type.cores} cores busy at {self.type.clock_ghz:g} GHz>"
-        )

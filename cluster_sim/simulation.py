@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -274,7 +274,12 @@ class Simulation:
         return None if self.is_over else self.view
 
     def decide_power(self, *decisions: PowerDecision) -> View:
-        """Carry power decisions out now, as a power policy's before the scheduler's pass; the view shows their effect."""
+        """Carry power decisions out now, as a power policy's before the scheduler's pass; the view shows their effect.
+
+        Raises SimulationError unless the power policy is steered, see :meth:`step_to_power_decision`.
+        """
+        if not isinstance(self.power_policy, Steered):
+            raise SimulationError("power decisions can be given from outside with power=Steered() only")
         self._passes.carry_out(decisions)
         return self.view
 
@@ -628,6 +633,10 @@ class Simulation:
     def node(self, node: int | str) -> Node:
         """A node by its position in the platform or its name."""
         return self.machine.node(self.platform.node_index(node) if isinstance(node, str) else node)
+
+    def nodes(self) -> Iterator[Node]:
+        """All nodes."""
+        return map(self.machine.node, range(self.platform.node_count))
 
     def nodes_changed(self, nodes: Sequence[int], state: NodeState) -> None:
         """Called by the machine: nodes have entered a state."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cluster_sim.decisions import Decision, Reject, Start, check_decision
 from cluster_sim.eligibility import Eligibility
 from cluster_sim.jobs import requests
+from cluster_sim.node import NodeView
 from cluster_sim.outlook import Outlook
 from cluster_sim.placement import Placement, place
 from cluster_sim.shortage import shortage
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from cluster_sim.guests import Departure, Request
     from cluster_sim.jobs import Job
     from cluster_sim.machine import Machine
-    from cluster_sim.node import Node
     from cluster_sim.platform import NodeType, Platform, ProcessorType
     from cluster_sim.power import PowerModel
     from cluster_sim.power_budget import PowerBudget
@@ -33,11 +33,18 @@ if TYPE_CHECKING:
     from cluster_sim.workload import Workload
 
 
+def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The same numbers, which change as the machine does, behind a pane of glass."""
+    glass = array.view()
+    glass.flags.writeable = False
+    return glass
+
+
 class View:
     """The state of a run as policies may see it. It is live: after ``yield Start(…)`` it shows the job running.
 
     Jobs appear with what was requested for them only; how long one really runs, a policy learns when it ends.
-    Arrays have one entry per node, in platform order, and must not be written to.
+    Arrays have one entry per node, in platform order; they cannot be written to, nor can nodes be told anything here.
 
     :meth:`by_hand` makes a view without a simulation, so that a policy can be tested on a state written down in a test.
     """
@@ -51,6 +58,25 @@ class View:
         self._machine = machine
         self._pending = pending
         self._running = running
+        self._nodes: dict[int, NodeView] = {}
+        #: Free cores of each node.
+        self.free_cores: npt.NDArray[np.int32] = _read_only(machine.free)
+        #: MB in use on each node.
+        self.memory_used: npt.NDArray[np.float64] = _read_only(machine.memory_used)
+        #: MB that each node has; inf when not given.
+        self.memory_capacity: npt.NDArray[np.float64] = _read_only(machine.memory_mb)
+        #: Memory bandwidth that the running tasks on each node ask for, MB/s.
+        self.demand: npt.NDArray[np.float64] = _read_only(machine.demand)
+        #: Which nodes a scheduler can use at once: idle or computing, and not withheld.
+        self.is_on: npt.NDArray[np.bool_] = _read_only(machine.is_on)
+        #: Which nodes are OFF, and would be booted for a job: not withheld.
+        self.is_off: npt.NDArray[np.bool_] = _read_only(machine.is_off)
+        #: Which nodes are idle or computing, withheld or not: for power policies.
+        self.powered_on: npt.NDArray[np.bool_] = _read_only(machine.powered_on)
+        #: Which nodes are OFF, withheld or not: for power policies.
+        self.powered_off: npt.NDArray[np.bool_] = _read_only(machine.powered_off)
+        #: Which nodes the power policy keeps from the scheduler.
+        self.withheld: npt.NDArray[np.bool_] = _read_only(machine.withheld)
         self.submitted: list[Job] = []  #: Jobs that joined the queue since the last scheduling pass.
         self.ended: list[Running] = []  #: Jobs that gave their cores back since the last scheduling pass.
         self.vacated: list[
@@ -164,13 +190,18 @@ class View:
         """The hardware."""
         return self._machine.platform
 
-    def node(self, index: int) -> Node:
-        """One node, by its position in the platform."""
-        return self._machine.node(index)
+    def node(self, index: int) -> NodeView:
+        """One node, by its position in the platform: to be looked at. Decisions and ``simulation.node`` change it."""
+        view = self._nodes.get(index)
+        if view is None:
+            if not 0 <= index < self.platform.node_count:
+                raise IndexError(f"node {index} of a machine with {self.platform.node_count} nodes")
+            view = self._nodes[index] = NodeView(self._machine, index)
+        return view
 
-    def nodes(self) -> Iterator[Node]:
+    def nodes(self) -> Iterator[NodeView]:
         """All nodes; for a large platform use the arrays."""
-        return (self._machine.node(i) for i in range(self.platform.node_count))
+        return (self.node(i) for i in range(self.platform.node_count))
 
     @property
     def contention(self) -> ContentionModel:
@@ -205,60 +236,15 @@ class View:
         return self._machine.ledger.clock_changes
 
     @property
-    def free_cores(self) -> npt.NDArray[np.int32]:
-        """Free cores of each node."""
-        return self._machine.free
-
-    @property
     def usable_cores(self) -> npt.NDArray[np.int32]:
         """Free cores of each node that is on, or off and can be booted; of the others 0."""
         machine = self._machine
-        return machine.free if machine.all_on else np.where(machine.is_on | machine.is_off, machine.free, 0)
+        return self.free_cores if machine.all_on else np.where(machine.is_on | machine.is_off, machine.free, 0)
 
     @property
     def free_total(self) -> int:
         """Free cores of all nodes that are on, or off and can be booted."""
         return self._machine.free_total
-
-    @property
-    def memory_used(self) -> npt.NDArray[np.float64]:
-        """MB in use on each node."""
-        return self._machine.memory_used
-
-    @property
-    def memory_capacity(self) -> npt.NDArray[np.float64]:
-        """MB that each node has; inf when not given."""
-        return self._machine.memory_mb
-
-    @property
-    def demand(self) -> npt.NDArray[np.float64]:
-        """Memory bandwidth that the running tasks on each node ask for, MB/s."""
-        return self._machine.demand
-
-    @property
-    def is_on(self) -> npt.NDArray[np.bool_]:
-        """Which nodes a scheduler can use at once: idle or computing, and not withheld."""
-        return self._machine.is_on
-
-    @property
-    def is_off(self) -> npt.NDArray[np.bool_]:
-        """Which nodes are OFF, and would be booted for a job: not withheld."""
-        return self._machine.is_off
-
-    @property
-    def powered_on(self) -> npt.NDArray[np.bool_]:
-        """Which nodes are idle or computing, withheld or not: for power policies."""
-        return self._machine.powered_on
-
-    @property
-    def powered_off(self) -> npt.NDArray[np.bool_]:
-        """Which nodes are OFF, withheld or not: for power policies."""
-        return self._machine.powered_off
-
-    @property
-    def withheld(self) -> npt.NDArray[np.bool_]:
-        """Which nodes the power policy keeps from the scheduler."""
-        return self._machine.withheld
 
     @property
     def withheld_count(self) -> int:

@@ -53,7 +53,7 @@ def disturb(simulation: Simulation, plan: list[Order]) -> Generator[Any, Any, No
         except NodeStateError:
             pass
     yield simulation.env.timeout(10.0)
-    for node in simulation.view.nodes():
+    for node in simulation.nodes():
         if node.state is NodeState.FAILED:
             node.repair()
 
