@@ -18,7 +18,7 @@ import pandas as pd
 from analysis.replications import CONFIDENCE, student_quantile
 from analysis.tables import HALF_WIDTH
 from analysis.wording import NOTHING, label_of, number, unit_of
-from cluster_sim.errors import InputError
+from cluster_sim.errors import FormatError, InputError
 from cluster_sim.fields import SUMMARY_METRICS, names
 from cluster_sim.sweep.cell import DONE, TRAINED
 from cluster_sim.sweep.manifest import read_manifest
@@ -41,6 +41,9 @@ def read_sweep(folder: str | Path, *, failed: bool = False) -> pd.DataFrame:
     """
     factors = list(read_manifest(folder)["factors"])
     frame = read_runs(folder)
+    for name in ("status", *factors):
+        if name not in frame:
+            raise FormatError(folder, f"rows with a column '{name}'", f"columns {', '.join(map(str, frame.columns))}")
     if not failed:
         frame = frame[frame["status"] == DONE].reset_index(drop=True)
     frame.attrs["factors"] = factors

@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 from analysis.look import run_styles, styled, transparent
 from analysis.wording import number, plotly_text, shortened
 from cluster_sim.errors import FormatError, InputError
+from cluster_sim.formats.tables import as_numbers
 
 METRICS_FILE = "metrics.csv"
 Log = pd.DataFrame | str | os.PathLike[str]
@@ -198,7 +199,13 @@ def _values(log: Log, column: str, x: str) -> pd.Series:
     for name in (x, column):
         if name not in table:
             raise FormatError(where, f"a column '{name}'", f"columns {', '.join(map(str, table.columns))}")
-        if not pd.api.types.is_numeric_dtype(table[name]):
-            raise FormatError(f"{where}, column {name}", "numbers", table[name].iloc[0])
+        numbers = as_numbers(table[name])
+        wrong = (numbers.isna() & table[name].notna()) | np.isinf(numbers)
+        if wrong.any():
+            raise FormatError(f"{where}, column {name}", "numbers", table[name].iloc[int(wrong.to_numpy().argmax())])
+        table = table.assign(**{name: numbers})
     # A training that was resumed may have an iteration twice; what came last is what went on.
-    return table[[x, column]].dropna().drop_duplicates(x, keep="last").set_index(x)[column]
+    rows = table[[x, column]].dropna().drop_duplicates(x, keep="last")
+    if rows.empty:
+        raise FormatError(where, f"a row with {x} and {column}", "none")
+    return rows.set_index(x)[column]

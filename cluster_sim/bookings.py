@@ -95,7 +95,8 @@ class Bookings:
         self.transition_ends: dict[int, float] = {}
         #: Another object after every change of what is free; while it is the same, what was found free still is.
         self.version: object = object()
-        self.capacity_changes = 0  #: How often a node has become usable, or has ceased to be.
+        #: How often a node has become usable, or has ceased to be, or what was known of its return has changed.
+        self.capacity_changes = 0
         self._node_count = platform.node_count
         self._node_cores = platform.node_cores
         self._cores_of_every_node = platform.widest_node if len(platform.node_types) == 1 else 0
@@ -323,6 +324,8 @@ class Bookings:
         for node in nodes if ends else ():
             ends.pop(node, None)
         was_on, was_off = self.powered_on.item(nodes[0]), self.powered_off.item(nodes[0])
+        if not (was_on or was_off or on or off):  # it breaks down on the way, or is repaired
+            self.capacity_changes += len(nodes)
         self.version = object()
         for first, stop in _runs(nodes):
             if was_on != on:
@@ -377,6 +380,7 @@ class Bookings:
         if not fresh:
             return False
         self.version = object()
+        self.capacity_changes += len(fresh)  # also of nodes in transition, on whose return somebody may count
         self.withheld[fresh] = withheld
         self.withheld_count += len(fresh) if withheld else -len(fresh)
         for node in fresh:

@@ -21,6 +21,7 @@ KINDS = ("start", "reserve", "hold", "reject")
 _START, _RESERVE, _HOLD, _REJECT = range(len(KINDS))
 NOBODY = -1
 NAN = float("nan")
+LATE_BOOT = "its nodes take longer to boot than expected"
 
 
 class DecisionLog:
@@ -41,6 +42,7 @@ class DecisionLog:
         self._texts: dict[str, int] = {}
         self._held: dict[int, tuple[str, int]] = {}  #: Per job what was last said of it: the reason, behind whom,
         self._promises: dict[int, tuple[float, tuple[Span, ...]]] = {}  #: and when and where it is to start.
+        self._booting: dict[int, tuple[float, tuple[Span, ...]]] = {}  #: The same of jobs that have got their cores.
 
     def __len__(self) -> int:
         return len(self._kind)
@@ -49,8 +51,16 @@ class DecisionLog:
         """A job got its cores at ``now`` (s)."""
         index = decision.job.index
         self._held.pop(index, None)
-        self._promises.pop(index, None)
+        promise = self._promises.pop(index, None)
+        if promise is not None:
+            self._booting[index] = promise
         self._add(now, index, _START, decision.because, spans=decision.placement.spans)
+
+    def booted(self, now: float, index: int, is_late: bool) -> None:
+        """The nodes of a job are on, and its tasks begin; a row if the boot has made it miss its promise."""
+        promised, spans = self._booting.pop(index, (now, ()))
+        if is_late and now > promised:
+            self._add(now, index, _RESERVE, LATE_BOOT, promised=now, spans=spans)
 
     def note(self, now: float, decision: Hold | Reserve) -> None:
         """A job stays in the queue, or was promised a start; a row if that was not the last thing said of it."""
@@ -73,7 +83,7 @@ class DecisionLog:
         promise = (decision.time, spans)
         if self._promises.get(index) != promise:
             self._promises[index] = promise
-            self._add(now, index, _RESERVE, promised=decision.time, spans=spans)
+            self._add(now, index, _RESERVE, decision.because, promised=decision.time, spans=spans)
 
     def rejected(self, now: float, job: Job, reason: str) -> None:
         """A job was refused at ``now`` (s): when it was submitted, or later by the scheduler."""

@@ -46,14 +46,16 @@ class Start:
 
 @dataclass(slots=True)
 class Reserve:
-    """Promise that a pending job starts at ``time`` (s) or before; nothing changes on the machine.
+    """Promise that a pending job starts at ``time`` (s) or before, boots included; nothing changes on the machine.
 
-    ``placement`` says on which cores, if that is part of the promise. A later promise replaces it.
+    ``placement`` says on which cores, if that is part of the promise. A later promise replaces it; ``because`` says why,
+    if it puts the start off, or, with a ``time`` of inf, takes the promise back.
     """
 
     job: Job
     time: float
     placement: Placement | None = None
+    because: str = ""
 
 
 @dataclass(slots=True)

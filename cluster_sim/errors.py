@@ -15,6 +15,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class ClusterSimError(Exception):
     """Base of every error that the toolkit raises on purpose."""
@@ -34,7 +37,7 @@ class InputError(ClusterSimError, ValueError):
         line = f"{self.where}: expected {self.expected}"
         if self.found is not None:
             line += f", found {_shortened(self.found)}"
-        return " ".join(line.split())
+        return printable(" ".join(line.split()))
 
 
 class FormatError(InputError):
@@ -61,9 +64,27 @@ class ModelWarning(UserWarning):
     """The input runs, but with a stated substitute for something it asks."""
 
 
+@contextmanager
+def naming(path: object) -> Iterator[None]:
+    """Put the name of a file before what is wrong with what it asks for, unless that is named already."""
+    try:
+        yield
+    except InputError as error:
+        if str(path) in error.where:
+            raise
+        raise type(error)(f"{path}: {error.where}", error.expected, error.found) from None
+
+
+def printable(text: str) -> str:
+    """``text`` from a file or a path, in which whatever could steer a terminal or break the line is escaped."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
+
+
 def _shortened(value: object, limit: int = 120) -> str:
     if hasattr(value, "item") and getattr(value, "shape", None) == ():
         value = value.item()  # a numpy scalar, which would print its type
     text = value if isinstance(value, str) else repr(value)
-    text = text.encode("unicode_escape").decode("ascii") if not text.isprintable() else text
+    text = printable(text)
     return text if len(text) <= limit else text[: limit - 1] + "…"

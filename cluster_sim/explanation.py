@@ -116,13 +116,16 @@ class _Explanation:
             return self._recorded_reasons()
         lines = [(stretch.start, stretch.end - stretch.start, _stretch_line(stretch)) for stretch in found]
         own = decisions[(decisions["job_id"] == self._id) & (decisions["decision"] == "reserve")]
-        promises = list(zip(own["time"].tolist(), own["promised_time"].tolist(), strict=True))
+        columns = (own[name].tolist() for name in ("time", "promised_time", "because"))
+        promises = list(zip(*columns, strict=True))
         # A promise of the same start on other nodes is no move.
         told = [row for last, row in zip([(0.0, math.nan), *promises], promises, strict=False) if row[1] != last[1]]
-        for number, (time, promised) in enumerate(told):
-            words = "it was promised a start at" if not number else "the promise moved to"
+        for number, (time, promised, because) in enumerate(told):
+            words = f"{'it was promised a start at' if not number else 'the promise moved to'} {seconds(promised)}"
+            if promised == math.inf and because:
+                words = "the promise was taken back"
             weight = math.inf if number in (0, len(told) - 1) else 0.0
-            lines.append((time, weight, f"  at {seconds(time)} {words} {seconds(promised)}"))
+            lines.append((time, weight, f"  at {seconds(time)} {words}{f': {because}' if because else ''}"))
         return _most_important(lines)
 
     def _recorded_reasons(self) -> list[str]:

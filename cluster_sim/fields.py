@@ -210,9 +210,14 @@ RESULT_TABLES: dict[str, tuple[Field, ...]] = {
         Field("time", "float", "s", "the scheduler's pass, or the job's submission"),
         Field("job_id", "str", "", "id of the job"),
         Field("decision", "str", "", "start, reserve (a start is promised), hold (it waits on) or reject"),
-        Field("because", "str", "", "why, as the scheduler says it"),
+        Field("because", "str", "", "why, as the scheduler says it; reserve: why a promise is put off or taken back"),
         Field("behind", "str", "", "id of the job that is the reason to hold it; empty: none"),
-        Field("promised_time", "float", "s", "reserve: when the job starts at the latest; NaN: no promise"),
+        Field(
+            "promised_time",
+            "float",
+            "s",
+            "reserve: when the job starts at the latest, boots included; inf: nobody knows; NaN: no promise",
+        ),
         Field(
             "nodes",
             "str",
@@ -283,6 +288,11 @@ SUMMARY_METRICS: tuple[Field, ...] = (
 def names(fields: Iterable[Field]) -> list[str]:
     """Names of ``fields``, in order."""
     return [field.name for field in fields]
+
+
+def whole_number(text: str) -> int | None:
+    """The number that a text of digits says; None for another text, and for more digits than any number here has."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -175,6 +175,9 @@ def _job_ids(values: Any, count: int, where: Locate) -> np.ndarray:
     items = array.tolist()
     if set(map(type, items)) - {str}:
         items = [value if isinstance(value, str) else _id_text(value) for value in items]
+    row = _first_unwritable(items)
+    if row is not None:
+        raise FormatError(f"{where(row)}, job_id", "text that can be written as UTF-8", items[row])
     distinct = set(items)
     if "" in distinct:
         raise FormatError(f"{where(items.index(''))}, job_id", "an id", "nothing")
@@ -183,6 +186,15 @@ def _job_ids(values: Any, count: int, where: Locate) -> np.ndarray:
         first = where(items.index(items[again]))
         raise FormatError(f"{where(again)}, job {items[again]}, job_id", f"an id not yet used ({first})", items[again])
     return np.array(items, dtype=object)
+
+
+def _first_unwritable(items: Sequence[str] | np.ndarray) -> int | None:
+    """The position of the first text that no file can hold: half of a pair of surrogates, as JSON may have one."""
+    try:
+        "".join(items).encode()
+    except UnicodeEncodeError:
+        return next(row for row, text in enumerate(items) if text.encode(errors="ignore").decode() != text)
+    return None
 
 
 def _id_text(value: object) -> str:
@@ -201,7 +213,11 @@ def _checked(values: Any, field: Field, place: Callable[[int, str], str]) -> np.
     if len(array) > 1 and not any(array.strides):
         return np.broadcast_to(_checked(array[:1], field, place), len(array))
     if field.kind == "str":
-        return _as_text(array, str(field.default))
+        texts = _as_text(array, str(field.default))
+        row = _first_unwritable(texts)
+        if row is not None:
+            raise refuse(row, "text that can be written as UTF-8")
+        return texts
     if array.dtype.kind not in "iufb":
         array, bad = _as_numbers(array)
         if bad is not None:

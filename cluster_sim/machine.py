@@ -23,6 +23,8 @@ from cluster_sim.processor_model import ProcessorModels, loads_of
 from cluster_sim.switching import Switching
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from cluster_sim.engine import Environment
     from cluster_sim.jobs import Job
     from cluster_sim.platform import Platform, PowerTransitions, ProcessorType
@@ -382,6 +384,17 @@ class Machine(Bookings):
         if costs.switch_on_distribution and self.rng is not None:
             return boot_times(costs.switch_on_distribution).draw(self.rng)
         return costs.switch_on_s
+
+    def boot_delays(self) -> npt.NDArray[np.float64] | None:
+        """How long each node has to boot for a job that gets it, s, see ``View.boot_delays``."""
+        if self.all_on:
+            return None
+        off, states, switching = self.powered_off.copy(), self.node_states, self.switching
+        for node in self.transition_ends:
+            off[node] = states[node] is NodeState.SWITCHING_OFF and not switching.boots_afterwards(node)
+        seconds = np.array([kind.transitions.switch_on_s for kind in self.platform.node_types])
+        delays: npt.NDArray[np.float64] = np.where(off, seconds[self.platform.type_of_node], 0.0)
+        return delays if delays.any() else None
 
     def set_clock(self, processor: int, kind: ProcessorType) -> None:
         """A processor's clock and watts become those of ``kind``; the number of its cores stays."""

@@ -49,6 +49,11 @@ class Outlook:
             self.is_on[first:stop] = True
         self.give_back(running.job, placement, running._allocation.memory_mb)
 
+    def leave(self, node: int, cores: int) -> None:
+        """As if ``cores`` of a node, which no job holds, could not be had until it comes back."""
+        self.free[node] -= cores
+        self.free_total -= cores
+
     def come_back(self, node: int, cores: int) -> None:
         """As if the transition of a node that is not withheld, ``cores`` of which no job holds, had ended."""
         self.is_on[node] = True

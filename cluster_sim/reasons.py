@@ -41,7 +41,9 @@ def stretches(decisions: pd.DataFrame, jobs: pd.DataFrame, job_id: str, since: f
     decisions = decisions[decisions["time"] < until]
     holds = decisions[decisions["decision"] == "hold"]
     found = _own(holds[holds["job_id"] == job_id], ends, until)
-    for signals in (decisions[decisions["decision"] == "reserve"].assign(valid_to=np.inf), _leading(holds)):
+    promises = decisions[decisions["decision"] == "reserve"]
+    promises = promises[(promises["promised_time"] < np.inf) | (promises["because"] == "")]  # not those taken back
+    for signals in (promises.assign(valid_to=np.inf), _leading(holds)):
         for begin, end in _gaps(found, since, until) if len(signals) else ():
             found += _behind_heads(signals, holds, ends, job_id, begin, end)
         found.sort(key=lambda stretch: stretch.start)

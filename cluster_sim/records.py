@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +16,7 @@ from cluster_sim.attempt_tables import attempts_tell_more
 from cluster_sim.errors import FormatError, InputError
 from cluster_sim.fields import SUMMARY_METRICS, names
 from cluster_sim.formats.atomic import atomic_files, remove_leftovers
+from cluster_sim.formats.files import read_own_json
 from cluster_sim.formats.folders import held
 from cluster_sim.formats.tables import quoting_for, write_parts
 from cluster_sim.platform import Platform
@@ -277,24 +279,19 @@ class Result:
         or ``out`` (:func:`cluster_sim.formats.batsim_import.read_outputs`).
         """
         directory = Path(directory)
-        if not directory.is_dir():
+        if not os.path.isdir(directory):
             from cluster_sim.formats.batsim_import import is_batsim_result, read_outputs
 
             if is_batsim_result(directory):
                 return read_outputs(directory)
-        path = directory / SUMMARY_FILE
+            if os.path.exists(directory):
+                expected = "the folder of a run, or a table with Batsim's columns (job_id, allocated_resources, …)"
+                raise FormatError(directory, expected, "a file of something else")
         seal = seal_of(directory)  # before anything is read
-        try:
-            content = json.loads(path.read_text())
-        except OSError as error:
-            found = "no such file" if isinstance(error, FileNotFoundError) else error.strerror
-            raise FormatError(path, "the results of a run", found) from None
-        except (ValueError, UnicodeDecodeError) as error:
-            raise FormatError(path, "JSON", str(error)) from None
-        if not isinstance(content, dict):
-            raise FormatError(path, "an object", type(content).__name__)
+        content = read_own_json(directory / SUMMARY_FILE, "the results of a run")
         platform = Platform.read(directory / PLATFORM_FILE)
-        tables = SavedTables(directory, {key: value for key, value in content.items() if key in _METRICS}, seal)
+        metrics = {key: value for key, value in content.items() if key in _METRICS}
+        tables = SavedTables(directory, metrics, platform, seal)
         tables.check_unchanged()
         meta = {key: value for key, value in content.items() if key not in _METRICS}
         return cls(platform, meta, tables)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -16,10 +17,13 @@ import pandas as pd
 from cluster_sim.attempt_tables import allocations_of, attempts_of, holds_of, last_allocations
 from cluster_sim.clock_table import as_clock_table
 from cluster_sim.decision_log import no_decisions
-from cluster_sim.errors import FormatError
+from cluster_sim.errors import FormatError, InputError
 from cluster_sim.fields import RESULT_TABLES, names
+from cluster_sim.formats.files import check_regular
+from cluster_sim.formats.tables import as_numbers
 
 if TYPE_CHECKING:
+    from cluster_sim.platform import Platform
     from cluster_sim.records import Result
 
 
@@ -57,9 +61,10 @@ def seal_of(directory: Path) -> bytes | None:
 class SavedTables(InOnePart):
     """Tables read from the files of a saved result, all of the run whose summary.json is ``seal``."""
 
-    def __init__(self, directory: Path, summary: dict[str, Any], seal: bytes | None):
+    def __init__(self, directory: Path, summary: dict[str, Any], platform: Platform, seal: bytes | None):
         self._directory = directory
         self._metrics = summary
+        self._platform = platform
         self._seal = seal
 
     def check_unchanged(self) -> None:
@@ -75,6 +80,7 @@ class SavedTables(InOnePart):
         for suffix in ("csv", "parquet"):
             path = self._directory / f"{name}.{suffix}"
             if path.exists():
+                check_regular(path)
                 try:
                     text = {f.name: str for f in RESULT_TABLES[name] if f.kind == "str"} | {"allocation": str}
                     with warnings.catch_warnings():
@@ -97,7 +103,9 @@ class SavedTables(InOnePart):
                 if missing:
                     raise FormatError(path, f"a column '{missing[0]}'", f"columns {', '.join(table.columns)}")
                 _check_whole(table, path, power_is_known=self._metrics.get("energy_j") is not None)
-                return _with_numbers(table, name, path)
+                table = _with_numbers(table, name, path)
+                _check_names(table, path, self._platform)
+                return table
         raise FormatError(self._directory / f"{name}.csv", "a table of results", "no such file")
 
     def _has(self, name: str) -> bool:
@@ -117,7 +125,8 @@ class SavedTables(InOnePart):
             return allocations_of(self.holds(), self.attempts())
         if "allocation" not in self._jobs:
             raise FormatError(self._directory / "jobs.csv", "a column 'allocation'")
-        return parsed_allocations(self._jobs, self._directory / "jobs.csv", float(self.power()["time"].iloc[-1]))
+        until = float(self.power()["time"].iloc[-1])
+        return parsed_allocations(self._jobs, self._directory / "jobs.csv", until, self._platform)
 
     def holds(self) -> pd.DataFrame:
         """The rows of holds.csv; where there is none, what the jobs held, each in one attempt."""
@@ -152,6 +161,11 @@ class SavedTables(InOnePart):
         power = self._read("power")
         if power.empty:
             raise FormatError(self._directory / "power.csv", "at least one row", "none")
+        back = np.diff(power["time"].to_numpy()) < 0
+        if back.any():
+            row = int(back.argmax()) + 1
+            where = f"{self._directory / 'power.csv'}, line {row + 2}, time"
+            raise FormatError(where, "a time after the one above", power["time"].iloc[row])
         return power
 
     def p_states(self) -> pd.DataFrame:
@@ -180,6 +194,10 @@ _MAY_BE_EMPTY = set(
 """Columns of results that have no value where nothing started or ended."""
 
 
+_MAY_BE_INFINITE = ("requested_time", "promised_time")
+_LARGEST_INTEGER = 2**53
+
+
 def _check_whole(table: pd.DataFrame, path: Path, power_is_known: bool) -> None:
     """Raise FormatError for a file that was cut off: by the end of its last line, and by cells that are missing.
 
@@ -201,15 +219,55 @@ def _with_numbers(table: pd.DataFrame, name: str, path: Path) -> pd.DataFrame:
     """The table, in which columns of numbers hold numbers; FormatError for the first cell that is none."""
     for field in RESULT_TABLES[name]:
         column = table[field.name]
-        if field.kind == "str" or column.dtype.kind in "iuf":
+        if field.kind == "str" or (field.kind == "int" and column.dtype.kind == "i"):
             continue
-        numbers = pd.to_numeric(column, errors="coerce") if column.dtype.kind != "b" else column.map({})
-        wrong = (numbers.isna() & column.notna()).to_numpy()
+        numbers = as_numbers(column)
+        wrong = numbers.isna() & column.notna()
+        if field.unit and field.name not in _MAY_BE_INFINITE:
+            wrong |= np.isinf(numbers)
+        if field.kind == "int":
+            wrong |= ~(np.abs(numbers) < _LARGEST_INTEGER) | (numbers != np.trunc(numbers))
         if wrong.any():
-            row = int(wrong.argmax())
-            raise FormatError(f"{path}, line {row + 2}, {field.name}", "a number", column.iloc[row])
-        table = table.assign(**{field.name: numbers.astype(float if field.kind == "float" else int)})
+            row = int(wrong.to_numpy().argmax())
+            expected = "a whole number" if field.kind == "int" else "a number"
+            raise FormatError(f"{path}, line {row + 2}, {field.name}", expected, column.iloc[row])
+        table = table.assign(**{field.name: numbers if field.kind == "float" else numbers.astype(np.int64)})
     return table
+
+
+def _check_names(table: pd.DataFrame, path: Path, platform: Platform) -> None:
+    """Raise FormatError for a job that a table of jobs has twice, and for a node that the platform does not have."""
+    if path.stem == "jobs" and table["job_id"].duplicated().any():
+        row = int(table["job_id"].duplicated().to_numpy().argmax())
+        raise FormatError(f"{path}, line {row + 2}, job_id", "every job once", f"'{table['job_id'].iloc[row]}' again")
+    if "node" in table:
+        code, names = pd.factorize(table["node"])
+        for number, name in enumerate(names):
+            try:
+                platform.node_index(str(name))
+            except InputError as error:
+                row = int((code == number).argmax())
+                raise FormatError(f"{path}, line {row + 2}, node", error.expected, name) from None
+
+
+class _CoresOf(dict[tuple[str, int], int]):
+    """The number of cores of a processor, by the name of its node and its place there; 0 where there is none."""
+
+    def __init__(self, platform: Platform):
+        super().__init__()
+        self._platform = platform
+
+    def __missing__(self, place: tuple[str, int]) -> int:
+        node, number = place
+        try:
+            index = self._platform.node_index(node)
+        except InputError:
+            return 0
+        processor = int(self._platform.first_processor[index]) + number
+        known = processor < self._platform.first_processor[index + 1]
+        first = self._platform.first_core
+        self[place] = int(first[processor + 1] - first[processor]) if known else 0
+        return self[place]
 
 
 def allocation_texts(jobs: pd.DataFrame, allocations: pd.DataFrame) -> np.ndarray:
@@ -227,16 +285,28 @@ def allocation_texts(jobs: pd.DataFrame, allocations: pd.DataFrame) -> np.ndarra
     return np.array([texts.get(job, "") for job in jobs["job_id"]], object)
 
 
-def parsed_allocations(jobs: pd.DataFrame, path: Path, horizon: float) -> pd.DataFrame:
-    """The table of allocations from jobs and their ``allocation`` texts. Raises FormatError."""
+_PART = re.compile(r"(.+)\.(processor([0-9]{1,9})):([0-9]{1,9})(?:-([0-9]{1,9}))?")
+
+
+def parsed_allocations(jobs: pd.DataFrame, path: Path, horizon: float, platform: Platform) -> pd.DataFrame:
+    """The table of allocations from jobs and their ``allocation`` texts.
+
+    Raises FormatError for other text, for cores that the platform lacks, and for a job that started on none.
+    """
     rows: list[tuple[object, ...]] = []
+    cores_of = _CoresOf(platform)
     ends = np.where(jobs["finish_time"].isna(), horizon, jobs["finish_time"])
     for job, text, start, end in zip(jobs["job_id"], jobs["allocation"], jobs["start_time"], ends, strict=True):
-        for part in filter(None, str(text).split(";")):
-            where, colon, cores = part.rpartition(":")
-            node, dot, processor = where.rpartition(".")
-            first, _, last = cores.partition("-")
-            if not (colon and dot and first.isdecimal() and (last or first).isdecimal()):
-                raise FormatError(f"{path}, job {job}, allocation", "node.processor:first-last;…", part)
-            rows.append((job, node, processor, int(first), int(last or first), start, end))
+        where = f"{path}, job {job}, allocation"
+        if not text and start == start:
+            raise FormatError(where, "the cores of a job that started", "nothing")
+        for part in filter(None, text.split(";")):
+            match = _PART.fullmatch(part)
+            if match is None:
+                raise FormatError(where, "node.processor:first-last;…", part)
+            node, processor, number, *cores = match.groups()
+            first, last = int(cores[0]), int(cores[1] or cores[0])
+            if not first <= last < cores_of[node, int(number)]:
+                raise FormatError(where, "cores that the platform has", part)
+            rows.append((job, node, processor, first, last, start, end))
     return pd.DataFrame(rows, columns=names(RESULT_TABLES["allocations"]))

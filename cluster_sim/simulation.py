@@ -462,6 +462,8 @@ class Simulation:
 
     def begin(self, running: Running) -> None:
         """The tasks of a job begin: its nodes are ready. Called by the job's process."""
+        if self.decision_log is not None and running.start_time == float("inf"):
+            self.decision_log.booted(self.env.now, running.job.index, self.env.now > running.expected_start)
         running.start_time = running.expected_start = self.env.now
         if self._job_clocks:
             self._job_clocks.begin(running.job)

@@ -64,6 +64,7 @@ class Switching:
             elif states[node] is NodeState.SWITCHING_OFF and node not in self._wake_afterwards:
                 self._wake_afterwards.add(node)
                 self._machine.transition_ends[node] += self.costs(node).switch_on_s
+                self._machine.capacity_changes += 1  # it could have been had, to boot, when it is OFF
         if off:
             self.boot(off)
 

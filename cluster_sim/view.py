@@ -362,7 +362,7 @@ class View:
 
     @property
     def capacity_changes(self) -> int:
-        """How often a node has become usable, or has ceased to be, since the run began."""
+        """How often, since the run began, a node has become usable or ceased to be, or is to be later than was known."""
         return self._machine.capacity_changes
 
     @property
@@ -374,6 +374,15 @@ class View:
     def boot_time(self, placement: Placement) -> float:
         """How long it should take until all nodes of a placement are on, s."""
         return 0.0 if self._machine.all_on else self._machine.boot_time(placement)
+
+    @property
+    def boot_delays(self) -> npt.NDArray[np.float64] | None:
+        """How long each node should have to boot for a job that gets it, s, shape (nodes,); None if no node has to.
+
+        0 of a node that is on, or will be when it can be had; of one that is OFF, or will be, the mean time of its boot,
+        withheld or not.
+        """
+        return self._machine.boot_delays()
 
     def outlook(self, empty: bool = False, withheld: bool = False) -> Outlook:
         """A copy of what is free now (or, ``empty``, with no job running) to try out what comes later.

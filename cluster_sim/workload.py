@@ -186,8 +186,8 @@ class Workload:
 
     def _count(self, name: str) -> int | None:
         # Headers are written by people: "128 (see note)", "-1", "unknown".
-        match = re.match(r"\d+", self.directive(name) or "")
-        return int(match[0]) if match else None
+        match = re.match(r"[0-9]+", self.directive(name) or "")
+        return int(match[0][:18]) if match else None  # far beyond every machine, and not beyond what Python converts
 
     # -- parts --------------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from cluster_sim.decisions import Decision, PowerDecision
-from cluster_sim.errors import FormatError, InputError
+from cluster_sim.errors import FormatError, InputError, naming
+from cluster_sim.formats.native_platform import validated
 from learning.episodes import Drawn
 from schedulers.base import PowerPolicy, Scheduler
 
@@ -29,8 +31,11 @@ class Agent:
     """A trained agent: what it looks at, what it may do, and the network that decides.
 
     Attributes: ``kind`` of environment; ``environment``, what a decision-maker of that kind is made of; ``network`` its
-    spec, ``weights`` by name; ``facts`` about its training (seed, iteration, objective, value, reduction, baseline …).
+    spec, ``weights`` by name; ``facts`` about its training (seed, iteration, objective, value, reduction, baseline …);
+    ``source`` the file that it was read from, for messages.
     """
+
+    source: str = ""
 
     def __init__(
         self, environment: Mapping[str, Any], network: str, weights: Mapping[str, Any], facts: Mapping[str, Any]
@@ -58,11 +63,11 @@ class Agent:
         folder = find_agents(directory)[0]
         from learning.checkpoints import load
 
-        tree = load(folder, FILE)
-        try:
-            return cls(tree["environment"], tree["network"], tree["weights"], tree["facts"])
-        except (KeyError, TypeError, AttributeError) as error:
-            raise FormatError(folder / f"{FILE}.json", "an agent as train leaves it", error) from None
+        path = folder / f"{FILE}.json"
+        tree = _checked(load(folder, FILE), path)
+        agent = cls(*(tree[name] for name in _PARTS))
+        agent.source = str(path)
+        return agent
 
     @property
     def decides(self) -> Literal["scheduler", "power"]:
@@ -75,15 +80,44 @@ class Agent:
         from learning.inputs import environment_on
 
         keys = EnvironmentKeys.model_validate(self.environment)
-        return environment_on(keys, Drawn(platform, _no_jobs)).maker
+        with naming(self.source):
+            return environment_on(keys, Drawn(platform, _no_jobs)).maker
 
     def build(self, maker: DecisionMaker) -> Network:
         """Its network, for the observations of a decision-maker. Raises InputError where the weights do not suit it."""
         from learning.networks import make_network
 
-        network = make_network(self.network, maker.observation_space, int(maker.action_space.n), seed=0)
-        network.load_weights(self.weights)
+        with naming(self.source):
+            network = make_network(self.network, maker.observation_space, int(maker.action_space.n), seed=0)
+            network.load_weights(self.weights)
         return network
+
+
+_PARTS = {"environment": dict, "network": str, "weights": dict, "facts": dict}
+_FACTS: dict[str, tuple[type, ...]] = {"seed": (int,), "score": (int, float), "objective": (str,)}
+
+
+def _checked(tree: dict[str, Any], path: Path) -> dict[str, Any]:
+    """The tree of an agent, if all of it is what its name says. Raises FormatError naming the file and the key."""
+    from learning.config import EnvironmentKeys
+
+    def require(value: Any, key: str, kinds: tuple[type, ...]) -> None:
+        if not isinstance(value, kinds) or isinstance(value, bool):
+            expected = {dict: "a mapping", str: "text", int: "a number", np.ndarray: "an array of numbers"}[kinds[0]]
+            raise FormatError(f"{path}: {key}", expected, f"a value of type {type(value).__name__}")
+
+    for part, kind in _PARTS.items():
+        require(tree.get(part), part, (kind,))
+    for fact, kinds in _FACTS.items():
+        require(tree["facts"].get(fact), f"facts.{fact}", kinds)
+    for name, weight in tree["weights"].items():
+        require(name, "weights, a name", (str,))
+        require(weight, f"weights.{name}", (np.ndarray,))
+        if weight.dtype.kind not in "fiu":
+            raise FormatError(f"{path}: weights.{name}", "an array of numbers", f"one of {weight.dtype}")
+    validated(EnvironmentKeys, tree["environment"], path, "environment")
+    require(tree["environment"].get("kind"), "environment.kind", (str,))
+    return tree
 
 
 def _no_jobs(rng: np.random.Generator) -> Workload:
@@ -98,7 +132,7 @@ def find_agents(directory: str | Path) -> list[Path]:
     """
     folder = Path(directory)
     for place in (folder, folder / BEST):
-        if (place / f"{FILE}.json").is_file():
+        if os.path.isfile(place / f"{FILE}.json"):
             return [place]
     agents = [seed / BEST for seed in _in_order(folder.glob("seed-*")) if (seed / BEST / f"{FILE}.json").is_file()]
     if not agents:
@@ -112,10 +146,7 @@ def _in_order(folders: Iterable[Path]) -> list[Path]:
 
 def _merit(folder: Path) -> float:
     """Least for the best."""
-    from learning.checkpoints import load
-
-    facts = load(folder, FILE)["facts"]
-    return float(facts["score"])
+    return float(Agent.load(folder).facts["score"])
 
 
 class _Player:

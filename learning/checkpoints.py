@@ -22,6 +22,7 @@ import numpy as np
 from cluster_sim.errors import FormatError
 from cluster_sim.formats.atomic import write_bytes
 from cluster_sim.formats.documents import read_document
+from cluster_sim.formats.files import check_regular
 
 if TYPE_CHECKING:
     import torch
@@ -61,6 +62,7 @@ def load(folder: str | Path, name: str) -> dict[str, Any]:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise FormatError(path, f"a document of format {FORMAT}")
     weights = Path(folder) / Path(str(document.get("tensors"))).name  # beside it, whatever the text says
+    check_regular(weights)
     try:
         data = weights.read_bytes()
     except OSError as error:
@@ -69,7 +71,7 @@ def load(folder: str | Path, name: str) -> dict[str, Any]:
         raise FormatError(weights, f"the tensors that {path.name} was saved with", "others")
     try:
         tree = _put_together(document["tree"], safetensors(data))
-    except (SafetensorError, KeyError, TypeError, ValueError, AttributeError) as error:
+    except (SafetensorError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise FormatError(path, "a tree as this program saves it", error) from None
     if not isinstance(tree, dict):
         raise FormatError(path, "a tree that is a dictionary", type(tree).__name__)

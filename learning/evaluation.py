@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
@@ -22,15 +23,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cluster_sim.days import as_executed
 from cluster_sim.errors import InputError
 from cluster_sim.fields import SUMMARY_METRICS, names
 from cluster_sim.formats.atomic import atomic_files
 from cluster_sim.workload import Workload
 from learning.agent import Agent, find_agents
 from learning.config import EnvironmentKeys
-from learning.episodes import Episode
+from learning.episodes import Days, Episode
 from learning.heuristics import HEURISTICS, metric_of, policies, run_on
-from learning.inputs import TIME_UNITS, read_platform
+from learning.inputs import TIME_UNITS, read_folder, read_platform
 from learning.logs import progress_bar
 from learning.validation import REWARD, spread
 from learning.workers import map_in_order, processes
@@ -222,6 +224,7 @@ def cases_of(
 
     ``between``: only jobs submitted from … up to … (s). ``count``: only so many of the pieces, evenly spread over them,
     and only whole ones.
+    A folder of workloads is one of days, each a case, as in training; only ``count`` and ``time_unit`` go with it.
     On the platform that the agent was trained on, unless another is named, and within its limits. Raises InputError.
     """
     keys = EnvironmentKeys.model_validate(Agent.load(find_agents(directory)[0]).environment)
@@ -231,6 +234,14 @@ def cases_of(
         raise InputError("evaluate", "--platform P: the agent was trained on the built-in case")
     machine = read_platform(keys)
     options = {} if time_unit is None else {"time_unit": TIME_UNITS.get(time_unit, time_unit)}
+    if os.path.isdir(workload):
+        if (first, between, length) != (None, None, None):
+            raise InputError(
+                workload, "a file, to take a part of; of a folder of days, every day is a case", "a folder"
+            )
+        days = [as_executed(day, machine) for day in read_folder(workload, options)]
+        found = Days(machine, days, until=keys.until, enforce_walltime=keys.enforce_walltime).all()
+        return list(found) if count is None else spread(found, count)
     jobs = Workload.read(workload, **options)
     jobs = jobs if between is None else jobs.slice(*between)
     jobs = jobs if first is None else jobs.first(first)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
@@ -131,10 +132,17 @@ def read_workload(keys: InputKeys) -> Workload:
 
 
 def _all_days(keys: InputKeys) -> list[Workload]:
-    folder = Path(str(keys.workload))
-    if folder.is_dir():
-        return [Workload.read(file, **_options(keys)) for file in sorted(folder.iterdir()) if file.is_file()]
+    if os.path.isdir(str(keys.workload)):
+        return read_folder(str(keys.workload), _options(keys))
     return read_workload(keys).days()
+
+
+def read_folder(folder: str, options: Mapping[str, Any]) -> list[Workload]:
+    """The workloads in a folder, one a day, by the names of their files. Raises InputError where there is none."""
+    files = [file for file in sorted(Path(folder).iterdir()) if file.is_file()]
+    if not files:
+        raise InputError(folder, "a folder with workloads in it", "no file")
+    return [Workload.read(file, **options) for file in files]
 
 
 def _options(keys: InputKeys) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cluster_sim.errors import FormatError
 from cluster_sim.formats.atomic import write_bytes
 from learning.tensorboard import SUFFIX, EventFile
 
@@ -120,14 +121,22 @@ class Log:
             self.path.unlink()
             return
         self._columns = rows[0]
-        rows[1:] = [row for row in rows[1:] if len(row) == len(rows[0]) and int(row[0]) <= kept]
+        try:
+            rows[1:] = [row for row in rows[1:] if len(row) == len(rows[0]) and int(row[0]) <= kept]
+        except ValueError as error:
+            raise FormatError(self.path, "the number of an iteration in each row", str(error)) from None
         write_bytes(self.path, b"".join(map(_line, rows)))
 
 
 def read_metrics(folder: str | Path) -> list[dict[str, float]]:
-    """The rows of ``metrics.csv``, each with the numbers that it has."""
-    with (Path(folder) / CSV).open(encoding="utf-8", newline="") as file:
-        return [{name: float(value) for name, value in row.items() if value} for row in csv.DictReader(file)]
+    """The rows of ``metrics.csv``, each with the numbers that it has. Raises FormatError naming the line."""
+    path = Path(folder) / CSV
+    with path.open("rb") as file:
+        rows = csv.DictReader(io.StringIO(file.read().decode("utf-8", "replace"), newline=""))
+        try:
+            return [{name: float(value) for name, value in row.items() if value} for row in rows]
+        except (ValueError, TypeError, csv.Error) as error:
+            raise FormatError(f"{path} line {rows.line_num}", "numbers, as in the header", str(error)) from None
 
 
 def progress_bar(iterations: int, done: int = 0, unit: str = " iterations", hidden: bool = False) -> tqdm:

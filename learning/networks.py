@@ -29,7 +29,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cluster_sim.errors import InputError
+from cluster_sim.errors import InputError, SpecError
 from cluster_sim.registry import Registry
 
 Observation = Mapping[str, np.ndarray]
@@ -40,6 +40,8 @@ Weights = dict[str, np.ndarray]
 NetworkBuilder = Callable[[Any, int], "Network"]
 
 MASK = "action_mask"
+MOST_UNITS, MOST_LAYERS = 4096, 64
+"""Widths and depths beyond these are mistakes: a layer would need gigabytes."""
 
 networks: Registry[NetworkBuilder] = Registry("network", "cluster_sim.networks")
 
@@ -204,6 +206,14 @@ def dense(sizes: Sequence[int], activation: str, last: bool = False) -> nn.Seque
     return nn.Sequential(*(layers if last else layers[:-1]))
 
 
+def check_sizes(network: str, **sizes: int) -> None:
+    """Raise SpecError for a size, by the name of its option, that a network cannot have or that no memory would hold."""
+    for option, size in sizes.items():
+        least, most = (0, MOST_LAYERS) if option == "layers" else (1, MOST_UNITS)
+        if not least <= size <= most:
+            raise SpecError(f"network '{network}', option {option}", f"a whole number from {least} to {most:,}", size)
+
+
 def activation_named(name: str) -> nn.Module:
     """The function between layers. Raises InputError for a name that there is not."""
     if name not in _ACTIVATIONS:
@@ -258,4 +268,5 @@ def orthogonal(stack: nn.Module, last_gain: float) -> None:
 @networks.register("mlp")
 def mlp(hidden: int = 64, layers: int = 2, activation: str = "tanh") -> NetworkBuilder:
     """Dense layers over the whole observation, for any environment; bound to its numbers of jobs and nodes."""
+    check_sizes("mlp", hidden=hidden, layers=layers)
     return partial(Perceptron, hidden=hidden, layers=layers, activation=activation)

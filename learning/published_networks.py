@@ -27,6 +27,7 @@ from learning.networks import (
     Memory,
     Network,
     NetworkBuilder,
+    check_sizes,
     dense,
     flat,
     forbid,
@@ -207,6 +208,7 @@ def published_pairs(final_selu: bool = True) -> NetworkBuilder:
 @networks.register("published-policies")
 def published_policies(hidden: int = 64) -> NetworkBuilder:
     """Dense layers of IRMaSim's policy selection (Herrera et al. 2021)."""
+    check_sizes("published-policies", hidden=hidden)
     return partial(PublishedPolicies, hidden=hidden)
 
 
@@ -215,6 +217,7 @@ def lstm(units: int = 128, hidden: int = 64, over: str = "episode") -> NetworkBu
     """LSTM and a dense layer of DeepShutdown (Casagrande et al. 2022), over the episode or over=history."""
     if over not in ("episode", "history"):
         raise InputError("network option 'over'", "episode or history", over)
+    check_sizes("lstm", units=units, hidden=hidden)
     return partial(EpisodeLSTM if over == "episode" else HistoryLSTM, units=units, hidden=hidden)
 
 

@@ -32,6 +32,7 @@ from learning.networks import (
     NetworkBuilder,
     Observation,
     activation_named,
+    check_sizes,
     dense,
     forbid,
     networks,
@@ -173,4 +174,5 @@ class Scorer(Network):
 @networks.register("scorer")
 def scorer(hidden: int = 32, activation: str = "relu") -> NetworkBuilder:
     """Scores each allowed action in the context of the others (deep sets); for any number of jobs and nodes."""
+    check_sizes("scorer", hidden=hidden)
     return partial(Scorer, hidden=hidden, activation=activation)

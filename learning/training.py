@@ -34,13 +34,13 @@ from learning.algorithms import Algorithm, make_algorithm, options_of
 from learning.config import Config, WarmStartKeys, check_same, read_config, write_config
 from learning.episodes import Days
 from learning.imitation import ImitationOptions, Teacher, demonstrate, greedy, imitate
-from learning.inputs import MakeEnvironment
+from learning.inputs import MakeEnvironment, validation_episodes
 from learning.logs import CSV, Log, in_brief, progress_bar, read_metrics
 from learning.networks import Network, make_network, one_thread
 from learning.rollouts import Trajectory, collect, episode_seeds
 from learning.shutdown_teachers import make_shutdown_teacher
 from learning.teachers import make_teacher
-from learning.validation import Validation, objective_of, spread
+from learning.validation import Validation, check_names, objective_of, spread
 from learning.workers import processes
 
 if TYPE_CHECKING:
@@ -89,6 +89,18 @@ def train(config: Config, out: str | Path, resume: bool = False, progress: bool 
     return train_several(config, Path(out), resume, progress)
 
 
+def check(config: Config) -> None:
+    """Read and make everything that a configuration names, and play nothing. Raises InputError for the first wrong thing."""
+    environment = MakeEnvironment.of(config.environment)()
+    with one_thread():
+        algorithm = make_algorithm(config, _network(config, environment))
+    if config.warm_start is not None:
+        _teacher(config, config.warm_start, float(algorithm.options.gamma))
+    check_names(config, environment, config.objective or objective_of(environment))
+    if config.validation.workload is not None:
+        validation_episodes(config.validation, config.environment)
+
+
 def train_one(config: Config, out: str | Path, resume: bool = False, progress: bool = False) -> Summary:
     """One training, in this process and those that play its episodes. Raises InputError."""
     folder = Path(out)
@@ -119,13 +131,12 @@ class Training:
         self.make_environment = MakeEnvironment.of(config.environment)
         environment = self.make_environment()
         self.objective = config.objective or objective_of(environment)
-        actions = int(environment.maker.action_space.n)
         with one_thread():
-            self.network: Network = make_network(config.network, environment.observation_space, actions, config.seed)
+            self.network: Network = _network(config, environment)
             self.algorithm: Algorithm = make_algorithm(config, self.network)
         self._warn_of_discounts(environment)
         self._lessons = (
-            None if config.warm_start is None else self._teacher(config.warm_start)
+            None if config.warm_start is None else _teacher(config, config.warm_start, self.gamma)
         )  # refused before all else
         self.validation = Validation(config, environment, self.objective)
         self.iteration = 0
@@ -168,7 +179,7 @@ class Training:
 
     def imitate(self, keys: WarmStartKeys) -> dict[str, float]:
         """Learn from a teacher's decisions, in as many of its episodes as the keys say (one, if all are the same)."""
-        teacher, options = self._lessons or self._teacher(keys)
+        teacher, options = self._lessons or _teacher(self.config, keys, self.gamma)
         environment = self.make_environment()
         seeds = episode_seeds(self.config.seed, _BEFORE_ALL, 1 if self.validation.fixed else keys.episodes)
         if isinstance(environment.episodes, Days):
@@ -184,13 +195,6 @@ class Training:
             episodes += own
             numbers = imitate(self.network, episodes, options, self.config.seed + corrected)[-1]
         return numbers
-
-    def _teacher(self, keys: WarmStartKeys) -> tuple[Teacher, ImitationOptions]:
-        kind = self.config.environment.kind
-        if kind not in TEACHERS:
-            raise InputError("warm_start", f"an environment of kind {' or '.join(TEACHERS)}", kind)
-        given = {"gamma": self.gamma} | keys.options
-        return TEACHERS[kind](keys.teacher), options_of(ImitationOptions, given, "warm_start, options")
 
     def _warn_of_discounts(self, environment: SchedulingEnv) -> None:
         reward = environment.reward
@@ -328,6 +332,21 @@ class Training:
         bar.n = self.iteration
         bar.set_postfix(in_brief(numbers))
         return {"time/elapsed_s": time.perf_counter() - self._started} | dict(numbers)
+
+
+def _network(config: Config, environment: SchedulingEnv) -> Network:
+    """The network that is to learn, as it begins."""
+    actions = int(environment.maker.action_space.n)
+    return make_network(config.network, environment.observation_space, actions, config.seed)
+
+
+def _teacher(config: Config, keys: WarmStartKeys, gamma: float) -> tuple[Teacher, ImitationOptions]:
+    """Who is to be imitated, and how."""
+    kind = config.environment.kind
+    if kind not in TEACHERS:
+        raise InputError("warm_start", f"an environment of kind {' or '.join(TEACHERS)}", kind)
+    given = {"gamma": gamma} | keys.options
+    return TEACHERS[kind](keys.teacher), options_of(ImitationOptions, given, "warm_start, options")
 
 
 def last_iteration(folder: str | Path) -> int:

@@ -80,11 +80,7 @@ class Validation:
     """
 
     def __init__(self, config: Config, environment: SchedulingEnv, objective: str):
-        if objective != REWARD and objective not in names(SUMMARY_METRICS):
-            raise InputError("objective", "reward, or a key of summary.json", objective)
-        _check_minimised("objective", objective)
-        if objective == REWARD and config.baselines:
-            raise InputError("objective", "a key of summary.json, to compare with baselines", REWARD)
+        check_names(config, environment, objective)
         self.objective = objective
         self._group = config.group
         keys = config.validation
@@ -162,6 +158,22 @@ MORE_IS_BETTER = ("jobs_completed", "throughput_jobs_per_h", "utilisation")
 """Metrics that nobody wants least, and so are no objectives."""
 
 
+def check_names(config: Config, environment: SchedulingEnv, objective: str) -> None:
+    """Raise InputError for an objective, a limit or a baseline that does not exist or does not suit the others."""
+    if objective != REWARD and objective not in names(SUMMARY_METRICS):
+        raise InputError("objective", "reward, or a key of summary.json", objective)
+    _check_minimised("objective", objective)
+    if objective == REWARD and config.baselines:
+        raise InputError("objective", "a key of summary.json, to compare with baselines", REWARD)
+    for metric in config.limits:
+        if metric not in names(SUMMARY_METRICS):
+            raise InputError("limits", "keys of summary.json", metric)
+        _check_minimised("limits", metric)
+    shares = [most.partition(" of ")[2] for most in config.limits.values() if isinstance(most, str)]
+    for spec in dict.fromkeys([*config.baselines, *shares]):
+        policies(spec, environment.maker.kind, config.environment.model_dump(mode="json"))
+
+
 def _check_minimised(where: str, metric: str) -> None:
     if metric in MORE_IS_BETTER:
         raise InputError(where, f"a metric of which less is better ({', '.join(MORE_IS_BETTER)} are not)", metric)
@@ -200,9 +212,6 @@ def _limits(config: Config, environment: SchedulingEnv, episodes: Sequence[Episo
     keys = config.environment.model_dump(mode="json")
     limits, runs = {}, {}
     for metric, most in config.limits.items():
-        if metric not in names(SUMMARY_METRICS):
-            raise InputError("limits", "keys of summary.json", metric)
-        _check_minimised("limits", metric)
         if isinstance(most, str):
             share, _, spec = most.partition(" of ")
             if spec not in runs:

@@ -6,17 +6,20 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cluster_sim.decisions import Decision, Hold, Reserve
+from cluster_sim.decisions import Decision, Hold, Reserve, Start
 from cluster_sim.errors import SpecError
 from schedulers.base import Scheduler
+from schedulers.losses import CAPPED, GOES_FIRST, Losses
 from schedulers.orders import JobOrder, NodeOrder, check_aging, first, job_orders, node_orders, order_in, platform_order
 from schedulers.plans import Promise, Where
+from schedulers.profile_plan import ProfilePlan
 from schedulers.queue import JobQueue
 from schedulers.releases import Releases
 
 if TYPE_CHECKING:
     from cluster_sim.execution import Running
     from cluster_sim.jobs import Job
+    from cluster_sim.placement import Placement
     from cluster_sim.view import View
 
 DELAYS = "would delay a job that was promised a start"
@@ -58,13 +61,54 @@ class Backfilling(Scheduler):
         for running in view.running:
             self._releases.add(running)
         self._where = Where(view, self._node_order, self.memory)
-        self._counted = view.counts_only and not self._pinned
+        self._counted = view.counts_only and not self._pinned and not view.counts_memory
+        self._losses = Losses()
+        self._told: dict[int, tuple[Job, float]] = {}  # the jobs that the log says are promised a start, and when
+        self._capped: set[int] = set()  # those of them that a power cap alone has kept from starting
 
-    def _reasons(self, view: View, job: Job, promise: Promise | None) -> Iterator[Decision]:
-        """For the decision log."""
+    def _reasons(
+        self, view: View, job: Job, promise: Promise | None, boot_s: float | None = None, others_first: bool = False
+    ) -> Iterator[Decision]:
+        """For the decision log: why a job is held, and what it is promised, or is not any more.
+
+        Its nodes may boot for ``boot_s``, by default as long as the promise counts with; ``others_first``: jobs go before
+        it in the queue, and may have what it was promised.
+        """
         yield Hold(job, view.shortage(job, self.memory) or DELAYS)
+        if view.is_capped(job):
+            self._losses.note(CAPPED)
+            self._capped.add(job.index)
         if promise is not None:
-            yield Reserve(job, *promise)
+            time = promise.ready if boot_s is None else promise.time + boot_s
+            yield self._told_anew(job, time, promise.placement, others_first)
+        elif job.index in self._told:
+            yield self._taken_back(job, others_first)
+
+    def _told_anew(self, job: Job, time: float, placement: Placement | None, others_first: bool = False) -> Reserve:
+        """Tell the log of a promise; why, if it is later than the last."""
+        _, last = self._told.get(job.index, (job, math.inf))
+        self._told[job.index] = job, time
+        return Reserve(job, time, placement, self._why(job, others_first) if time > last else "")
+
+    def _taken_back(self, job: Job, others_first: bool) -> Reserve:
+        """Tell the log that a job has no promise any more."""
+        _, last = self._told.pop(job.index)
+        return Reserve(job, math.inf, None, self._why(job, others_first) if last < math.inf else "")
+
+    def _why(self, job: Job, others_first: bool) -> str:
+        known = str(self._losses) or (CAPPED if job.index in self._capped else "")
+        return known or (GOES_FIRST if others_first else "")
+
+    def _kept_its_promise(self, view: View, start: Start, others_first: bool = False) -> Iterator[Decision]:
+        """The same for a job that starts now, of which the log was told: if it is late, that is said before."""
+        _, last = self._told.pop(start.job.index, (None, math.inf))
+        time = view.now + view.boot_time(start.placement)
+        if time > last:
+            yield Reserve(start.job, time, start.placement, self._why(start.job, others_first))
+
+    def _profile(self, view: View) -> ProfilePlan:
+        """A plan for many promises; while nodes would have to boot, it depends on which they are of."""
+        return ProfilePlan(self._where, self._releases, self._counted and view.boot_delays is None)
 
     def _started(self, view: View, place: int, job: Job) -> Running:
         """The job at that place of the queue has been started."""
@@ -83,6 +127,7 @@ def spec_of(name: str, options: dict[str, str]) -> str:
         "reservation": "counted",
         "memory": "no",
         "aging": "inf",
+        "replan": "no",
     }
     said = [
         f"{key}={value}"

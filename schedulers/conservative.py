@@ -12,16 +12,18 @@ import numpy as np
 from cluster_sim.decisions import Decision, Start, WakeAt
 from schedulers.backfilling import Backfilling, spec_of
 from schedulers.base import schedulers
+from schedulers.losses import CAPPED
 from schedulers.orders import JobOrder, NodeOrder, first, name_of, platform_order
 from schedulers.plans import Promise
-from schedulers.profile_plan import ProfilePlan
-from schedulers.releases import Returns, planned_time
+from schedulers.releases import Returns
 
 if TYPE_CHECKING:
+    from cluster_sim.guests import Departure
     from cluster_sim.jobs import Job
     from cluster_sim.view import View
+    from schedulers.profile_plan import ProfilePlan
 
-NEVER: Promise = (math.inf, None)
+NEVER = Promise(math.inf)
 
 
 class ConservativeBackfilling(Backfilling):
@@ -29,8 +31,12 @@ class ConservativeBackfilling(Backfilling):
 
     A job gets the earliest start that delays no promise made before (Feitelson and Weil 1998). When a job ends earlier
     than expected, the pending ones are moved forward where they can be, one after the other in the order of the queue;
-    the order decides nothing else. Only where the machine does not do as expected (a job outlives its request, a node
-    fails) are all promises made anew, in the order of their times.
+    the order decides nothing else. With ``replan``, as in Batsim's ``conservative_bf``, every pending job is placed anew
+    whenever a job has ended, in that order, also where it starts no earlier: on the first nodes that will do.
+
+    What has been promised is put off only where the machine does less than expected. Where nodes are lost, the promises
+    that can be kept are; where a job outlives its request, all are made anew, in the order of their times. Promises on
+    nodes that are off allow for the boot, and are then of certain nodes.
     """
 
     def __init__(
@@ -39,13 +45,16 @@ class ConservativeBackfilling(Backfilling):
         nodes: str | NodeOrder = platform_order,
         reservation: str = "counted",
         memory: bool = False,
+        replan: bool = False,
     ):
-        super().__init__(order, nodes, reservation, memory)
+        super().__init__(order, nodes, "pinned" if replan else reservation, memory)
+        self._replans = replan
         options = {
             "order": name_of(order),
             "nodes": name_of(nodes),
             "reservation": reservation,
             "memory": "yes" if memory else "no",
+            "replan": "yes" if replan else "no",
         }
         self.spec = spec_of("conservative", options)
 
@@ -54,28 +63,45 @@ class ConservativeBackfilling(Backfilling):
         super().begin(view)
         self._promises: dict[int, Promise] = {}  # by job index
         self._waiting: dict[int, Job] = {}  # the jobs that have one
-        self._due: list[tuple[float, int]] = []  # (promised start, job index), also of promises that were replaced
+        self._due: list[tuple[float, int]] = []  # (promised time, job index), also of promises that were replaced
         self._plan: ProfilePlan | None = None
         self._capacity_changes = -1
+        self._is_capped = False  # whether a power cap has kept a job from starting that was due
         self._wakes_at = -1.0
+        self._usable = 0  # nodes that have not failed and are not withheld, when the profile was made,
+        self._ends: dict[int, float] = {}  # and when those in transition were to be back, s
+        self._guests: frozenset[Departure] = frozenset()  # that held cores then
 
     def schedule(self, view: View) -> Iterator[Decision]:
         """One pass: what has ended early moves others forward; the new jobs are promised a start; due jobs start."""
         self._queue.close_up()
-        ended_early = self._follow(view)
+        if view.explains:
+            self._losses.follow(view, self._releases)
+        submitted = [job for job in view.submitted if view.is_pending(job)]  # one may have been cancelled at once
+        has_ended, ended_early = bool(view.ended), self._follow(view)
         put_off = self._releases.put_off_overdue(view.now) | Returns(view).are_late()
-        if self._plan is None or put_off or view.capacity_changes != self._capacity_changes:
-            self._queue.join(view.submitted, view)
+        if self._plan is None or put_off or self._is_capped:
+            self._queue.join(submitted, view)
             yield from self._promise_anew(view)
         else:
             self._plan.profile.advance(view.now)
-            if ended_early | self._withdraw_the_cancelled(view):
-                yield from self._move_forward(view)
-            self._queue.join(view.submitted, view)
-            for job in view.submitted:
-                if view.is_pending(job):
+            if self._withdraw_the_cancelled(view, len(submitted)):
+                has_ended = ended_early = True
+            if view.capacity_changes != self._capacity_changes:
+                ended_early |= self._gains(view)
+                yield from self._keep_promises(view)
+            if self._replans and has_ended:
+                self._queue.join(submitted, view)
+                yield from self._place_anew(view)
+            else:
+                if ended_early:
+                    yield from self._move_forward(view)
+                self._queue.join(submitted, view)
+                for job in submitted:
                     yield from self._promise(view, job)
-        yield from self._start_due(view)
+        while (yield from self._start_due(view)):
+            yield from self._move_forward(view)  # nodes were to boot that are on: that much is left
+        self._losses.forget()
         if self._due and self._due[0][0] != self._wakes_at and self._due[0][0] > view.now:
             # Nothing else need happen then: the job whose end was waited for may have been moved forward since.
             self._wakes_at = self._due[0][0]
@@ -89,20 +115,25 @@ class ConservativeBackfilling(Backfilling):
             if until > view.now and self._plan is not None:
                 self._plan.give_back(running, until)
                 early = True
+                if running.start_time == math.inf:
+                    self._capacity_changes = -1  # its nodes still boot, and cannot be had before they are on
         return early
 
-    def _withdraw_the_cancelled(self, view: View) -> bool:
+    def _withdraw_the_cancelled(self, view: View, submitted: int) -> bool:
         """Take back the promises of jobs that no longer wait; whether there were any."""
         queue, plan = self._queue, self._plan
         assert plan is not None
-        if len(queue) + len(view.submitted) == view.pending_count:
+        if len(queue) + submitted == view.pending_count:
             return False
         gone = [(place, job) for place, job in queue.after(queue.first) if not view.is_pending(job)]
         for place, job in gone:
             queue.leave(place)
+            self._told.pop(job.index, None)
             if job.index in self._promises:
-                plan.withdraw(job, *self._promises.pop(job.index))
+                plan.withdraw(job, self._promises.pop(job.index))
         return bool(gone)
+
+    # ------------------------------------------------------------------ making promises
 
     def _promise(self, view: View, job: Job) -> Iterator[Decision]:
         assert self._plan is not None
@@ -110,24 +141,56 @@ class ConservativeBackfilling(Backfilling):
 
     def _note(self, view: View, job: Job, promise: Promise | None) -> Iterator[Decision]:
         if promise is not None:
+            if self._promises.get(job.index, NEVER).time != promise.time:
+                heappush(self._due, (promise.time, job.index))
             self._promises[job.index] = promise
             self._waiting[job.index] = job
-            heappush(self._due, (promise[0], job.index))
-        if view.explains and (promise is None or promise[0] > view.now):
+        if view.explains and (promise is None or promise.time > view.now):
             yield from self._reasons(view, job, promise)
 
     def _promise_anew(self, view: View) -> Iterator[Decision]:
         """Forget the profile and all promises, and make them again, in the order of their times."""
-        self._capacity_changes = view.capacity_changes
-        self._plan = ProfilePlan(self._where, self._releases, self._counted)
+        if self._is_capped:
+            self._is_capped = False
+            self._losses.note(CAPPED)
+        self._gains(view)
+        self._plan, self._capacity_changes = self._profile(view), view.capacity_changes
         self._queue.refresh(view)
         earlier, self._promises, self._due = self._promises, {}, []
         waiting = [(place, job) for place, job in self._queue.after(self._queue.first)]
-        for place, job in sorted(waiting, key=lambda entry: (earlier.get(entry[1].index, NEVER)[0], entry[1].index)):
+        for place, job in sorted(waiting, key=lambda entry: (earlier.get(entry[1].index, NEVER).time, entry[1].index)):
             if view.is_pending(job):
                 yield from self._promise(view, job)
             else:
                 self._queue.leave(place)
+                self._told.pop(job.index, None)
+
+    def _keep_promises(self, view: View) -> Iterator[Decision]:
+        """Make the profile anew, nodes having gone or come: all promises that can be are kept, the others made again."""
+        plan = self._plan = self._profile(view)
+        self._capacity_changes = view.capacity_changes
+        earlier, self._promises = self._promises, {}
+        broken = []
+        for index in sorted(earlier, key=lambda index: (earlier[index].time, index)):
+            promise = plan.renew(self._waiting[index], earlier[index])
+            if promise is None:
+                broken.append(self._waiting[index])
+            else:
+                self._promises[index] = promise
+        without = [job for _, job in self._queue.after(self._queue.first) if job.index not in earlier]
+        for job in broken + without:
+            yield from self._promise(view, job)
+
+    def _gains(self, view: View) -> bool:
+        """Whether there is more than the profile expects: nodes have come, or are on or OFF, or guests left, early."""
+        before, usable = self._usable, view.powered_on | view.powered_off
+        early = any(usable[node] and end > view.now for node, end in self._ends.items())
+        guests = frozenset(view.guests)
+        early = early or any(guest.expected_end > view.now for guest in self._guests - guests)
+        self._guests = guests
+        usable[list(view.transition_ends)] = True
+        self._usable, self._ends = int((usable & ~view.withheld).sum()), dict(view.transition_ends)
+        return early or self._usable > before
 
     def _move_forward(self, view: View) -> Iterator[Decision]:
         """Give every pending job, in the order of the queue, an earlier start if there is one now."""
@@ -135,65 +198,98 @@ class ConservativeBackfilling(Backfilling):
         assert plan is not None
         queue.refresh(view)
         jobs = [queue.job(place) for place in range(queue.stop)]
-        starts = np.array([0.0 if job is None else self._promises.get(job.index, NEVER)[0] for job in jobs])
-        first = 0
-        while first < queue.stop:
-            worth = plan.could_be_earlier(queue.cores(first), starts[first:])
-            for place in (first + np.flatnonzero(worth)).tolist():
-                job = jobs[place]
-                if job is not None and (yield from self._moved(view, job)):
-                    first = place + 1  # what it has left may serve a job behind it
+        again = True
+        while again:
+            starts = np.array([0.0 if job is None else self._promises.get(job.index, NEVER).time for job in jobs])
+            first, again = 0, False
+            while first < queue.stop:
+                worth = plan.could_be_earlier(queue.cores(first), starts[first:])
+                for place in (first + np.flatnonzero(worth)).tolist():
+                    job = jobs[place]
+                    if job is not None and (yield from self._moved(view, job)):
+                        # One that was to start some day kept room for itself, which may serve any other such job.
+                        again = again or starts[place] == math.inf
+                        first = place + 1  # what it has left may serve a job behind it
+                        break
+                else:
                     break
-            else:
-                break
         plan.tidy()
 
     def _moved(self, view: View, job: Job) -> Generator[Decision, None, bool]:
         """Promise the job anew; whether it starts earlier."""
         assert self._plan is not None
         earlier = self._promises.get(job.index, NEVER)
-        if not self._plan.can_be_earlier(job, earlier[0]):
+        if not self._plan.can_be_earlier(job, earlier.time):
             return False
+        promise = self._promised_instead(job, earlier)
+        if promise is None or promise.ready >= earlier.ready:
+            self._undo(job, promise, earlier)
+            return False
+        yield from self._note(view, job, promise)
+        return True
+
+    def _promised_instead(self, job: Job, earlier: Promise) -> Promise | None:
+        assert self._plan is not None
         if earlier is not NEVER:
-            self._plan.withdraw(job, *earlier)
-        promise = self._plan.promise(job)
-        if promise is not None and promise[0] < earlier[0]:
-            yield from self._note(view, job, promise)
-            return True
+            self._plan.withdraw(job, earlier)
+        return self._plan.promise(job)
+
+    def _undo(self, job: Job, promise: Promise | None, earlier: Promise) -> None:
+        assert self._plan is not None
         if promise is not None:
-            self._plan.withdraw(job, *promise)
+            self._plan.withdraw(job, promise)
         if earlier is not NEVER:
             self._plan.keep(job, earlier)
-        return False
 
-    def _start_due(self, view: View) -> Iterator[Decision]:
-        """Start the jobs whose promised time has come."""
+    def _place_anew(self, view: View) -> Iterator[Decision]:
+        """Give every pending job, in the order of the queue, the first place that there is now, if it starts no later."""
         assert self._plan is not None
+        self._queue.refresh(view)
+        for _, job in list(self._queue.after(self._queue.first)):
+            earlier = self._promises.get(job.index, NEVER)
+            promise = self._promised_instead(job, earlier)
+            if earlier is not NEVER and (promise is None or promise.ready > earlier.ready):
+                self._undo(job, promise, earlier)
+            elif promise != earlier or earlier is NEVER:
+                yield from self._note(view, job, promise)
+        self._plan.tidy()
+
+    # ------------------------------------------------------------------ keeping them
+
+    def _start_due(self, view: View) -> Generator[Decision, None, bool]:
+        """Start the jobs whose promised time has come; whether any of them needs less than was planned."""
+        assert self._plan is not None
+        less = False
         while self._due and self._due[0][0] <= view.now:
             time, index = heappop(self._due)
-            start, placement = self._promises.get(index, NEVER)
-            if start != time:
+            promise = self._promises.get(index, NEVER)
+            if promise.time != time:
                 continue  # it was promised another start since
             job = self._waiting[index]
             place = self._queue.place_of(job)
-            placement = placement or self._where.now(job)
+            placement = promise.placement or self._where.now(job)
             if placement is None or not view.allows(job, placement):
                 # A power cap keeps it from starting. Nobody overtakes it, or it might never find room.
-                self._capacity_changes = -1
-                return
-            del self._promises[index]
-            yield Start(job, placement)
-            running, planned = self._started(view, place, job), time + planned_time(job)
+                self._is_capped = True
+                return False
+            del self._promises[index], self._waiting[index]
+            start = Start(job, placement)
+            if index in self._told:
+                yield from self._kept_its_promise(view, start)
+            yield start
+            running = self._started(view, place, job)
             self._plan.begin(running)
-            if running.expected_end > planned:
-                # Its nodes have to boot, which may be in the way of promises: they are all made anew.
-                self._plan.extend(running, planned)
-                self._capacity_changes = -1
+            less = self._plan.shorten(running, promise) or less
+        return less
 
 
 @schedulers.register("conservative")
 def conservative(
-    order: str = "first", nodes: str = "first", reservation: str = "counted", memory: bool = False
+    order: str = "first",
+    nodes: str = "first",
+    reservation: str = "counted",
+    memory: bool = False,
+    replan: bool = False,
 ) -> ConservativeBackfilling:
-    """Conservative backfilling: every job is promised a start when it comes, and keeps it or gets an earlier one."""
-    return ConservativeBackfilling(order, nodes, reservation, memory)
+    """Conservative backfilling: every job is promised a start when it comes; with replan=yes, placed anew at every end."""
+    return ConservativeBackfilling(order, nodes, reservation, memory, replan)

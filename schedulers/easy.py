@@ -10,17 +10,18 @@ import numpy as np
 
 from cluster_sim.decisions import Decision, Hold, Start
 from cluster_sim.errors import SpecError
+from cluster_sim.fields import whole_number
 from schedulers.backfilling import DELAYS, Backfilling, spec_of
 from schedulers.base import schedulers
 from schedulers.conservative import ConservativeBackfilling
-from schedulers.orders import JobOrder, NodeOrder, first, job_orders, name_of, platform_order
+from schedulers.orders import JobOrder, NodeOrder, first, job_orders, name_of, order_once, platform_order
 from schedulers.plans import CountedPlan, NodePlan, Plan
-from schedulers.profile_plan import ProfilePlan
 from schedulers.queue import rank
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from cluster_sim.jobs import Job
     from cluster_sim.view import View
 
 FEW = 16
@@ -68,6 +69,7 @@ class EasyBackfilling(Backfilling):
     def begin(self, view: View) -> None:
         """Start with an empty queue and no promise."""
         super().begin(view)
+        self._order_behind = None if self._backfill_order is None else order_once(view, self._backfill_order)
         self._plan: Plan | None = None
         self._behind = 0  # the place in the queue behind the promised jobs
         self._version: object = None
@@ -77,6 +79,8 @@ class EasyBackfilling(Backfilling):
     def schedule(self, view: View) -> Iterable[Decision]:
         """One pass; of the whole queue only if something else has happened than that jobs came."""
         queue, submitted = self._queue, view.submitted
+        if view.explains:
+            self._losses.follow(view, self._releases)
         first_new = queue.join(submitted, view)
         if (
             self._releases.follow(view)
@@ -97,6 +101,7 @@ class EasyBackfilling(Backfilling):
         queue.refresh(view)
         plan = self._plan = self._new_plan(view)
         self._promised = 0
+        told, others_first = dict(self._told), False  # of the log: nothing, if there is none
         for place, job in queue.after(queue.first):
             self._behind = place
             if not view.is_pending(job):
@@ -104,7 +109,12 @@ class EasyBackfilling(Backfilling):
                 continue
             placement = plan.place(job) if job.requested_cores <= free else None
             if placement is not None:
-                yield Start(job, placement)
+                start = Start(job, placement)
+                if job.index in told:
+                    yield from self._kept_its_promise(view, start, others_first)
+                    del told[job.index]
+                others_first = True
+                yield start
                 plan.take(self._started(view, place, job))
                 free = view.free_total
                 continue
@@ -112,24 +122,35 @@ class EasyBackfilling(Backfilling):
                 break
             promise = plan.promise(job)
             if view.explains:
-                yield from self._reasons(view, job, promise)
+                yield from self._reasons(view, job, promise, _slowest_boot(view, job), others_first)
+                told.pop(job.index, None)
+                others_first = others_first or promise is not None
             if view.is_capped(job):
                 # Whoever overtook it would take the watts that it waits for. The next pass looks at the whole queue.
                 self._plan = None
-                return
+                break
             self._behind = place + 1
             self._promised += promise is not None  # else nobody knows when: nobody waits for it
             if self._promised == self._depth:
                 break
         else:
             self._behind = queue.stop
+        if view.explains:
+            for job, _ in told.values():
+                if view.is_pending(job):
+                    yield self._taken_back(job, others_first)
+                else:
+                    del self._told[job.index]
+            self._losses.forget()
+        if self._plan is None:
+            return
         self._version = view.version
         if free and self._behind < queue.stop:
             yield from self._backfill(view, self._behind)
 
     def _new_plan(self, view: View) -> Plan:
         if self._depth > 1 or self.memory or self._has_windows:
-            return ProfilePlan(self._where, self._releases, self._counted)
+            return self._profile(view)
         if self._counted:
             return CountedPlan(self._where, self._releases)
         return NodePlan(self._where, self._releases, self._pinned)
@@ -166,19 +187,17 @@ class EasyBackfilling(Backfilling):
         else:
             fitting = plan.may_start(queue.cores(first), queue.times(first)).nonzero()[0] + first
             if len(fitting) > AT_ONCE:
-                return self._still_worth_trying(
-                    fitting if self._backfill_order is None else self._ranked(fitting, view)
-                )
+                return self._still_worth_trying(fitting if self._order_behind is None else self._ranked(fitting, view))
             places = fitting.tolist()
-        return places if self._backfill_order is None or len(places) < 2 else self._ranked(places, view).tolist()
+        return places if self._order_behind is None or len(places) < 2 else self._ranked(places, view).tolist()
 
     def _ranked(self, places: Iterable[int], view: View) -> npt.NDArray[np.int64]:
         """Those of the places that are not empty, in the order in which their jobs are backfilled."""
-        assert self._backfill_order is not None
+        assert self._order_behind is not None
         jobs = {place: job for place in places if (job := self._queue.job(place)) is not None}
         if not jobs:
             return np.array([], np.int64)
-        return np.array([*jobs], np.int64)[rank(list(jobs.values()), self._backfill_order, view.now)]
+        return np.array([*jobs], np.int64)[rank(list(jobs.values()), self._order_behind, view.now)]
 
     def _still_worth_trying(self, places: npt.NDArray[np.int64]) -> Iterator[int]:
         """The places, without those whose jobs are ruled out by what has been started meanwhile: they may be thousands."""
@@ -189,6 +208,19 @@ class EasyBackfilling(Backfilling):
             yield from places[:AT_ONCE].tolist()
             places = places[AT_ONCE:]
             places = places[plan.may_start(cores[places], times[places])]
+
+
+def _slowest_boot(view: View, job: Job) -> float:
+    """How long the nodes that a promised job will get may have to boot first, at the most, s.
+
+    Which nodes these are is found anew in every pass, and jobs that start meanwhile take those that are on. Nodes that
+    jobs of this pass have got will be on.
+    """
+    delays = view.boot_delays
+    if delays is None:
+        return 0.0
+    unused, eligible = view.free_cores == view.platform.node_cores, view.eligible(job)
+    return float(delays[unused if eligible is None else unused & eligible].max(initial=0.0))
 
 
 @schedulers.register("easy")
@@ -208,9 +240,10 @@ def easy(
         )
     if depth == "all":
         return ConservativeBackfilling(order, nodes, reservation, memory)
-    if not depth.isdecimal():
+    promises = whole_number(depth)
+    if promises is None:
         raise SpecError("scheduler 'easy', option depth", "a number of jobs, 0 or more, or all", depth)
-    return EasyBackfilling(order, nodes, int(depth), backfill or None, reservation, memory, aging)
+    return EasyBackfilling(order, nodes, promises, backfill or None, reservation, memory, aging)
 
 
 @schedulers.register("saf-easy")

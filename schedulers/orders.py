@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -95,6 +96,22 @@ def order_in(view: View, order: JobOrder, aging: float = math.inf) -> JobOrder:
             return float(view.rng.random())
 
     return aged(order, aging) if aging < math.inf else order
+
+
+def order_once(view: View, order: JobOrder) -> JobOrder:
+    """An order as it is in a run, for those who ask again and again: a random key is drawn once for each job.
+
+    It does not depend on which jobs are asked about, nor when.
+    """
+    if cast("object", order) is not Random:
+        return order
+    seed = int(view.rng.integers(2**62))
+
+    @cache
+    def key(index: int) -> float:
+        return float(np.random.default_rng((seed, index)).random())
+
+    return lambda job, now: key(job.index)
 
 
 # ---------------------------------------------------------------------- jobs

@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
 from schedulers.orders import platform_order
-from schedulers.releases import Returns, cores_coming, planned_time
+from schedulers.releases import Returns, about_to_boot, cores_coming, planned_end, planned_time
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -34,8 +34,21 @@ if TYPE_CHECKING:
     from schedulers.releases import Releases
 
 
-Promise = tuple[float, "Placement | None"]
-"""When a job is to start, s, and on which cores if that is part of it."""
+class Promise(NamedTuple):
+    """When a job is to get its cores, s, and which if that is part of it; where its nodes have to boot, it starts later."""
+
+    time: float
+    placement: Placement | None = None
+    delay: float = 0.0  #: How long its nodes boot first, s, as far as the plan counts that.
+
+    @property
+    def ready(self) -> float:
+        """When its tasks are to begin, s."""
+        return self.time + self.delay
+
+    def end(self, job: Job) -> float:
+        """Until when it is planned to hold its cores, s."""
+        return planned_end(job, self.time + self.delay)
 
 
 class Plan(Protocol):
@@ -148,8 +161,8 @@ class CountedPlan:
         if self._shadow == math.inf:
             # Jobs that requested no time have to end first; of no job can it be said that it ends before them.
             self._shadow = -math.inf
-            return math.inf, None
-        return self._shadow, None
+            return Promise(math.inf)
+        return Promise(self._shadow)
 
 
 class NodePlan(CountedPlan):
@@ -163,8 +176,10 @@ class NodePlan(CountedPlan):
     def __init__(self, where: Where, releases: Releases, pinned: bool):
         super().__init__(where, releases)
         self._pinned = pinned
+        self._promised = math.inf  # the shadow time, s; that of jobs that requested no time is -inf
         self._later: Outlook | None = None  # at the shadow time, the promised job not yet on it; None: it is counted
         self._head: Job | None = None
+        self._place: Placement | None = None  # where it is to be, as found last
         self._spare: npt.NDArray[np.int64] | None = None  # cores of each node beside the promised job
         # Widths of jobs that found no place, as things are now, on which they could stay beyond the shadow time.
         self._too_wide: set[int] = set()
@@ -203,7 +218,7 @@ class NodePlan(CountedPlan):
             placement = liked or self._where.now(job)
             if placement is None or self._leaves_a_place(placement, job):
                 return placement
-        placement = self._where.now(job, self._spare)
+        placement = self._on_spare(job)
         if placement is None and self._where.treats_alike:
             self._too_wide.add(job.requested_cores)
         return placement
@@ -212,9 +227,29 @@ class NodePlan(CountedPlan):
         assert self._later is not None
         assert self._head is not None
         self._later.hold(job, placement)
+        booting = self._leave_booting(placement)
         left = self._where.later(self._head, self._later, self._shadow)
+        for node, cores in booting:
+            self._later.come_back(node, cores)
         self._later.give_back(job, placement)
         return left is not None
+
+    def _leave_booting(self, placement: Placement) -> list[tuple[int, int]]:
+        """Nodes that would still boot for a job at the promised time: the cores that it leaves there cannot be had then."""
+        assert self._later is not None
+        later, free = self._later, self._later.free.item
+        late = self._late_boots()
+        nodes = [] if late is None else [node for node in placement.nodes if late[node]]
+        booting = [(node, free(node)) for node in nodes]
+        for node, cores in booting:
+            later.leave(node, cores)
+        return booting
+
+    def _late_boots(self) -> npt.NDArray[np.bool_] | None:
+        """Which nodes would not be on at the promised time if they began to boot now; None: all would."""
+        if not self._view.is_off.any() or (delays := self._view.boot_delays) is None:
+            return None
+        return self._view.is_off & (self._view.now + delays > self._promised)
 
     def take(self, running: Running) -> None:
         """A job that will not have ended by the promised start leaves less beside it."""
@@ -225,6 +260,7 @@ class NodePlan(CountedPlan):
         if running.expected_end <= self._shadow:
             return
         self._later.hold(running.job, running.placement)
+        self._leave_booting(running.placement)
         if self._pinned:
             self._occupy(running.job, running.placement)
         else:
@@ -233,7 +269,9 @@ class NodePlan(CountedPlan):
     def promise(self, job: Job) -> Promise | None:
         """When enough of the running jobs should have ended, on the right nodes, and nodes in transition be back."""
         view = self._view
-        if not self._pinned and view.one_node_rule and job.requested_cores > view.platform.widest_node:
+        takes_any = view.one_node_rule and job.requested_cores > view.platform.widest_node
+        # Of a node that boots for another job, its other cores cannot be had before: there numbers do not tell.
+        if takes_any and not self._pinned and not view.transition_ends and view.boot_delays is None:
             return super().promise(job)
         if job.requested_cores > view.offered_cores:
             return None  # even if all jobs ended
@@ -241,17 +279,22 @@ class NodePlan(CountedPlan):
         coming: Iterable[tuple[float, Callable[[], None]]] = (
             (end, partial(later.release, running)) for end, _, _, running in self._releases
         )
-        if returns := Returns(view):
-            back = [(end, partial(later.come_back, node, cores)) for end, node, cores in returns.soonest_first()]
+        returns = Returns(view).soonest_first() if view.transition_ends or view.guests else []
+        for end, node, cores in about_to_boot(self._releases, view):
+            later.leave(node, cores)
+            returns.append((end, node, cores))
+        if returns:
+            back = [(end, partial(later.come_back, node, cores)) for end, node, cores in returns]
             coming = sorted((*coming, *back), key=itemgetter(0))
         for end, together in groupby(coming, key=itemgetter(0)):
             for _, happen in together:
                 happen()
             if self._where.later(job, later, end) is not None:
                 self._later, self._head = later, job
+                self._promised = end
                 self._shadow = end if end < math.inf else -math.inf  # of no job can it be said that it ends before
                 placement = self._find_place()
-                return end, placement if self._pinned else None
+                return Promise(end, placement if self._pinned else None)
         return None
 
     def _find_place(self) -> Placement | None:
@@ -262,7 +305,18 @@ class NodePlan(CountedPlan):
         self._spare = self._later.free.copy()
         if placement is not None:
             self._occupy(self._head, placement)
+        self._place = placement
         return placement
+
+    def _on_spare(self, job: Job) -> Placement | None:
+        """On what the promised job's own place leaves free; it keeps its nodes from being booted when it wants them."""
+        assert self._spare is not None
+        spare, late = self._spare, self._late_boots()
+        if late is not None and self._place is not None:
+            its = np.array(self._place.nodes)
+            spare = spare.copy()
+            spare[its[late[its]]] = 0
+        return self._where.now(job, spare)
 
     def _occupy(self, job: Job, placement: Placement) -> None:
         assert self._later is not None

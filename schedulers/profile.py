@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 
@@ -12,25 +12,26 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-Amount = Union[int, "npt.NDArray[np.int64]"]
-"""Cores, or cores of each node, shape (nodes,)."""
+Amount = Union[int, "npt.NDArray[Any]"]
+"""Cores, or cores of each node, shape (nodes,), or these and MB of each node, shape (2·nodes,)."""
 
 
 class AvailabilityProfile:
     """What is free from each time to the next: ``free[i]`` in ``[times[i], times[i + 1])``, the last one for ever.
 
-    An amount is a number of cores, shape (), or one number for each node, shape (nodes,); the profile's own shape is
-    given by what is free at first. Where a start and a length are asked for, the end ``start + length`` is computed as
-    the simulation computes it, so that what ends and what begins at one instant are at one step.
+    An amount is a number of cores, shape (), or one number for each node, shape (nodes,); the profile's own shape, and
+    whether it counts in whole numbers, is given by what is free at first. Where a start and a length are asked for, the
+    end ``start + length`` is computed as the simulation computes it, so that what ends and what begins at one instant
+    are at one step.
 
     Taking may leave less than nothing free (a job that outlives its request while another was promised its cores):
     then whoever owns the profile has to plan anew.
     """
 
     def __init__(self, now: float, free: Amount):
-        first = np.asarray(free, np.int64)
+        first = np.asarray(free)
         self._times = np.full(16, math.inf)
-        self._free = np.zeros((16, *first.shape), np.int64)
+        self._free = np.zeros((16, *first.shape), np.float64 if first.dtype.kind == "f" else np.int64)
         self._times[0], self._free[0] = now, first
         self._steps = 1
 
@@ -40,7 +41,7 @@ class AvailabilityProfile:
         return self._times[: self._steps]
 
     @property
-    def free(self) -> npt.NDArray[np.int64]:
+    def free(self) -> npt.NDArray[Any]:
         """What is free in each step; shape (steps,) or (steps, nodes)."""
         return self._free[: self._steps]
 
@@ -105,7 +106,7 @@ class AvailabilityProfile:
 
     # ------------------------------------------------------------------ asking it
 
-    def least(self, start: float, end: float) -> npt.NDArray[np.int64]:
+    def least(self, start: float, end: float) -> npt.NDArray[Any]:
         """What is free all the time from ``start`` to ``end``; shape () or (nodes,)."""
         first = max(int(self.times.searchsorted(start, "right")) - 1, 0)
         stop = max(int(self.times.searchsorted(end)), first + 1)

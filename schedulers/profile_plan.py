@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cluster_sim.bookings import tasks_in
 from cluster_sim.outlook import offered
-from schedulers.plans import worth_trying
+from schedulers.boots import Boots
+from schedulers.plans import Promise, worth_trying
 from schedulers.profile import Amount, AvailabilityProfile
-from schedulers.releases import Releases, Returns, planned_time
+from schedulers.releases import Releases, Returns, planned_end, planned_time
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from cluster_sim.execution import Running
     from cluster_sim.jobs import Job
     from cluster_sim.placement import Placement
-    from schedulers.plans import Promise, Where
+    from schedulers.plans import Where
 
 MOST_MB = 1e15
 """Stands for the memory of a node of which it is not known."""
@@ -27,7 +29,7 @@ MOST_MB = 1e15
 class ProfilePlan:
     """Promises on a profile of cores, where they are ``counted``, else of the cores (and memory) of each node.
 
-    A promise on nodes is of certain cores of certain nodes.
+    A promise on nodes is of certain cores of certain nodes, and allows for their boots.
     """
 
     def __init__(self, where: Where, releases: Releases, counted: bool):
@@ -36,6 +38,10 @@ class ProfilePlan:
         self._counted = counted
         self._nodes = self._view.platform.node_count
         self._machine = None if counted else self._view.outlook(empty=True)
+        self._boots = Boots(None if counted else self._view.boot_delays)
+        if self._machine is not None and self._boots.needed is not None:
+            # Nodes that are on come before nodes that would have to be booted, as they will when the job starts.
+            self._machine.is_on, self._machine.is_off = self._boots.needed == 0.0, self._boots.needed > 0.0
         self.profile = AvailabilityProfile(self._view.now, self._view.free_total if counted else self._free_now())
         self._cut_at_windows()
         self._endless: Amount = self._nothing()  # held by jobs that requested no time
@@ -48,11 +54,11 @@ class ProfilePlan:
 
     # ------------------------------------------------------------------ amounts of cores, or of each node
 
-    def _free_now(self) -> npt.NDArray[np.int64]:
+    def _free_now(self) -> npt.NDArray[Any]:
         now = self._view.outlook()
         return self._with_memory(now.free, np.minimum(now.memory_mb - now.memory_used, MOST_MB))
 
-    def _amount(self, job: Job, placement: Placement | None) -> int | npt.NDArray[np.int64]:
+    def _amount(self, job: Job, placement: Placement | None) -> int | npt.NDArray[Any]:
         if self._counted or placement is None:
             return job.requested_cores
         assert self._machine is not None
@@ -61,35 +67,38 @@ class ProfilePlan:
             cores[first:stop] += self._machine.cores_held(job, first, stop, taken)
         memory = np.zeros(self._nodes)
         for first, stop, taken in placement.spans if self._where.counts_memory else ():
-            memory[first:stop] += np.ceil(taken * job.memory)
+            memory[first:stop] += job.memory * taken
         return self._with_memory(cores, memory)
 
     def _nothing(self) -> Amount:
         return 0 if self._counted else self._on_node(0, 0)
 
-    def _held(self, running: Running) -> int | npt.NDArray[np.int64]:
+    def _held(self, running: Running) -> int | npt.NDArray[Any]:
         """What a job gives back when it ends: what it has on nodes that are not withheld."""
         if not self._view.withheld_count:
             return self._amount(running.job, running.placement)
         placement = offered(running.placement, self._view.withheld)
         return placement.cores if self._counted else self._amount(running.job, placement)
 
-    def _on_node(self, node: int, cores: int) -> npt.NDArray[np.int64]:
+    def _on_node(self, node: int, cores: int) -> npt.NDArray[Any]:
         amount = np.zeros(self._nodes, np.int64)
         amount[node] = cores
         return self._with_memory(amount, np.zeros(self._nodes))
 
-    def _with_memory(self, cores: npt.NDArray[np.integer], memory: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-        parts = (cores, np.floor(memory)) if self._where.counts_memory else (cores,)
-        return np.concatenate(parts).astype(np.int64)
+    def _with_memory(self, cores: npt.NDArray[np.integer], memory: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
+        """Whole cores; beside memory all are floats, as the machine's MB are, so that both find the same to fit."""
+        return np.concatenate((cores, memory)) if self._where.counts_memory else cores.astype(np.int64)
 
-    def _room_for(self, job: Job, free: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def _room_for(self, job: Job, free: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """Tasks of the job for which each node has free cores, and memory if that counts; shape (nodes,)."""
         free = free - self._kept_from(job)
-        cores, memory = free[: self._nodes], self._where.memory_of(job)
+        cores, memory = free[: self._nodes].astype(np.int64), self._where.memory_of(job)
         if self._view.restricts and job.exclusive:
             return np.where(cores == self._view.platform.node_cores, cores, 0)  # an empty node has all its memory, too
-        return np.minimum(cores, free[self._nodes :] // math.ceil(memory)) if memory else cores
+        if not memory:
+            return cores
+        left = np.maximum(free[self._nodes :], 0.0)
+        return np.minimum(cores, tasks_in(left, memory, self._view.platform.core_count))
 
     def _kept_from(self, job: Job) -> Amount:
         """What has to stay free beside the job all the time, for one that is to start some day."""
@@ -116,22 +125,39 @@ class ProfilePlan:
         return worth_trying(self._view, cores)
 
     def place(self, job: Job) -> Placement | None:
-        """On what is free all the time that it requests."""
+        """On what is free all the time that it requests, and all the time that its nodes boot."""
         now = self._view.now
-        placement = self._place_until(job, now + planned_time(job))
-        if placement is None or not (delay := self._view.boot_time(placement)):
-            return placement
-        return self._place_until(job, now + delay + planned_time(job))
+        if not self._counted:
+            found = self._on_nodes(job, now, at_once=True)
+            return None if found is None else found.placement
+        if not self._is_free(job, planned_end(job, now)) or (placement := self._where.now(job)) is None:
+            return None
+        delay = self._view.boot_time(placement)
+        return placement if not delay or self._is_free(job, planned_end(job, now + delay)) else None
 
-    def _place_until(self, job: Job, end: float) -> Placement | None:
+    def _is_free(self, job: Job, end: float) -> bool:
         least = self.profile.least(self._view.now, end)
-        if self._counted:
-            return self._where.now(job) if job.requested_cores + self._kept_from(job) <= least else None
-        return self._where.now(job, self._room_for(job, least))
+        return bool(job.requested_cores + self._kept_from(job) <= least)
+
+    def _on_nodes(self, job: Job, start: float, at_once: bool = False) -> Promise | None:
+        """Where the job can be from ``start`` on, on nodes that are on, else on nodes that boot as briefly as it goes.
+
+        ``at_once``: on cores that are free now.
+        """
+        assert self._machine is not None
+        for delay in self._boots.lengths:
+            room = self._room_for(job, self.profile.least(start, planned_end(job, start + delay)))
+            room = self._boots.within(room, start, delay)
+            where = self._where
+            placement = where.now(job, room) if at_once else where.later(job, self._machine, start, room)
+            if placement is not None:
+                return Promise(start, placement, self._boots.delay(placement))
+        return None
 
     def take(self, running: Running) -> None:
         """Until its expected end."""
         self.profile.take(self._view.now, running.expected_end, self._amount(running.job, running.placement))
+        self._boots.add(running.job, self._view.now, running.placement)
         self.begin(running)
 
     def begin(self, running: Running) -> None:
@@ -155,11 +181,33 @@ class ProfilePlan:
 
     def keep(self, job: Job, promise: Promise) -> None:
         """Take what a promise is of; it had been withdrawn, or has just been found."""
-        start, placement = promise
-        if start == math.inf:
+        if promise.time == math.inf:
             self._promise_some_day(job)
         else:
-            self.profile.take(start, start + planned_time(job), self._amount(job, placement))
+            self.profile.take(promise.time, promise.end(job), self._amount(job, promise.placement))
+            self._boots.add(job, promise.time, promise.placement)
+
+    def renew(self, job: Job, promise: Promise) -> Promise | None:
+        """A promise of another plan, if this one can keep it, and taken if so: at the same time, with no longer boots."""
+        start, placement, delay = promise
+        if not self._view.now <= start < math.inf:
+            return None
+        renewed: Promise | None = Promise(start)
+        if self._counted:
+            free = self.profile.least(start, planned_end(job, start))
+            renewed = renewed if job.requested_cores <= free else None
+        elif placement is None:
+            renewed = self._on_nodes(job, start)
+        else:
+            renewed = Promise(start, placement, self._boots.delay(placement))
+            room = self._room_for(job, self.profile.least(start, renewed.end(job)))
+            room = self._boots.within(room, start, renewed.delay)
+            if any((room[first:stop] < cores).any() for first, stop, cores in placement.spans):
+                return None
+        if renewed is None or renewed.delay > delay:
+            return None
+        self.keep(job, renewed)
+        return renewed
 
     def _promise_some_day(self, job: Job) -> Promise | None:
         """A start when jobs that requested no time have ended; None if not even that would do."""
@@ -172,28 +220,30 @@ class ProfilePlan:
             fits = placement is not None
         if fits and self._some_day is None:
             self._some_day = job, self._amount(job, placement)
-        return (math.inf, None) if fits else None
+        return Promise(math.inf) if fits else None
 
     def _earliest(self, job: Job) -> Promise | None:
-        start = self.profile.earliest(job.requested_cores + int(self._kept_from(job)), planned_time(job))
-        return (start, None) if start < math.inf else None
+        cores = job.requested_cores + int(self._kept_from(job))
+        start = self.profile.earliest(cores, planned_time(job))
+        return Promise(start) if start < math.inf else None
 
     def _earliest_on_nodes(self, job: Job) -> Promise | None:
-        assert self._machine is not None
         profile = self.profile
         enough = profile.free[:, : self._nodes].sum(axis=1) >= job.requested_cores
         for start in profile.times[enough].tolist():
-            room = self._room_for(job, profile.least(start, start + planned_time(job)))
-            placement = self._where.later(job, self._machine, start, room)
-            if placement is not None:
-                return start, placement
+            promise = self._on_nodes(job, start)
+            if promise is not None:
+                return promise
         return None
 
-    def withdraw(self, job: Job, start: float, placement: Placement | None) -> None:
+    def withdraw(self, job: Job, promise: Promise) -> None:
         """Take a promise back, or what is left of it."""
         if self._some_day is not None and self._some_day[0] is job:
             self._some_day = None
-        self.profile.give(max(start, self._view.now), start + planned_time(job), self._amount(job, placement))
+        if promise.time < math.inf:
+            start = max(promise.time, self._view.now)
+            self.profile.give(start, promise.end(job), self._amount(job, promise.placement))
+            self._boots.remove(job)
 
     def give_back(self, running: Running, until: float) -> None:
         """A job has ended before it was expected to."""
@@ -202,9 +252,15 @@ class ProfilePlan:
             if until == math.inf:
                 self._endless = self._endless - self._held(running)
 
-    def extend(self, running: Running, planned: float) -> None:
-        """A job will run on from its planned to its expected end."""
-        self.profile.take(planned, running.expected_end, self._amount(running.job, running.placement))
+    def shorten(self, running: Running, promise: Promise) -> bool:
+        """A job has been started as promised; whether less is to be booted for it than was planned, and time is left."""
+        begins = running.expected_start
+        if begins >= promise.ready:
+            return False
+        self.profile.give(
+            planned_end(running.job, begins), promise.end(running.job), self._amount(running.job, running.placement)
+        )
+        return True
 
     def could_be_earlier(self, cores: npt.NDArray[np.int64], starts: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
         """Which promises (cores, s) are worth trying to improve: at some time before, as many cores are free."""

@@ -25,6 +25,12 @@ def planned_time(job: Job) -> float:
     return job.requested_time or EXTENSIONS_S[0]
 
 
+def planned_end(job: Job, start: float) -> float:
+    """Until when a job that starts then is planned to hold its cores, s: the next instant if it requested less than that."""
+    end = start + planned_time(job)
+    return end if end > start else math.nextafter(start, math.inf)
+
+
 Release = tuple[float, int, int, "Running"]
 """(expected end s, job index, cores, running job)."""
 
@@ -52,6 +58,8 @@ class Releases:
         if running.job.requested_time == 0.0:
             running.extended_by = EXTENSIONS_S[0]  # it is there, and has to be counted
         end = running.expected_end
+        if end <= running.expected_start:
+            end = math.nextafter(end, math.inf)  # it requested less than the clock can tell, and is there all the same
         self._ends[running.job.index] = end
         insort(self._entries, (end, running.job.index, running.placement.cores, running))
 
@@ -61,6 +69,14 @@ class Releases:
         end = self._ends.pop(index)
         del self._entries[bisect_left(self._entries, (end, index))]
         return end
+
+    def outlived(self, view: View) -> bool:
+        """Whether a job has lasted longer than expected, up to this pass, which has not followed it yet, or beyond it."""
+        now, ended = view.now, {running.job.index for running in view.ended}
+        if any(self._ends.get(index, now) < now for index in ended):
+            return True
+        due = self._entries[: bisect_left(self._entries, (now, math.inf))]
+        return any(index not in ended for _, index, _, _ in due)
 
     def follow(self, view: View) -> bool:
         """Take out what has ended since the last pass, put off what should have; whether anything was put off."""
@@ -93,6 +109,19 @@ def cores_coming(releases: Releases, view: View) -> Iterable[tuple[float, int, i
     ends += [(end, node, cores, None) for end, node, cores in Returns(view).soonest_first()]
     ends.sort(key=itemgetter(0))  # two runs that are sorted already: no more than a merge
     return ends
+
+
+def about_to_boot(releases: Releases, view: View) -> Iterator[tuple[float, int, int]]:
+    """(expected time s, node, its other cores) of nodes that will boot for jobs started in this pass.
+
+    They are OFF until the pass is over, and other jobs of this pass can still be started there; later ones have to wait.
+    """
+    if not view.is_off.any() or (delays := view.boot_delays) is None:
+        return
+    nodes = {node for *_, run in releases if run.start_time == math.inf for node in run.placement.nodes}
+    for node in sorted(nodes):
+        if view.is_off[node] and (cores := view.free_cores.item(node)):
+            yield view.now + float(delays[node]), node, cores
 
 
 class Returns:

@@ -13,6 +13,7 @@ import numpy as np
 
 from cluster_sim.decisions import Decision, Reject, Start, WakeAt
 from cluster_sim.errors import FormatError, InputError, ModelWarning
+from cluster_sim.fields import whole_number
 from cluster_sim.formats.files import read_text
 from cluster_sim.placement import Placement
 from schedulers.base import Scheduler, schedulers
@@ -147,9 +148,6 @@ def _batsim_record(path: str) -> dict[str, Entry]:
     entries = list(map(Entry, starts.tolist(), table["allocated_resources"]))
     ids = table["job_id"].tolist()
     record = dict(zip(ids, entries, strict=True))
-    if len(record) < len(ids):
-        again = table["job_id"][table["job_id"].duplicated()].iloc[0]
-        raise FormatError(f"{path}, job {again}", "every job once", "it twice")
     if "workload_name" in table:
         for name, job, entry in zip(table["workload_name"], ids, entries, strict=True):
             record.setdefault(f"{name}!{job}", entry)
@@ -182,9 +180,8 @@ def _own_cores(text: str, platform: Platform, where: str) -> np.ndarray:
         place, _, cores = part.rpartition(":")
         name, _, processor = place.rpartition(".processor")
         first, _, last = cores.partition("-")
-        if not (processor.isascii() and processor.isdigit() and cores.isascii() and first.isdigit()):
-            raise FormatError(f"{where}, allocation", "node.processor:first-last;…", part)
-        if last and not last.isdigit():
+        numbers_in = [whole_number(text) for text in (processor, first, last or first)]
+        if None in numbers_in:
             raise FormatError(f"{where}, allocation", "node.processor:first-last;…", part)
         try:
             node = platform.node_index(name)

@@ -67,7 +67,7 @@ def cancelled(desk: Desk, given: Given, job_id: str | None) -> tuple[Any, str]:
     """The button that takes a job out of the workload; of a job of one's own it undoes the submission."""
     try:
         run, choices = desk.run(given), Choices.of(given or {})
-        job_id = (job_id or "").strip()
+        job_id = _text(job_id)
         change = Change.of({"cancel": True, "job_id": job_id})
         jobs = run.result.jobs
         times = jobs.loc[jobs["job_id"] == job_id, "submit_time"].tolist()
@@ -85,7 +85,7 @@ def undone(desk: Desk, given: Given, number: int) -> tuple[Any, str]:
     """The button that undoes a change."""
     try:
         choices = Choices.of(given or {})
-        if not 0 <= number < len(choices.changes):
+        if type(number) is not int or not 0 <= number < len(choices.changes):
             raise InputError("undo", "a change that is there", number)
         change = choices.changes[number]
         return _with(desk, choices, choices.changes[:number] + choices.changes[number + 1 :], change.submit_time)
@@ -123,8 +123,8 @@ def opened(desk: Desk, given: Given) -> tuple[list[Any], list[Any], int, int, An
 
 def _first_step(run: Run, given: Given) -> int:
     """The first step, or the one at which a change takes effect."""
-    at = (given or {}).get("at")
-    if isinstance(at, bool) or not isinstance(at, int | float) or math.isnan(at):
+    at = _number((given or {}).get("at"))
+    if at is None:
         return 0
     return _within(run, int(np.searchsorted(run.steps.time, at)))
 
@@ -133,6 +133,8 @@ def chart(desk: Desk, given: Given, colour_by: str, view: View, step: int) -> An
     """The chart of the run, or of the window in view, with the step marked. Raises InputError, as all below do."""
     run = desk.run(given)
     window = window_in(view)
+    if not isinstance(colour_by, str):
+        raise InputError("colour by", "the name of a column", colour_by)
     figure = run.figure(colour_by, window)
     # Whatever is zoomed by hand stays zoomed until the chart is of another run or window.
     figure.update_layout(uirevision=str((given, view)), margin={"l": 110})
@@ -184,21 +186,21 @@ def cursor(run: Run, step: int) -> dict[str, Any]:
 
 def window_in(view: View) -> tuple[float, float] | None:
     """The window (s) that is drawn; None: the whole run."""
-    return (float(view["range"][0]), float(view["range"][1])) if view and view.get("range") else None
+    held = view.get("range") if isinstance(view, Mapping) else None
+    low, high = map(_number, held) if isinstance(held, list | tuple) and len(held) == 2 else (None, None)
+    return None if low is None or high is None or not low < high else (low, high)
 
 
 def zoomed(desk: Desk, given: Given, relayout: Mapping[str, Any] | None, view: View) -> Any:
     """After a zoom, what to draw anew; no_update if what is drawn is exact already."""
     run = desk.run(given)
     window = window_in(view)
-    if relayout is None or (window is None and run.rectangles() <= MOST_BARS):
+    if not isinstance(relayout, Mapping) or (window is None and run.rectangles() <= MOST_BARS):
         return no_update
     if relayout.get("xaxis.autorange"):
         return no_update if window is None else whole(view)
-    low, high = relayout.get("xaxis.range[0]"), relayout.get("xaxis.range[1]")
-    if not (
-        isinstance(low, int | float) and isinstance(high, int | float) and low < high and math.isfinite(high - low)
-    ):
+    low, high = _number(relayout.get("xaxis.range[0]")), _number(relayout.get("xaxis.range[1]"))
+    if low is None or high is None or not 0 < high - low < math.inf:
         return no_update
     return {"range": [low * run.axis.seconds, high * run.axis.seconds], "turn": _turn(view) + 1}
 
@@ -209,16 +211,16 @@ def whole(view: View) -> dict[str, Any]:
 
 
 def _turn(view: View) -> int:
-    return int(view.get("turn", 0)) if view else 0
+    return int(_number(view.get("turn")) or 0) if isinstance(view, Mapping) else 0
 
 
 def step_to(desk: Desk, given: Given, what: Any, step: int, number: int | None) -> int:
     """The step that a button, the field with a number, or a link among ``what`` leads to."""
     run = desk.run(given)
     if isinstance(what, dict):
-        return _within(run, int(what["step"]))
-    wanted = {"previous": step - 1, "next": step + 1, "number": (number or 1) - 1}
-    return _within(run, wanted[what])
+        return _within(run, what.get("step"))
+    here = _within(run, step)
+    return _within(run, {"previous": here - 1, "next": here + 1}.get(what, (_number(number) or 1) - 1))
 
 
 def step_shown(desk: Desk, given: Given, step: int) -> tuple[list[Any], list[Any], list[Any], int]:
@@ -242,13 +244,28 @@ def clicked_job(run: Run, click: Mapping[str, Any] | None) -> str | None:
 
 def explained(desk: Desk, given: Given, job_id: str | None) -> list[Any]:
     """What became of a job, or that there is none of that name."""
-    if not job_id:
+    if not _text(job_id):
         return []
     try:
-        return panels.explanation(desk.run(given), job_id.strip())
+        return panels.explanation(desk.run(given), _text(job_id))
     except ClusterSimError as error:
         return [str(error)]
 
 
-def _within(run: Run, step: int) -> int:
-    return min(max(int(step), 0), max(len(run.steps) - 1, 0))
+def _within(run: Run, step: Any) -> int:
+    """The step, or the nearest that there is; the first for what is no number."""
+    return int(min(max(_number(step) or 0, 0), max(len(run.steps) - 1, 0)))
+
+
+def _number(value: Any) -> float | None:
+    """What a page sent as a number, which may be anything; None for what is none, or beyond all floats."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:
+        return None
+
+
+def _text(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else ""

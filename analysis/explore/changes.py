@@ -138,6 +138,8 @@ def _time(what: str, value: Any, above_0: bool = False) -> float:
 def _text(what: str, value: Any, least: int = 0) -> str:
     if not isinstance(value, str) or not least <= len(value) <= LONGEST_TEXT:
         raise InputError(what, f"a text of {least} to {LONGEST_TEXT} characters", _found(value))
+    if not value.isprintable():
+        raise InputError(what, "characters that can be printed", value)
     return value
 
 

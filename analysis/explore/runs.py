@@ -12,11 +12,12 @@ import time
 import warnings
 from collections import OrderedDict
 from collections.abc import Generator, Mapping
+from concurrent.futures import Future
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from analysis.explore.changes import Change, changed, changes_of
+from analysis.explore.changes import LARGEST, Change, changed, changes_of
 from analysis.explore.offers import OF_THE_LOG, Offers, chosen
 from analysis.explore.steps import Steps
 from analysis.gantt_chart import draw_held, options_of, time_window
@@ -84,6 +85,8 @@ class Choices:
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Choices:
         """Choices as they come from a page, which may have been anybody's. Raises InputError for a wrong one."""
+        if not isinstance(given, Mapping):
+            raise InputError("choices", "a name or a number for each", type(given).__name__)
         found: dict[str, Any] = {}
         for field in fields(cls):
             if field.name == "changes":
@@ -93,7 +96,7 @@ class Choices:
             value = given.get(field.name)
             if kind is str and value is None:
                 value = ""
-            if kind is float and type(value) is int:
+            if kind is float and type(value) is int and abs(value) < LARGEST:
                 value = float(value)
             if type(value) is not kind:
                 raise InputError(
@@ -105,8 +108,8 @@ class Choices:
             raise InputError("jobs", f"1 to {MOST_JOBS:,} in this page: choose a window of the workload", choices.jobs)
         if not 0 <= choices.begin_h < math.inf:
             raise InputError("begin", "a number of hours from 0", choices.begin_h)
-        if choices.seed < 0:
-            raise InputError("seed", "a whole number from 0", choices.seed)
+        if not 0 <= choices.seed < LARGEST:
+            raise InputError("seed", f"a whole number from 0 to {LARGEST - 1}", choices.seed)
         return choices
 
     def plain(self) -> dict[str, Any]:
@@ -152,9 +155,11 @@ class Desk:
     def __init__(self, offers: Offers, saved: Result | None = None):
         self.offers = offers
         self.saved = None if saved is None else Run(saved)
-        self._kept: OrderedDict[Choices, Run] = OrderedDict()
-        # A browser asks for several things about a new run at once, from several threads; it is made by the first.
+        # A browser asks for several things about a new run at once, from several threads; it is made by the first. What
+        # went wrong is kept as well: it took as long to find out.
+        self._kept: OrderedDict[Choices, Future[Run]] = OrderedDict()
         self._lock = threading.Lock()
+        self._making = threading.Lock()  # one at a time: warnings are caught for the whole process
 
     def run(self, given: Mapping[str, Any] | None) -> Run:
         """The run that was saved, or that of these choices. Raises InputError for a wrong choice."""
@@ -162,12 +167,21 @@ class Desk:
             return self.saved
         choices = Choices.of(given or {})
         with self._lock:
-            if choices not in self._kept:
-                self._kept[choices] = self._made(choices)
+            future, is_first = self._kept.get(choices, Future()), choices not in self._kept
+            self._kept[choices] = future
             self._kept.move_to_end(choices)
             while len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
-            return self._kept[choices]
+        if is_first:
+            try:
+                with self._making:
+                    future.set_result(self._made(choices))
+            except BaseException as error:  # whatever it is, the others must not wait for ever
+                future.set_exception(error)
+                if not isinstance(error, InputError):
+                    with self._lock:
+                        self._kept.pop(choices, None)
+        return future.result()
 
     def _made(self, choices: Choices) -> Run:
         with warnings.catch_warnings(record=True) as caught:

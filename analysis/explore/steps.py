@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -40,6 +41,8 @@ class Step:
             where = shortened_places(self.nodes)
             return f"Job {self.job_id} starts{f' on {where}' if where else ''}."
         if self.decision == "reserve":
+            if self.promised_time == math.inf:
+                return f"Job {self.job_id} is promised no time at which it starts."
             return f"Job {self.job_id} is promised a start at {seconds(self.promised_time)}."
         if self.decision == "hold":
             return f"Job {self.job_id} stays in the queue."
@@ -248,7 +251,7 @@ def shortened_places(text: str, most: int = 4) -> str:
 def _told(decision: str, because: object, behind: object, promised: float) -> str:
     """What a hold or a promise says, in a few words."""
     if decision == "reserve":
-        return f"promised {seconds(promised)}"
+        return f"promised {seconds(promised)}" if promised < math.inf else "promised no time"
     return _text(because) + (f" (job {behind})" if _text(behind) else "")
 
 

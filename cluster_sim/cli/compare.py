@@ -143,6 +143,7 @@ def _run_each(
 
 def _with_seed(settings: Settings, seed: int, first: bool) -> Settings:
     """The settings of another replication; a generated workload gets the next seed of its own, too."""
+    from cluster_sim.fields import whole_number
     from cluster_sim.registry import Spec
     from cluster_sim.workload import WORKLOAD_GENERATORS
 
@@ -151,9 +152,10 @@ def _with_seed(settings: Settings, seed: int, first: bool) -> Settings:
         return replace(settings, seed=seed)
     spec = Spec.parse(settings.workload)
     own = spec.options.get("seed", "0")
-    if not own.isdecimal():
+    number = whole_number(own)
+    if number is None:
         return replace(settings, seed=seed)  # the generator says what it expects
-    options = spec.options | {"seed": str(int(own) + seed - settings.seed)}
+    options = spec.options | {"seed": str(number + seed - settings.seed)}
     parts = [*spec.positional, *(f"{key}={value}" for key, value in options.items())]
     return replace(settings, seed=seed, workload=f"{name}:{','.join(parts)}")
 

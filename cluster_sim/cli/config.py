@@ -12,11 +12,12 @@ IRMaSim's ``options.json`` is known by its keys ``platform_file`` and ``workload
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from cluster_sim.errors import InputError
+from cluster_sim.errors import InputError, naming
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,11 @@ class Settings:
     report: bool = False
     file_format: Literal["csv", "parquet"] = "csv"
     config: str | None = None
+    from_config: frozenset[str] = frozenset()
+
+    def said_by(self, key: str) -> str:
+        """What gave a setting, for messages: the configuration file, or "" for the command line."""
+        return self.config if self.config and key in self.from_config else ""
 
 
 def settings_of(config: str | None, options: dict[str, Any]) -> Settings:
@@ -50,11 +56,33 @@ def settings_of(config: str | None, options: dict[str, Any]) -> Settings:
 
     Raises FormatError for a bad file, InputError when nothing says what the workload is.
     """
-    merged = {**({} if config is None else read_config(config)), **options}
+    read = {} if config is None else read_config(config)
+    with naming(config):
+        for key in read.keys() - options.keys():
+            _check_spec(key, read[key])
+    merged = {**read, **options}
     if "workload" not in merged:
         wanted = "--workload W, or a configuration file" if config is None else "key 'workload'"
         raise InputError(config or "cluster-sim run", wanted)
-    return Settings(config=config, **merged)
+    return Settings(config=config, from_config=frozenset(read.keys() - options.keys()), **merged)
+
+
+def _check_spec(key: str, value: Any) -> None:
+    """Make what a spec in a file names, so that what is wrong with it is told with the file. Raises InputError."""
+    from cluster_sim.contention import contention_models
+    from cluster_sim.network import network_models
+    from cluster_sim.power import power_models
+    from schedulers import make_power_policy, make_scheduler
+
+    made: dict[str, Callable[[str], object]] = {
+        "scheduler": make_scheduler,
+        "power_policy": make_power_policy,
+        "contention_model": contention_models.make,
+        "power_model": power_models.make,
+        "network_model": network_models.make,
+    }
+    if key in made:
+        made[key](value)
 
 
 def is_config(document: object) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +36,7 @@ def convert(source: str, target: str, time_unit: str | None) -> None:
     from cluster_sim.workload import Workload
 
     options: dict[str, Any] = {} if time_unit is None else {"time_unit": time_unit}
-    if Path(source).is_dir() or is_batsim_result(source):
+    if os.path.isdir(source) or is_batsim_result(source):
         from cluster_sim.records import Result
 
         if time_unit is not None:
@@ -43,8 +44,8 @@ def convert(source: str, target: str, time_unit: str | None) -> None:
         click.echo(_convert_result(Result.load(source), target))
         return
     kind = kind_of(source)
-    if kind == "configuration":
-        raise FormatError(source, "a workload, a platform or results", "a configuration")
+    if kind not in ("workload", "platform"):
+        raise FormatError(source, "a workload, a platform or results", f"a {kind}".replace("a r", "r"))
     if kind == "platform":
         if time_unit is not None and not has_time_unit(source):
             raise InputError("--time-unit", "a workload, whose times it is about", "a platform")

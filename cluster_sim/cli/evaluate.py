@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import click
@@ -12,7 +14,7 @@ from cluster_sim.cli.options import TIME_UNITS, TimeUnit
 
 @click.command(short_help="Compare trained agents with all heuristics.")
 @click.argument("directory", metavar="DIR")
-@click.option("--workload", "-w", required=True, metavar="W", help="As of run.")
+@click.option("--workload", "-w", required=True, metavar="W", help="As of run, or a folder of days.")
 @click.option("--platform", "-p", metavar="P", help="As of run. [default: the one it was trained on]")
 @click.option("--first", type=click.IntRange(min=1), metavar="N", help="Take only the first N jobs.")
 @click.option(
@@ -93,12 +95,13 @@ def evaluate(
         length=trajectories,
         count=count,
     )
+    files = sorted(map(str, Path(workload).iterdir())) if os.path.isdir(workload) else [workload]
     prepare(out)
     invocation.tell_warnings()
     evaluation = compare(
         directory, cases, metrics=metrics, heuristics=heuristics or None, also=also, progress=True, **options
     )
-    evaluation.meta |= {"command": invocation.command, "inputs": checksums([platform, workload])}
+    evaluation.meta |= {"command": invocation.command, "inputs": checksums([platform, *files])}
     evaluation.save(out)
     click.echo(evaluation.text())
     click.echo(f"\nThe tables are in {out}")

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import click
 
-from cluster_sim.errors import InputError, ModelWarning
+from cluster_sim.errors import InputError, ModelWarning, printable
 from cluster_sim.siblings import sibling
 
 PROGRAM = "cluster-sim"
@@ -137,12 +137,7 @@ def say(message: str) -> None:
     """One line on stderr, whatever is in ``message``; nothing for nothing."""
     line = " ".join(message.split())
     if line:
-        click.echo(f"{PROGRAM}: {plain(line)}", err=True)
-
-
-def plain(text: str) -> str:
-    """``text`` from a file or a path with what could steer a terminal escaped."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
+        click.echo(f"{PROGRAM}: {printable(line)}", err=True)
 
 
 def show_version(ctx: click.Context, option: click.Parameter, asked: bool) -> None:

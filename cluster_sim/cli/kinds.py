@@ -1,12 +1,25 @@
-"""What a file is, told by its content: a workload, a platform, or the configuration of a run."""
+"""What a file or a folder is, told by its content: an input, a configuration, or what a program left."""
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Literal
 
 from cluster_sim.errors import FormatError
 
-Kind = Literal["workload", "platform", "configuration"]
+Kind = Literal[
+    "workload",
+    "platform",
+    "reservations",
+    "configuration",
+    "training configuration",
+    "sweep configuration",
+    "results",
+    "agent",
+]
+
+_OF_A_TRAINING = {"environment", "algorithm", "network", "iterations", "validation", "warm_start", "objective"}
 
 
 def kind_of(source: str) -> Kind:
@@ -19,7 +32,19 @@ def kind_of(source: str) -> Kind:
     name, colon, _ = source.partition(":")
     if colon and name in WORKLOAD_GENERATORS:
         return "workload"
-    return _kind_of_file(source)
+    if os.path.isdir(source):
+        return _kind_of_folder(source)
+    from cluster_sim.formats.batsim_import import is_batsim_result
+
+    return "results" if is_batsim_result(source) else _kind_of_file(source)
+
+
+def _kind_of_folder(path: str) -> Kind:
+    if (Path(path) / "summary.json").exists():
+        return "results"
+    if any(next(Path(path).glob(place), None) for place in ("agent.json", "best/agent.json", "seed-*/best/agent.json")):
+        return "agent"
+    raise FormatError(path, "a folder that run or train left", "neither summary.json nor an agent")
 
 
 def _kind_of_file(path: str) -> Kind:
@@ -39,10 +64,18 @@ def _kind_of_file(path: str) -> Kind:
     if isinstance(document, dict):
         if "jobs" in document:
             return "workload"
+        if "factors" in document:
+            return "sweep configuration"
+        if "reservations" in document and not is_config(document):
+            return "reservations"
         if is_config(document):
             return "configuration"
+        if _OF_A_TRAINING & document.keys():
+            return "training configuration"
         if is_irmasim(document) or {"clusters", "node_types", "processor_types"} & document.keys():
             return "platform"
-    raise FormatError(
-        path, "a workload (key 'jobs'), a platform ('clusters', 'platform') or a configuration ('workload')"
+    expected = (
+        "a workload (key 'jobs'), a platform ('clusters', 'platform'), reservations ('reservations'), "
+        "or the configuration of a run ('workload'), a sweep ('factors') or a training ('environment')"
     )
+    raise FormatError(path, expected)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from cluster_sim.cli.group import Invocation, plain, say
-from cluster_sim.errors import InputError
+from cluster_sim.cli.group import Invocation, say
+from cluster_sim.errors import InputError, printable
 
 ALL = "all"
 
@@ -89,7 +89,7 @@ def reproduce(
 
 def plain_lines(text: str) -> str:
     """``text`` with what could steer a terminal escaped, line by line."""
-    return "\n".join(plain(line) for line in text.splitlines())
+    return "\n".join(printable(line) for line in text.splitlines())
 
 
 def _tell(line: str) -> None:

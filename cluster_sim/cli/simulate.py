@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cluster_sim.errors import FormatError, InputError, ModelWarning
+from cluster_sim.errors import FormatError, InputError, ModelWarning, naming
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +55,8 @@ def load(settings: Settings) -> tuple[Platform, Workload]:
     from cluster_sim.workload import Workload
 
     options = {} if settings.time_unit is None else {"time_unit": settings.time_unit}
-    workload = Workload.read(settings.workload, **options)
+    with naming(settings.said_by("workload")):
+        workload = Workload.read(settings.workload, **options)
     if settings.think_times:
         workload = workload.with_think_times()
     if settings.platform is None:
@@ -62,7 +64,8 @@ def load(settings: Settings) -> tuple[Platform, Workload]:
     else:
         if not has_time_unit(settings.platform):
             options = {}
-        platform = Platform.read(settings.platform, settings.platform_name, **options)
+        with naming(settings.said_by("platform")):
+            platform = Platform.read(settings.platform, settings.platform_name, **options)
     # After the platform: the header speaks of the machine that the whole log comes from.
     return as_counted(platform, workload), workload if settings.first is None else workload.first(settings.first)
 
@@ -86,10 +89,15 @@ def platform_of_log(workload: Workload, source: str) -> Platform:
 
 def build(settings: Settings, scheduler: str, platform: Platform, workload: Workload) -> Simulation:
     """The simulation that ``settings`` describe, under the given scheduler. Raises InputError for unknown names."""
+    from cluster_sim.advance_reservations import windows_on
     from cluster_sim.formats.reservations import read_reservations
     from cluster_sim.simulation import Simulation
     from schedulers import make_power_policy, make_scheduler
 
+    with naming(settings.said_by("reservations")):
+        reservations = () if settings.reservations is None else read_reservations(settings.reservations)
+    with naming(settings.reservations):
+        windows_on(platform, reservations)
     return Simulation(
         platform.with_models(settings.contention_model, settings.power_model),
         workload,
@@ -101,7 +109,7 @@ def build(settings: Settings, scheduler: str, platform: Platform, workload: Work
         until=settings.until,
         network=settings.network_model,
         explain=settings.explain,
-        reservations=() if settings.reservations is None else read_reservations(settings.reservations),
+        reservations=reservations,
     )
 
 
@@ -132,7 +140,7 @@ def simulate(
 
 def checksums(sources: Iterable[str | None]) -> dict[str, str]:
     """SHA-256 of the files among ``sources``, by name as given; specs are no files."""
-    return {source: _sha256(source) for source in sources if source is not None and Path(source).is_file()}
+    return {source: _sha256(source) for source in sources if source is not None and os.path.isfile(source)}
 
 
 def _sha256(path: str) -> str:

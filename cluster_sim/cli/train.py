@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cluster_sim.cli.group import Invocation
+from cluster_sim.errors import naming
 
 if TYPE_CHECKING:
     from learning.training import Summary
@@ -44,11 +45,14 @@ def train(
 
     sibling("learning")
     from learning.config import read_config
+    from learning.training import check
     from learning.training import train as learn
 
     given = {"iterations": iterations, "seed": seed, "seeds": seeds, "workers": workers}
     settings = read_config(config)
     settings = settings.model_copy(update={key: value for key, value in given.items() if value is not None})
+    with naming(config):
+        check(settings)
     prepare(out)
     invocation.tell_warnings()
     summaries = learn(settings, out, resume=resume, progress=True)

@@ -2,46 +2,55 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from cluster_sim.cli.group import plain
 from cluster_sim.cli.options import TimeUnit
+from cluster_sim.errors import naming, printable
+from cluster_sim.fields import RESULT_TABLES
+from cluster_sim.siblings import sibling
 
 if TYPE_CHECKING:
+    from cluster_sim.cli.kinds import Kind
     from cluster_sim.platform import NodeType, Platform
     from cluster_sim.workload import Workload
 
 Facts = list[tuple[str, str]]
 
 
-@click.command(short_help="Check a workload, a platform or a configuration.")
+@click.command(short_help="Check a workload, a platform, a configuration, results or an agent.")
 @click.argument("source", metavar="FILE")
 @click.option("--time-unit", type=TimeUnit(), metavar="UNIT", help="What times in FILE count. [default: s]")
 def validate(source: str, time_unit: str | None) -> None:
-    """Check a workload, a platform or a configuration, and tell in a few lines what it holds.
+    """Check a file, or a folder that run or train left, and tell in a few lines what it holds.
 
-    A configuration is checked with everything that it names. What is wrong is told in one line, with exit status 2;
-    what runs with a substitute for what it asks, in warnings.
+    FILE is a workload, a platform, advance reservations, the configuration of a run, a sweep or a training, the results
+    of a run, or an agent. A configuration is checked with everything that it names. What is wrong is told in one line,
+    with exit status 2; what runs with a substitute for what it asks, in warnings.
     """
     from cluster_sim.cli.kinds import kind_of
+
+    kind = kind_of(source)
+    facts = facts_of(source, kind, {} if time_unit is None else {"time_unit": time_unit})
+    click.echo(f"{printable(source)}: {kind}, valid")
+    width = max(len(name) for name, _ in facts)
+    for name, value in facts:
+        click.echo(f"  {name:<{width}}  {printable(value)}".rstrip())
+
+
+def facts_of(source: str, kind: Kind, options: dict[str, Any]) -> Facts:
+    """Read all of a file or a folder of that kind, and say what it holds. Raises InputError for what is wrong."""
     from cluster_sim.formats.platform_specs import has_time_unit
     from cluster_sim.platform import Platform
     from cluster_sim.workload import Workload
 
-    kind = kind_of(source)
-    options = {} if time_unit is None else {"time_unit": time_unit}
     if kind == "platform":
-        facts = platform_facts(Platform.read(source, **(options if has_time_unit(source) else {})))
-    elif kind == "workload":
-        facts = workload_facts(Workload.read(source, **options))
-    else:
-        facts = _configuration_facts(source)
-    click.echo(f"{plain(source)}: {kind}, valid")
-    width = max(len(name) for name, _ in facts)
-    for name, value in facts:
-        click.echo(f"  {name:<{width}}  {plain(value)}".rstrip())
+        return platform_facts(Platform.read(source, **(options if has_time_unit(source) else {})))
+    if kind == "workload":
+        return workload_facts(Workload.read(source, **options))
+    return _FACTS[kind](source)
 
 
 def platform_facts(platform: Platform) -> Facts:
@@ -96,7 +105,8 @@ def _configuration_facts(source: str) -> Facts:
 
     settings = settings_of(source, {})
     platform, workload = load(settings)
-    check(settings, [settings.scheduler], platform, workload)
+    with naming(source):
+        check(settings, [settings.scheduler], platform, workload)
     return [
         ("platform", f"{settings.platform or 'as the log says'}: {_count(platform.node_count, 'node')}"),
         ("workload", f"{settings.workload}: {_count(len(workload), 'job')}"),
@@ -107,6 +117,81 @@ def _configuration_facts(source: str) -> Facts:
         ("seed", str(settings.seed)),
         ("quirks", ", ".join(settings.quirks) or "none"),
     ]
+
+
+def _training_facts(source: str) -> Facts:
+    sibling("learning")
+    from learning.config import read_config
+    from learning.training import check
+
+    config = read_config(source)
+    with naming(source):
+        check(config)
+    environment = config.environment
+    return [
+        ("environment", environment.kind),
+        ("platform", environment.platform or "the built-in case"),
+        ("workload", environment.workload or "the built-in case"),
+        ("algorithm", config.algorithm.name),
+        ("network", config.network),
+        ("iterations", f"{config.iterations:,} of {_count(config.episodes, 'episode')}"),
+        ("trainings", f"{config.seeds:,}"),
+        ("baselines", ", ".join(config.baselines) or "none"),
+    ]
+
+
+def _sweep_facts(source: str) -> Facts:
+    from cluster_sim.sweep import Grid
+    from cluster_sim.sweep.checks import check
+
+    grid = Grid.read(source)
+    check(grid)
+    factors = [(name, _count(len(values), "value")) for name, values in grid.factors.items() if len(values) > 1]
+    return [*factors, ("replications", f"{grid.config.replications:,}"), ("runs", f"{len(grid):,}")]
+
+
+def _reservations_facts(source: str) -> Facts:
+    from cluster_sim.formats.reservations import read_reservations
+
+    found = read_reservations(source)
+    return [(entry.name, f"{entry.start:,g} s to {entry.end:,g} s on {entry.nodes}") for entry in found] or [
+        ("none", "")
+    ]
+
+
+def _result_facts(source: str) -> Facts:
+    from cluster_sim.records import Result
+
+    result = Result.load(source)
+    tables = {name: len(getattr(result, name)) for name in RESULT_TABLES}
+    said = {name: str(result.meta.get(name, "")) for name in ("platform", "workload", "scheduler", "power_policy")}
+    return [*said.items(), *((name, _count(rows, "row")) for name, rows in tables.items())]
+
+
+def _agent_facts(source: str) -> Facts:
+    sibling("learning")
+    from learning.agent import Agent, find_agents
+
+    folders = find_agents(source)
+    agents = [Agent.load(folder) for folder in folders]
+    best = agents[0]
+    return [
+        ("agents", f"{len(agents)}, the best in {folders[0]}"),
+        ("decides", "about jobs" if best.decides == "scheduler" else "about nodes"),
+        ("network", best.network),
+        ("weights", f"{sum(weight.size for weight in best.weights.values()):,}"),
+        *((name, str(best.facts[name])) for name in ("objective", "value", "iteration") if name in best.facts),
+    ]
+
+
+_FACTS: dict[Kind, Callable[[str], Facts]] = {
+    "configuration": _configuration_facts,
+    "training configuration": _training_facts,
+    "sweep configuration": _sweep_facts,
+    "reservations": _reservations_facts,
+    "results": _result_facts,
+    "agent": _agent_facts,
+}
 
 
 def _node_text(node: NodeType, platform: Platform) -> str:

@@ -26,9 +26,11 @@ from cluster_sim.accounting import node_bounds
 from cluster_sim.attempt_tables import allocation_table, attempts_of, holds_of
 from cluster_sim.clock_table import as_clock_table
 from cluster_sim.decision_log import no_decisions
-from cluster_sim.errors import FormatError, ModelWarning
+from cluster_sim.errors import FormatError, ModelWarning, naming
 from cluster_sim.fields import RESULT_TABLES, SUMMARY_METRICS, names
 from cluster_sim.formats.batsim_results import (
+    STATE_COLUMNS,
+    is_jobs_header,
     parse_resources,
     read_consumed_energy,
     read_jobs,
@@ -73,7 +75,8 @@ def read_outputs(path: str | os.PathLike[str], platform: Platform | None = None)
     }
     states = beside.get("machine_states")
     if platform is None:
-        platform = Platform.homogeneous(nodes=_machine_count(jobs, states, file), cores=1)
+        with naming(file):
+            platform = Platform.homogeneous(nodes=_machine_count(jobs, states, file), cores=1)
     platform = platform.of_hosts
     _tell_sleepers(states, f"{prefix}{_STATES}")
     workload = jobs["workload_name"].iloc[0] if "workload_name" in jobs and len(jobs) else Path(file).stem
@@ -89,8 +92,7 @@ def is_batsim_result(path: str | os.PathLike[str]) -> bool:
     if not os.path.isfile(name):
         return os.path.isfile(name + _JOBS)
     with open(name, "rb") as file:
-        header = file.readline(4096)
-    return b"job_id" in header and b"submission_time" in header and b"allocated_resources" in header
+        return is_jobs_header(file.readline(4096))
 
 
 class _ImportedTables(InOnePart):
@@ -98,7 +100,10 @@ class _ImportedTables(InOnePart):
 
     def __init__(self, platform: Platform, jobs: pd.DataFrame, energy: pd.DataFrame | None, source: str):
         self._platform = platform
-        self._raw = jobs
+        # A job that was rejected starts at -1 in the tables of some versions.
+        never = (jobs["starting_time"] < 0) & (jobs["starting_time"] < jobs["submission_time"])
+        times = {name: jobs[name].mask(never) for name in ("starting_time", "finish_time")}
+        self._raw = jobs.assign(**times)
         self._energy = energy
         self._source = source
 
@@ -111,6 +116,7 @@ class _ImportedTables(InOnePart):
         """The jobs in order of submission; what Batsim does not say is NaN, and a walltime of -1 none."""
         raw = self._raw
         start, finish, submit = (raw[name].to_numpy(dtype=float) for name in _TIMES)
+        energy = raw["consumed_energy"].to_numpy(dtype=float) if "consumed_energy" in raw else math.nan
         limit = raw["requested_time"].to_numpy(dtype=float)
         limit = np.where(limit < 0, math.inf, limit)
         success = raw["success"].to_numpy(dtype=float) > 0
@@ -129,7 +135,7 @@ class _ImportedTables(InOnePart):
             "requested_cores": raw["requested_number_of_resources"].to_numpy(dtype=np.int64),
             "requested_time": limit,
             **job_columns(submit, start, finish, limit),
-            "energy_j": np.where(np.isnan(start), 0.0, raw["consumed_energy"].to_numpy(dtype=float)),
+            "energy_j": np.where(np.isnan(start), 0.0, energy),
             "profile": raw["profile"].fillna("") if "profile" in raw else "",
             "user": "",
         }
@@ -147,6 +153,8 @@ class _ImportedTables(InOnePart):
         for row in np.flatnonzero(np.isfinite(start)).tolist():
             where = f"{self._source} row {row}, column allocated_resources"
             cores = parse_resources(texts[row], self._platform, where)
+            if not len(cores):
+                raise FormatError(where, "the resources of a job that started, such as 0-3 7", "none")
             breaks = np.flatnonzero(np.diff(cores) > 1)
             first += cores[np.concatenate([[0], breaks + 1])[: len(cores)]].tolist()
             last += cores[np.concatenate([breaks, [len(cores) - 1]])[: len(cores)]].tolist()
@@ -271,7 +279,7 @@ _TIMES = ("starting_time", "finish_time", "submission_time")
 
 def _machine_count(jobs: pd.DataFrame, states: pd.DataFrame | None, source: str) -> int:
     if states is not None and len(states):
-        return int(states.drop(columns="time").select_dtypes("number").iloc[0].sum())
+        return int(states[STATE_COLUMNS[1:]].iloc[0].sum())
     highest = -1
     for row, text in enumerate(jobs["allocated_resources"].fillna("")):
         for part in text.split():

@@ -24,6 +24,8 @@ import pandas as pd
 from cluster_sim.errors import FormatError
 from cluster_sim.formats.atomic import atomic_files, write_bytes
 from cluster_sim.formats.files import read_text
+from cluster_sim.formats.tables import as_numbers
+from cluster_sim.hardware import MAX_CORES
 from cluster_sim.node import NodeState
 
 if TYPE_CHECKING:
@@ -48,12 +50,23 @@ _FINAL_STATES = {
 }
 _WALLTIME_REACHED = "COMPLETED_WALLTIME_REACHED"
 _TEXT_COLUMNS = ("job_id", "workload_name", "profile", "final_state", "allocated_resources", "event_type")
-# What every version of Batsim has written; the other columns came and went.
+# Before its version 2 Batsim called them so, and evalys still writes the first.
+_OLD_NAMES = {
+    "jobID": "job_id",
+    "requested_number_of_processors": "requested_number_of_resources",
+    "allocated_processors": "allocated_resources",
+}
+# What every version of Batsim and evalys has written; the other columns came and went.
 _EVER_PRESENT = {
-    "jobs": [name for name in JOB_COLUMNS if name not in ("workload_name", "profile", "final_state")],
+    "jobs": (
+        "job_id submission_time requested_number_of_resources requested_time success starting_time finish_time "
+        "allocated_resources"
+    ).split(),
     "machine_states": STATE_COLUMNS,
     "consumed_energy": ["time", "energy", "event_type"],
 }
+# A job that never started has no times; and a power has no meaning between two events of one instant.
+_MAY_BE_EMPTY = ("success", "requested_time", "starting_time", "finish_time")
 
 
 def write_outputs(result: Result, prefix: str | os.PathLike[str]) -> list[Path]:
@@ -214,8 +227,29 @@ def _energy_at(result: Result, times: np.ndarray) -> np.ndarray:
 
 
 def read_jobs(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Batsim's ``_jobs.csv`` of any version, ids and resources as text. Raises FormatError naming file and column."""
-    return _read(path, "jobs")
+    """Batsim's ``_jobs.csv`` of any version, or evalys' table, ids and resources as text, under the columns' newest names.
+
+    Jobs of several workloads that share an id get Batsim's other name for them, ``workload!id``. Raises FormatError naming
+    file and column, also for an id that a workload has twice.
+    """
+    table = _read(path, "jobs")
+    cores = table["requested_number_of_resources"]
+    if not cores.between(0, MAX_CORES).all():
+        row = int((~cores.between(0, MAX_CORES)).to_numpy().argmax())
+        where = f"{path} row {row}, column requested_number_of_resources"
+        raise FormatError(where, f"a number from 0 to {MAX_CORES}", cores.iloc[row])
+    ids = table["job_id"]
+    if "workload_name" in table:
+        ids = ids.where(~ids.duplicated(keep=False), table["workload_name"] + "!" + ids)
+    if ids.duplicated().any():
+        row = int(ids.duplicated().to_numpy().argmax())
+        raise FormatError(f"{path} row {row}, job {table['job_id'].iloc[row]}", "every job once", "it twice")
+    return table.assign(job_id=ids)
+
+
+def is_jobs_header(line: bytes) -> bool:
+    """Whether a line is the header of such a table, of any version."""
+    return {"job_id", "submission_time", "allocated_resources"} <= set(_columns(line.decode("utf-8", "replace")))
 
 
 def read_machine_states(path: str | os.PathLike[str]) -> pd.DataFrame:
@@ -229,14 +263,14 @@ def read_consumed_energy(path: str | os.PathLike[str]) -> pd.DataFrame:
 
 
 def _read(path: str | os.PathLike[str], kind: str) -> pd.DataFrame:
-    text = read_text(path)
+    header, newline, rows = read_text(path).partition("\n")
+    columns = _columns(header)
     try:
         table = pd.read_csv(
-            io.StringIO(text),
+            io.StringIO(",".join(columns) + newline + rows),
             dtype=dict.fromkeys(_TEXT_COLUMNS, str),
             keep_default_na=False,
-            na_values={name: ["", "NA", "nan", "-nan"] for name in text.partition("\n")[0].strip().split(",")}
-            | {name: [] for name in _TEXT_COLUMNS},
+            na_values={name: [] if name in _TEXT_COLUMNS else ["", "NA", "nan", "-nan"] for name in columns},
             index_col=False,
         )
     except (ValueError, OverflowError) as error:
@@ -244,11 +278,29 @@ def _read(path: str | os.PathLike[str], kind: str) -> pd.DataFrame:
     for name in _EVER_PRESENT[kind]:
         if name not in table:
             raise FormatError(path, f"a column '{name}'", f"columns {', '.join(map(str, table.columns))}")
-        if len(table) and name not in _TEXT_COLUMNS and not pd.api.types.is_numeric_dtype(table[name]):
-            wrong = pd.to_numeric(table[name], errors="coerce").isna() & table[name].notna()
-            row = int(wrong.to_numpy().argmax())
-            raise FormatError(f"{path} row {row}, column {name}", "a number", table[name].iloc[row])
+    for name in table.columns.intersection([*JOB_COLUMNS, *STATE_COLUMNS, *ENERGY_COLUMNS]):
+        if name not in _TEXT_COLUMNS:
+            table[name] = _numbers(table[name], f"{path} row {{row}}, column {name}", name in _EVER_PRESENT[kind])
     return table
+
+
+def _columns(header: str) -> list[str]:
+    """The names in the first line of a table, old ones as they are called now."""
+    names = [name.strip().strip('"') for name in header.lstrip("\ufeff").split(",")]
+    return [_OLD_NAMES.get(name, name) for name in names]
+
+
+def _numbers(column: pd.Series, where: str, needed: bool) -> pd.Series:
+    """A column as floats: finite, or NaN for an empty cell of one that is not always known."""
+    numbers = as_numbers(column)
+    wrong = (numbers.isna() & column.notna()) | np.isinf(numbers)
+    if needed and column.name not in _MAY_BE_EMPTY:
+        wrong |= numbers.isna()
+    if wrong.any():
+        row = int(wrong.to_numpy().argmax())
+        found = column.iloc[row]
+        raise FormatError(where.format(row=row), "a number", "nothing" if pd.isna(found) else found)
+    return numbers
 
 
 def parse_resources(text: str, platform: Platform, where: str) -> npt.NDArray[np.int64]:

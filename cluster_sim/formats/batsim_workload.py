@@ -278,11 +278,20 @@ class _Profiles:
         if not isinstance(parts, list) or not parts or not all(isinstance(part, str) for part in parts):
             raise FormatError(f"{where}.seq", "a list of profiles' names", _noun(parts))
         amounts = [self.amount(part, cores, f"{where}.seq", (*users, name)) for part in parts]
-        delay_s, operations = (math.fsum(a[i] for a in amounts) * repeat for i in (0, 1))
+        delay_s, operations = (_total([a[i] for a in amounts]) * repeat for i in (0, 1))
+        if not max(delay_s, operations) < math.inf:
+            raise FormatError(f"{where}.seq", "a sequence whose sum is a finite number", max(delay_s, operations))
         if delay_s and operations:
             expected = "a sequence of delays only or of computation only: one after the other is not simulated"
             raise _UnsupportedProfileError(f"{where}.seq", expected, "both")
         return _Amount(delay_s, operations, any(a.communicates for a in amounts), any(a.uneven for a in amounts))
+
+
+def _total(amounts: list[float]) -> float:
+    try:
+        return math.fsum(amounts)
+    except OverflowError:
+        return math.inf
 
 
 def _parallel(entry: dict[str, Any], cores: int, where: str) -> _Amount:

@@ -6,11 +6,9 @@ expand to gigabytes, nesting beyond reason, compressed files without end. Whatev
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
 import re
-import zlib
 from collections import Counter
 from collections.abc import Hashable
 from pathlib import Path
@@ -19,6 +17,7 @@ from typing import Any
 import yaml
 
 from cluster_sim.errors import FormatError
+from cluster_sim.formats.files import read_text
 from cluster_sim.hardware import MAX_NAME
 
 # Parsed documents take some twenty times (JSON) to several hundred times (YAML) their size in memory.
@@ -35,10 +34,8 @@ def read_document(path: str | Path, max_json_bytes: int = MAX_JSON_BYTES) -> Any
 
     Raises FormatError naming the file and, where there is one, the line.
     """
-    text = read_limited_text(Path(path), max(max_json_bytes, MAX_YAML_BYTES))
-    if not text.strip():
-        raise FormatError(path, "a JSON or YAML document", "an empty file")
-    begins_as_json = text.lstrip()[0] in "{["
+    text = read_text(path, max(max_json_bytes, MAX_YAML_BYTES), "a JSON or YAML document")
+    begins_as_json = text.lstrip()[:1] in ("{", "[")
     is_yaml = _suffix(path) in _YAML_SUFFIXES or (_suffix(path) != ".json" and not begins_as_json)
     try:
         return _parse_yaml(text, path) if is_yaml else _parse_json(text, path)
@@ -59,26 +56,6 @@ def is_plain(text: str) -> bool:
 def _suffix(path: str | Path) -> str:
     path = Path(path)
     return Path(path.stem if path.suffix == ".gz" else path.name).suffix.lower()
-
-
-def read_limited_text(path: Path, limit: int) -> str:
-    """Contents of a UTF-8 file, unpacked if it is gzipped. Raises FormatError beyond ``limit`` bytes."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(limit + 1)
-        if data[:2] == b"\x1f\x8b":
-            with path.open("rb") as file, gzip.GzipFile(fileobj=file) as unpacked:
-                data = unpacked.read(limit + 1)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise FormatError(path, "a complete gzip file", str(error)) from None
-    except (OSError, ValueError) as error:
-        raise FormatError(path, "a readable file", getattr(error, "strerror", None) or str(error)) from None
-    if len(data) > limit:
-        raise FormatError(path, f"at most {limit} bytes", "more")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise FormatError(path, "text in UTF-8", f"byte {data[error.start]:#04x} at {error.start}") from None
 
 
 def _parse_json(text: str, path: str | Path) -> Any:

@@ -2,40 +2,98 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
+import stat
 import zlib
 from pathlib import Path
 from typing import Any, NoReturn
 
 from cluster_sim.errors import FormatError
 
+MAX_UNPACKED_BYTES = 256 * 2**20
+MAX_UNPACKED_RATIO = 100
+"""A gzipped file may unpack to so many bytes, or to so many times its size, whichever is more. Logs shrink 5 to 30 times."""
+
 _GZIP_MAGIC = b"\x1f\x8b"
+_GZIP_WINDOW = 31  # what zlib calls a gzip header and trailer around the data
+_NO_FILES = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
 
 
-def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """Contents of a file, decompressed if it is gzipped (told by its content, not by its name).
+def read_bytes(path: str | os.PathLike[str], limit: int | None = None, expected: str = "some content") -> bytes:
+    """Contents of a file, unpacked if it is gzipped (told by its content, not by its name).
 
-    Raises FormatError when it cannot be read, is empty, or is cut off or damaged inside.
+    ``limit`` is the most bytes that it may have, packed and unpacked. Raises FormatError for a file that cannot be read,
+    is no regular file (a pipe would be waited for without end), is longer, is empty (``expected`` says what was wanted),
+    is cut off or damaged inside, or unpacks beyond MAX_UNPACKED_BYTES and MAX_UNPACKED_RATIO.
     """
     try:
-        data = Path(path).read_bytes()
+        check_regular(path)
+        with Path(path).open("rb") as file:
+            data = file.read(-1 if limit is None else limit + 1)
+    except FormatError:
+        raise
     except (OSError, ValueError) as error:
-        raise FormatError(path, "a file that can be read", getattr(error, "strerror", None) or str(error)) from None
+        raise FormatError(path, "a readable file", getattr(error, "strerror", None) or str(error)) from None
+    _check_length(data, path, limit)
     if data.startswith(_GZIP_MAGIC):
-        try:
-            data = gzip.decompress(data)
-        except (EOFError, OSError, zlib.error) as error:
-            raise FormatError(path, "a complete gzip file", str(error)) from None
+        data = _unpacked(data, path, limit)
+        _check_length(data, path, limit)
     if not data.strip():
-        raise FormatError(path, "some content", "an empty file")
+        raise FormatError(path, expected, "an empty file")
     return data
 
 
-def read_text(path: str | os.PathLike[str]) -> str:
-    """Contents of a UTF-8 file, plain or gzipped. Raises FormatError naming the line of a byte that is not text."""
-    data = read_bytes(path)
+def check_regular(path: str | os.PathLike[str]) -> None:
+    """Raise FormatError for what is there and no regular file: a pipe would be waited for without end."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise FormatError(path, "a readable file", instead_of_file(path))
+
+
+def instead_of_file(path: str | os.PathLike[str]) -> str:
+    """What stands in the place of a regular file, in words."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return "no such file"
+    return next((name for holds, name in _NO_FILES if holds(mode)), "no such file")
+
+
+def _check_length(data: bytes, path: str | os.PathLike[str], limit: int | None) -> None:
+    if limit is not None and len(data) > limit:
+        raise FormatError(path, f"at most {limit} bytes", "more")
+
+
+def _unpacked(packed: bytes, path: str | os.PathLike[str], limit: int | None) -> bytes:
+    """All members of a gzip file, up to one byte more than it may have."""
+    most = max(MAX_UNPACKED_BYTES, MAX_UNPACKED_RATIO * len(packed)) if limit is None else limit
+    parts: list[bytes] = []
+    left, rest = most + 1, packed
+    while rest and left > 0:
+        member = zlib.decompressobj(_GZIP_WINDOW)
+        try:
+            parts.append(member.decompress(rest, left))
+        except zlib.error as error:
+            raise FormatError(path, "a complete gzip file", str(error)) from None
+        left -= len(parts[-1])
+        if left > 0 and not member.eof:
+            raise FormatError(path, "a complete gzip file", "a file that was cut off")
+        rest = member.unused_data.lstrip(b"\0")  # a file may be padded with zeros
+    if left <= 0 and limit is None:
+        expected = f"at most {most:,} bytes when unpacked (unpack it yourself if it is right)"
+        raise FormatError(path, expected, f"more, from {len(packed):,} bytes")
+    return b"".join(parts)
+
+
+def read_text(path: str | os.PathLike[str], limit: int | None = None, expected: str = "some content") -> str:
+    """Contents of a UTF-8 file, as :func:`read_bytes` reads them. Raises FormatError naming the line of what is no text."""
+    data = read_bytes(path, limit, expected)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -61,3 +119,17 @@ def parse_json(path: str | os.PathLike[str], text: str) -> Any:
         raise FormatError(path, "JSON nested less deeply", "too many levels") from None
     except ValueError as error:  # an integer of more digits than Python converts
         raise FormatError(path, "numbers of a sensible length", str(error)) from None
+
+
+def read_own_json(path: str | os.PathLike[str], expected: str) -> dict[str, Any]:
+    """The object in a JSON file that this program left; ``expected`` says what it is. Raises FormatError."""
+    if not os.path.exists(path):
+        raise FormatError(path, expected, "no such file")
+    data = read_bytes(path, expected="JSON")
+    try:
+        content = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(path, "JSON", str(error)) from None
+    if not isinstance(content, dict):
+        raise FormatError(path, "an object", type(content).__name__)
+    return content

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import os
 import re
 import warnings
 from pathlib import Path
@@ -92,10 +93,11 @@ def has_time_unit(source: str) -> bool:
 
 def is_xml(path: str) -> bool:
     """Whether a file is XML, by its name or its first character: a SimGrid platform, then."""
-    from cluster_sim.formats.documents import MAX_JSON_BYTES, read_limited_text
+    from cluster_sim.formats.documents import MAX_JSON_BYTES
+    from cluster_sim.formats.files import read_text
 
     return path.lower().removesuffix(".gz").endswith(".xml") or (
-        Path(path).is_file() and read_limited_text(Path(path), MAX_JSON_BYTES).lstrip().startswith("<")
+        os.path.isfile(path) and read_text(path, MAX_JSON_BYTES).lstrip().startswith("<")
     )
 
 

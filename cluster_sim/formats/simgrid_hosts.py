@@ -20,7 +20,8 @@ import defusedxml.ElementTree
 from defusedxml import DefusedXmlException
 
 from cluster_sim.errors import FormatError
-from cluster_sim.formats.documents import MAX_JSON_BYTES, is_plain, read_limited_text
+from cluster_sim.formats.documents import MAX_JSON_BYTES, is_plain
+from cluster_sim.formats.files import read_text
 
 MAX_HOSTS = 1_000_000
 MAX_DEPTH = 50
@@ -109,7 +110,7 @@ def read_hosts(path: str | Path) -> list[Host]:
 
 def parse(path: str | Path) -> Element:
     """The root of an XML file, ``.gz`` too. Raises FormatError, also for entities, which no platform needs."""
-    text = read_limited_text(Path(path), MAX_JSON_BYTES)
+    text = read_text(path, MAX_JSON_BYTES)
     try:
         root: Element = defusedxml.ElementTree.fromstring(text.lstrip(), forbid_dtd=False)
     except ParseError as error:

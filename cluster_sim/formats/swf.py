@@ -21,7 +21,7 @@ import pandas as pd
 
 from cluster_sim.dependencies import has_after
 from cluster_sim.errors import FormatError, ModelWarning, SpecError
-from cluster_sim.fields import UNKNOWN
+from cluster_sim.fields import UNKNOWN, whole_number
 from cluster_sim.formats.atomic import write_bytes
 from cluster_sim.formats.files import read_bytes
 from cluster_sim.job_table import (
@@ -204,7 +204,9 @@ def _parse(data: bytes, path: str, start: int) -> tuple[np.ndarray, np.ndarray]:
         return _parse_carefully(data, path)
     plain_ids = np.abs(fields[:, 0]) < _LARGEST_EXACT
     plain_ids &= fields[:, 0] == np.trunc(fields[:, 0])
-    if not (plain_ids.all() and np.isfinite(fields[:, :FEWEST_FIELDS]).all() and not np.isinf(fields).any()):
+    if not (
+        len(fields) and plain_ids.all() and np.isfinite(fields[:, :FEWEST_FIELDS]).all() and not np.isinf(fields).any()
+    ):
         return _parse_carefully(data, path)
     return texts(fields[:, 0].astype(np.int64)), np.where(np.isnan(fields), UNKNOWN, fields)
 
@@ -336,7 +338,7 @@ def _name_of(number: float) -> str:
 def numbers_of_names(names: np.ndarray) -> np.ndarray:
     """Names as whole numbers: themselves where all of them are, else numbered by appearance; -1 where empty."""
     distinct = dict.fromkeys(names.tolist(), UNKNOWN)
-    is_number = all(name == "" or (name.isdecimal() and str(int(name)) == name) for name in distinct)
+    is_number = all(name == "" or name == str(whole_number(name)) for name in distinct)
     for order, name in enumerate((name for name in distinct if name), start=1):
         distinct[name] = int(name) if is_number else order
     return np.array([distinct[name] for name in names.tolist()], dtype=object)

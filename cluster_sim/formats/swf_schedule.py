@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from cluster_sim.fields import UNKNOWN
+from cluster_sim.fields import UNKNOWN, whole_number
 from cluster_sim.formats.atomic import write_bytes
 from cluster_sim.formats.swf import numbers_of_names, whole_where_possible
 
@@ -77,7 +77,7 @@ def schedule_table(result: Result) -> pd.DataFrame:
 
 def _job_numbers(ids: np.ndarray) -> np.ndarray:
     # Unlike users, jobs are lines: those that cannot keep their ids are numbered as they stand.
-    whole = all(job.isascii() and job.isdecimal() and str(int(job)) == job for job in ids.tolist())
+    whole = all(job == str(whole_number(job)) for job in ids.tolist())
     return np.array([int(job) for job in ids.tolist()], object) if whole else np.arange(1, len(ids) + 1)
 
 

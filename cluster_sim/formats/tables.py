@@ -73,6 +73,14 @@ def quoting_for(table: pd.DataFrame) -> Literal[0, 2]:
     return csv.QUOTE_NONNUMERIC if any(_has_return(table[name]) for name in table) else csv.QUOTE_MINIMAL
 
 
+def as_numbers(column: pd.Series) -> pd.Series:
+    """A column of a table as floats: NaN where a cell holds no number, infinite where it is beyond all floats."""
+    if column.dtype.kind in "iuf":
+        return column.astype(float)
+    # By way of text: whole numbers may have any length, and truth values are no numbers here.
+    return pd.to_numeric(column.astype(str), errors="coerce").astype(float)
+
+
 def _has_return(column: pd.Series) -> bool:
     if pd.api.types.is_numeric_dtype(column.dtype):
         return False

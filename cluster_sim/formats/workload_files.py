@@ -51,7 +51,7 @@ def read_workload(path: str, **options: Any) -> Workload:
         from cluster_sim.workload import WORKLOAD_GENERATORS
 
         specs = "".join(f" or {name}:…" for name in WORKLOAD_GENERATORS)
-        raise FormatError(path, f"a workload file ({_suffixes(WORKLOAD_READERS)}){specs}", "no such file")
+        raise FormatError(path, f"a workload file ({_suffixes(WORKLOAD_READERS)}){specs}", files.instead_of_file(path))
     suffix = _suffix(path)
     if suffix not in WORKLOAD_READERS:
         suffix = _suffix_by_content(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from cluster_sim.errors import naming
 from cluster_sim.sweep.cell import TRAINED, read_workload, simulation_of
 from cluster_sim.sweep.grid import Cell, Grid, source_key
 
@@ -15,9 +16,10 @@ def check(grid: Grid) -> None:
 
     One factor is varied at a time, the others keep their first value. Others stand in for agents that are still to be trained.
     """
-    for cell in _one_at_a_time(grid):
-        others = {name: spec for name, spec in _STAND_INS.items() if cell[name] == TRAINED}
-        simulation_of(cell | others | {"agent": None}, empty=True)
+    with naming(grid.source):
+        for cell in _one_at_a_time(grid):
+            others = {name: spec for name, spec in _STAND_INS.items() if cell[name] == TRAINED}
+            simulation_of(cell | others | {"agent": None}, empty=True)
 
 
 def _one_at_a_time(grid: Grid) -> list[Cell]:

@@ -24,7 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from cluster_sim.errors import InputError
+from cluster_sim.errors import InputError, naming
+from cluster_sim.fields import whole_number
 from cluster_sim.registry import Spec
 from cluster_sim.sweep.agents import Variant, key_of, variants
 from cluster_sim.sweep.cell import TRAINED
@@ -37,6 +38,7 @@ Cell = dict[str, Any]
 
 WORKLOADS, RUNS, TRAININGS = 0, 1, 2
 OF_THE_LOG = "the log's"
+MOST_CELLS = 2**40
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +53,26 @@ class Level:
 class Grid(Sequence[Cell]):
     """The cells of a sweep, from 0 to ``len(grid) - 1``.
 
-    ``folder`` is where relative names of files start. ``factors`` are the columns of the factors with their values, in the
-    order of their appearance.
+    ``folder`` is where relative names of files start, ``source`` what messages call the configuration. ``factors`` are the
+    columns of the factors with their values, in the order of their appearance.
     """
 
-    def __init__(self, config: SweepConfig, folder: str | Path = "."):
+    def __init__(self, config: SweepConfig, folder: str | Path = ".", source: str | Path = ""):
         self.config = config
         self.folder = Path(folder).resolve()
-        self._axes = _axes(config, self.folder)
+        self.source = str(source)
+        with naming(source):
+            self._axes = _axes(config, self.folder)
         self.sizes = [len(levels) for levels in self._axes]  #: Values of each factor, the slowest first.
         self._length = config.replications * math.prod(self.sizes)
+        if self._length > MOST_CELLS:
+            where = f"{source}: replications" if source else "replications"
+            raise InputError(where, f"at most {MOST_CELLS:,} runs in all", config.replications)
 
     @classmethod
     def read(cls, path: str | Path) -> Grid:
         """The grid of a configuration file. Raises FormatError naming file and key."""
-        return cls(read_config(path), Path(path).parent)
+        return cls(read_config(path), Path(path).parent, path)
 
     @classmethod
     def of(cls, document: Mapping[str, Any], folder: str | Path = ".") -> Grid:
@@ -164,9 +171,10 @@ class Grid(Sequence[Cell]):
         written = Spec.parse(source).options.get("seed", "") if _generator(source) else ""
         if not written:
             return self.seed(WORKLOADS, replication)
-        if not written.isdecimal():
+        seed = whole_number(written)
+        if seed is None:
             raise InputError(f"factors.workload, {source}", "a seed, a whole number from 0 on", written)
-        return self.seed(WORKLOADS, replication, int(written)) if replication else int(written)
+        return self.seed(WORKLOADS, replication, seed) if replication else seed
 
 
 def source_key(says: Mapping[str, Any]) -> str:

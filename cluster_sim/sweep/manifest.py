@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from cluster_sim import __version__
 from cluster_sim.errors import FormatError, InputError
 from cluster_sim.formats.atomic import write_bytes
+from cluster_sim.formats.files import read_own_json
 from cluster_sim.formats.folders import held as held
 
 if TYPE_CHECKING:
@@ -54,16 +55,15 @@ def end(manifest: dict[str, Any], folder: Path, done: int, failed: int) -> None:
 def read_manifest(folder: str | Path) -> dict[str, Any]:
     """The manifest in a folder. Raises FormatError."""
     path = Path(folder) / MANIFEST
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        found = "no such file" if isinstance(error, FileNotFoundError) else error.strerror
-        raise FormatError(path, "the manifest of a sweep", found) from None
-    except ValueError as error:
-        raise FormatError(path, "JSON", str(error)) from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        found = content.get("format") if isinstance(content, dict) else type(content).__name__
-        raise FormatError(path, f"the manifest of a sweep, format {FORMAT}", found)
+    content = read_own_json(path, "the manifest of a sweep")
+    if content.get("format") != FORMAT:
+        raise FormatError(path, f"the manifest of a sweep, format {FORMAT}", content.get("format", "no format"))
+    for key, kind in {"factors": dict, "config": dict, "inputs": dict, "begun": str, "version": str}.items():
+        if not isinstance(content.get(key), kind):
+            expected = "an object" if kind is dict else "text"
+            raise FormatError(f"{path}: {key}", expected, type(content.get(key)).__name__)
+    if type(content["config"].get("replications")) is not int:
+        raise FormatError(f"{path}: config.replications", "a whole number", content["config"].get("replications"))
     return content
 
 
@@ -94,7 +94,7 @@ def _sources(grid: Grid) -> list[str]:
                 found[str((Path(place.partition(",")[0])).resolve())] = None
     if grid.config.train is not None:
         found[str((grid.folder / grid.config.train.config).resolve())] = None
-    return [source for source in found if Path(source).exists()]
+    return [source for source in found if os.path.exists(source)]
 
 
 def _digest(path: Path) -> str:

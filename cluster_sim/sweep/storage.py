@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -34,6 +34,7 @@ RUNS, PARTS = "runs.parquet", "parts"
 PART_ROWS = 1_000
 _CHUNK = 20_000
 _TRIES = 5
+_MOST_CELLS = 2**40
 STATUS = {DONE: 1, FAILED: 2}
 _BEFORE = {"cell": "int64", "replication": "int32", "workload_seed": "int64", "seed": "int64"}
 _AFTER = {"status": "string", "error": "string", "elapsed_s": "float64", "cpu_s": "float64", "worker": "string"}
@@ -115,7 +116,7 @@ class Storage:
             part = journal.with_suffix(".parquet")
             rows = [] if part.exists() else list(_lines(journal))
             if rows:
-                with atomic_path(part) as aside:
+                with atomic_path(part) as aside, _told_as_rows(journal):
                     _write(rows, self.schema, aside)
             journal.unlink()
         for aside in (*parts.glob(".*.parquet"), *self.folder.glob(f".*.{RUNS}")):
@@ -123,13 +124,11 @@ class Storage:
         import pyarrow.parquet as pq
 
         for path in _files(self.folder):
-            try:
+            with _told_as_rows(path):
                 table = pq.read_table(path, columns=["cell", "status"], partitioning=None)
-            except (OSError, ValueError, KeyError) as error:
-                raise FormatError(path, "rows of a sweep", str(error).partition("\n")[0]) from None
-            cells = table["cell"].to_numpy()
-            if len(cells) and cells.max() >= len(self.state):
-                raise FormatError(path, f"rows of {len(self.state)} cells", f"cell {cells.max()}")
+                cells = cells_of(table)
+            if len(cells) and not 0 <= cells.min() <= cells.max() < len(self.state):
+                raise FormatError(path, f"rows of {len(self.state)} cells", f"cells {cells.min()} to {cells.max()}")
             self.state[cells] = np.where(table["status"].to_numpy() == DONE, STATUS[DONE], STATUS[FAILED])
 
 
@@ -179,7 +178,8 @@ def _frames(folder: Path, columns: Sequence[str] | None) -> list[pd.DataFrame]:
     """What the files hold, the oldest first; the journal is looked at first, for it becomes a part and not the reverse."""
     found = []
     for journal in sorted((folder / PARTS).glob("part-*.jsonl")):
-        lines = pd.DataFrame(list(_lines(journal)))
+        with _told_as_rows(journal):
+            lines = pd.DataFrame(list(_lines(journal)))
         if len(lines):
             wanted = [name for name in columns or lines.columns if name in lines]
             found.append(lines[list(dict.fromkeys(["cell", *wanted]))])
@@ -246,11 +246,15 @@ def _last_rows(
 
     wanted = None if columns is None else list(dict.fromkeys(["cell", *columns]))
     filters = None if between is None else (pc.field("cell") >= between[0]) & (pc.field("cell") < between[1])
-    tables = [pq.read_table(path, columns=wanted, filters=filters, partitioning=None) for path in files]
-    if schema is not None and wanted is None:
-        tables = [table.cast(schema) for table in tables]
-    table = pa.concat_tables(tables, promote_options="permissive")
-    cells = table["cell"].to_numpy()
+    tables = []
+    for path in files:
+        with _told_as_rows(path):
+            table = pq.read_table(path, columns=wanted, filters=filters, partitioning=None)
+            tables.append(table if schema is None or wanted is not None else table.cast(schema))
+            cells_of(table)
+    with _told_as_rows(files[0]):
+        table = pa.concat_tables(tables, promote_options="permissive")
+    cells = cells_of(table)
     # The first of each number in the reversed order is its last row; np.unique leaves them sorted by number.
     _, first = np.unique(cells[::-1], return_index=True)
     return table.take(len(cells) - 1 - first)
@@ -260,10 +264,31 @@ def _lines(journal: Path) -> Iterator[dict[str, Any]]:
     """The rows of a journal; the last line may be torn, if the program was killed while it wrote."""
     with journal.open("rb") as file:
         for line in file:
-            with suppress(ValueError):
+            with suppress(ValueError, RecursionError):
                 row = json.loads(line)
-                if isinstance(row, dict) and "cell" in row:
+                if isinstance(row, dict) and type(row.get("cell")) is int and 0 <= row["cell"] < _MOST_CELLS:
                     yield row
+
+
+def cells_of(table: pa.Table) -> np.ndarray:
+    """The numbers of the cells that the rows of a table are about. Raises ValueError where there are none."""
+    cells: np.ndarray = table["cell"].to_numpy()
+    if cells.dtype.kind != "i":
+        raise ValueError("cells that are no numbers")
+    return cells
+
+
+@contextmanager
+def _told_as_rows(path: Path) -> Iterator[None]:
+    """What pyarrow finds wrong with a file, as a FormatError; a file that has gone meanwhile is another matter."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, pa.ArrowException) as error:
+        raise FormatError(path, "rows of a sweep", str(error).partition("\n")[0]) from None
 
 
 def _plain(value: Any) -> Any:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 NO_ROOM = "no set of nodes has memory for it"
 PLACEMENTS = ("one", "all")
+MOST_PAIRS = 1_000_000
+"""Of jobs and nodes: an observation has a row for each, and more of them fill the memory before the first decision."""
 TOO_HUNGRY = "its energy estimate exceeds its max_energy on every idle node that could hold it"
 
 
@@ -64,8 +66,10 @@ class JobNodeMaker:
     ):
         if placements not in PLACEMENTS:
             raise InputError("JobNode, placements", f"one of {', '.join(PLACEMENTS)}", placements)
-        if num_jobs < 1:
-            raise InputError("JobNode, num_jobs", "1 or more", num_jobs)
+        most = max(MOST_PAIRS // platform.node_count, 1)
+        if not 1 <= num_jobs <= most:
+            expected = "1 or more" if num_jobs < 1 else f"at most {most:,} on {platform.node_count:,} nodes"
+            raise InputError("JobNode, num_jobs", expected, num_jobs)
         if not 0.0 <= patience < np.inf:
             raise InputError("JobNode, patience", "seconds, 0 or more", patience)
         self.placements, self.memory, self.patience = placements, memory, patience

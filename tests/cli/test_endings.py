@@ -83,7 +83,7 @@ def listen_to_interrupts() -> None:
         ),
         (["gantt"], "Missing argument 'DIR...'"),
         (["gantt", "gone"], "gone/summary.json: expected the results of a run"),
-        (["gantt", "log.swf"], "log.swf/summary.json: "),
+        (["gantt", "log.swf"], "log.swf: expected the folder of a run, or a table with Batsim's columns"),
         (["explain", "out"], "Missing argument 'JOB'"),
         (["convert", "log.swf"], "Missing argument 'OUT'"),
         (["validate", "gone.json"], "gone.json: expected"),
@@ -288,7 +288,7 @@ def test_every_setting_is_an_option() -> None:
     from cluster_sim.cli.run import run
 
     options = {parameter.name for parameter in run.params}
-    assert options - {"out"} == set(Settings.__dataclass_fields__) - {"platform_name"}
+    assert options - {"out"} == set(Settings.__dataclass_fields__) - {"platform_name", "from_config"}
 
 
 def test_a_defect_shows_where(command, monkeypatch) -> None:

@@ -231,11 +231,32 @@ def test_a_configuration_is_checked_with_what_it_names(done, refused) -> None:
     Path("study.yaml").write_text("workload: log.swf\nscheduler: sjf\n")
     assert "log.swf: 3 jobs" in done("validate", "study.yaml").stdout
     Path("study.yaml").write_text("workload: log.swf\nscheduler: best\n")
-    assert refused("validate", "study.yaml").startswith("scheduler: expected one of adaptive-pcbe")
+    assert refused("validate", "study.yaml").startswith("study.yaml: scheduler: expected one of adaptive-pcbe")
     Path("study.yaml").write_text("workload: log.swf\ncontention_model: unheard-of\n")
-    assert refused("validate", "study.yaml").startswith("contention model: expected one of")
+    assert refused("validate", "study.yaml").startswith("study.yaml: contention model: expected one of")
     Path("study.yaml").write_text("workload: gone.swf\n")
-    assert refused("validate", "study.yaml").startswith("gone.swf: expected")
+    assert refused("validate", "study.yaml").startswith("study.yaml: gone.swf: expected")
+
+
+def test_every_kind_of_file_is_known(done, refused) -> None:
+    """Reservations, configurations of sweeps, results and Batsim's tables are told by their content and described."""
+    Path("reserved.yaml").write_text("reservations:\n  - {name: course, start: 0, end: 7200, nodes: [0-1]}\n")
+    assert "course" in done("validate", "reserved.yaml").stdout
+    Path("sweep.yaml").write_text("factors: {workload: log.swf, scheduler: [fcfs, easy]}\nreplications: 3\n")
+    assert "runs          6" in done("validate", "sweep.yaml").stdout
+    done("run", *LAB, "--out", "out")
+    assert "results, valid" in done("validate", "out").stdout
+    done("convert", "out", "x_jobs.csv")
+    assert "jobs          8 rows" in done("validate", "x_jobs.csv").stdout
+    Path("reserved.yaml").write_text("reservations:\n  - {name: course, start: 0, end: never, nodes: [0-1]}\n")
+    assert refused("validate", "reserved.yaml").startswith(
+        "reserved.yaml: reservations[0].end: expected a valid number"
+    )
+    Path("sweep.yaml").write_text("factors: {workload: log.swf, scheduler: [fcfs, best]}\n")
+    assert refused("validate", "sweep.yaml").startswith("sweep.yaml: scheduler: expected one of")
+    Path("out/power.csv").unlink()
+    assert refused("validate", "out").startswith("out/power.csv: expected a table of results, found no such file")
+    assert refused("validate", ".").startswith(".: expected a folder that run or train left")
 
 
 def test_doubtful_parameters_warn(done) -> None:

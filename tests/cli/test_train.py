@@ -61,6 +61,43 @@ def test_train_and_use(done) -> None:
     assert json.loads(Path("tables/evaluation.json").read_text())["command"].startswith("cluster-sim evaluate agent")
 
 
+def test_trainings_and_agents_are_checked(done, refused) -> None:
+    """validate reads a training's configuration with all that it names, and an agent; train refuses with the file's name."""
+    assert "training configuration, valid" in done("validate", "training.yaml").stdout
+    done("train", "training.yaml", "--iterations", "0", "--out", "agent")
+    assert "agent, valid" in done("validate", "agent").stdout
+    for right, wrong, message in (
+        ("scorer:hidden=8", "scorer:hidden=-1", "network 'scorer', option hidden: expected a whole number from 1 to"),
+        (
+            "scorer:hidden=8",
+            "scorer:hidden=99999",
+            "network 'scorer', option hidden: expected a whole number from 1 to",
+        ),
+        ("scorer:hidden=8", "unheard-of", "network: expected one of"),
+        ("{epochs: 1}", "{epochs: few}", "algorithm, options, epochs: expected a whole number, found few"),
+        ("num_jobs: 3", f"num_jobs: {2**64}", "JobNode, num_jobs: expected at most 333,333 on 3 nodes"),
+        ("[fcfs]", "[best]", "scheduler: expected one of"),
+    ):
+        Path("training.yaml").write_text(TRAINING.replace(right, wrong))
+        for words in (("validate", "training.yaml"), ("train", "training.yaml", "--out", "o")):
+            assert refused(*words).startswith(f"training.yaml: {message}")
+        assert not Path("o").exists()
+
+
+def test_agents_are_evaluated_on_a_folder_of_days(done, refused) -> None:
+    """Every workload in the folder is a case, as in training; parts of it cannot be asked for."""
+    Path("days").mkdir()
+    for day in ("monday", "tuesday"):
+        Path("days", f"{day}.json").write_text(Path("jobs.json").read_text())
+    done("train", "training.yaml", "--iterations", "0", "--out", "agent")
+    few = ("--runs", "1", "--heuristic", "fcfs", "--workers", "1", "--out", "tables")
+    assert "2 cases" in done("evaluate", "agent", "--workload", "days", *few).stdout
+    inputs = json.loads(Path("tables/evaluation.json").read_text())["inputs"]
+    assert set(inputs) == {"days/monday.json", "days/tuesday.json"}
+    line = refused("evaluate", "agent", "--workload", "days", "--first", "5", *few)
+    assert line == "days: expected a file, to take a part of; of a folder of days, every day is a case, found a folder"
+
+
 def test_several_seeds_at_once(done) -> None:
     """Each in a folder of its own, two processes at a time, and a line about each."""
     told = done(

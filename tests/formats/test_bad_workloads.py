@@ -10,8 +10,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from cluster_sim.cli.simulate import platform_of_log
 from cluster_sim.errors import FormatError, InputError, SpecError
 from cluster_sim.workload import Workload
+from schedulers import make_scheduler
 
 SWF = "; MaxProcs: 8\n1 0 -1 10 2 -1 -1 2 20 -1 1 3 1 -1 -1 -1 -1 -1\n2 5 -1 10 2 -1 -1 2 20 -1 1 3 1 -1 -1 -1 -1 -1\n"
 CSV = "job_id,submit_time,requested_cores,operations\na,0,1,1e9\nb,1.5,2,2e9\n"
@@ -24,6 +26,7 @@ JSON = '{"jobs": [{"id": "a", "subtime": 0, "res": 1, "profile": "p"}], "profile
         ("empty.swf", "", "expected some content, found an empty file"),
         ("blank.json", " \n\n", "expected some content, found an empty file"),
         ("comments.swf", "; MaxProcs: 8\n;\n", "expected at least one job line, found none"),
+        ("marks.swf", b"\xef\xbb\xbf" * 2, "line 1: expected at least 5 of the 18 fields of SWF, found 1"),
         ("short.swf", "; h\n1 0 -1 10\n", "line 2: expected at least 5 of the 18 fields of SWF, found 4"),
         ("word.swf", SWF + "3 7 -1 ten 2\n", "line 4, field 4: expected a finite number, found ten"),
         ("nan.swf", SWF + "3 nan -1 10 2\n", "line 4, field 2: expected a finite number, found nan"),
@@ -43,6 +46,11 @@ JSON = '{"jobs": [{"id": "a", "subtime": 0, "res": 1, "profile": "p"}], "profile
         ("nan.json", JSON.replace("5", "NaN"), "expected finite numbers, found NaN"),
         ("huge.json", JSON.replace("5", "1e400"), r"jobs\[0\], job a, operations: expected a finite number >= 0"),
         ("long.json", JSON.replace("5", "9" * 5000), "expected numbers of a sensible length"),
+        (
+            "half.json",
+            JSON.replace('"a"', '"\\ud800"'),
+            r"jobs\[0\], job_id: expected text that can be written as UTF-8",
+        ),
         ("deep.json", "[" * 100_000, "expected JSON nested less deeply"),
         ("truncated.swf.gz", gzip.compress(SWF.encode(), mtime=0)[:-9], "expected a complete gzip file"),
         ("damaged.swf.gz", gzip.compress(SWF.encode(), mtime=0)[:20] + b"\x00" * 50, "expected a complete gzip file"),
@@ -66,8 +74,22 @@ def test_bad_files(tmp_path: Path, name: str, content: str | bytes, message: str
 def test_places_that_are_no_files(tmp_path: Path) -> None:
     """A folder, or nothing at all, is told what could be read."""
     for path in (tmp_path, tmp_path / "absent.swf", "absent:spec", "\x00"):
-        with pytest.raises(FormatError, match=r"expected a workload file .*, found no such file"):
+        found = "a folder" if path == tmp_path else "no such file"
+        with pytest.raises(FormatError, match=rf"expected a workload file .*, found {found}"):
             Workload.read(path)
+
+
+def test_numbers_of_thousands_of_digits(tmp_path: Path) -> None:
+    """Python converts none of more than 4,300 digits; where a file or a spec says one, it is refused like any other."""
+    digits = "9" * 5000
+    (tmp_path / "a.swf").write_text(SWF.replace("MaxProcs: 8", f"MaxProcs: {digits}"))
+    with pytest.raises(FormatError, match=r"a\.swf: header, MaxProcs: expected an integer from 1 to"):
+        platform_of_log(Workload.read(tmp_path / "a.swf"), str(tmp_path / "a.swf"))
+    (tmp_path / "a.csv").write_text(CSV.replace("\na,", f"\n{digits},"))
+    Workload.read(tmp_path / "a.csv").write(tmp_path / "b.swf")  # such an id is a name, and is numbered
+    assert Workload.read(tmp_path / "b.swf").jobs["job_id"].tolist() == ["1", "2"]
+    with pytest.raises(SpecError, match="option depth: expected a number of jobs, 0 or more, or all"):
+        make_scheduler(f"easy:depth={digits}")
 
 
 def test_unknown_option_and_suffix(tmp_path: Path) -> None:

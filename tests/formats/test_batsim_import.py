@@ -44,6 +44,52 @@ def files(tmp_path: Path) -> Path:
     return tmp_path / "out"
 
 
+OLD = """\
+jobID,submission_time,requested_number_of_processors,requested_time,success,starting_time,execution_time,finish_time,\
+waiting_time,turnaround_time,stretch,allocated_processors
+585,0.0,1,20.0,1,5.0,10.0,15.0,5.0,15.0,1.5,0
+33,0.0,2,20.0,1,15.0,10.0,25.0,15.0,25.0,2.5,0-1
+7,1.0,9,20.0,0,-1.0,-1.0,-1.0,-1.0,-1.0,-1.0,
+"""
+
+
+def test_old_tables_of_evalys(tmp_path: Path) -> None:
+    """The columns' names before Batsim 2, without energies, and with -1 where a rejected job never started."""
+    path = tmp_path / "jobs.csv"
+    path.write_text(OLD)
+    assert is_batsim_result(path)
+    result = Result.load(path)
+    jobs = result.jobs.set_index("job_id")
+    assert jobs["state"].to_dict() == {"585": "completed", "33": "completed", "7": "rejected"}
+    assert jobs["wait_time"].tolist()[:2] == [5.0, 15.0]
+    assert result.platform.core_count == 2
+    assert result.summary()["utilisation"] == pytest.approx(30 / 50)
+    assert gantt(result).data
+
+
+def test_a_job_that_started_had_resources(tmp_path: Path) -> None:
+    """Where they are missing the row is named: nothing could be drawn or explained of such a job."""
+    path = tmp_path / "jobs.csv"
+    path.write_text(OLD.replace("2.5,0-1", "2.5,").replace("1.5,0", "1.5,0-1"))
+    with pytest.raises(
+        FormatError, match=r"jobs.csv row 1, column allocated_resources: expected the resources of a job"
+    ):
+        gantt(Result.load(path))
+
+
+def test_a_job_stands_in_a_table_once(tmp_path: Path) -> None:
+    """Twice in one workload is refused, for all that is worked out would count it twice; two workloads may share an id."""
+    header, first = OLD.splitlines()[:2]
+    path = tmp_path / "jobs.csv"
+    path.write_text("\n".join([header, first, first.replace("5.0", "6.0")]))
+    with pytest.raises(FormatError, match=r"jobs.csv row 1, job 585: expected every job once, found it twice"):
+        Result.load(path)
+    path.write_text(
+        "\n".join([f"{header},workload_name", f"{first},a", f"{first},b", f"{first.replace('585', '2')},b"])
+    )
+    assert Result.load(path).jobs["job_id"].tolist() == ["a!585", "b!585", "2"]
+
+
 def test_a_result_by_hand(files: Path) -> None:
     """Jobs, cores, node states, power and metrics, worked out from the three files."""
     for path in (files, Path(f"{files}_jobs.csv")):

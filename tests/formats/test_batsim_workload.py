@@ -171,6 +171,11 @@ BAD: list[tuple[dict[str, Any], Any, str]] = [
     (job("p"), {"p": {"type": "parallel", "cpu": [1, -1, 1, 1]}}, r"profiles.p.cpu: expected numbers >= 0, found -1"),
     (job("p"), {"p": {"type": "msg_par_hg", "cpu": -1}}, r"profiles.p.cpu: expected a number >= 0, found -1"),
     (job("p"), {"p": {"type": "msg_par_hg", "cpu": 10**400}}, r"profiles.p.cpu: expected a finite number"),
+    (
+        job("p"),
+        {"p": {"type": "composed", "seq": ["q", "q"]}, "q": {"type": "delay", "delay": 1e308}},
+        "profiles.p.seq: expected a sequence whose sum is a finite number, found inf",
+    ),
     (job("p"), {"p": {"type": "composed", "seq": []}}, r"profiles.p.seq: expected a list of profiles' names"),
     (job("p"), {"p": {"type": "composed", "seq": ["p"]}}, r"profiles.p.seq: expected at most 50 sequences in each oth"),
     (job("p"), {"p": {"type": "composed", "seq": ["q"]}}, r"profiles.p.seq: expected the name of a profile"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +154,48 @@ def test_what_is_no_agent_is_refused(tmp_path: Path) -> None:
             make_scheduler(spec)
     (tmp_path / "best" / "agent.json").write_text("{}")
     with pytest.raises(FormatError, match=r"agent\.json: expected a document of format"):
+        make_scheduler(f"learned:{tmp_path}")
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "message"),
+    [
+        ("environment", {"colour": "red"}, "environment: expected one of workload"),
+        ("environment", {"kind": "job-node", "first": "all"}, "environment.first: expected a valid integer"),
+        ("environment", {"kind": "job-node", "options": {"jobs": 3}}, "environment, options: expected some of"),
+        ("environment", {"days": False}, "environment.kind: expected text, found a value of type NoneType"),
+        ("environment", [], "environment: expected a mapping, found a value of type list"),
+        ("network", "scorer:hidden=-1", "network 'scorer', option hidden: expected a whole number from 1 to 4,096"),
+        ("network", "unheard-of", "network: expected one of"),
+        ("network", 3, "network: expected text, found a value of type int"),
+        ("weights", {"actor": "heavy"}, "weights.actor: expected an array of numbers, found a value of type str"),
+        ("weights", {"actor": np.array([True])}, "weights.actor: expected an array of numbers, found one of bool"),
+        ("weights", {3: np.zeros(2)}, "weights, a name: expected text, found a value of type int"),
+        ("weights", {"actor": np.zeros(2)}, "weights: expected those of network 'scorer:hidden=8'"),
+        ("facts", {"score": "good"}, "facts.seed: expected a number, found a value of type NoneType"),
+        ("facts", {"seed": 0, "objective": "energy_j", "score": "good"}, "facts.score: expected a number"),
+    ],
+)
+def test_agents_of_wrong_parts_are_refused(
+    tmp_path: Path, workload: Workload, part: str, value: Any, message: str
+) -> None:
+    """Unknown keys, wrong values, weights that are none, nesting without end: one line that names the file and the key."""
+    agent = untrained(tmp_path)
+    setattr(agent, part, value)
+    agent.save(tmp_path / "best")
+    with pytest.raises(InputError) as caught:
+        jobs_under(f"learned:{tmp_path}", workload)
+    assert str(caught.value).startswith(f"{tmp_path}/best/agent.json: {message}")
+
+
+def test_an_agent_without_end_is_refused(tmp_path: Path) -> None:
+    """800 lists within each other: more than a tree has levels, and fewer than JSON's reader minds."""
+    untrained(tmp_path)
+    path = tmp_path / "best" / "agent.json"
+    document = json.loads(path.read_text())
+    document["tree"]["of"][0][1] = "DEEP"
+    path.write_text(json.dumps(document).replace('"DEEP"', "[" * 800 + "]" * 800))
+    with pytest.raises(FormatError, match=r"agent\.json: expected a tree as this program saves it"):
         make_scheduler(f"learned:{tmp_path}")
 
 

@@ -195,6 +195,24 @@ def change(name: str, old: str, new: str) -> Callable[[Path], object]:
             "jobs.csv, line 2, submit_time: expected a number, found early",
         ),
         (remove("node_states.csv"), "node_states.csv: expected a table of results, found no such file"),
+        (change("jobs.csv", "\n1,", "\n0,"), "jobs.csv, line 3, job_id: expected every job once, found '0' again"),
+        (change("jobs.csv", "processor0:0-1", "socket0:0-1"), "job 0, allocation: expected node.processor:first-last"),
+        (change("jobs.csv", "processor0:0-1", "processor7:0-1"), "allocation: expected cores that the platform has"),
+        (change("jobs.csv", "node0.processor0:0-1", "node9.processor0:0-1"), "expected cores that the platform has"),
+        (
+            change("jobs.csv", "processor0:0-1", f"processor0:0-{'9' * 5000}"),
+            "job 0, allocation: expected node.processor",
+        ),
+        (
+            change("jobs.csv", "cluster0.node0.processor0:0-1", ""),
+            "expected the cores of a job that started, found nothing",
+        ),
+        (
+            change("node_states.csv", "cluster0.node0", "gone"),
+            "node_states.csv, line 2, node: expected a node name such as",
+        ),
+        (write("power.csv", b"time,watts\n5,9\n0,9\n"), "power.csv, line 3, time: expected a time after the one above"),
+        (write("power.csv", b"time,watts\n0,9\ninf,9\n"), "power.csv, line 3, time: expected a number, found inf"),
     ],
 )
 def test_files_that_are_not_whole(

@@ -76,7 +76,7 @@ def easy_on_nodes(nodes: Sequence[int], jobs: Sequence[Entry]) -> list[float]:
         return [cores - sum(cores_of[node] for cores_of in held) for node, cores in enumerate(nodes)]
 
     def choose(i: int, free_cores: list[int]) -> list[int] | None:
-        return _first_fit(jobs[i][1], free_cores, max(nodes))
+        return _fit_on_nodes(jobs[i][1], free_cores, max(nodes))
 
     while len(start) < len(jobs):
         ends = [start[i] + jobs[i][3] for i in start]
@@ -106,7 +106,7 @@ def _less(cores: list[int], taken: list[int]) -> list[int]:
     return [have - gone for have, gone in zip(cores, taken, strict=True)]
 
 
-def _first_fit(width: int, free: list[int], widest: int) -> list[int] | None:
+def _fit_on_nodes(width: int, free: list[int], widest: int) -> list[int] | None:
     """Cores that a job of that width gets on each node."""
     if width <= widest:
         node = next((node for node, cores in enumerate(free) if cores >= width), None)
@@ -125,3 +125,43 @@ def conservative(cores: int, jobs: Sequence[Entry]) -> list[float]:
                 break
         placed.append((begin, begin + length, width))
     return [begin for begin, _, _ in placed]
+
+
+def replanned(hosts: int, jobs: Sequence[Entry]) -> list[tuple[float, list[int]]]:
+    """Start and hosts of each job under Batsim's conservative backfilling, of jobs that run no longer than they request.
+
+    When a job ends, each queued job in turn leaves the plan and joins it again at its first fit: the earliest time at which
+    enough hosts are free as long as it requests, and of these the lowest. Otherwise only new jobs join.
+    """
+    plan: dict[int, tuple[float, float, list[int]]] = {}
+    begun: dict[int, tuple[float, list[int]]] = {}
+    running: set[int] = set()
+    now = -1.0
+    while len(begun) < len(jobs) or running:
+        ends = [begun[i][0] + jobs[i][3] for i in running]
+        starts = [plan[i][0] for i in plan if i not in begun]
+        now = min(t for t in [*ends, *starts, *(job[0] for job in jobs)] if t > now)
+        ended = {i for i in running if begun[i][0] + jobs[i][3] <= now}
+        running -= ended
+        for i in ended:
+            del plan[i]
+        for i in [i for i, job in enumerate(jobs) if job[0] <= now and i not in begun]:
+            if ended or i not in plan:
+                plan.pop(i, None)
+                plan[i] = _first_fit(hosts, plan, jobs[i], now)
+        for i in [i for i in plan if i not in begun and plan[i][0] <= now]:
+            begun[i] = now, plan[i][2]
+            running.add(i)
+    return [begun[i] for i in range(len(jobs))]
+
+
+def _first_fit(
+    hosts: int, plan: dict[int, tuple[float, float, list[int]]], job: Entry, now: float
+) -> tuple[float, float, list[int]]:
+    _, width, length, _ = job
+    for begin in sorted({now, *(end for _, end, _ in plan.values() if end > now)}):
+        taken = {host for b, e, held in plan.values() if b < begin + length and e > begin for host in held}
+        free = [host for host in range(hosts) if host not in taken]
+        if len(free) >= width:
+            break
+    return begin, begin + length, free[:width]

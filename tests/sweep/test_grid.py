@@ -39,6 +39,7 @@ def grid_with(replications: int = 3, **factors: Any) -> Grid:
         ({"factors": SMALL["factors"] | {"workload": {"source": "a", "window": 0}}}, "sweep: factors.workload[0].window"),
         ({"factors": SMALL["factors"] | {"scheduler": "trained"}}, "train: expected both this section and the scheduler"),
         ({"factors": SMALL["factors"] | {"load": [1.0, 1.0]}}, "factors.load: expected different values"),
+        (SMALL | {"replications": 2**63}, "replications: expected at most 1,099,511,627,776 runs in all"),
         (["factors"], "sweep: expected a sweep: keys such as 'factors' and 'replications', found list"),
     ],
 )  # fmt: skip

@@ -1,0 +1,631 @@
+"""Damaged files of every format: each is read, or refused in one line that names the file; never anything else.
+
+::
+
+    python -m benchmarks.damaged --cases 1000 --seed 7           # of all formats in turn
+    python -m benchmarks.damaged --cases 200 --format agent      # of one
+
+A *sample* is a right file, or a folder of files, and what the toolkit does with it: reads it, describes it, and uses it in
+a small run, a chart or a table, as far as it goes. A *case* is a sample with one file damaged by a generator that its number
+seeds, so that every case can be had again. What is found is printed by kind, with the numbers of its cases.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import json
+import random
+import re
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from cluster_sim import InputError, Platform, Result, Simulation, Workload
+from cluster_sim.cli.kinds import kind_of
+from cluster_sim.cli.validate import facts_of
+
+LIMIT_S = 20.0
+MEMORY = 12 * 2**30
+
+# ---------------------------------------------------------------------- samples
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Right files by name, what of them is handed to ``use`` ("" for their folder), and which of them are damaged."""
+
+    files: dict[str, bytes]
+    given: str
+    use: Callable[[str], object]
+    damage: tuple[str, ...] = ()
+
+
+PLATFORM_YAML = b"""\
+id: lab
+contention_model: piecewise
+processor_types:
+  slow:
+    cores: 4
+    clock_ghz: 1.0
+    power: {static_w: 10.0, dynamic_w: 2.0, min_power: 0.5}
+    contention: {b: -1.85e-5, c: 32000, da: 1, db: 500, dc: 25000, dd: 500}
+    p_states: [{clock_ghz: 1.0}, {clock_ghz: 0.5, power: {static_w: 6.0, dynamic_w: 1.0, min_power: 0.5}}]
+node_types:
+  thin:
+    processors: [{type: slow, count: 2}]
+    memory_gb: 32
+    tags: [ssd]
+    transitions: {off_w: 1.0, switch_on_s: 5, switch_on_w: 9.0, switch_off_s: 2, per: node}
+clusters:
+- {id: c, nodes: [{type: thin, count: 2}]}
+"""
+CSV = b"""\
+# name: jobs
+# origin_s: 5
+job_id,submit_time,requested_cores,operations,phases,requested_time,user,after,tags
+a,0,1,1e9,,60,ann,,
+b,5,2,2e9,1:1 2:3,,bob,a,ssd
+c,6,1,4e9,,9,ann,,
+"""
+SWF = b"; MaxProcs: 8\n; UnixStartTime: 0\n; TimeZoneString: Europe/Paris\n" + b"".join(
+    b"%d %d -1 %d %d -1 -1 %d %d -1 1 1 1 1 1 1 -1 -1\n" % (i, 3 * i, 10 + i, 1 + i % 4, 1 + i % 4, 20 + i)
+    for i in range(1, 12)
+)
+IRMASIM_JOBS = {
+    "jobs": [
+        {"id": "a", "subtime": 0, "res": 4, "profile": "A"},
+        {"subtime": 5, "ntasks": 4, "nodes": 2, "req_ops": 1e9},
+    ],
+    "profiles": {"A": {"req_ops": 1e10, "ipc": 1, "req_time": 5.5, "mem": 100, "mem_vol": 1}},
+}
+IRMASIM_CSV = (
+    b"id,subtime,ntasks,nodes,req_ops,ipc,req_time,mem,mem_vol\n1,0,4,1,1e9,1,10,100,1\n2,4,2,1,3e9,1,10,100,1\n"
+)
+IRMASIM_PLATFORM = {
+    "platform": {"p": {"id": "p", "clusters": [{"id": "c", "nodes": [{"type": "n", "number": 2}]}]}},
+    "node": {"n": {"id": "n", "processors": [{"type": "q"}], "memory": {"capacity": 32}}},
+    "processor": {
+        "q": {"cores": 4, "clock_rate": 2.5, "dpflops_per_cycle": 1, "static_power": 6, "dynamic_power": 5,
+              "min_power": 0.05, "b": -1.85e-5, "c": 32000, "da": 1, "db": 500, "dc": 25000, "dd": 500}
+    },
+}  # fmt: skip
+IRMASIM_OPTIONS = {
+    "platform_file": "platform.json",
+    "workload_file": "jobs.json",
+    "seed": 0,
+    "workload_manager": {"type": "Heuristic", "job_selection": "smallest", "resource_selection": "high_mem"},
+}
+BATSIM_JOBS = {
+    "nb_res": 4,
+    "jobs": [
+        {"id": "w!1", "subtime": 1, "walltime": 100, "res": 4, "profile": "delay", "user": "ann", "priority": 2},
+        {"id": 2, "subtime": 2.5, "walltime": -1, "res": 2, "profile": "work", "requires": "", "exclusive": False},
+        {"id": "3", "subtime": 3, "res": 2, "profile": "both"},
+        {"id": "4", "subtime": 3, "res": 1, "profile": "each"},
+    ],
+    "profiles": {
+        "delay": {"type": "delay", "delay": 20.2},
+        "work": {"type": "parallel_homogeneous", "cpu": 1e9, "com": 0},
+        "both": {"type": "composed", "repeat": 3, "seq": ["delay", "delay"]},
+        "each": {"type": "parallel", "cpu": [5e9], "com": [0]},
+    },
+}
+SIMGRID = b"""<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1"><zone id="AS0" routing="Full">
+  <prop id="cores_per_node" value="1"/>
+  <host id="a" speed="100.0Mf,50.0Mf" pstate="0"><prop id="watt_per_state" value="30.0:30.0:100.0,20.0:20.0:90.0"/></host>
+  <host id="b" speed="100.0Mf,1f,1f,1f" core="2">
+    <prop id="watt_per_state" value="30:30:100,9:9:9,20:20:20,5:5:5"/><prop id="sleep_pstates" value="1:2:3"/>
+  </host>
+  <cluster id="c" prefix="n" suffix="" radical="0-3,5" speed="1Gf" bw="1GBps" lat="1us"/>
+</zone></platform>
+"""
+RESERVATIONS = b"""\
+reservations:
+  - {name: works, start: 10, end: 90.5, nodes: all}
+  - {name: x, start: 95, end: 99, nodes: [0-1]}
+"""
+RUN = b"""\
+workload: jobs.csv
+platform: platform.yaml
+scheduler: list:shortest/high_gflops
+power_policy: timeout:300
+first: 3
+quirks: [textual-node-order]
+until: 1000.0
+contention_model: piecewise:k=1
+network_model: none
+reservations: reservations.yaml
+"""
+TRAINING = b"""\
+environment:
+  platform: platform.yaml
+  workload: jobs.csv
+  reward: energy
+  options: {num_jobs: 3}
+algorithm: {name: ppo, options: {epochs: 1, actor_lr: 0.001}}
+network: scorer:hidden=8
+iterations: 2
+baselines: [fcfs]
+limits: {mean_wait_s: 500.0}
+validation: {every: 1, episodes: 2}
+warm_start: {teacher: "list:smallest/first", episodes: 1, options: {epochs: 2}}
+"""
+SWEEP = b"""\
+factors:
+  platform: platform.yaml
+  workload: {source: jobs.csv, name: three, slice: [0, 100], fit: clamp}
+  scheduler: ["list:short*/first", easy]
+  power_policy: [always-on, timeout:300]
+  load: [1.0, 0.5]
+  quirks: [textual-node-order]
+replications: 2
+metrics: [mean_wait_s, energy_j]
+outputs: {jobs: true}
+"""
+INPUTS = {"platform.yaml": PLATFORM_YAML, "jobs.csv": CSV, "reservations.yaml": RESERVATIONS}
+EVALYS = b"""\
+jobID,submission_time,requested_number_of_processors,requested_time,success,starting_time,execution_time,finish_time,\
+waiting_time,turnaround_time,stretch,allocated_processors
+585,0.0,1,20.0,1,5.0,10.0,15.0,5.0,15.0,1.5,0
+33,0.0,2,20.0,1,15.0,10.0,25.0,15.0,25.0,2.5,0-1
+7,1.0,9,20.0,0,-1.0,-1.0,-1.0,-1.0,-1.0,-1.0,
+"""
+METRICS = b"iteration,rollout/ep_rew_mean,validation/best\n0,,3.5\n1,-5.25,4\n2,-4.5,4\n"
+
+
+def _json(document: object) -> bytes:
+    return json.dumps(document, indent=1).encode()
+
+
+@cache
+def samples() -> dict[str, Sample]:
+    """Every format that the toolkit reads, by a name of its own."""
+    options = {
+        "options.json": _json(IRMASIM_OPTIONS),
+        "platform.json": _json(IRMASIM_PLATFORM),
+        "jobs.json": _json(IRMASIM_JOBS),
+    }
+    result, batsim = _results()
+    return {
+        "swf": Sample({"log.swf": SWF}, "log.swf", use_workload),
+        "swf.gz": Sample({"log.swf.gz": gzip.compress(SWF, mtime=0)}, "log.swf.gz", use_workload),
+        "workload csv": Sample({"jobs.csv": CSV}, "jobs.csv", use_workload),
+        "irmasim workload": Sample({"jobs.json": _json(IRMASIM_JOBS)}, "jobs.json", use_workload),
+        "irmasim workload csv": Sample({"jobs.csv": IRMASIM_CSV}, "jobs.csv", use_workload),
+        "batsim workload": Sample({"batsim.json": _json(BATSIM_JOBS)}, "batsim.json", use_workload),
+        "platform yaml": Sample({"lab.yaml": PLATFORM_YAML}, "lab.yaml", use_platform),
+        "platform json": Sample({"lab.json": _json(yaml.safe_load(PLATFORM_YAML))}, "lab.json", use_platform),
+        "irmasim platform": Sample({"platform.json": _json(IRMASIM_PLATFORM)}, "platform.json", use_platform),
+        "simgrid": Sample({"machine.xml": SIMGRID}, "machine.xml", use_platform),
+        "reservations": Sample({"r.yaml": RESERVATIONS}, "r.yaml", use_reservations),
+        "run configuration": Sample(INPUTS | {"run.yaml": RUN}, "run.yaml", described, ("run.yaml",)),
+        "irmasim options": Sample(options, "options.json", described, ("options.json",)),
+        "training configuration": Sample(INPUTS | {"training.yaml": TRAINING}, "training.yaml", described, ("training.yaml",)),
+        "sweep configuration": Sample(INPUTS | {"sweep.yaml": SWEEP}, "sweep.yaml", described, ("sweep.yaml",)),
+        "result": Sample(result, "", use_result),
+        "result parquet": Sample(_results("parquet")[0], "", use_result),
+        "batsim results": Sample(batsim, "out_jobs.csv", use_result),
+        "evalys table": Sample({"evalys.csv": EVALYS}, "evalys.csv", use_result),
+        "replay": Sample({"jobs.csv": result["jobs.csv"]}, "jobs.csv", use_schedule),
+        "replay of batsim": Sample({"out_jobs.csv": batsim["out_jobs.csv"]}, "out_jobs.csv", use_schedule),
+        "agent": Sample(_agent(), "", use_agent),
+        "metrics of a training": Sample({"metrics.csv": METRICS}, "metrics.csv", use_metrics),
+        "sweep": Sample(_sweep(), "", use_sweep),
+    }  # fmt: skip
+
+
+def _workload() -> Workload:
+    return Workload(
+        {"submit_time": [0, 1, 2, 3], "requested_cores": [4, 8, 30, 1], "recorded_run_time": [20, 10, 5, 5],
+         "requested_time": [30, 30, 30, 30], "user": ["ann", "bob", "ann", "bob"]}
+    )  # fmt: skip
+
+
+def _lab() -> Platform:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "lab.yaml")
+        path.write_bytes(PLATFORM_YAML)
+        return Platform.read(path)
+
+
+def _run(platform: Platform, workload: Workload, scheduler: str = "fcfs", power: str = "always-on") -> Result:
+    """A small run; what is not over after a while is left."""
+    from schedulers import make_power_policy, make_scheduler
+
+    made = make_scheduler(scheduler), make_power_policy(power)
+    return Simulation(platform, workload, *made, until=1e6, explain=True).run()
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
+
+
+@cache
+def _results(file_format: Any = "csv") -> tuple[dict[str, bytes], dict[str, bytes]]:
+    """The folder of a run and Batsim's files of it."""
+    from cluster_sim.formats.batsim_results import write_outputs
+
+    result = _run(_lab(), _workload(), "easy", "timeout:5")
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as other:
+        result.save(folder, file_format)
+        write_outputs(result, Path(other, "out"))
+        return _contents(Path(folder)), _contents(Path(other))
+
+
+def _agent() -> dict[str, bytes]:
+    from learning.agent import Agent
+    from learning.config import EnvironmentKeys
+    from learning.inputs import environment_on
+    from learning.networks import make_network
+
+    keys = EnvironmentKeys(options={"num_jobs": 4})
+    environment = environment_on(keys, None)
+    network = make_network("scorer:hidden=4", environment.observation_space, int(environment.maker.action_space.n), 0)
+    facts = {"seed": 0, "score": 1.0, "objective": "energy_j", "reduction": 0.0, "iteration": 3}
+    with tempfile.TemporaryDirectory() as folder:
+        Agent(keys.model_dump(mode="json", exclude_none=True), "scorer:hidden=4", network.weights(), facts).save(folder)
+        return {
+            "agent.safetensors" if "safetensors" in name else name: content
+            for name, content in _signed(_contents(Path(folder))).items()
+        }
+
+
+def _signed(files: dict[str, bytes]) -> dict[str, bytes]:
+    """An agent's files, in which the one says of the other what it is, under a name that is always the same."""
+    try:
+        document = json.loads(files["agent.json"])
+        weights = next(content for name, content in files.items() if name.endswith(".safetensors"))
+        document |= {"tensors": "agent.safetensors", "sha256": hashlib.sha256(weights).hexdigest()}
+        return files | {"agent.json": _json(document)}
+    except (ValueError, TypeError, KeyError, RecursionError, StopIteration):
+        return files
+
+
+def _sweep() -> dict[str, bytes]:
+    from cluster_sim.sweep import Grid, sweep
+
+    factors = {
+        "platform": "homogeneous:nodes=2,cores=4",
+        "workload": "lublin:jobs=5,nodes=8",
+        "scheduler": ["fcfs", "easy"],
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        outcome = sweep(Grid.of({"factors": factors}), folder, workers=1)
+        rows = [json.dumps(row, default=str) for row in outcome.runs().to_dict("records")]
+        Path(folder, "parts").mkdir(exist_ok=True)
+        Path(folder, "parts", "part-00009.jsonl").write_text("\n".join(rows) + "\n")
+        return {name: content for name, content in _contents(Path(folder)).items() if name != ".lock"}
+
+
+# ---------------------------------------------------------------------- what is done with them
+
+
+def described(path: str) -> None:
+    """What ``cluster-sim validate`` does."""
+    facts_of(path, kind_of(path), {})
+
+
+def use_workload(path: str) -> None:
+    """Read, and run its first jobs; their tables can be written."""
+    described(path)
+    workload = Workload.read(path)
+    _written(_run(_machine(), workload.first(10)))
+
+
+@cache
+def _machine() -> Platform:
+    return Platform.homogeneous(nodes=4, cores=2)
+
+
+def use_platform(path: str) -> None:
+    """Read, and run a few jobs on it, if it is small."""
+    described(path)
+    platform = Platform.read(path)
+    if platform.core_count <= 2_000:
+        _written(_run(platform, _workload(), "list:first/high_gflops", "timeout:5"))
+
+
+def use_reservations(path: str) -> None:
+    """Read, and run jobs beside them."""
+    from cluster_sim.cli.config import Settings
+    from cluster_sim.cli.simulate import build
+
+    described(path)
+    _written(build(Settings("", reservations=path), "fcfs", _machine(), _workload()).run())
+
+
+def use_result(path: str) -> None:
+    """Read every table, explain jobs, draw the chart, write it again."""
+    from analysis import comparison_table, gantt
+
+    described(path)
+    result = Result.load(path)
+    for job in result.jobs["job_id"].tolist()[:4]:
+        result.explain(job)
+    comparison_table({"a": result})
+    gantt(result)
+    _written(result)
+
+
+def _written(result: Result) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        result.save(folder)
+
+
+def use_schedule(path: str) -> None:
+    """Play it back."""
+    _run(_lab(), _workload(), f"replay:{path}")
+
+
+def use_agent(path: str) -> None:
+    """Describe it, and let it decide."""
+    described(path)
+    _run(_machine(), _workload(), f"learned:{path}")
+
+
+def use_metrics(path: str) -> None:
+    """Draw the curve, and read all numbers."""
+    from analysis import learning_curves
+    from learning.logs import read_metrics
+
+    learning_curves(path)
+    read_metrics(Path(path).parent)
+
+
+def use_sweep(path: str) -> None:
+    """Read its rows and what it is; go on with it."""
+    from analysis.sweeps import read_sweep
+    from cluster_sim.sweep.storage import Storage
+
+    read_sweep(path)
+    Storage(path, {"scheduler": ["fcfs", "easy"]}, 2)
+
+
+# ---------------------------------------------------------------------- damage
+
+_DEEP: Any = "x"
+for _ in range(800):
+    _DEEP = [_DEEP]
+
+VALUES: list[Any] = [
+    None, True, False, -1, 0, 1, 2**31, 2**53, 2**63, 2**64, -(2**70), 10**400, 0.1, 1.5, 1e308, -1e308, 1e-320,
+    float("nan"), float("inf"), "", " ", "x", "x" * 500, "nan", "inf", "-5", "1e999", "1_000", "9" * 5000, "\u0663", "½",
+    "\ud800", "a\u202eb", "a\nb", "a\x00b", "a,b", '"', "../../x", "/dev/zero", "/dev/stdin", ".", "learned:.",
+    "replay:/dev/zero", "list:*/*", "homogeneous:nodes=999999999,cores=9", "lublin:jobs=3,nodes=1e9",
+    "scorer:hidden=-1", "2020-99-99", [], {}, [[]], [1, "a", None], {"a": 1}, {"": {}}, _DEEP,
+]  # fmt: skip
+FRAGMENTS = [
+    b"nan", b"1e400", b"-1", b"{", b"}", b"[", b"]", b'"', b"null", b"\xff\xfe", b"\x00", b"9" * 5000, b"<", b">", b"&x;",
+    b":", b"=", b"\n", b",", b"true", b"\r", b"- ", b"&a *a", b"\xc2\xb2", b"\xed\xa0\x80", b"\\ud800", b"\xef\xbb\xbf",
+    b"1e308", b"#", b"!!python/name:os.x ", b"[" * 2000, b";", b"'", b"\t", b"0x10", b"\xe2\x80\xae", b"1:2:3",
+    b"0-999999999", b"\x1f\x8b",
+]  # fmt: skip
+_TOKEN = re.compile(rb'"[^"\n]*"|[-+]?[0-9][-+.0-9eE]*|[A-Za-z_][A-Za-z_0-9.]*')
+
+
+def damaged(content: bytes, rng: random.Random) -> bytes:
+    """The content of a file after one or a few mishaps."""
+    if content.startswith(b"\x1f\x8b") and rng.random() < 0.7:
+        return gzip.compress(damaged(gzip.decompress(content), rng), mtime=0)
+    if rng.random() < 0.5:
+        changed = _changed_document(content, rng)
+        if changed is not None:
+            return changed
+    for _ in range(rng.choice([1, 1, 1, 1, 2, 3])):
+        content = rng.choice(_MISHAPS)(content, rng)
+    return content
+
+
+def _flip(content: bytes, rng: random.Random) -> bytes:
+    if not content:
+        return content
+    place = rng.randrange(len(content))
+    return content[:place] + bytes([content[place] ^ 1 << rng.randrange(8)]) + content[place + 1 :]
+
+
+def _cut(content: bytes, rng: random.Random) -> bytes:
+    return content[: rng.randrange(len(content) + 1)]
+
+
+def _delete(content: bytes, rng: random.Random) -> bytes:
+    place = rng.randrange(len(content) + 1)
+    return content[:place] + content[place + rng.randrange(1, 30) :]
+
+
+def _insert(content: bytes, rng: random.Random) -> bytes:
+    place = rng.randrange(len(content) + 1)
+    return content[:place] + rng.choice(FRAGMENTS) + content[place + rng.choice([0, 0, 1, 5]) :]
+
+
+def _lines(content: bytes, rng: random.Random) -> bytes:
+    """A line twice, not at all, or in another place."""
+    lines = content.splitlines(keepends=True)
+    if not lines:
+        return content
+    place, what = rng.randrange(len(lines)), rng.randrange(3)
+    line = lines[place] if what == 0 else lines.pop(place)
+    if what != 1:
+        lines.insert(rng.randrange(len(lines) + 1), line)
+    return b"".join(lines)
+
+
+def _token(content: bytes, rng: random.Random) -> bytes:
+    """A number, a word or a text replaced by another value."""
+    found = list(_TOKEN.finditer(content))
+    if not found:
+        return content
+    match, value = rng.choice(found), rng.choice(VALUES)
+    if rng.random() < 0.4:  # another value of the same file
+        return content[: match.start()] + rng.choice(found)[0] + content[match.end() :]
+    text = value if isinstance(value, str) and match[0][:1] != b'"' else json.dumps(value)
+    return content[: match.start()] + text.encode(errors="surrogatepass") + content[match.end() :]
+
+
+def _nothing(content: bytes, rng: random.Random) -> bytes:
+    return rng.choice([b"", b"\n", b"\xef\xbb\xbf", b"{}", b"[]", b"null", b"a,b\n"])
+
+
+_MISHAPS = (_flip, _cut, _delete, _insert, _lines, *[_token] * 8, _nothing)
+
+
+def _changed_document(content: bytes, rng: random.Random) -> bytes | None:
+    """A JSON or YAML document with one of its parts replaced, left out, or given another name; None for other files."""
+    try:
+        document = yaml.safe_load(content) if content[:1] not in b"{[" else json.loads(content)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return None
+    places = list(_places(document))
+    if not places:
+        return None
+    for _ in range(rng.choice([1, 1, 2])):
+        holder, key = rng.choice(places)
+        what = rng.random()
+        if isinstance(holder, list) and key >= len(holder):  # something before it was left out
+            continue
+        if what < 0.3:
+            other, its = rng.choice(places)
+            holder[key] = other[its] if its in _keys(other) else None
+        elif what < 0.65:
+            holder[key] = rng.choice(VALUES)
+        elif what < 0.85 and key in _keys(holder):
+            del holder[key]
+        elif isinstance(holder, dict):
+            holder[rng.choice(["unknown", "", "id", "type", "\ud800"])] = rng.choice(VALUES)
+        else:
+            holder.append(rng.choice(VALUES))
+    try:
+        return json.dumps(document).encode()
+    except (ValueError, RecursionError):  # a part of itself, or deeper than JSON can be written
+        return None
+
+
+def _keys(holder: Any) -> Any:
+    return holder if isinstance(holder, dict) else range(len(holder))
+
+
+def _places(document: Any) -> Iterator[tuple[Any, Any]]:
+    """Every (mapping or list, key or index) in a document."""
+    if isinstance(document, dict | list):
+        for key in _keys(document):
+            yield document, key
+            yield from _places(document[key])
+
+
+# ---------------------------------------------------------------------- cases
+
+
+class _TooSlow(BaseException):
+    """Not an Exception, which what is tried might handle."""
+
+
+@contextmanager
+def _limited(seconds: float) -> Iterator[None]:
+    def stop(*_: object) -> None:
+        raise _TooSlow
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def put(sample: Sample, name: str, number: int, seed: int, folder: Path) -> None:
+    """Leave the files of a case in a folder."""
+    rng = random.Random(f"{seed} {name} {number}")
+    files = dict(sample.files)
+    hurt = rng.choice(sample.damage or tuple(files))
+    files[hurt] = damaged(files[hurt], rng)
+    if name == "agent" and rng.random() < 0.7:
+        files = _signed(files)
+    shutil.rmtree(folder, ignore_errors=True)
+    for place, content in files.items():
+        (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        (folder / place).write_bytes(content)
+
+
+def fault(sample: Sample, folder: Path, limit_s: float = LIMIT_S) -> str:
+    """What happened with the files in the folder that may not: a kind of fault, or "" where they were read or refused."""
+    np.seterr(all="warn")
+    try:
+        with _limited(limit_s), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            sample.use(str(folder / sample.given) if sample.given else str(folder))
+    except InputError as error:
+        text = str(error)
+        if not text.isprintable():
+            return f"a message of more than a line: {ascii(text)[:300]}"
+        return "" if str(folder) in text else f"a message that names no file: {text[:300]}"
+    except _TooSlow:
+        return f"more than {limit_s:g} s"
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [
+            frame for frame in frames if "site-packages" not in frame.filename and "/lib/python" not in frame.filename
+        ]
+        at = own[-1] if own else frames[-1]
+        return f"{type(error).__name__} at {Path(at.filename).name}:{at.lineno}: {ascii(str(error))[:200]}"
+    return ""
+
+
+def try_cases(name: str, numbers: range, seed: int, keep: Path | None = None) -> dict[str, list[int]]:
+    """Try these cases of a format; faults with the numbers of their cases."""
+    sample, found = samples()[name], dict[str, list[int]]()
+    with tempfile.TemporaryDirectory() as aside:
+        folder = Path(aside, "case")
+        for number in numbers:
+            put(sample, name, number, seed, folder)
+            wrong = fault(sample, folder)
+            if wrong:
+                found.setdefault(wrong, []).append(number)
+                if keep is not None:
+                    put(sample, name, number, seed, keep / f"{name.replace(' ', '-')}-{seed}-{number}")
+    return found
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Try cases of one format or of all, and print the faults; exit status 1 where there is one."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.damaged", description=__doc__.partition("\n")[0])
+    parser.add_argument("--cases", type=int, default=1000, help="in all")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--format", choices=list(samples()), help="one only")
+    parser.add_argument("--keep", type=Path, help="a folder for the files of cases with faults")
+    chosen = parser.parse_args(arguments)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    sys.stdin.close()
+    formats = [chosen.format] if chosen.format else list(samples())
+    each = -(-chosen.cases // len(formats))
+    faults = 0
+    for name in formats:
+        found = try_cases(name, range(each), chosen.seed, chosen.keep)
+        faults += sum(map(len, found.values()))
+        print(f"{name}: {each} cases, {sum(map(len, found.values()))} faults", flush=True)
+        for wrong, numbers in sorted(found.items(), key=lambda item: -len(item[1])):
+            print(f"  {len(numbers):4d} × {wrong} (cases {', '.join(map(str, numbers[:3]))})", flush=True)
+    print(f"{each * len(formats)} cases of {len(formats)} formats, seed {chosen.seed}: {faults} faults")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,112 @@
+"""What a page may send is anything: wrong values are refused or taken for none, and no callback dies of them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from analysis.explore import callbacks, runs
+from analysis.explore.offers import Offers
+from analysis.explore.runs import Choices, Desk
+from cluster_sim.errors import ClusterSimError, InputError
+
+from .conftest import Story
+
+NASTY: list[Any] = [
+    None, True, "", "x", "\ud800", -1, 0.5, 2**70, 10**400, -(10**400), float("nan"), float("inf"), 1e308, [], [1], {},
+    {"range": [0, 10**400]}, {"range": "ab"}, {"range": [None, 1]}, {"turn": None, "range": [5, 2]}, {"step": None}, {"a": [[]]},
+]  # fmt: skip
+
+
+@pytest.fixture
+def desk() -> Desk:
+    """The page with what is built in."""
+    return Desk(Offers.of())
+
+
+@pytest.fixture
+def saved(story: Story) -> Desk:
+    """The page of a finished run."""
+    return Desk(Offers.of(), story("fcfs"))
+
+
+CALLS: list[Callable[[Desk, Any], Any]] = [
+    lambda desk, value: callbacks.chart(desk, None, "job", None, value),
+    lambda desk, value: callbacks.chart(desk, None, "job", value, 0),
+    lambda desk, value: callbacks.chart(desk, None, value, None, 0),
+    lambda desk, value: callbacks.moved_cursor(desk, None, value),
+    lambda desk, value: callbacks.zoomed(desk, None, value, None),
+    lambda desk, value: callbacks.zoomed(desk, None, {"xaxis.range[0]": 0, "xaxis.range[1]": value}, value),
+    lambda desk, value: callbacks.step_to(desk, None, "next", value, 1),
+    lambda desk, value: callbacks.step_to(desk, None, "number", 0, value),
+    lambda desk, value: callbacks.step_to(desk, None, {"step": value}, 0, 1),
+    lambda desk, value: callbacks.step_shown(desk, None, value),
+    lambda desk, value: callbacks.explained(desk, None, value),
+    lambda desk, value: callbacks.clicked_job(desk.run(None), value),
+    lambda desk, value: callbacks.whole(value),
+]
+
+
+@pytest.mark.parametrize("number", range(len(CALLS)))
+def test_no_value_breaks_a_callback(saved: Desk, number: int) -> None:
+    """A null step, a number of 400 digits, lists where text belongs: an answer, or one line."""
+    for value in NASTY:
+        try:
+            CALLS[number](saved, value)
+        except ClusterSimError as error:
+            assert str(error).isprintable()
+
+
+@pytest.mark.parametrize("name", [*Choices.__dataclass_fields__, "at"])
+def test_no_choice_breaks_a_run(desk: Desk, name: str) -> None:
+    """Each of a run's choices in turn is one of these values: there is a run, or a line that says what is wrong."""
+    for value in NASTY:
+        given = Choices().plain() | {name: value}
+        _, message = callbacks.start(desk, given, given)
+        assert "\n" not in message
+        shown = callbacks.opened(desk, given)
+        assert message == "" or shown[1] == [message]
+        callbacks.submitted(desk, given, value, [value] * 5)
+        callbacks.cancelled(desk, given, value)
+        callbacks.undone(desk, given, value)
+
+
+def test_a_400_digit_begin_is_told(desk: Desk) -> None:
+    """As what it is: no number that a begin can have."""
+    _, message = callbacks.start(desk, Choices().plain() | {"begin_h": 10**400})
+    assert message.startswith("begin h: expected a number, found 1000")
+
+
+def test_a_run_that_took_too_long_is_given_up_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A policy that acts every millisecond is ended after the limit; whoever asks for the same again is told at once."""
+    monkeypatch.setattr(runs, "LONGEST_S", 0.5)
+    given = Choices().plain() | {"power_policy": "random", "power_options": "period=0.001"}
+    for _ in range(2):
+        begin = time.monotonic()
+        with pytest.raises(InputError, match=r"run: expected a run that is done in 0\.5 s"):
+            desk.run(given)
+    assert time.monotonic() - begin < 0.25
+
+
+def test_a_long_run_holds_up_no_other_page(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a run is made, those that were made before are handed out."""
+    quick = desk.run(Choices().plain())
+    begun, go_on = threading.Event(), threading.Event()
+    made = desk._made
+
+    def slow(choices: Choices) -> runs.Run:
+        begun.set()
+        assert go_on.wait(30)
+        return made(choices)
+
+    monkeypatch.setattr(desk, "_made", slow)
+    other = threading.Thread(target=lambda: desk.run(Choices(seed=1).plain()))
+    other.start()
+    assert begun.wait(30)
+    assert desk.run(Choices().plain()) is quick
+    go_on.set()
+    other.join()

@@ -1,0 +1,75 @@
+"""Files as bytes and text: whole, packed, endless, and what is no file at all."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cluster_sim import Platform, Workload
+from cluster_sim.errors import FormatError
+from cluster_sim.formats import files
+from cluster_sim.formats.documents import read_document
+from cluster_sim.formats.files import read_bytes
+from cluster_sim.records import Result
+from learning.config import read_config as read_training
+
+SWF = b"; MaxProcs: 8\n" + b"1 0 -1 10 2 -1 -1 2 20 -1 1 3 1 -1 -1 -1 -1 -1\n"
+READERS = [Workload.read, Platform.read, Result.load, read_document, read_training]
+
+
+def test_packed_files_that_grow_without_end_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """1 MB of blanks in a kilobyte is refused in one line, and no more than the limit is unpacked."""
+    monkeypatch.setattr(files, "MAX_UNPACKED_BYTES", 2**19)
+    path = tmp_path / "bomb.swf.gz"
+    path.write_bytes(gzip.compress(SWF + b" " * 2**20))
+    with pytest.raises(FormatError, match=r"bomb.swf.gz: expected at most 524,288 bytes when unpacked .*, found more"):
+        Workload.read(path)
+
+
+def test_large_files_that_shrink_as_logs_do_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Above the limit in bytes, a file may still unpack to a hundred times its size."""
+    monkeypatch.setattr(files, "MAX_UNPACKED_BYTES", 1000)
+    content = os.urandom(5000) * 30
+    (tmp_path / "log.gz").write_bytes(gzip.compress(content))
+    assert read_bytes(tmp_path / "log.gz") == content
+
+
+def test_packed_files_of_several_parts(tmp_path: Path) -> None:
+    """Gzip files that were joined, and padded with zeros, are read to the end; with the last part cut off, refused."""
+    path = tmp_path / "log.gz"
+    path.write_bytes(gzip.compress(b"one ") + gzip.compress(b"two") + b"\0" * 512)
+    assert read_bytes(path) == b"one two"
+    path.write_bytes(gzip.compress(b"one ") + gzip.compress(b"two")[:-3])
+    with pytest.raises(FormatError, match="expected a complete gzip file, found a file that was cut off"):
+        read_bytes(path)
+
+
+@pytest.mark.parametrize("read", READERS)
+def test_pipes_are_no_files(tmp_path: Path, read: Callable[[str], object]) -> None:
+    """A pipe in the place of a file is refused at once; nothing waits for somebody to write into it."""
+    path = tmp_path / "pipe.swf"
+    os.mkfifo(path)
+    with pytest.raises(FormatError, match=r"pipe\.swf.*: expected .*, found (a pipe|a file of something else)"):
+        read(str(path))
+
+
+def test_pipes_in_the_folder_of_a_result(tmp_path: Path) -> None:
+    """So is one in the place of a result's file."""
+    os.mkfifo(tmp_path / "summary.json")
+    with pytest.raises(FormatError, match=r"summary\.json: expected a readable file, found a pipe"):
+        Result.load(tmp_path)
+
+
+def test_what_else_is_no_file(tmp_path: Path) -> None:
+    """Folders, devices and sockets are named for what they are."""
+    with socket.socket(socket.AF_UNIX) as server:
+        os.chdir(tmp_path)  # names of sockets are short
+        server.bind("socket")
+        for path, found in ((tmp_path, "a folder"), ("/dev/null", "a device"), ("socket", "a socket")):
+            with pytest.raises(FormatError, match=f"expected a readable file, found {found}"):
+                read_bytes(path)
