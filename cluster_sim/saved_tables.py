@@ -52,8 +52,9 @@ class InOnePart(ABC):
 
 def seal_of(directory: Path) -> bytes | None:
     """The bytes of summary.json, by which a run is known while it lies there; None when it cannot be read."""
+    path = directory / SUMMARY_FILE
     try:
-        return (directory / SUMMARY_FILE).read_bytes()
+        return path.read_bytes() if path.is_file() else None  # a pipe would have us wait for ever
     except OSError:
         return None
 
