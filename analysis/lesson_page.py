@@ -17,26 +17,25 @@ from cluster_sim.lessons.notebook import Cell
 def page(lesson: Lesson, cells: list[Cell]) -> str:
     """The whole page."""
     names = (f"figure{place}" for place in count())
-    parts = [part for cell in cells for part in _parts(cell, names)]
-    return render("lesson.html", heading=f"Lesson {lesson.number} · {lesson.title}", parts=parts)
+    shown = [
+        (cell.source if cell.is_code else _words(cell.source), [_shown(output, names) for output in cell.outputs])
+        for cell in cells
+    ]
+    return render("lesson.html", heading=f"Lesson {lesson.number} · {lesson.title}", cells=shown)
 
 
-def _parts(cell: Cell, names: Iterator[str]) -> Iterator[Markup]:
+def _words(source: str) -> Markup:
     from markdown_it import MarkdownIt
 
-    if not cell.is_code:
-        yield Markup(MarkdownIt("commonmark", {"html": False}).enable("table").render(cell.source))
-        return
-    yield Markup("<pre><code>{}</code></pre>").format(cell.source)
-    for output in cell.outputs:
-        yield _shown(output, names)
+    return Markup(MarkdownIt("commonmark", {"html": False}).enable("table").render(source))
 
 
-def _shown(output: Any, names: Iterator[str]) -> Markup:
+def _shown(output: Any, names: Iterator[str]) -> Markup | str:
+    """A figure or table as a piece of the page; of anything else its text."""
     if hasattr(output, "to_plotly_json"):
         return figure_html(go.Figure(output), next(names))
     if hasattr(output, "to_html"):
         # Whatever stands in a table or text comes from the lesson's own code; it is escaped all the same.
         frame = output.to_frame() if hasattr(output, "to_frame") and not hasattr(output, "columns") else output
         return Markup(frame.to_html(border=0, escape=True))
-    return Markup('<pre class="out">{}</pre>').format(output if isinstance(output, str) else repr(output))
+    return output if isinstance(output, str) else repr(output)
