@@ -137,14 +137,15 @@ def schedule(jobs: int, nodes: int = NODES) -> Schedule:
 
 def figure_row(rectangles: int, repeat: int = 1) -> FigureRow:
     """Make a chart of so many rectangles, and let a browser draw it; the least of ``repeat`` times."""
-    from analysis.gantt_chart import CONFIG, gantt  # here, so that the other benchmarks do without plotly
-    from analysis.packed import figure_html, scripts
+    from analysis.gantt_chart import gantt  # here, so that the other benchmarks do without plotly
+    from analysis.page import figure_html, render
 
     run: Any = schedule(rectangles)
     begin = time.perf_counter()
     figure = gantt(run, colour_by="user")
     made = time.perf_counter() - begin
-    page = f"<!DOCTYPE html><html><head>{scripts()}</head><body>{figure_html(figure, 'chart', CONFIG)}{_TIMING}</body></html>"
+    chart = figure_html(figure, "chart")
+    page = f"<!DOCTYPE html><html><head>{render('scripts.html')}</head><body>{chart}{_TIMING}</body></html>"
     times = [found for found in (in_browser(page) for _ in range(repeat)) if found is not None]
     least = [_least(found[name] for found in times) for name in ("draw", "zoom", "draw_cpu", "zoom_cpu")]
     kind = next((trace.type for trace in figure.data if trace.meta == "jobs"), "heatmap")

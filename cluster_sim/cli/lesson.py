@@ -67,4 +67,6 @@ def _write(path: Path, number: int, runs: bool) -> None:
         if isinstance(error.__cause__, ImportError):
             raise InputError(f"lesson {number}", "an installation of cluster-sim[all]", error.__cause__) from None
         raise
-    write_bytes(path, notebook.as_html(one, cells).encode())
+    from analysis.lesson_page import page
+
+    write_bytes(path, page(one, cells).encode())

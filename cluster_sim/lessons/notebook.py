@@ -1,4 +1,4 @@
-"""Lessons as notebooks: their cells, run in this process; as a file for Jupyter; as a page with all results in it.
+"""Lessons as notebooks: their cells, run in this process, and as a file for Jupyter.
 
 Cells run here and not in a Jupyter kernel: a lesson needs nothing but Python, and starts at once. What a cell shows is
 what a notebook would show, the value of its last line and what it prints.
@@ -7,9 +7,7 @@ what a notebook would show, the value of its last line and what it prints.
 from __future__ import annotations
 
 import ast
-import html
 import io
-from collections.abc import Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -17,20 +15,6 @@ from typing import Any
 
 from cluster_sim.errors import InputError
 from cluster_sim.lessons.catalogue import Lesson
-
-_STYLE = """
-body { max-width: 68rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.55 system-ui, sans-serif; color: #1d2733; }
-pre { background: #f4f6f8; padding: .7rem .9rem; overflow-x: auto; border-radius: 4px; font-size: 14px; line-height: 1.4; }
-pre.out { background: none; border-left: 3px solid #c8d0d8; border-radius: 0; }
-pre.error { border-color: #b3261e; }
-code { font-family: ui-monospace, monospace; font-size: .92em; }
-table { border-collapse: collapse; margin: 1rem 0; display: block; overflow-x: auto; }
-th, td { border: 1px solid #d5dbe1; padding: .25rem .6rem; text-align: right; }
-th:first-child, td:first-child { text-align: left; }
-"""
-
-
-_FIGURE = {"displaylogo": False, "showSendToCloud": False}
 
 
 @dataclass
@@ -85,40 +69,6 @@ def as_ipynb(lesson: Lesson) -> str:
     import jupytext  # type: ignore[import-untyped]
 
     return str(jupytext.writes(notebook, fmt="ipynb"))
-
-
-def as_html(lesson: Lesson, cells: list[Cell]) -> str:
-    """A page of the lesson with what its cells showed; it needs nothing from elsewhere, figures included."""
-    body = "\n".join(part for cell in cells for part in _parts(cell))
-    title = html.escape(f"Lesson {lesson.number} · {lesson.title}")
-    return (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n'
-        f"<style>{_STYLE}</style>\n<script>{_plotly()}</script>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
-    )
-
-
-def _parts(cell: Cell) -> Iterator[str]:
-    from markdown_it import MarkdownIt
-
-    if not cell.is_code:
-        yield MarkdownIt("commonmark", {"html": False}).enable("table").render(cell.source)
-        return
-    yield f"<pre><code>{html.escape(cell.source)}</code></pre>"
-    for output in cell.outputs:
-        if hasattr(output, "to_plotly_json"):
-            yield output.to_html(full_html=False, include_plotlyjs=False, config=_FIGURE)
-        elif hasattr(output, "to_html"):
-            # Whatever stands in a table or text comes from the lesson's own code; it is escaped all the same.
-            frame = output.to_frame() if hasattr(output, "to_frame") and not hasattr(output, "columns") else output
-            yield frame.to_html(border=0, escape=True)
-        else:
-            yield f'<pre class="out">{html.escape(output if isinstance(output, str) else repr(output))}</pre>'
-
-
-def _plotly() -> str:
-    from plotly.offline import get_plotlyjs
-
-    return str(get_plotlyjs())
 
 
 def _read(text: str) -> Any:

@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "learning": {"cluster_sim", "schedulers", "learning"},
     "analysis": {"cluster_sim", "analysis"},
 }
-HEAVY = ("torch", "plotly", "dash", "gymnasium", "dask", "distributed", "pyarrow", "matplotlib", "scipy")
+HEAVY = ("torch", "plotly", "dash", "gymnasium", "dask", "distributed", "pyarrow", "matplotlib", "scipy", "jinja2")
 
 
 def imports(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
