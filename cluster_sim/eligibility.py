@@ -129,7 +129,8 @@ class Eligibility:
         window = self._by_name.get(job.reservation)
         end = time + job.requested_time
         if window is not None:
-            return mask_of_all(mask, self._platform) if window.start <= time and end <= window.end else self._nowhere
+            within = window.start <= time < window.end and end <= window.end
+            return mask_of_all(mask, self._platform) if within else self._nowhere
         over = bisect_right(self._ends, time)
         if over == len(self._ends):
             return mask

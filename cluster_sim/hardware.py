@@ -26,6 +26,7 @@ MOST_PARAMETER = 1e100
 """Of a contention model: far beyond any hardware, and so that nothing worked out of it overflows."""
 
 LINEAR_POWER = ("static_w", "dynamic_w", "min_power")
+POLYNOMIAL_POWER = ("idle_w", "p00", "p10", "p01", "p20", "p11", "p02")
 PIECEWISE_CONTENTION = ("b", "c", "da", "db", "dc", "dd")
 GOMPERTZ_CONTENTION = tuple("aaa aab aba abb baa bab bba bbb caa cab cba cbb cca ccb daa dab dba dbb".split())
 ROOFLINE_CONTENTION = ("bandwidth",)

@@ -28,6 +28,7 @@ from cluster_sim.hardware import (
     LINEAR_POWER,
     MAX_NAME,
     MAX_PROCESSORS_PER_NODE,
+    POLYNOMIAL_POWER,
     Cluster,
     NodeGroup,
     NodeType,
@@ -42,11 +43,11 @@ from cluster_sim.registry import Spec
 
 Entry = TypeVar("Entry", bound=BaseModel)
 
-# A processor may have parameters for several contention models: one file, compared under each.
+# A processor may have parameters for several models: one file, compared under each.
 _CONTENTION = tuple(name for names in CONTENTION_PARAMETERS.values() for name in names)
+_LINEAR = ("linear", "baseline")
 _PARAMETERS = {
-    "linear": LINEAR_POWER,
-    "baseline": LINEAR_POWER,
+    **dict.fromkeys(_LINEAR, (*LINEAR_POWER, *POLYNOMIAL_POWER)),
     **dict.fromkeys(("none", *CONTENTION_PARAMETERS), _CONTENTION),
 }
 
@@ -220,7 +221,10 @@ def document_of(platform: Platform) -> dict[str, Any]:
         "id": platform.id,
         "contention_model": platform.contention_model,
         "power_model": platform.power_model,
-        "processor_types": {processor.name: _processor_entry(processor) for processor in processors},
+        "processor_types": {
+            processor.name: _processor_entry(processor, Spec.parse(platform.power_model).name in _LINEAR)
+            for processor in processors
+        },
         "node_types": {node.name: _node_entry(node) for node in nodes},
         "clusters": [
             {"id": c.id, "nodes": [{"type": g.type.name, "count": int(g.count)} for g in c.groups]}
@@ -253,9 +257,10 @@ def _check_parameters(where: str, given: Mapping[str, float], spec: str, whole: 
     for parameter in given:
         if known is not None and parameter not in known:
             raise InputError(where, _unknown(parameter, known)["expected"], parameter)
-    if whole and given and known is not None and set(given) != set(known):
-        missing = next(parameter for parameter in known if parameter not in given)
-        raise InputError(where, f"key '{missing}'")
+    if whole and given and known is not None:
+        for parameter in LINEAR_POWER:
+            if parameter not in given:
+                raise InputError(where, f"key '{parameter}'")
 
 
 def _node_type(name: str, entry: _Node, types: Mapping[str, ProcessorType]) -> NodeType:
@@ -290,17 +295,23 @@ def _cluster(position: int, entry: _Cluster, types: Mapping[str, NodeType]) -> C
     return Cluster(f"cluster{position}" if entry.id is None else entry.id, tuple(groups))
 
 
-def _processor_entry(processor: ProcessorType) -> dict[str, Any]:
+def _processor_entry(processor: ProcessorType, linear: bool) -> dict[str, Any]:
+    """With ``linear`` power the parameters that were left out, which count as 0, are written too: the file is read so."""
+
+    def watts(parameters: Mapping[str, float]) -> dict[str, float]:
+        whole = dict.fromkeys(LINEAR_POWER, 0.0) if linear and parameters else {}
+        return whole | {name: float(value) for name, value in parameters.items()}
+
     entry: dict[str, Any] = {"cores": int(processor.cores), "clock_ghz": float(processor.clock_ghz)}
     if processor.flops_per_cycle != 1:
         entry["flops_per_cycle"] = float(processor.flops_per_cycle)
-    for kind in ("power", "contention"):
-        if parameters := getattr(processor, kind):
-            entry[kind] = {name: float(value) for name, value in parameters.items()}
+    if processor.power:
+        entry["power"] = watts(processor.power)
+    if processor.contention:
+        entry["contention"] = {name: float(value) for name, value in processor.contention.items()}
     if processor.p_states:
         entry["p_states"] = [
-            {"clock_ghz": float(state.clock_ghz), "power": {k: float(v) for k, v in (state.power or {}).items()}}
-            for state in processor.p_states
+            {"clock_ghz": float(state.clock_ghz), "power": watts(state.power or {})} for state in processor.p_states
         ]
     return entry
 

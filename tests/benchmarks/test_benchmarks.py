@@ -6,11 +6,13 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from cluster_sim import Simulation, make_scheduler
 
@@ -100,6 +102,28 @@ def test_a_benchmark_of_learning_prints_a_table(module: str, arguments: list[str
     column = 4 if module == "environments" else 2
     figures = [float(line.split("|")[column].split()[0].replace(",", "")) for line in table]
     assert min(figures) > 0.0
+
+
+def test_random_simulations_are_counted_and_violations_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs that keep the contract: exit status 0. With a check that fails: 1, and of each its seed and its case as Python."""
+    from benchmarks import fuzz
+
+    cases = {seed: fuzz.full.full_case(seed) for seed in range(3)}
+    monkeypatch.setattr(fuzz.full, "full_case", lambda seed: replace(cases[seed], scheduler="fcfs", power=None))
+    whole = CliRunner().invoke(fuzz.main, ["--runs", "3", "--seed", "0"])
+    assert whole.exit_code == 0, whole.output
+    assert re.search(r"3 random simulations from seed 0, \d+ ms each; 0 were refused .*; 0 violations", whole.output)
+
+    def fail(*_: object) -> None:
+        raise AssertionError("nothing is right")
+
+    monkeypatch.setattr(fuzz.full, "check_result", fail)
+    monkeypatch.setattr(fuzz.full, "reduced", lambda found, thoroughly: found)
+    broken = CliRunner().invoke(fuzz.main, ["--runs", "2", "--seed", "1"])
+    assert broken.exit_code == 1
+    assert re.findall(r"^seed (\d): AssertionError at", broken.output, re.MULTILINE) == ["1", "2"]
+    assert broken.output.count("workload = Workload({") == 2
+    assert broken.output.endswith("2 violations\n")
 
 
 def test_an_unknown_name_is_refused() -> None:

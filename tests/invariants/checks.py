@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -10,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cluster_sim import Platform, Result, Workload
+from cluster_sim import AdvanceReservation, Platform, Result, Workload
 from cluster_sim.platform import PowerTransitions, ProcessorType
 
 ON = ("IDLE", "COMPUTING")
@@ -46,6 +48,19 @@ def check_cores(result: Result) -> None:
         job = jobs.loc[row.job_id]
         end = horizon if np.isnan(job["finish_time"]) else job["finish_time"]
         assert (row.start, row.end) == (job["start_time"], end)
+    # Cores are held from the allocation on, while nodes may still boot.
+    held = jobs[jobs["allocation_time"].notna()]
+    changes = [(time, cores) for time, cores in zip(held["allocation_time"], held["requested_cores"], strict=True)]
+    changes += [
+        (time, -cores)
+        for time, cores in zip(
+            held["finish_time"].dropna(), held["requested_cores"][held["finish_time"].notna()], strict=True
+        )
+    ]
+    at_once = 0
+    for _, change in sorted(changes):  # ends before starts
+        at_once += change
+        assert at_once <= platform.core_count
 
 
 def check_times(result: Result, workload: Workload) -> None:
@@ -56,7 +71,10 @@ def check_times(result: Result, workload: Workload) -> None:
         jobs[c].to_numpy() for c in ("submit_time", "allocation_time", "start_time", "finish_time")
     )
     began = ~np.isnan(start)
-    assert (allocated[began] >= submit[began]).all()
+    eligible = jobs["eligible_time"].to_numpy()
+    got = ~np.isnan(allocated)
+    assert (allocated[got] >= eligible[got]).all()
+    assert (eligible[~np.isnan(eligible)] >= submit[~np.isnan(eligible)]).all()
     assert (start[began] >= allocated[began]).all()
     both = began & ~np.isnan(finish)
     assert (finish[both] >= start[both]).all()
@@ -72,20 +90,28 @@ def check_times(result: Result, workload: Workload) -> None:
     assert {s: n for s, n in counts.items() if n} == jobs["state"].value_counts().to_dict()
 
 
-def check_rejections(result: Result, workload: Workload, by_memory: bool) -> None:
-    """Rejected is exactly who could not run on the empty machine."""
+def check_rejections(result: Result, workload: Workload, by_memory: bool, capped: bool = False) -> None:
+    """Rejected is exactly who could not run on the empty machine; or, what is not asked here, perhaps not under a cap.
+
+    Of jobs that name a reservation or wait for others only those that could never run are looked at.
+    """
     platform = result.platform
-    sizes = platform.node_cores.tolist()
-    memory_gb = [platform.node_types[i].memory_gb for i in platform.type_of_node]
-    rejected = result.jobs["state"].eq("rejected").to_numpy()
-    for row, refused in zip(workload.jobs.itertuples(), rejected, strict=True):
+    kinds = [platform.node_types[i] for i in platform.type_of_node]
+    states = result.jobs["state"].to_numpy()
+    for row, state in zip(workload.jobs.itertuples(), states, strict=True):
+        sizes = [kind.cores if set(row.requires.split()) <= kind.tags else 0 for kind in kinds]
         room = list(sizes)
         if by_memory and row.memory:
             limits = [
-                size if gb is None else int(gb * 1024 / row.memory) for size, gb in zip(sizes, memory_gb, strict=True)
+                size if kind.memory_gb is None else int(kind.memory_gb * 1024 / row.memory)
+                for size, kind in zip(sizes, kinds, strict=True)
             ]
             room = [min(pair) for pair in zip(sizes, limits, strict=True)]
-        assert refused != could_run(row.requested_cores, row.nodes, row.ntasks_per_node, room, platform.widest_node)
+        could = could_run(row.requested_cores, row.nodes, row.ntasks_per_node, room, max(sizes))
+        if not could:
+            assert state in ("rejected", "unfinished")  # those not yet submitted when the run was stopped
+        elif not (row.reservation or row.after or capped):
+            assert state != "rejected"
 
 
 def could_run(cores: int, nodes: int, per_node: int, room: list[int], widest: int) -> bool:
@@ -124,50 +150,79 @@ def check_memory(result: Result, workload: Workload, honoured: bool) -> None:
 
 
 def check_run_times(result: Result, workload: Workload) -> None:
-    """A completed job took its uncontended time on its slowest core, or longer where tasks slow each other."""
+    """A completed job took its uncontended time on its slowest core, or longer where tasks slow each other.
+
+    Or where they exchange data; where clocks were changed it took at least the time at the highest of them.
+    """
     platform = result.platform
     rate = dict(zip(platform.node_names(), platform.type_of_node, strict=True))
     table = workload.jobs.set_index("job_id")
-    contended = platform.contention_model != "none" and any(kind.contention for kind in platform.processor_types)
+    contended = platform.contention_model != "none"
+    contended = contended and any(
+        kind.contention or "bandwidth" in platform.contention_model for kind in platform.processor_types
+    )
+    nominal = {
+        (name, f"processor{i}"): kind.clock_ghz
+        for name, number in rate.items()
+        for i, kind in enumerate(platform.node_types[number].processors)
+    }
+    ratios = [row.clock_ghz / nominal[row.node, row.processor] for row in result.p_states.itertuples()]
+    quickest = max([1.0, *ratios])
     jobs = result.jobs.set_index("job_id")
     slowest: dict[str, float] = {}
     for row in result.allocations.itertuples():
         kind = platform.node_types[rate[row.node]].processors[int(row.processor.removeprefix("processor"))]
         slowest[row.job_id] = min(slowest.get(row.job_id, np.inf), kind.ops_per_s)
     for job, ops_per_s in slowest.items():
-        work = table.loc[job, "operations"]
+        wanted = table.loc[job]
+        work, fixed = wanted["operations"], wanted["fixed_run_time"]
         if np.isnan(work):
-            work = table.loc[job, "recorded_run_time"] * platform.fastest_ops_per_s
+            work = wanted["recorded_run_time"] * (ops_per_s if fixed else platform.fastest_ops_per_s)
         took, alone = jobs.loc[job, "run_time"], work / ops_per_s
         if jobs.loc[job, "state"] == "completed":
-            assert took >= alone * (1 - 1e-9) - 1e-9
-            if not contended:
+            assert took >= alone / (1.0 if fixed else quickest) * (1 - 1e-9) - 1e-9
+            exchanges = wanted["comm_vol"] > 0.0 and result.meta["network_model"] != "none"
+            as_alone = fixed or not (contended or any(ratio != 1.0 for ratio in ratios))
+            if as_alone and not exchanges:
                 assert took == pytest.approx(alone, rel=1e-9, abs=1e-9)
         else:
-            assert jobs.loc[job, "state"] == "killed"
+            assert jobs.loc[job, "state"] in ("killed", "unfinished")
 
 
-def check_walltime(result: Result, enforced: bool) -> None:
-    """With enforcement nobody outlives the request, who is killed has reached it exactly; without, nobody is killed."""
+def check_walltime(result: Result, enforced: bool, disturbed: bool = False) -> None:
+    """With enforcement no job outlives its request, one that is killed has reached it exactly; without, none is killed.
+
+    Unless by what a user's process did meanwhile (``disturbed``).
+    """
     jobs = result.jobs
     killed = jobs[jobs["state"] == "killed"]
+    by_others = killed["reason"].eq("because") | killed["reason"].str.fullmatch(r"c\d\.node\d+ failed")
+    assert disturbed or not by_others.any()
+    killed = killed[~by_others]
     if not enforced:
         assert killed.empty
         return
-    assert (jobs["finish_time"].dropna() <= (jobs["start_time"] + jobs["requested_time"]).dropna()).all()
+    ended = jobs[jobs["start_time"].notna() & jobs["finish_time"].notna()]
+    assert (ended["finish_time"] <= ended["start_time"] + ended["requested_time"]).all()
     assert (killed["finish_time"] == killed["start_time"] + killed["requested_time"]).all()
     assert set(killed["reason"]) <= {"walltime"}
 
 
-def check_shapes(result: Result, workload: Workload) -> None:
-    """The width rule, and ``nodes`` and ``ntasks_per_node`` where they are given."""
+def check_shapes(result: Result, workload: Workload, by_width_alone: bool = True) -> None:
+    """The width rule, and ``nodes`` and ``ntasks_per_node`` where they are given.
+
+    Where schedulers and policies leave some of the free cores alone (not ``by_width_alone``), a wide job may too.
+    """
     platform, jobs = result.platform, result.jobs.set_index("job_id")
     cores = result.allocations["last_core"] - result.allocations["first_core"] + 1
     tasks: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for job, node, count in zip(result.allocations["job_id"], result.allocations["node"], cores, strict=True):
         tasks[job][node] += int(count)
     capacity = dict(zip(platform.node_names(), platform.node_cores.tolist(), strict=True))
-    limited = (workload.jobs["memory"] > 0).any()
+    table = workload.jobs
+    limited = (
+        not by_width_alone or (table["memory"] > 0).any() or table["exclusive"].any() or (table["requires"] != "").any()
+    )
     for row in workload.jobs.itertuples():
         counts = sorted(tasks[row.job_id].values(), reverse=True)
         if not counts:
@@ -180,7 +235,10 @@ def check_shapes(result: Result, workload: Workload) -> None:
             assert counts[0] - counts[-1] <= 1
         if row.nodes or row.ntasks_per_node:
             continue
-        if row.requested_cores <= platform.widest_node:
+        tagged = [kind.cores for kind in platform.node_types if set(row.requires.split()) <= kind.tags]
+        if row.reservation:
+            continue  # then the widest node is the widest of the reservation
+        if row.requested_cores <= max(tagged):
             assert len(counts) == 1
         elif not limited:
             # It took nodes whole, as far as they were free, but for the last.
@@ -233,12 +291,12 @@ def integral(power: pd.DataFrame) -> float:
 
 
 def check_energy_identities(result: Result) -> None:
-    """∫ power = total = jobs + unused + idle + transitions + off, to 1e-9; EDP is energy times makespan."""
+    """∫ power = total = jobs + unused + idle + transitions + off + failed, to 1e-9; EDP is energy times makespan."""
     summary = result.summary()
     total = summary["energy_j"]
     close = pytest.approx(total, rel=1e-9, abs=1e-9)
     assert integral(result.power) == close
-    parts = ("jobs", "unused", "idle", "switching_on", "switching_off", "off")
+    parts = ("jobs", "unused", "idle", "switching_on", "switching_off", "off", "failed")
     assert sum(summary[f"energy_{part}_j"] for part in parts) == close
     assert summary["energy_jobs_j"] == pytest.approx(result.jobs["energy_j"].sum(), rel=1e-9, abs=1e-9)
     waste = sum(summary[f"energy_{part}_j"] for part in ("idle", "switching_on", "switching_off"))
@@ -249,8 +307,8 @@ def check_energy_identities(result: Result) -> None:
 
 
 def check_second_opinion(result: Result, unused_draw_nothing: bool = False) -> None:
-    """Energy of the platform and of each job, as worked out a second time (under linear and baseline power)."""
-    if result.platform.power_model not in ("linear", "baseline"):
+    """Energy of the platform and of each job, as worked out a second time (where the tasks' speeds do not count)."""
+    if result.platform.power_model not in ("linear", "baseline", "idle"):
         return
     total, by_job = second_opinion(result, unused_draw_nothing)
     assert result.summary()["energy_j"] == pytest.approx(total, rel=1e-9, abs=1e-9)
@@ -259,9 +317,9 @@ def check_second_opinion(result: Result, unused_draw_nothing: bool = False) -> N
 
 
 def second_opinion(result: Result, unused_draw_nothing: bool = False) -> tuple[float, dict[str, float]]:
-    """Energy of the platform and of each job, worked out from the tables of allocations and node states, slowly.
+    """Energy of the platform and of each job, worked out from the public tables, slowly.
 
-    Linear and baseline power as the papers give them, in so many words; nothing of the toolkit's own power code.
+    Linear, baseline and idle power as the papers give them, in so many words; nothing of the toolkit's own power code.
     """
     platform = result.platform
     states: dict[str, list[Any]] = defaultdict(list)
@@ -270,19 +328,23 @@ def second_opinion(result: Result, unused_draw_nothing: bool = False) -> tuple[f
     tenants: dict[tuple[str, str], list[Any]] = defaultdict(list)
     for row in result.allocations.itertuples():
         tenants[row.node, row.processor].append(row)
+    clocks: dict[tuple[str, str], list[Any]] = defaultdict(list)
+    for row in result.p_states.itertuples():
+        clocks[row.node, row.processor].append(row)
     total, by_job = 0.0, dict.fromkeys(result.jobs["job_id"], 0.0)
     for node, number in zip(platform.node_names(), platform.type_of_node.tolist(), strict=True):
         node_type = platform.node_types[number]
         idlers = []
-        for i, kind in enumerate(node_type.processors):
-            mine = tenants[node, f"processor{i}"]
+        for i, nominal in enumerate(node_type.processors):
+            name = f"processor{i}"
+            mine = tenants[node, name]
             drawing_from = min((row.start for row in mine), default=np.inf) if unused_draw_nothing else 0.0
-            static, dynamic, idle = _linear(kind, platform)
-            idlers.append((drawing_from, idle))
-            times = {time for row in (*states[node], *mine) for time in (row.start, row.end)}
+            idlers.append((drawing_from, nominal, clocks[node, name]))
+            times = {time for row in (*states[node], *mine, *clocks[node, name]) for time in (row.start, row.end)}
             for begin, stop in pairwise(sorted(times)):
                 if not any(row.start <= begin < row.end and row.state in ON for row in states[node]):
                     continue
+                static, dynamic, idle = _linear(_kind_at(nominal, clocks[node, name], begin), platform)
                 there = [row for row in mine if row.start <= begin < row.end]
                 busy = sum(row.last_core - row.first_core + 1 for row in there)
                 if not busy:
@@ -292,25 +354,236 @@ def second_opinion(result: Result, unused_draw_nothing: bool = False) -> tuple[f
                 for row in there:
                     count = row.last_core - row.first_core + 1
                     by_job[row.job_id] += (dynamic * count + static * count / busy) * (stop - begin)
-        total += _while_not_on(states[node], node_type.transitions, idlers)
+        total += _while_not_on(states[node], node_type.transitions, idlers, platform)
     return total, by_job
+
+
+def _kind_at(nominal: ProcessorType, clocks: list[Any], time: float) -> ProcessorType:
+    """The processor with the clock and watts that it had then: those of a p-state, or by the square of the clock."""
+    row = next((row for row in clocks if row.start <= time < row.end), None)
+    if row is None:
+        return nominal
+    if row.p_state >= 0:
+        return nominal.in_p_state(row.p_state)
+    ratio = row.clock_ghz / nominal.clock_ghz
+    power = {
+        key: value * ratio**2 if key in ("static_w", "dynamic_w") else value for key, value in nominal.power.items()
+    }
+    return replace(nominal, clock_ghz=row.clock_ghz, power=power)
 
 
 def _linear(kind: ProcessorType, platform: Platform) -> tuple[float, float, float]:
     """(static, dynamic per core, idle) watts of a processor."""
     static, dynamic, fraction = (kind.power.get(key, 0.0) for key in ("static_w", "dynamic_w", "min_power"))
-    return (0.0, dynamic, 0.0) if platform.power_model == "baseline" else (static, dynamic, static * fraction)
+    if platform.power_model == "baseline":
+        return 0.0, dynamic, 0.0
+    idle = static * fraction
+    return (idle, 0.0, idle) if platform.power_model == "idle" else (static, dynamic, idle)
 
 
-def _while_not_on(states: list[Any], costs: PowerTransitions, idlers: list[tuple[float, float]]) -> float:
-    """Energy in the other states; ``idlers`` are the processors' (time from which they draw, idle watts)."""
+def _while_not_on(
+    states: list[Any],
+    costs: PowerTransitions,
+    idlers: list[tuple[float, ProcessorType, list[Any]]],
+    platform: Platform,
+) -> float:
+    """Energy in the other states; ``idlers`` are the processors' (time from which they draw, nominal type, clocks).
+
+    A transition of no watts of its own draws the idle watts that the node had when it began.
+    """
     total = 0.0
     for row in states:
-        idle = sum(watts for since, watts in idlers if since <= row.start)
-        watts = {
-            "OFF": costs.off_w,
-            "SWITCHING_ON": idle if costs.switch_on_w is None else costs.switch_on_w,
-            "SWITCHING_OFF": idle if costs.switch_off_w is None else costs.switch_off_w,
-        }
-        total += watts.get(row.state, 0.0) * (row.end - row.start)
+        own = {"SWITCHING_ON": costs.switch_on_w, "SWITCHING_OFF": costs.switch_off_w, "OFF": costs.off_w}
+        if row.state not in own:
+            continue
+        watts = own[row.state]
+        if watts is not None:
+            total += watts * (row.end - row.start)
+            continue
+        for since, nominal, clocks in idlers:
+            idle = _linear(_kind_at(nominal, clocks, row.start), platform)[2]
+            total += idle * max(row.end - max(row.start, since), 0.0)
     return total
+
+
+def check_nodes(result: Result) -> None:
+    """The table of nodes is the sums of the table of their states, and of the cores that jobs held; joules add up."""
+    nodes, states = result.nodes.set_index("node"), result.node_states
+    seconds = (states["end"] - states["start"]).groupby([states["node"], states["state"]]).sum()
+    horizon = result.power["time"].iloc[-1]
+    close = {"rel": 1e-9, "abs": 1e-9 * max(horizon, 1.0)}
+    names = ("off", "switching_on", "idle", "computing", "switching_off", "failed")
+    for node, row in nodes.iterrows():
+        for name in names:
+            assert row[f"{name}_s"] == pytest.approx(seconds.get((node, name.upper()), 0.0), **close)
+        assert row["energy_j"] == pytest.approx(sum(row[f"{name}_j"] for name in names), rel=1e-9, abs=1e-9)
+    held = result.allocations
+    core_s = ((held["last_core"] - held["first_core"] + 1) * (held["end"] - held["start"])).groupby(held["node"]).sum()
+    assert nodes["busy_core_s"].to_dict() == pytest.approx({n: core_s.get(n, 0.0) for n in nodes.index}, **close)
+    assert nodes["energy_j"].sum() == pytest.approx(result.summary()["energy_j"], rel=1e-9, abs=1e-9)
+
+
+def check_dependencies(result: Result, workload: Workload) -> None:
+    """A job becomes eligible when the jobs that it waits for are over, and is refused if one that must complete did not.
+
+    In a workload with think times it is submitted that long after the job that it follows.
+    """
+    jobs = result.jobs.set_index("job_id")
+    for row in workload.jobs.itertuples():
+        job = jobs.loc[row.job_id]
+        for word in row.after.split():
+            before = jobs.loc[word.removeprefix("any:")]
+            if not np.isnan(job["eligible_time"]):
+                assert job["eligible_time"] >= before["finish_time"] or before["state"] == "rejected"
+            if before["state"] in ("killed", "rejected") and not word.startswith("any:"):
+                assert job["state"] in ("rejected", "killed", "unfinished")
+                assert np.isnan(job["allocation_time"])
+        if not (workload.think_times and row.preceding_job >= 0):
+            assert job["submit_time"] == row.submit_time
+        elif not np.isnan(job["submit_time"]) and jobs.loc[str(row.preceding_job), "state"] != "rejected":
+            ended = jobs.loc[str(row.preceding_job), "finish_time"]
+            assert job["submit_time"] == ended + max(row.think_time, 0.0)
+
+
+def check_wishes(result: Result, workload: Workload, reservations: Iterable[AdvanceReservation]) -> None:
+    """Tags, exclusive nodes, and reservations by the jobs' requests, from the tables alone."""
+    platform = result.platform
+    kinds = dict(zip(platform.node_names(), platform.type_of_node, strict=True))
+    wishes = workload.jobs.set_index("job_id")
+    times = result.jobs.set_index("job_id")
+    windows = {r.name: (r.start, r.end, {platform.node_name(n) for n in r.nodes}) for r in reservations}
+    held: dict[str, list[tuple[float, float, str]]] = {}
+    for row in result.allocations.itertuples():
+        held.setdefault(row.node, []).append((times.loc[row.job_id, "allocation_time"], row.end, row.job_id))
+        wish = wishes.loc[row.job_id]
+        assert set(wish["requires"].split()) <= platform.node_types[kinds[row.node]].tags
+        start = times.loc[row.job_id, "allocation_time"]
+        end = start + wish["requested_time"]
+        for name, (opens, closes, nodes) in windows.items():
+            if name == wish["reservation"]:
+                assert row.node in nodes
+                assert opens <= start
+                assert end <= closes
+            elif row.node in nodes:
+                assert start >= closes or end <= opens
+                assert not opens <= start < closes
+    for holds in held.values():
+        for start, end, job in holds:
+            if wishes.loc[job, "exclusive"]:
+                others = [(s, e) for s, e, other in holds if other != job]
+                assert not any(s < end and start < e for s, e in others)
+                assert not any(s == start and e > s for s, e in others if end > start)
+
+
+def check_promises(result: Result) -> None:
+    """No job gets its cores after any start that it was promised, as long as the machine and the jobs do as expected.
+
+    That is: every node is on and stays so, no job outlives its request, and none comes late to its place in the queue.
+    """
+    jobs = result.jobs.set_index("job_id")
+    ran = jobs[jobs["start_time"].notna()]
+    as_asked = (ran["run_time"] <= ran["requested_time"]).all() and set(result.node_states["state"]) <= set(ON)
+    if not as_asked or not (jobs["eligible_time"] == jobs["submit_time"]).all():
+        return
+    promises = result.decisions[result.decisions["decision"] == "reserve"]
+    for job, promised in zip(promises["job_id"], promises["promised_time"], strict=True):
+        assert not jobs.loc[job, "allocation_time"] > promised
+
+
+def check_queue(result: Result) -> None:
+    """The queue at each of its times has the jobs that were eligible by then and had neither cores nor an end."""
+    jobs = result.jobs
+    waits = [
+        (
+            row.eligible_time,
+            min(t for t in (row.allocation_time, row.finish_time, np.inf) if not np.isnan(t)),
+            row.requested_cores,
+        )
+        for row in jobs.itertuples()
+        if not np.isnan(row.eligible_time) and not (row.state == "rejected" and np.isnan(row.finish_time))
+    ]
+    for row in result.queue.itertuples():
+        there = [cores for since, until, cores in waits if since <= row.time < until]
+        assert (row.pending, row.pending_cores) == (len(there), sum(there))
+    assert result.queue["time"].is_monotonic_increasing
+
+
+def check_metrics(result: Result, workload: Workload) -> None:
+    """The columns of the jobs and the metrics of the summary, by their definitions and from the tables."""
+    jobs, found = result.jobs, result.summary()
+    deadlines = dict(zip(workload.jobs["job_id"], workload.jobs["deadline"], strict=True))
+    ran = []
+    for job in jobs.itertuples():
+        if np.isnan(job.start_time):
+            assert np.isnan([job.wait_time, job.run_time, job.turnaround_time, job.bounded_slowdown]).all()
+            assert job.energy_j == 0.0
+            continue
+        assert job.wait_time == job.start_time - job.submit_time
+        if np.isnan(job.finish_time):
+            assert np.isnan([job.run_time, job.turnaround_time]).all()
+            continue
+        run, turnaround = job.finish_time - job.start_time, job.finish_time - job.submit_time
+        assert (job.run_time, job.turnaround_time) == (run, turnaround)
+        assert job.bounded_slowdown == max(1.0, turnaround / max(run, 10.0))
+        _same(job.slowdown, turnaround / run if run > 0.0 else None)
+        _same(job.stretch, job.wait_time / job.requested_time if job.requested_time > 0.0 else None)
+        _same(
+            job.tardiness, max(job.finish_time - deadlines[job.job_id], 0.0) if deadlines[job.job_id] < np.inf else None
+        )
+        ran.append(job)
+    horizon = result.power["time"].iloc[-1]
+    last = max((job.finish_time for job in ran), default=found["first_submission_s"])
+    makespan = last - found["first_submission_s"]
+    _same(found["makespan_s"], makespan)
+    _same(
+        found["first_submission_s"], float(np.nanmin(jobs["submit_time"])) if jobs["submit_time"].notna().any() else 0.0
+    )
+    completed = sum(job.state == "completed" for job in ran)
+    _same(found["throughput_jobs_per_h"], completed / makespan * 3600.0 if makespan else None)
+    held = result.allocations
+    core_s = float(((held["last_core"] - held["first_core"] + 1) * (held["end"] - held["start"])).sum())
+    end = horizon if (jobs["start_time"].notna() & jobs["finish_time"].isna()).any() else last
+    window = end - found["first_submission_s"]
+    _same(found["utilisation"], core_s / (result.platform.core_count * window) if window else None)
+    for metric, column, statistic in (
+        ("mean_wait_s", "wait_time", np.mean),
+        ("median_wait_s", "wait_time", np.median),
+        ("p95_wait_s", "wait_time", lambda values: np.percentile(values, 95)),
+        ("max_wait_s", "wait_time", max),
+        ("mean_turnaround_s", "turnaround_time", np.mean),
+        ("mean_slowdown", "slowdown", np.mean),
+        ("max_slowdown", "slowdown", max),
+        ("mean_bounded_slowdown", "bounded_slowdown", np.mean),
+        ("max_bounded_slowdown", "bounded_slowdown", max),
+        ("mean_stretch", "stretch", np.mean),
+        ("max_stretch", "stretch", max),
+        ("mean_tardiness_s", "tardiness", np.mean),
+        ("max_tardiness_s", "tardiness", max),
+        ("jobs_late", "tardiness", lambda values: sum(value > 0.0 for value in values)),
+    ):
+        values = [value for job in ran if not np.isnan(value := getattr(job, column))]
+        _same(found[metric], statistic(values) if values else None)
+    delays = [
+        job.wait_time - 0.5 * job.requested_time
+        for job in ran
+        if 0.0 < job.requested_time < np.inf and job.wait_time >= 0.5 * job.requested_time
+    ]
+    assert found["jobs_delayed"] == len(delays)
+    _same(found["total_delay_s"], sum(delays))
+    _same(found["share_delayed"], len(delays) / len(ran) if ran else None)
+    assert found["max_watts"] == result.power["watts"].max()
+    _same(found["mean_watts"], found["energy_j"] / horizon if horizon else None)
+    assert found["node_switches"] == int(result.nodes[["switches_on", "switches_off"]].sum().sum())
+    queue = result.queue
+    spans = np.diff(np.append(queue["time"].to_numpy(), horizon))
+    window = spans.sum()
+    _same(found["mean_queue_length"], (queue["pending"].to_numpy() * spans).sum() / window if window > 0.0 else None)
+    assert found["max_queue_length"] == max(queue["pending"], default=0)
+
+
+def _same(found: Any, expected: float | None) -> None:
+    """Equal to 1e-9, or both without a value."""
+    if expected is None or not np.isfinite(expected):
+        assert found is None or not np.isfinite(found)
+    else:
+        assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Generator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,15 +12,13 @@ from hypothesis import strategies as st
 
 from cluster_sim import Result, Simulation, Workload
 from cluster_sim.accounting import Accounts, History, settle, sweep
-from cluster_sim.errors import NodeStateError
 from cluster_sim.node import NodeState
 from cluster_sim.occupancy import cut
 
-from . import checks
-from .runs import LIST_SPECS, Case, cases
+from . import checks, full
+from .runs import LIST_SPECS, ORDERS, Case, cases
 
 Order = tuple[float, str, int, float]
-ORDERS = ("kill", "fail", "repair", "switch_off", "switch_on", "set_clock")
 
 orders = st.lists(
     st.tuples(
@@ -35,33 +31,10 @@ orders = st.lists(
 ).map(lambda drawn: sorted(drawn, key=lambda order: order[0]))
 
 
-def disturb(simulation: Simulation, plan: list[Order]) -> Generator[Any, Any, None]:
-    """The user's process: gives each order at its time, on whatever the number stands for; what is refused is refused."""
-    platform = simulation.platform
-    for time, what, number, factor in plan:
-        if time > simulation.env.now:
-            yield simulation.env.timeout(time - simulation.env.now)
-        node = simulation.node(number % platform.node_count)
-        processor = simulation.machine.processor(number % platform.processor_count)
-        try:
-            if what == "kill":
-                simulation.kill(str(number % len(simulation.workload)), "because")
-            elif what == "set_clock":
-                processor.set_clock(processor.type.clock_ghz * factor)
-            else:
-                getattr(node, what)()
-        except NodeStateError:
-            pass
-    yield simulation.env.timeout(10.0)
-    for node in simulation.nodes():
-        if node.state is NodeState.FAILED:
-            node.repair()
-
-
 def disturbed_run(case: Case, scheduler: str, plan: list[Order]) -> tuple[Simulation, Result]:
     """A run beside which the process lives; once everything is repaired all jobs that are left can run."""
     simulation = case.simulation(scheduler)
-    simulation.env.process(disturb(simulation, plan))
+    simulation.env.process(full.disturb(simulation, plan))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         return simulation, simulation.run()
@@ -72,15 +45,10 @@ def disturbed_run(case: Case, scheduler: str, plan: list[Order]) -> tuple[Simula
 def test_whatever_happens_the_books_are_right(case: Case, plan: list[Order], scheduler: str) -> None:
     """Cores, times, states and energy add up, whatever was killed, broken, switched or slowed, and when."""
     simulation, result = disturbed_run(case, scheduler, plan)
-    checks.check_times(result, Workload(case.jobs))
-    checks.check_cores(result)
-    checks.check_node_states(result)
-    checks.check_energy_identities(result)
+    full.check_result(replace(case, scheduler=scheduler, orders=tuple(plan)), result)
     # The machine's own meter runs on where a job is refused after the last completion; the records end with that.
     if result.power["time"].iloc[-1] == simulation.env.now:
         assert simulation.machine.energy_j == pytest.approx(result.summary()["energy_j"], rel=1e-9, abs=1e-9)
-    if not any(what == "set_clock" for _, what, _, _ in plan):
-        checks.check_second_opinion(result, "unused-processors-draw-nothing" in case.options["quirks"])
 
 
 @settings(max_examples=80)

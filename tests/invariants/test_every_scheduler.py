@@ -3,35 +3,22 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster_sim import Workload
-
-from . import checks
+from . import full
 from .runs import LIST_SPECS, OTHER_SPECS, Case, cases
 
 
 def check_run(case: Case, scheduler: str) -> None:
     """Run it, and check all that must hold."""
-    simulation = case.simulation(scheduler)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        result = simulation.run()
-    workload = Workload(case.jobs)
-    checks.check_times(result, workload)
-    assert not (result.jobs["state"] == "unfinished").any()
-    checks.check_rejections(result, workload, by_memory=simulation.scheduler.memory)
-    checks.check_cores(result)
-    checks.check_memory(result, workload, honoured=simulation.scheduler.memory)
-    checks.check_run_times(result, workload)
-    checks.check_walltime(result, case.options["enforce_walltime"])
-    checks.check_shapes(result, workload)
-    checks.check_node_states(result)
-    checks.check_energy_identities(result)
-    checks.check_second_opinion(result, "unused-processors-draw-nothing" in case.options["quirks"])
+        result = case.simulation(scheduler).run()
+    full.check_result(replace(case, scheduler=scheduler), result)
 
 
 @pytest.mark.parametrize("scheduler", LIST_SPECS)

@@ -122,6 +122,25 @@ def test_what_is_written_reads_back_equal(platform: Platform, name: str) -> None
         assert Platform.read(Path(folder) / name) == platform
 
 
+def test_watts_that_a_script_left_out_are_written_as_0(tmp_path: Path) -> None:
+    """In Python only the dynamic watts are given: the file has the others too, or it could not be read again."""
+    platform = Platform.homogeneous(2, 4, power={"dynamic_w": 5.0})
+    platform.write(tmp_path / "p.yaml")
+    assert Platform.read(tmp_path / "p.yaml").processor_types[0].power == {
+        "static_w": 0.0,
+        "dynamic_w": 5.0,
+        "min_power": 0.0,
+    }
+
+
+def test_parameters_of_several_power_models_in_one_file(tmp_path: Path) -> None:
+    """A platform that is compared under linear and polynomial power has the parameters of both, and is read so."""
+    power = {"static_w": 10.0, "dynamic_w": 2.0, "min_power": 0.5, "idle_w": 4.0, "p00": 9.0, "p11": 1.0}
+    platform = Platform.homogeneous(2, 4, power=power)
+    platform.write(tmp_path / "p.yaml")
+    assert Platform.read(tmp_path / "p.yaml") == platform
+
+
 def test_meaningless_contention_warns_once_per_processor(tmp_path: Path) -> None:
     """dc - n·dd falls to zero: the platform loads, and says which processor and which n."""
     document = yaml.safe_load(example())

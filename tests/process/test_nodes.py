@@ -10,7 +10,7 @@ from cluster_sim.errors import NodeStateError
 from cluster_sim.node import Node
 from cluster_sim.node_state import NodeState
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions
-from schedulers import AlwaysOn, Fcfs
+from schedulers import AlwaysOn, Fcfs, IdleTimeout
 
 from .conftest import WATTS, At, Log, Story, jobs, machine
 
@@ -184,6 +184,16 @@ def test_a_switch_that_takes_no_time() -> None:
 
 
 # ---------------------------------------------------------------------- breaking and repairing
+
+
+@pytest.mark.parametrize("quirks", [(), ("unused-processors-draw-nothing",)])
+def test_on_for_no_time_is_not_on(quirks: tuple[str, ...]) -> None:
+    """Switched off from 0, on at 2 for a job of no time and off again: one interval, though only its end may draw watts."""
+    platform = machine(switching=PowerTransitions(switch_off_s=2.0))
+    workload = jobs((1, 1, 0), (10, 1, 5))
+    result = Simulation(platform, workload, Fcfs(), IdleTimeout(0), quirks=quirks).run()
+    assert states(result) == [("SWITCHING_OFF", 0, 4), ("OFF", 4, 10), ("COMPUTING", 10, 15)]
+    assert result.summary()["energy_switching_off_j"] == (10.0 if quirks else 20.0)
 
 
 def test_a_failed_node_kills_its_jobs_and_draws_nothing(at: At) -> None:

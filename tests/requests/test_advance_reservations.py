@@ -120,6 +120,15 @@ def test_the_last_chance_is_taken() -> None:
     assert result.jobs["finish_time"].tolist() == [22, 30]
 
 
+def test_the_end_of_a_window_is_too_late_even_for_no_time() -> None:
+    """The node is free at 4, when it is already another reservation's: the job that requests 0 s is refused, not let in."""
+    reservations = [AdvanceReservation("first", 0, 4, 0), AdvanceReservation("second", 4, 9, 0)]
+    workload = jobs((0, 1, 4), (2, 1, 1), requested_time=[1.0, 0.0], reservation=["first", "first"])
+    result = Simulation(machine((1, 1, "")), workload, Fcfs(), reservations=reservations).run()
+    assert result.jobs["state"].tolist() == ["completed", "rejected"]
+    assert result.jobs["reason"][1] == "it could not start in time to end within advance reservation 'first'"
+
+
 def test_a_job_can_be_killed_before_its_window() -> None:
     """It leaves the run as any other that waits."""
     course = AdvanceReservation("course", 10, 30, [0])

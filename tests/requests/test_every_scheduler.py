@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster_sim import AdvanceReservation, Platform, Result, Simulation, Workload, make_scheduler
+from cluster_sim import AdvanceReservation, Platform, Simulation, Workload, make_scheduler
 
+from ..invariants import checks  # noqa: TID252 - the contract of every run
 from .conftest import machine
 
 SPECS = ["fcfs", "list:smallest/low_cores,blocking=no", "easy", "conservative", "pcbe"]
-ENERGIES = ("jobs", "unused", "idle", "switching_on", "switching_off", "off")
 
 
 @st.composite
@@ -50,41 +50,6 @@ def cases(draw: st.DrawFn) -> tuple[Platform, Workload, list[AdvanceReservation]
     return platform, workload, reservations
 
 
-def check(result: Result, workload: Workload, reservations: list[AdvanceReservation]) -> None:
-    """Every wish, from the tables alone."""
-    platform = result.platform
-    kinds = dict(zip(platform.node_names(), platform.type_of_node, strict=True))
-    wishes = workload.jobs.set_index("job_id")
-    times = result.jobs.set_index("job_id")
-    windows = {r.name: (r.start, r.end, {platform.node_name(n) for n in r.nodes}) for r in reservations}
-    held: dict[str, list[tuple[float, float, str]]] = {}
-    for row in result.allocations.itertuples():
-        held.setdefault(row.node, []).append((times.loc[row.job_id, "allocation_time"], row.end, row.job_id))
-        wish = wishes.loc[row.job_id]
-        assert set(wish["requires"].split()) <= platform.node_types[kinds[row.node]].tags
-        start = times.loc[row.job_id, "allocation_time"]
-        end = start + wish["requested_time"]
-        for name, (opens, closes, nodes) in windows.items():
-            if name == wish["reservation"]:
-                assert row.node in nodes
-                assert opens <= start
-                assert end <= closes
-            elif row.node in nodes:
-                assert start >= closes or end <= opens
-                assert not opens <= start < closes
-    for holds in held.values():
-        for start, end, job in holds:
-            if wishes.loc[job, "exclusive"]:
-                others = [(s, e) for s, e, other in holds if other != job]
-                assert not any(s < end and start < e for s, e in others)
-                assert not any(s == start for s, _ in others if end > start)
-    summary = result.summary()
-    assert sum(summary[f"energy_{name}_j"] for name in ENERGIES) == pytest.approx(summary["energy_j"], rel=1e-9)
-    power = result.power
-    integral = float((np.diff(power["time"]) * power["watts"].to_numpy()[:-1]).sum())
-    assert integral == pytest.approx(summary["energy_j"], rel=1e-9)
-
-
 @pytest.mark.parametrize("spec", SPECS)
 @settings(settings.get_profile("requests"), max_examples=25)
 @given(case=cases())
@@ -93,7 +58,8 @@ def test_wishes_are_honoured_and_nobody_is_left(spec: str, case: Any) -> None:
     platform, workload, reservations = case
     simulation = Simulation(platform, workload, make_scheduler(spec), reservations=reservations)
     result = simulation.run()
-    check(result, workload, reservations)
+    checks.check_wishes(result, workload, reservations)
+    checks.check_energy_identities(result)
     assert set(result.jobs["state"]) <= {"completed", "rejected"}
     assert simulation.view.free_total == platform.core_count
     assert simulation.view.free_cores.tolist() == platform.node_cores.tolist()
