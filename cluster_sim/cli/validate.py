@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cluster_sim.cli.group import plain
-from cluster_sim.cli.options import TimeUnit
+from cluster_sim.cli.options import setting_option
 
 if TYPE_CHECKING:
     from cluster_sim.platform import NodeType, Platform
@@ -18,7 +18,7 @@ Facts = list[tuple[str, str]]
 
 @click.command(short_help="Check a workload, a platform or a configuration.")
 @click.argument("source", metavar="FILE")
-@click.option("--time-unit", type=TimeUnit(), metavar="UNIT", help="What times in FILE count. [default: s]")
+@setting_option("time_unit", "what times in FILE count; s unless said otherwise")
 def validate(source: str, time_unit: str | None) -> None:
     """Check a workload, a platform or a configuration, and tell in a few lines what it holds.
 
