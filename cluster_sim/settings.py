@@ -48,7 +48,7 @@ class Setting:
 
     name: str = ""
     kind: Any = None  #: Its type, without None.
-    default: Any = dataclasses.MISSING
+    default: Any  #: ... where it must be given.
     meaning: str = ""
     metavar: str | None = None  #: For the value, in the help of commands.
     flags: tuple[str, ...] = ()  #: Of its option, as click takes them; its name unless said otherwise.
@@ -305,7 +305,7 @@ def with_settings(place: Place, shape: Callable[[Setting], tuple[Any, Any]]) -> 
 
     def decorate(model: type[Keys]) -> type[Keys]:
         fields: dict[str, Any] = {}
-        for setting in taken(place):
+        for setting in sorted(taken(place), key=lambda each: each.default is not ...):  # what must be given, first
             if setting.key not in model.model_fields and not (place == "sweep" and setting.of_workload):
                 kind, default = shape(setting)
                 fields[setting.key] = (kind, Field(default=default, description=str(setting.told(place))))
