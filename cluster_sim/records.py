@@ -22,6 +22,7 @@ from cluster_sim.formats.tables import quoting_for, write_parts
 from cluster_sim.platform import Platform
 from cluster_sim.run_tables import RunTables
 from cluster_sim.saved_tables import SUMMARY_FILE, SavedTables, allocation_texts, seal_of
+from cluster_sim.settings import SETTINGS
 from cluster_sim.summary import queue_steps
 
 if TYPE_CHECKING:
@@ -118,18 +119,11 @@ class Result:
 
         meta = {
             "version": __version__,
-            "scheduler": describe(simulation.scheduler),
-            "power_policy": describe(simulation.power_policy) or "none",
-            "contention_model": describe(simulation.contention),
-            "power_model": describe(simulation.power_model),
-            "network_model": describe(simulation.network_model),
+            **_recorded(simulation, specs=True),
             "platform": simulation.platform.id,
             "workload": simulation.workload.name,
             "origin_s": simulation.workload.origin_s,
-            "seed": simulation.seed,
-            "enforce_walltime": simulation.enforce_walltime,
-            "quirks": sorted(simulation.quirks),
-            "until_s": simulation.until,
+            **_recorded(simulation, specs=False),
         }
         return cls(simulation.platform, meta, RunTables(simulation))
 
@@ -305,6 +299,19 @@ def describe(thing: object) -> str:
     if thing is None:
         return ""
     return str(getattr(thing, "spec", "")) or type(thing).__name__
+
+
+def _recorded(simulation: Simulation, specs: bool) -> dict[str, Any]:
+    """What is kept of the settings: those that name policies and models, or the others, with their units."""
+    found: dict[str, Any] = {}
+    for name, setting in SETTINGS.items():
+        if setting.recorded and setting.is_spec == specs:
+            value = getattr(simulation, setting.recorded)
+            value = (describe(value) or setting.nothing) if specs else value
+            found[f"{name}_{setting.unit}" if setting.unit else name] = (
+                sorted(value) if isinstance(value, frozenset) else value
+            )
+    return found
 
 
 def _plain(value: Any) -> Any:

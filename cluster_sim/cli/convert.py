@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cluster_sim.cli.options import TIME_UNITS, TimeUnit
+from cluster_sim.cli.options import setting_option
+from cluster_sim.settings import TIME_UNITS
 
 if TYPE_CHECKING:
     from cluster_sim.records import Result
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
 @click.command(short_help="Convert a workload, a platform or results to another format.")
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT")
-@click.option("--time-unit", type=TimeUnit(), metavar="UNIT",
-              help=f"What times in IN count: {', '.join(TIME_UNITS)}. [default: s]")  # fmt: skip
+@setting_option("time_unit", f"what times in IN count: {', '.join(TIME_UNITS)}; s unless said otherwise")
 def convert(source: str, target: str, time_unit: str | None) -> None:
     """Convert a workload, a platform or the results of a run; the name of OUT says to which format.
 

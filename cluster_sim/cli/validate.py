@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cluster_sim.cli.options import TimeUnit
+from cluster_sim.cli.options import setting_option
 from cluster_sim.errors import naming, printable
 from cluster_sim.fields import RESULT_TABLES
 from cluster_sim.siblings import sibling
@@ -22,7 +22,7 @@ Facts = list[tuple[str, str]]
 
 @click.command(short_help="Check a workload, a platform, a configuration, results or an agent.")
 @click.argument("source", metavar="FILE")
-@click.option("--time-unit", type=TimeUnit(), metavar="UNIT", help="What times in FILE count. [default: s]")
+@setting_option("time_unit", "what times in FILE count; s unless said otherwise")
 def validate(source: str, time_unit: str | None) -> None:
     """Check a file, or a folder that run or train left, and tell in a few lines what it holds.
 

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from cluster_sim import settings
 from cluster_sim.siblings import sibling
 from cluster_sim.sweep.executors import one_thread_each
 
@@ -34,7 +35,6 @@ TRAINED = "trained"
 FINISHED = "finished"
 """The file that says that a training has reached its end."""
 
-_UNITS = {"ms": "milliseconds", "s": "seconds", "min": "minutes", "h": "hours", "d": "days"}
 _KEPT = 8
 _LONGEST_TRACEBACK = 20_000
 
@@ -85,8 +85,6 @@ def train_agent(task: dict[str, Any]) -> dict[str, Any]:
 
 def simulation_of(cell: dict[str, Any], empty: bool = False) -> Simulation:
     """The simulation of a cell, or the same without jobs, to see whether it can be made. Raises InputError."""
-    from cluster_sim.simulation import Simulation
-
     schedulers = sibling("schedulers")
     platform, workload = inputs_of(cell)
     agent = None if cell.get("agent") is None else f"learned:{Path(cell['out']) / 'agents' / cell['agent']}"
@@ -96,16 +94,7 @@ def simulation_of(cell: dict[str, Any], empty: bool = False) -> Simulation:
     made = schedulers.make_scheduler(scheduler), schedulers.make_power_policy(power)
     if "torch" in sys.modules:
         one_thread_each()
-    return Simulation(
-        platform.with_models(cell["contention_model"], cell["power_model"]),
-        workload.first(0) if empty else workload,
-        *made,
-        seed=cell["seed"],
-        enforce_walltime=cell["enforce_walltime"],
-        quirks=cell["quirks"],
-        until=cell["until"],
-        network=cell["network_model"],
-    )
+    return settings.simulation_of(cell, platform, workload.first(0) if empty else workload, *made)
 
 
 def inputs_of(cell: dict[str, Any]) -> tuple[Platform, Workload]:
@@ -131,7 +120,7 @@ def read_workload(says: dict[str, Any]) -> Workload:
 
     if says.get("columns") and Path(says["columns"]).exists():
         return mapped(says["columns"])
-    options = {"time_unit": _UNITS[says["time_unit"]]} if says.get("time_unit") else {}
+    options = {"time_unit": settings.TIME_UNITS[says["time_unit"]]} if says.get("time_unit") else {}
     workload = Workload.read(says["source"], **options)
     return workload.with_think_times() if says.get("think_times") else workload
 

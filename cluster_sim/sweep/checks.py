@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from cluster_sim.errors import naming
+from cluster_sim.settings import SETTINGS
 from cluster_sim.sweep.cell import TRAINED, read_workload, simulation_of
-from cluster_sim.sweep.grid import Cell, Grid, source_key
+from cluster_sim.sweep.grid import DECIDERS, Cell, Grid, source_key
 
-_STAND_INS = {"scheduler": "fcfs", "power_policy": "always-on"}
+_STAND_INS = {name: SETTINGS[name].default for name in DECIDERS}
 
 
 def check(grid: Grid) -> None:

@@ -25,6 +25,7 @@ from cluster_sim.errors import FormatError
 from cluster_sim.fields import SUMMARY_METRICS, names, nearest
 from cluster_sim.formats.documents import read_document
 from cluster_sim.formats.native_platform import OwnKeys, validated
+from cluster_sim.settings import SETTINGS, Setting, TimeUnit, as_in_a_run, with_settings
 
 Count = Annotated[int, Field(ge=1)]
 Whole = Annotated[int, Field(ge=0)]
@@ -60,9 +61,17 @@ def _values(kind: Any) -> Any:
     return Annotated[list[kind], BeforeValidator(_as_list), Field(min_length=1)]
 
 
-def _field(meaning: str, default: Any = None, **more: Any) -> Any:
+def _field(meaning: Any, default: Any = None, **more: Any) -> Any:
     """A key with its meaning, for the manual."""
     return Field(description=meaning, **({"default": default} if "default_factory" not in more else {}), **more)
+
+
+def _factor(setting: Setting) -> tuple[Any, Any]:
+    """The type and the default of the factor that a setting is."""
+    kind, default = as_in_a_run(setting)
+    if setting.name == "quirks":
+        return Annotated[list[list[str]], BeforeValidator(_as_quirks)], [list(default)]
+    return _values(kind), [default]
 
 
 class WorkloadKeys(OwnKeys):
@@ -70,34 +79,29 @@ class WorkloadKeys(OwnKeys):
 
     source: str = _field("a file, or a spec such as lublin:jobs=1000,nodes=64", ...)
     name: str | None = _field("what tables call it; its source unless said otherwise")
-    first: Count | None = _field("take only the first so many jobs")
+    first: Count | None = _field(SETTINGS["first"].meaning)
     slice: tuple[float, float] | None = _field("take only the jobs submitted from … up to … (s)", strict=False)
     window: Count | None = _field(
         "each replication takes that many consecutive jobs, from a job on that is drawn with its seed"
     )
-    time_unit: Literal["ms", "s", "min", "h", "d"] | None = _field("what its times count; s unless said otherwise")
-    think_times: bool = _field("jobs are submitted think_time after the end of their preceding_job", False)
+    time_unit: TimeUnit | None = _field(SETTINGS["time_unit"].meaning)
+    think_times: bool = _field(SETTINGS["think_times"].meaning, False)
     fit: Literal["clamp", "drop"] | None = _field("jobs wider than the platform get fewer cores, or are left out")
 
 
+@with_settings("sweep", _factor)
 class FactorKeys(OwnKeys):
-    """The factors: each a list of values, or one value. The grid is all their combinations."""
+    """The factors: each a list of values, or one value. The grid is all their combinations. Most are settings of a run."""
 
     workload: Annotated[
         list[Annotated[WorkloadKeys, BeforeValidator(_as_workload)]], BeforeValidator(_as_list), Field(min_length=1)
-    ] = _field("files, specs of generators, or mappings with the keys below", ...)
+    ] = _field(SETTINGS["workload"].told("sweep"), ...)
     load: _values(Positive) = _field("gaps between submissions are divided by it", [1.0])  # type: ignore[valid-type]
-    platform: _values(str | None) = _field("files or specs; as an SWF log says where left out", [None])  # type: ignore[valid-type]
-    scheduler: _values(str) = _field(  # type: ignore[valid-type]
-        "specs, list:JOB/NODE with * and ? for any order, or trained", ["fcfs"]
-    )
-    power_policy: _values(str) = _field("specs, or trained", ["always-on"])  # type: ignore[valid-type]
-    contention_model: _values(str | None) = _field("specs; the platform's where left out", [None])  # type: ignore[valid-type]
-    power_model: _values(str | None) = _field("specs; the platform's where left out", [None])  # type: ignore[valid-type]
-    network_model: _values(str) = _field("specs", ["none"])  # type: ignore[valid-type]
-    enforce_walltime: _values(bool) = _field("whether jobs are killed at their requested time", [False])  # type: ignore[valid-type]
-    quirks: Annotated[list[list[str]], BeforeValidator(_as_quirks)] = _field("lists of names", [[]])
-    until: _values(Positive | None) = _field("a run stops there, at the latest (s)", [None])  # type: ignore[valid-type]
+
+    def values(self, factor: str) -> list[Any]:
+        """The values of a factor."""
+        found: list[Any] = getattr(self, factor)
+        return found
 
 
 class TrainKeys(OwnKeys):

@@ -27,6 +27,7 @@ import numpy as np
 from cluster_sim.errors import InputError, naming
 from cluster_sim.fields import whole_number
 from cluster_sim.registry import Spec
+from cluster_sim.settings import SETTINGS
 from cluster_sim.sweep.agents import Variant, key_of, variants
 from cluster_sim.sweep.cell import TRAINED
 from cluster_sim.sweep.config import SweepConfig, WorkloadKeys, config_of, located, read_config
@@ -37,6 +38,7 @@ Cell = dict[str, Any]
 """What a worker needs to know of a run: numbers, text, lists and mappings of them, nothing else."""
 
 WORKLOADS, RUNS, TRAININGS = 0, 1, 2
+DECIDERS = ("power_policy", "scheduler")
 OF_THE_LOG = "the log's"
 MOST_CELLS = 2**40
 
@@ -196,25 +198,21 @@ def _with_seed(source: str, seed: int) -> str:
 def _axes(config: SweepConfig, folder: Path) -> list[list[Level]]:
     """The factors, the one that changes slowest first: workloads first, who decides last."""
     factors = config.factors
-    platforms = [None if source is None else located(folder, source) for source in factors.platform]
-    named = zip(factors.platform, platforms, strict=True)
+    others = [name for name in type(factors).model_fields if name not in ("workload", *DECIDERS)]
     axes = [
         [_workload_level(keys, folder) for keys in factors.workload],
-        _levels("load", factors.load),
-        [Level({"platform": text or OF_THE_LOG}, {"platform": source}) for text, source in named],
-        _levels("contention_model", factors.contention_model),
-        _levels("power_model", factors.power_model),
-        _levels("network_model", factors.network_model),
-        _levels("enforce_walltime", factors.enforce_walltime),
-        [Level({"quirks": " ".join(several) or None}, {"quirks": several}) for several in factors.quirks],
-        _levels("until", factors.until),
+        *([_level(name, value, folder) for value in factors.values(name)] for name in others),
         _deciders(config, folder),
     ]
     return [_unique(next(iter(levels[0].labels)), levels) for levels in axes]
 
 
-def _levels(name: str, values: Sequence[Any]) -> list[Level]:
-    return [Level({name: value}, {name: value}) for value in values]
+def _level(name: str, value: Any, folder: Path) -> Level:
+    label = (" ".join(value) or None) if isinstance(value, list) else value
+    if name == "platform":
+        label = value or OF_THE_LOG
+    is_file = value is not None and name in SETTINGS and SETTINGS[name].file
+    return Level({name: label}, {name: located(folder, value) if is_file else value})
 
 
 def _unique(name: str, levels: list[Level]) -> list[Level]:
@@ -236,7 +234,7 @@ def _workload_level(keys: WorkloadKeys, folder: Path) -> Level:
 def _deciders(config: SweepConfig, folder: Path) -> list[Level]:
     """Pairs of a scheduler and a power policy; those with an agent once for each combination of training settings."""
     factors = config.factors
-    pairs = list(product(factors.power_policy, schedulers_of(factors.scheduler)))
+    pairs = list(product(factors.values("power_policy"), schedulers_of(factors.values("scheduler"))))
     trained = any(TRAINED in pair for pair in pairs)
     if trained != (config.train is not None):
         raise InputError("train", f"both this section and the scheduler or power policy '{TRAINED}', or neither")

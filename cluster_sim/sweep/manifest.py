@@ -15,6 +15,7 @@ from cluster_sim.errors import FormatError, InputError
 from cluster_sim.formats.atomic import write_bytes
 from cluster_sim.formats.files import read_own_json
 from cluster_sim.formats.folders import held as held
+from cluster_sim.sweep.grid import DECIDERS
 
 if TYPE_CHECKING:
     from cluster_sim.sweep.grid import Grid
@@ -88,7 +89,7 @@ def _sources(grid: Grid) -> list[str]:
         for key in ("platform", "workload"):
             source = level.says.get(key)
             found[str(source["source"] if isinstance(source, dict) else source)] = None
-        for key in ("scheduler", "power_policy"):
+        for key in DECIDERS:
             name, _, place = str(level.says.get(key)).partition(":")
             if name == "learned":
                 found[str((Path(place.partition(",")[0])).resolve())] = None

@@ -202,8 +202,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
             episode.workload,
             power=self._power_policy(),
             seed=episode.seed,
-            enforce_walltime=episode.enforce_walltime,
-            until=episode.until,
+            **episode.rules(),
             models=self._models_of(episode.platform),
             network=self._network,
         )

@@ -87,8 +87,7 @@ class NodeShutdown(SchedulingEnv):
             make_scheduler(self.scheduler),
             Metered(self.maker),  # type: ignore[arg-type]
             seed=episode.seed,
-            enforce_walltime=episode.enforce_walltime,
-            until=episode.until,
+            **episode.rules(),
             models=self._models_of(episode.platform),
             network=self._network,
         )
