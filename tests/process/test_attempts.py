@@ -204,3 +204,20 @@ def test_results_with_several_attempts_are_saved_and_loaded(tmp_path: Path, file
     loaded = Result.load(tmp_path)
     for name in ("jobs", "attempts", "holds", "allocations", "queue"):
         assert getattr(loaded, name).equals(getattr(result, name)), name
+
+
+def test_a_breakdown_stops_attempts_not_jobs_that_wait() -> None:
+    """The node breaks at 4, and in the same breath the job that ran there is requeued: it waits, and runs again from 6."""
+    sim = simulation([(0.0, 2, 10.0)])
+
+    def breakdown() -> Generator[Any, Any, None]:
+        yield sim.env.timeout(4.0)
+        sim.node(0).fail()
+        sim.requeue("0")
+        yield sim.env.timeout(2.0)
+        yield sim.node(0).repair()
+
+    sim.env.process(breakdown())
+    result = sim.run()
+    assert [row[4:6] for row in attempts(result)] == [(4.0, "requeued"), (16.0, "completed")]
+    assert result.jobs["state"].tolist() == ["completed"]
