@@ -174,11 +174,11 @@ def attempt_texts(rectangles: pd.DataFrame, attempts: pd.DataFrame, job_ids: pd.
     several = attempts[(count > 1) & attempts["start_time"].notna()].assign(count=count)
     rows = pd.Index(job_ids).get_indexer(pd.Index(several["job_id"]))
     told = {}
-    for row, attempt in zip(rows.tolist(), several.itertuples(), strict=True):
-        reason = f" ({shortened(attempt.reason)})" if attempt.reason else ""
-        lost = f", {number(attempt.lost_core_s)} core-s lost" if attempt.lost_core_s else ""
-        text = f"attempt {attempt.attempt} of {attempt.count}: {attempt.outcome}{reason}{lost}"
-        told[row, attempt.start_time] = "<br>" + plotly_text([text])[0]
+    for row, attempt in zip(rows.tolist(), several.to_dict("records"), strict=True):
+        reason = f" ({shortened(attempt['reason'])})" if attempt["reason"] else ""
+        lost = f", {number(attempt['lost_core_s'])} core-s lost" if attempt["lost_core_s"] else ""
+        text = f"attempt {attempt['attempt']} of {attempt['count']}: {attempt['outcome']}{reason}{lost}"
+        told[row, attempt["start_time"]] = "<br>" + plotly_text([text])[0]
     places = zip(rectangles["owner"].tolist(), rectangles["start"].tolist(), strict=True)
     return np.array([told.get(place, "") for place in places], dtype=object)
 

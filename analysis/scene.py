@@ -49,7 +49,8 @@ class Held:
             jobs = jobs.assign(speedup=job_speedups(result, workload))
         until = float(np.nanmax([0.0, result.power["time"].max(), allocations["end"].max(), states["end"].max()]))
         rectangles = job_rectangles(allocations, jobs, result.platform, scale, until)
-        guests, names = None, []
+        guests: pd.DataFrame | None = None
+        names: list[str] = []
         if getattr(result, "has_more_holds", False):
             guests, names = guest_rectangles(result.holds, result.platform, scale, until)
             if result.attempts["attempt"].max() > 1:

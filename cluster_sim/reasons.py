@@ -37,15 +37,17 @@ class WaitingEnds:
         self._once = dict(zip(jobs["job_id"], ends, strict=True))
         starts = decisions[decisions["decision"] == "start"]
         again = starts[starts["job_id"].duplicated(keep=False)]
-        self._several: dict[str, list[float]] = again.groupby("job_id", sort=False)["time"].agg(list).to_dict()
+        self._several: dict[str, list[float]] = {}
+        for job_id, time in zip(again["job_id"].tolist(), again["time"].tolist(), strict=True):
+            self._several.setdefault(job_id, []).append(time)
         over = jobs["finish_time"].where(jobs["finish_time"] > jobs["allocation_time"]).fillna(np.inf)
         self._over = dict(zip(jobs["job_id"], over, strict=True)) if self._several else {}
 
     def after(self, job_id: str, time: float, default: float = np.inf) -> float:
         """When a job that waits at ``time`` ceases to."""
         if job_id not in self._several:
-            return self._once.get(job_id, default)
-        return min((start for start in self._several[job_id] if start >= time), default=self._over[job_id])
+            return float(self._once.get(job_id, default))
+        return min((start for start in self._several[job_id] if start >= time), default=float(self._over[job_id]))
 
 
 def stretches(decisions: pd.DataFrame, jobs: pd.DataFrame, job_id: str, since: float, until: float) -> list[Stretch]:

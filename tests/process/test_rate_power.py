@@ -135,6 +135,6 @@ def test_the_accounts_refuse_an_event_that_they_do_not_know() -> None:
     platform = Platform.homogeneous(nodes=1, cores=1)
     unknown: Any = [(1.0, 0, "seven watts", {})]
     holds = Holds(*(np.array([], kind) for kind in (np.int64, np.int64, np.int64, np.float64, np.float64)))
-    history = History(platform, LinearPower(), 0, holds, TransitionLog(), [], 2.0, rate_log=unknown)
+    history = History(platform, LinearPower(), 0, holds, TransitionLog(), [], 2.0, rated_watts=unknown)
     with pytest.raises(TypeError, match="'rate', 0, 'seven watts'"):
         settle(history)
