@@ -75,7 +75,6 @@ class Seen:
     loads: list[list[Any]] = field(default_factory=list)  #: [owner, node, processor, cores, start, end]
     held: list[list[Any]] = field(default_factory=list)  #: [owner, node, cores, MB, start, end]
     granted: list[Any] = field(default_factory=list)  #: The requests of these.
-    lost_at: dict[Any, float] = field(default_factory=dict)  #: When a breakdown took what they held, s.
 
 
 def guest(simulation: Simulation, visit: Visit, seen: Seen) -> Generator[Any, Any, None]:
@@ -103,7 +102,7 @@ def guest(simulation: Simulation, visit: Visit, seen: Seen) -> Generator[Any, An
             yield from compute(simulation, visit, node.processors, seen)
             yield env.timeout(visit.stays)
         finally:
-            stay[-1] = min(env.now, seen.lost_at.get(held, env.now))
+            stay[-1] = min(stay[-1], env.now)
 
 
 def compute(simulation: Simulation, visit: Visit, processors: list[Any], seen: Seen) -> Generator[Any, Any, None]:
@@ -150,9 +149,9 @@ def disturb(simulation: Simulation, plan: list[Order], seen: Seen) -> Generator[
                 case "set_clock":
                     processor.set_clock(processor.type.clock_ghz * factor)
                 case "fail":
-                    for held in seen.granted:
+                    for held, stay in zip(seen.granted, seen.held, strict=True):
                         if held.is_held and held.node == node.index:
-                            seen.lost_at[held] = simulation.env.now
+                            stay[-1] = simulation.env.now
                     node.fail()
                 case _:
                     getattr(node, what)()
@@ -197,7 +196,7 @@ def check_run(simulation: Simulation, result: Result, seen: Seen, plan: list[Ord
         check_second_opinion(result, loads, "unused-processors-draw-nothing" in quirks)
     if simulation.scheduler.memory:
         check_memory(simulation, result, seen)
-    check_all_is_free(simulation, seen)
+    check_all_is_free(simulation)
 
 
 def check_attempts(result: Result) -> None:
@@ -345,7 +344,7 @@ def check_memory(simulation: Simulation, result: Result, seen: Seen) -> None:
             assert there <= capacity * 1024 * (1 + 1e-9)
 
 
-def check_all_is_free(simulation: Simulation, seen: Seen) -> None:
+def check_all_is_free(simulation: Simulation) -> None:
     """When the last guest has left, too, no core is held or busy, no memory used and no bandwidth asked for."""
     simulation.env.run(until=simulation.env.now + 200.0)
     machine, platform = simulation.machine, simulation.platform
