@@ -10,20 +10,24 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from cluster_sim.attempt_tables import GUEST, JOB
+from cluster_sim.attempts import Outcome
 from cluster_sim.errors import InputError
 from cluster_sim.reasons import Stretch, stretches
-from cluster_sim.shortage import counted
+from cluster_sim.shortage import counted, seconds
 
 if TYPE_CHECKING:
     from cluster_sim.records import Result
 
 SHOWN = 5
 """Jobs or nodes that are named before the rest is counted."""
+ORDINALS = ("first", "second", "third", "fourth", "fifth")
 SHOWN_STRETCHES = 12
 """Stretches and promises that are told, the longest, before the rest is counted."""
 
@@ -65,6 +69,8 @@ class _Explanation:
         self._horizon = float(result.power["time"].iloc[-1])
         self._since = job["eligible_time"]
         self._until = self._end_of_wait()
+        self._attempts = result.attempts[result.attempts["job_id"] == self._id]
+        self._again = 0  # how often the job has joined the queue again, at the wait that is told
 
     def _end_of_wait(self) -> float:
         """When the job ceased to wait, s: if it still does, where the records end."""
@@ -77,12 +83,51 @@ class _Explanation:
 
     def lines(self) -> list[str]:
         """All there is to say."""
+        if self._was_stopped():
+            return [*self._request(), *self._told_by_attempt(), *self._end()]
         lines = [*self._request(), *self._wait()]
         if not math.isnan(self._job["allocation_time"]):
-            lines += [self._start(), *self._boot()]
+            lines += [self._start(self._job), *self._boot(self._job["start_time"])]
         if not math.isnan(self._job["start_time"]):
             lines += self._run()
         return [*lines, *self._end()]
+
+    # ------------------------------------------------------------------ attempts
+
+    def _was_stopped(self) -> bool:
+        """Whether the job was attempted more than once, or waits for that."""
+        ended = self._attempts["end_time"].notna().any()
+        return len(self._attempts) > 1 or bool(ended and self._state == "unfinished")
+
+    def _told_by_attempt(self) -> list[str]:
+        lines = []
+        for attempt in self._attempts.to_dict("records"):
+            self._since, self._until = attempt["queue_time"], attempt["allocation_time"]
+            self._again = attempt["attempt"] - 1
+            lines += [*self._wait(), self._start(attempt), *self._boot(attempt["start_time"]), self._attempt(attempt)]
+        if math.isnan(attempt["end_time"]) or attempt["outcome"] == Outcome.COMPLETED:
+            return lines
+        ended = attempt["end_time"] if math.isnan(self._job["finish_time"]) else self._job["finish_time"]
+        if self._state == "unfinished" or ended > attempt["end_time"]:
+            self._since, self._until = attempt["end_time"], max(self._horizon, ended)
+            self._again += 1
+            lines += self._wait()
+        return lines
+
+    def _attempt(self, attempt: dict[Any, Any]) -> str:
+        """Where an attempt ran and how long, and what ended it if it was stopped."""
+        number, start, end = attempt["attempt"], attempt["start_time"], attempt["end_time"]
+        holds = self._result.holds
+        mine = holds[(holds["kind"] == JOB) & (holds["owner"] == self._id) & (holds["attempt"] == number)]
+        which = f"Its {ORDINALS[number - 1] if number <= len(ORDINALS) else f'{number}th'} attempt"
+        began = f"ran on {self._nodes(mine)} from {seconds(start)}" if start == start else "never began"
+        if math.isnan(end):
+            return f"{which} {began}."
+        until = f"{which} {began}{f' to {seconds(end)}' if start == start else f', until {seconds(end)}'}"
+        if attempt["outcome"] == Outcome.COMPLETED:
+            return f"{until}."
+        lost = f"; {attempt['lost_core_s']:,.6g} core-s were lost" if attempt["lost_core_s"] else ""
+        return f"{until} and was stopped: {attempt['reason'] or attempt['outcome']}{lost}."
 
     # ------------------------------------------------------------------ before it started
 
@@ -102,12 +147,17 @@ class _Explanation:
         if math.isnan(self._since):
             return []
         waited = self._until - self._since
+        if self._again:
+            when = f"at {seconds(self._since)}"
+            if waited <= 0.0:
+                return [f"It joined the queue again {when} and did not wait in it."]
+            return [f"It joined the queue again {when} and waited for {seconds(waited)}.", *self._reasons()]
         if waited <= 0.0:
             return [] if self._state == "rejected" else ["It did not wait in the queue."]
-        lines = [f"It waited in the queue for {seconds(waited)}."]
-        if len(self._result.decisions):
-            return [*lines, *self._logged_reasons()]
-        return [*lines, *self._recorded_reasons()]
+        return [f"It waited in the queue for {seconds(waited)}.", *self._reasons()]
+
+    def _reasons(self) -> list[str]:
+        return self._logged_reasons() if len(self._result.decisions) else self._recorded_reasons()
 
     def _logged_reasons(self) -> list[str]:
         decisions = self._result.decisions
@@ -116,6 +166,7 @@ class _Explanation:
             return self._recorded_reasons()
         lines = [(stretch.start, stretch.end - stretch.start, _stretch_line(stretch)) for stretch in found]
         own = decisions[(decisions["job_id"] == self._id) & (decisions["decision"] == "reserve")]
+        own = own[(own["time"] >= self._since) & (own["time"] <= self._until)]
         columns = (own[name].tolist() for name in ("time", "promised_time", "because"))
         promises = list(zip(*columns, strict=True))
         # A promise of the same start on other nodes is no move.
@@ -134,31 +185,51 @@ class _Explanation:
         least, most = self._free_cores()
         free = f"{least:,} to {most:,}" if least < most else f"{least:,}"
         enough = "fewer than it asked for" if most < cores else "at times as many as it asked for, in all"
-        lines = [
-            f"  in that time {free} of the platform's {counted(self._core_count, 'core')} were held by no job: {enough}"
-        ]
+        guests = self._guests()
+        nobody = "no job and no guest" if guests else "no job"
+        cores_there = counted(self._core_count, "core")
+        lines = [f"  in that time {free} of the platform's {cores_there} were held by {nobody}: {enough}", *guests]
         got = jobs["allocation_time"].to_numpy()
         before = self._submitted_before()
         lines += self._who(
             "submitted earlier", "started before it", before & (got > self._since) & (got <= self._until)
         )
-        lines += self._who("submitted later", "overtook it", ~before & (got < self._until))
+        lines += self._who("submitted later", "overtook it", ~before & (got >= self._since) & (got < self._until))
         return lines
 
     def _who(self, which: str, what: str, chosen: np.ndarray) -> list[str]:
         ids = self._jobs["job_id"].to_numpy()[chosen].tolist()
         return [f"  {counted(len(ids), 'job')} {which} {what}: {named(ids)}"] if ids else []
 
+    def _guests(self) -> list[str]:
+        """Which guests held cores while the job waited, and until when."""
+        guests = self._holds_of_guests
+        guests = guests[(guests["start"] < self._until) & (guests["end"] > self._since)]
+        lines = []
+        for (owner, end), cores in guests.groupby(["owner", "end"], sort=False)["cores"].sum().items():
+            until = f"until {seconds(end)}" if end < self._horizon else "to the end of the records"
+            lines.append(f"  {owner}, a guest, held {counted(int(cores), 'core')} {until}")
+        left = len(lines) - SHOWN
+        return lines if left <= 0 else [*lines[:SHOWN], f"  and {left:,} more holds of guests"]
+
+    @cached_property
+    def _holds_of_guests(self) -> pd.DataFrame:
+        holds = self._result.holds
+        guests = holds[holds["kind"] == GUEST]
+        return guests.assign(cores=guests["last_core"] - guests["first_core"] + 1)
+
     def _submitted_before(self) -> np.ndarray:
-        eligible = self._jobs["eligible_time"].to_numpy(dtype=np.float64)
-        tied_before = (eligible == self._since) & (np.arange(len(eligible)) < self._row)
-        return np.asarray((eligible < self._since) | tied_before)
+        eligible, mine = self._jobs["eligible_time"].to_numpy(dtype=np.float64), self._job["eligible_time"]
+        tied_before = (eligible == mine) & (np.arange(len(eligible)) < self._row)
+        return np.asarray((eligible < mine) | tied_before)
 
     def _free_cores(self) -> tuple[int, int]:
-        """Fewest and most cores that no job held while this one waited."""
-        jobs = self._jobs[self._jobs["allocation_time"].notna()]
-        times = np.concatenate([jobs["allocation_time"], jobs["finish_time"].fillna(np.inf)])
-        change = np.concatenate([jobs["requested_cores"], -jobs["requested_cores"]])
+        """Fewest and most cores that neither a job nor a guest held while this one waited."""
+        attempts, guests = self._result.attempts, self._holds_of_guests
+        cores = attempts["job_id"].map(self._jobs.set_index("job_id")["requested_cores"])
+        ends = attempts["end_time"].fillna(np.inf)
+        times = np.concatenate([attempts["allocation_time"], guests["start"], ends, guests["end"]])
+        change = np.concatenate([cores, guests["cores"], -cores, -guests["cores"]])
         order = np.argsort(times, kind="stable")
         times, held = times[order], np.cumsum(change[order])
         # Whatever happened in one instant counts together: what it left.
@@ -174,15 +245,16 @@ class _Explanation:
 
     # ------------------------------------------------------------------ its start
 
-    def _start(self) -> str:
-        time = self._job["allocation_time"]
-        because = self._because()
-        how = "got its cores" if self._job["start_time"] != time else "was started"
+    def _start(self, attempt: dict[Any, Any]) -> str:
+        time = attempt["allocation_time"]
+        because = self._because(time)
+        how = "got its cores" if attempt["start_time"] != time else "was started"
         return f"It {how} at {seconds(time)}, {self._trigger(time)}{f'; {because}' if because else ''}."
 
-    def _because(self) -> str:
+    def _because(self, time: float) -> str:
         decisions = self._result.decisions
-        row = decisions[(decisions["job_id"] == self._id) & (decisions["decision"] == "start")]
+        own = (decisions["job_id"] == self._id) & (decisions["decision"] == "start")
+        row = decisions[own & (decisions["time"] == time)]
         return str(row["because"].iloc[0]) if len(row) else ""
 
     def _trigger(self, time: float) -> str:
@@ -194,6 +266,9 @@ class _Explanation:
         freed = self._freed(time)
         if freed:
             return f"when {'job' if len(freed) == 1 else 'jobs'} {named(freed)} ended and gave cores back"
+        guests = self._holds_of_guests
+        if left := guests[guests["end"] == time]["owner"].unique().tolist():
+            return f"when {named(left)}, {'a guest' if len(left) == 1 else 'guests'}, gave cores back"
         if ready := self._back(time, "SWITCHING_ON", "FAILED"):
             return f"when {named(ready)} had become ready"
         if off := self._back(time, "SWITCHING_OFF"):
@@ -208,10 +283,9 @@ class _Explanation:
 
     def _freed(self, time: float) -> list[str]:
         """The jobs that ended then on this one's nodes; if there are none, all that ended then."""
-        jobs = self._jobs
-        ended = jobs[(jobs["finish_time"] == time) & jobs["start_time"].notna() & (jobs["job_id"] != self._id)][
-            "job_id"
-        ]
+        attempts, ids = self._result.attempts, self._jobs["job_id"]
+        over = attempts[(attempts["end_time"] == time) & attempts["start_time"].notna()]["job_id"]
+        ended = ids[ids.isin(over) & (ids != self._id)]
         if ended.empty:
             return []
         allocations = self._result.allocations
@@ -228,9 +302,8 @@ class _Explanation:
         mine = set(allocations[allocations["job_id"] == self._id]["node"])
         return [node for node in nodes if node in mine] or nodes
 
-    def _boot(self) -> list[str]:
-        start, got = self._job["start_time"], self._job["allocation_time"]
-        if start == got:
+    def _boot(self, start: float) -> list[str]:
+        if start == self._until:
             return []
         if math.isnan(start):
             return ["Its nodes had to boot, and it never began."]
@@ -240,7 +313,8 @@ class _Explanation:
 
     def _run(self) -> list[str]:
         job = self._job
-        where = f"It ran on {self._nodes()}"
+        allocations = self._result.allocations
+        where = f"It ran on {self._nodes(allocations[allocations['job_id'] == self._id])}"
         if math.isnan(job["run_time"]):
             return [f"{where}."]
         run, requested = job["run_time"], job["requested_time"]
@@ -250,9 +324,9 @@ class _Explanation:
             lines.append(f"From its submission to its end it took {whole}, a slowdown of {job['slowdown']:.3g}.")
         return lines
 
-    def _nodes(self) -> str:
-        mine = self._result.allocations
-        mine = mine[mine["job_id"] == self._id]
+    @staticmethod
+    def _nodes(mine: pd.DataFrame) -> str:
+        """The nodes of some allocations or holds, and how many cores of each."""
         cores = (mine["last_core"] - mine["first_core"] + 1).groupby(mine["node"], sort=False).sum()
         if len(cores) == 1:
             return f"{counted(int(cores.iloc[0]), 'core')} of {cores.index[0]}"
@@ -269,7 +343,8 @@ class _Explanation:
         if state == "unfinished":
             if math.isnan(self._since):
                 return []
-            doing = "ran" if not math.isnan(job["start_time"]) else "waited"
+            ran = self._attempts["start_time"].notna() & self._attempts["end_time"].isna()
+            doing = "ran" if ran.any() else "waited"
             return [f"It still {doing} at {seconds(self._horizon)}, where the records end."]
         late = f", {seconds(job['tardiness'])} after its deadline" if job["tardiness"] > 0.0 else ""
         reason = f": {job['reason']}" if job["reason"] else ""
@@ -311,9 +386,3 @@ def named(names: Iterable[str]) -> str:
     if rest > 0:
         return f"{', '.join(names[:SHOWN])} and {rest:,} more"
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-
-
-def seconds(time: float) -> str:
-    """``1,234.5 s``; milliseconds are enough."""
-    text = f"{time:,.3f}".rstrip("0").rstrip(".")
-    return f"{text} s" if float(text.replace(",", "")) or not time else f"{time:.3g} s"

@@ -45,6 +45,10 @@ class Job:
         self.requested_cores = requested_cores  #: One task each.
         self.requested_time = requested_time  #: s of wall-clock; inf when none was given.
 
+    def __lt__(self, other: Job) -> bool:
+        """In order of submission; one that was killed while it waited, and waits again, ties with what it was."""
+        return self.index < other.index
+
     def _float(self, column: str) -> float:
         return float(self._columns[column].item(self.index))
 

@@ -127,36 +127,35 @@ class Ledger:
         return first, began, last
 
     def up_to(self, horizon: float, attempts: int) -> Extract:
-        """What has been entered up to a time, s; what lasts beyond it ends there. Tenants 0 … ``attempts`` - 1 are of jobs."""
+        """What has been entered up to a time, s; what lasts beyond it ends there. Tenants 0 … ``attempts`` - 1 are of jobs.
+
+        The ledger may go on beyond the time: a guest comes or stays while the last job of the run waits to be refused.
+        """
         tenant = _numbered(np.array(self.tenant), attempts)
         held, loaded = np.array(self.held_from), np.array(self.loaded_from)
-        until = _closed(self.held_until, horizon)
+        until = np.minimum(np.array(self.held_until), horizon)
+        holds = self._pieces.holds(tenant, held, until)
         loads = self._pieces.holds(tenant, loaded, until)
         loads = loads.where(~np.isnan(loads.start))
         if self.load_tenant:
-            of_guests = _numbered(np.array(self.load_tenant), attempts)
-            loads += self._load_pieces.holds(of_guests, np.array(self.load_from), _closed(self.load_until, horizon))
+            of_guests, since = _numbered(np.array(self.load_tenant), attempts), np.array(self.load_from)
+            loads += self._load_pieces.holds(of_guests, since, np.minimum(np.array(self.load_until), horizon))
+        if len(held) and max(held[-1], self.load_from[-1] if self.load_from else 0.0) > horizon:
+            holds, loads = holds.where(holds.start <= horizon), loads.where(loads.start <= horizon)
         times = np.array(self.power_times)
         within = times <= horizon
         seconds = until - loaded
         return Extract(
-            self._pieces.holds(tenant, held, until),
+            holds,
             loads,
             tenant,
-            np.where(np.isnan(seconds), 0.0, seconds),
+            np.where(seconds > 0.0, seconds, 0.0),
             self.transitions.until(horizon),
             [row for row in self.clock_changes if row[0] <= horizon],
             [_with_numbers(row, attempts) for row in self.rated_watts if row[0] <= horizon],
             (times[within], np.array(self.power_watts)[within]),
             horizon,
         )
-
-
-def _closed(until: array[float], horizon: float) -> Floats:
-    """Ends, of what has not ended the horizon."""
-    ends = np.array(until)
-    ends[ends == OPEN] = horizon
-    return ends
 
 
 def _numbered(tenant: Ints, attempts: int) -> Ints:

@@ -238,7 +238,12 @@ class Machine(Bookings):
         if self._never_used is not None:
             self._never_used[processor] = 0
         self._rate_watts[processor] = shared + sum(own)
-        self.ledger.rated_watts.append((self.env.now, processor, shared, dict(zip(owners, own, strict=True))))
+        of_owner = dict(zip(owners, own, strict=True))
+        if len(of_owner) < len(own):  # a guest may have several groups here
+            of_owner = dict.fromkeys(owners, 0.0)
+            for owner, watts in zip(owners, own, strict=True):
+                of_owner[owner] += watts
+        self.ledger.rated_watts.append((self.env.now, processor, shared, of_owner))
         self._add_watts(self._rate_watts[processor] - before)
 
     def processor_watts(self, processor: int) -> float:

@@ -15,7 +15,7 @@ from itertools import groupby
 import numpy as np
 import pandas as pd
 
-_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+_NUMBER = re.compile(r"(?<!\w)\d[\d,]*(?:\.\d+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +29,33 @@ class Stretch:
     is_head: bool = False  #: Whether that one was the head of the queue, and ``because`` is what it lacked.
 
 
-def waiting_ends(jobs: pd.DataFrame) -> dict[str, float]:
-    """When each job ceased to wait, s: it got its cores, or was refused or cancelled; inf: it waits on."""
-    ends = jobs["allocation_time"].fillna(jobs["finish_time"]).fillna(np.inf)
-    return dict(zip(jobs["job_id"], ends, strict=True))
+class WaitingEnds:
+    """When jobs ceased to wait, s: they got their cores, or were refused or cancelled; inf: they wait on."""
+
+    def __init__(self, jobs: pd.DataFrame, decisions: pd.DataFrame):
+        ends = jobs["allocation_time"].fillna(jobs["finish_time"]).fillna(np.inf)
+        self._once = dict(zip(jobs["job_id"], ends, strict=True))
+        starts = decisions[decisions["decision"] == "start"]
+        again = starts[starts["job_id"].duplicated(keep=False)]
+        self._several: dict[str, list[float]] = {}
+        for job_id, time in zip(again["job_id"].tolist(), again["time"].tolist(), strict=True):
+            self._several.setdefault(job_id, []).append(time)
+        over = jobs["finish_time"].where(jobs["finish_time"] > jobs["allocation_time"]).fillna(np.inf)
+        self._over = dict(zip(jobs["job_id"], over, strict=True)) if self._several else {}
+
+    def after(self, job_id: str, time: float, default: float = np.inf) -> float:
+        """When a job that waits at ``time`` ceases to."""
+        if job_id not in self._several:
+            return float(self._once.get(job_id, default))
+        return min((start for start in self._several[job_id] if start >= time), default=float(self._over[job_id]))
 
 
 def stretches(decisions: pd.DataFrame, jobs: pd.DataFrame, job_id: str, since: float, until: float) -> list[Stretch]:
     """The reasons of a job that waited from ``since`` to ``until``, in order of time; where none is known, a gap."""
-    ends = waiting_ends(jobs)
+    ends = WaitingEnds(jobs, decisions)
     decisions = decisions[decisions["time"] < until]
     holds = decisions[decisions["decision"] == "hold"]
-    found = _own(holds[holds["job_id"] == job_id], ends, until)
+    found = _own(holds[(holds["job_id"] == job_id) & (holds["time"] >= since)], ends, until)
     promises = decisions[decisions["decision"] == "reserve"]
     promises = promises[(promises["promised_time"] < np.inf) | (promises["because"] == "")]  # not those taken back
     for signals in (promises.assign(valid_to=np.inf), _leading(holds)):
@@ -56,18 +71,18 @@ def _gaps(found: list[Stretch], since: float, until: float) -> list[tuple[float,
     return [(begin, end) for begin, end in zip([since, *ends], [*starts, until], strict=True) if begin < end]
 
 
-def _own(holds: pd.DataFrame, ends: dict[str, float], until: float) -> list[Stretch]:
+def _own(holds: pd.DataFrame, ends: WaitingEnds, until: float) -> list[Stretch]:
     times = [*holds["time"].tolist(), until]
     rows = zip(times, times[1:], holds["because"], holds["behind"], strict=False)
     spans = [
-        Stretch(start, min(stop, until, ends.get(behind, stop)), because, behind)
+        Stretch(start, min(stop, until, ends.after(behind, start, stop)), because, behind)
         for start, stop, because, behind in rows
     ]
     return [stretch for stretch in spans if stretch.end > stretch.start]
 
 
 def _behind_heads(
-    signals: pd.DataFrame, holds: pd.DataFrame, ends: dict[str, float], job_id: str, since: float, until: float
+    signals: pd.DataFrame, holds: pd.DataFrame, ends: WaitingEnds, job_id: str, since: float, until: float
 ) -> list[Stretch]:
     """Who was the head of the queue between ``since`` and ``until``, by signals of it, and what it lacked."""
     found: list[Stretch] = []
@@ -86,13 +101,13 @@ def _leading(holds: pd.DataFrame) -> pd.DataFrame:
 
 
 def _heads(
-    signals: pd.DataFrame, ends: dict[str, float], job_id: str, since: float, until: float
+    signals: pd.DataFrame, ends: WaitingEnds, job_id: str, since: float, until: float
 ) -> list[tuple[float, float, str]]:
     """(start, stop, id): at any time the head is the job of the latest signal that still holds."""
     heads: list[tuple[float, float, str]] = []
     latest: list[tuple[int, float, str]] = []  # a heap, latest signal first; superseded ones leave it at the top
-    valid_to = np.minimum(signals["valid_to"], signals["job_id"].map(ends)).tolist()
-    rows = list(zip(signals["time"].tolist(), valid_to, signals["job_id"].tolist(), strict=True))
+    signalled = zip(signals["time"].tolist(), signals["valid_to"].tolist(), signals["job_id"].tolist(), strict=True)
+    rows = [(time, min(stop, ends.after(head, time)), head) for time, stop, head in signalled]
     rows = [row for row in rows if row[2] != job_id and row[1] > since and row[0] < until]
     times = [max(time, since) for time, _, _ in rows] + [until]
     for number, ((_, stop, head), now, then) in enumerate(zip(rows, times, times[1:], strict=False)):

@@ -145,6 +145,11 @@ class Result:
         return self._tables.holds()
 
     @cached_property
+    def has_more_holds(self) -> bool:
+        """Whether a job was run more than once, or a guest held cores: then ``holds`` says more than ``allocations``."""
+        return self._tables.has_more_holds()
+
+    @cached_property
     def attempts(self) -> pd.DataFrame:
         """One row per attempt to run a job: when it joined the queue, got its cores, began and ended, and how."""
         return self._tables.attempts()
@@ -243,7 +248,7 @@ class Result:
             len(self.decisions),
             len(self.p_states),
             attempts_tell_more(self.attempts),
-            self._tables.has_more_holds(),
+            self.has_more_holds,
         )
         return [name for name, more in zip(_SOMETIMES, tells, strict=True) if more]
 

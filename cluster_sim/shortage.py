@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from cluster_sim.jobs import Job
     from cluster_sim.machine import Machine
 
+MOST_GUESTS = 3
+"""Guests that are named before the rest is counted."""
 CLOSED = "fits only on nodes that an advance reservation keeps from it now"
 OUT_OF_USE = {
     NodeState.SWITCHING_OFF: ("is switching off", "are switching off"),
@@ -30,11 +33,13 @@ def shortage(machine: Machine, job: Job, memory: bool = False, policy: str = "th
 
     ``asks for 8 cores, no node has more than 5 free``; with ``memory`` only cores with room for its memory count. Nodes
     with free cores for the job that it cannot be given now are named with the reason: ``(3 of 4 nodes are withheld by
-    off-reservation)``, where ``policy`` is the name of who withholds.
+    off-reservation)``, where ``policy`` is the name of the power policy. So are guests that hold cores it might have:
+    ``(backup, a guest, holds 2 cores until 10 s)``.
     """
     if place(machine, job, None, memory) is not None:
         return ""
     free, where, widest = machine.free, "", machine.widest
+    mask = None
     if machine.eligibility is not None:
         mask, widest = machine.eligibility.nodes(job), machine.eligibility.widest(job)
         free = free if mask is None else np.where(mask, free, 0)
@@ -53,7 +58,9 @@ def shortage(machine: Machine, job: Job, memory: bool = False, policy: str = "th
     missing = _missing_shape(wanted, where, free) if wanted else _missing(job.requested_cores, where, free, widest)
     if not missing:
         return CLOSED
-    return f"{missing} ({_why_not(machine, beyond_reach, policy)})" if beyond_reach else missing
+    remarks = [_why_not(machine, beyond_reach, policy)] if beyond_reach else []
+    remarks += _guests(machine, mask) if machine.guests else []
+    return f"{missing} ({', '.join(remarks)})" if remarks else missing
 
 
 def _why_not(machine: Machine, nodes: list[int], policy: str) -> str:
@@ -65,6 +72,29 @@ def _why_not(machine: Machine, nodes: list[int], policy: str) -> str:
     (count, one, several), *others = [row for row in said if row[0]]
     first = f"{count:,} of {counted(len(machine.node_states), 'node')} {one if count == 1 else several}"
     return ", ".join([first, *(f"{count:,} {one if count == 1 else several}" for count, one, several in others)])
+
+
+def _guests(machine: Machine, mask: npt.NDArray[np.bool_] | None) -> list[str]:
+    """Which guests hold cores of the nodes that a job may use: of each how many, and until when it should."""
+    cores: dict[str, int] = {}
+    until: dict[str, float] = {}
+    for guest in machine.guests.expected():
+        if mask is None or mask[guest.node]:
+            cores[guest.owner] = cores.get(guest.owner, 0) + guest.cores
+            until[guest.owner] = max(until.get(guest.owner, 0.0), guest.expected_end)
+    told = [
+        f"{owner}, a guest, holds {counted(count, 'core')} {expected(until[owner], machine.env.now)}"
+        for owner, count in cores.items()
+    ]
+    left = len(told) - MOST_GUESTS
+    return told if left <= 0 else [*told[:MOST_GUESTS], f"{counted(left, 'more guest')} hold cores"]
+
+
+def expected(end: float, now: float) -> str:
+    """Until when a guest should hold its cores, in words; it may not keep to it."""
+    if not math.isfinite(end):
+        return "for an unknown time"
+    return f"until {seconds(end)}" if end > now else f"longer than until {seconds(end)}, as it had said"
 
 
 def _missing(cores: int, where: str, free: npt.NDArray[np.integer], widest: int) -> str:
@@ -83,6 +113,12 @@ def _missing_shape(wanted: list[int], where: str, free: npt.NDArray[np.integer])
         if there < nodes:
             return f"asks for {counted(nodes, 'node')} with {counted(cores, 'free core')}{where}, {there:,} like that"
     return ""
+
+
+def seconds(time: float) -> str:
+    """``1,234.5 s``; milliseconds are enough."""
+    text = f"{time:,.3f}".rstrip("0").rstrip(".")
+    return f"{text} s" if float(text.replace(",", "")) or not time else f"{time:.3g} s"
 
 
 def counted(count: int, noun: str) -> str:

@@ -600,7 +600,7 @@ class Simulation:
 
     def _kill(self, index: int, reason: str, outcome: Outcome) -> None:
         running = self._running.get(index)
-        waiting = self.admission.withdraw(index) if outcome is not Outcome.REQUEUED else None
+        waiting = self.admission.withdraw(index) if outcome is Outcome.KILLED else None
         if running is not None:
             self._interrupt(running, Kill(reason, outcome))
         elif waiting is not None:

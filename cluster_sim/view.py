@@ -150,8 +150,11 @@ class View:
         return len(self._pending)
 
     def is_pending(self, job: Job) -> bool:
-        """Whether the job still waits: it may have been started, cancelled or rejected since it was submitted."""
-        return job.index in self._pending
+        """Whether the job still waits: it may have been started, cancelled or rejected since it was submitted.
+
+        One that was killed and waits again is another object, which ``submitted`` has.
+        """
+        return self._pending.get(job.index) is job
 
     @property
     def running(self) -> tuple[Running, ...]:

@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from cluster_sim.explanation import seconds
 from cluster_sim.fields import RESULT_TABLES, names
-from cluster_sim.shortage import counted
+from cluster_sim.shortage import counted, seconds
 
 if TYPE_CHECKING:
     from cluster_sim.records import Result

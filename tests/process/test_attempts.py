@@ -204,3 +204,44 @@ def test_results_with_several_attempts_are_saved_and_loaded(tmp_path: Path, file
     loaded = Result.load(tmp_path)
     for name in ("jobs", "attempts", "holds", "allocations", "queue"):
         assert getattr(loaded, name).equals(getattr(result, name)), name
+
+
+def test_a_breakdown_stops_attempts_not_jobs_that_wait() -> None:
+    """The node breaks at 4, and in the same breath the job that ran there is requeued: it waits, and runs again from 6."""
+    sim = simulation([(0.0, 2, 10.0)])
+
+    def breakdown() -> Generator[Any, Any, None]:
+        yield sim.env.timeout(4.0)
+        sim.node(0).fail()
+        sim.requeue("0")
+        yield sim.env.timeout(2.0)
+        yield sim.node(0).repair()
+
+    sim.env.process(breakdown())
+    result = sim.run()
+    assert [row[4:6] for row in attempts(result)] == [(4.0, "requeued"), (16.0, "completed")]
+    assert result.jobs["state"].tolist() == ["completed"]
+
+
+@pytest.mark.parametrize("scheduler", ["fcfs", "sjf", "list:first/first,blocking=no", "pcbe", "easy", "conservative"])
+@pytest.mark.parametrize("pause", [0.0, 1.0])
+def test_a_job_that_is_killed_in_the_queue_can_wait_again(scheduler: str, pause: float) -> None:
+    """Behind another, in the instant of the kill or later: it runs once, after the one that runs to 10 and the head, to 15."""
+    sim = simulation([(0.0, 2, 10.0), (1.0, 2, 5.0), (2.0, 2, 5.0)], scheduler=make_scheduler(scheduler))
+
+    def wavers() -> Generator[Any, Any, None]:
+        yield sim.env.timeout(2.0)
+        for _ in range(2):
+            sim.kill("2")
+            yield sim.env.timeout(0.0)
+            yield sim.env.timeout(pause)
+            sim.requeue("2")
+            yield sim.env.timeout(pause)
+
+    sim.env.process(wavers())
+    result = sim.run()
+    assert [row[3:6] for row in attempts(result)] == [
+        (0.0, 10.0, "completed"),
+        (10.0, 15.0, "completed"),
+        (15.0, 20.0, "completed"),
+    ]

@@ -360,3 +360,37 @@ def test_results_with_guests_are_saved_and_loaded(tmp_path: Path) -> None:
     assert loaded.holds.equals(result.holds)
     assert loaded.allocations.equals(result.allocations)
     assert loaded.summary()["energy_guests_j"] == result.summary()["energy_guests_j"]
+
+
+def test_the_records_end_with_the_last_job_for_guests_too() -> None:
+    """The last completion is at 3; a job that cannot be met is refused at 8. One guest stays from 1 to 5, one comes at 6."""
+
+    def guest(arrives: float, stays: float) -> Any:
+        def process(sim: Simulation) -> Process:
+            yield sim.env.timeout(arrives)
+            processor = sim.node(0).processors[0]
+            with processor.request(2) as held:
+                yield held
+                yield processor.load(2, stays)
+
+        return process
+
+    result = run(machine(), jobs((0.0, 1, 3.0), (8.0, 5, 1.0)), guest(1.0, 4.0), guest(6.0, 1.0))
+    assert result.jobs["state"].tolist() == ["completed", "rejected"]
+    assert result.holds[["owner", "start", "end"]].to_numpy().tolist() == [["0", 0.0, 3.0], ["guest", 1.0, 3.0]]
+    assert result.node_states[["state", "start", "end"]].to_numpy().tolist() == [["COMPUTING", 0.0, 3.0]]
+    assert result.summary()["energy_guests_j"] == pytest.approx(2.0 * (2 * 5.0 + 100.0 * 2 / 3))
+
+
+def test_two_loads_of_one_guest_are_charged_both() -> None:
+    """Where watts follow the tasks' speeds: on one processor, 2 cores for 4 s and 1 for 2 s, with a job beside them."""
+
+    def guest(sim: Simulation) -> Process:
+        processor = sim.node(0).processors[0]
+        with processor.request(3) as held:
+            yield held
+            yield processor.load(2, 4.0) & processor.load(1, 2.0)
+
+    result = run(machine(power="stall-aware"), jobs((0.0, 1, 10.0)), guest)
+    # Nothing stalls: 5 W a core, and of the 100 W 3/4 for 2 s, then 2/3.
+    assert result.summary()["energy_guests_j"] == pytest.approx(2.0 * (15.0 + 75.0) + 2.0 * (10.0 + 200.0 / 3))
