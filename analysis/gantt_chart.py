@@ -20,9 +20,9 @@ from analysis.wording import listing, number, plotly_text, shortened
 from cluster_sim.errors import SpecError
 
 if TYPE_CHECKING:
-    from cluster_sim.platform import Platform
-    from cluster_sim.records import Result
-    from cluster_sim.workload import Workload
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.records.result import Result
+    from cluster_sim.workload.workload import Workload
 
 # Passed wherever a figure is shown or written. Without the first, plotly 7 offers to upload the chart.
 CONFIG: dict[str, Any] = {

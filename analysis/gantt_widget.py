@@ -13,7 +13,7 @@ from analysis.gantt_window import GanttWindows
 from cluster_sim.errors import InputError, SpecError
 
 if TYPE_CHECKING:
-    from cluster_sim.records import Result
+    from cluster_sim.records.result import Result
 
 EXTRA = "anywidget, which plotly's FigureWidget needs: pip install 'cluster-sim[notebook]'"
 SECONDS = {"s": 1.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}

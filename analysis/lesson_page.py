@@ -9,9 +9,9 @@ from typing import Any
 import plotly.graph_objects as go
 from markupsafe import Markup
 
+from analysis.lessons.catalogue import Lesson
+from analysis.lessons.notebook import Cell
 from analysis.page import figure_html, render
-from cluster_sim.lessons.catalogue import Lesson
-from cluster_sim.lessons.notebook import Cell
 
 
 def page(lesson: Lesson, cells: list[Cell]) -> str:

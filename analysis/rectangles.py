@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pandas as pd
 
-from cluster_sim.attempt_tables import GUEST
 from cluster_sim.errors import InputError, SpecError
+from cluster_sim.records.attempt_tables import GUEST
 
 if TYPE_CHECKING:
-    from cluster_sim.platform import Platform
+    from cluster_sim.platform.platform import Platform
 
 FEW_CORES = 64
 SHOWN_STATES = ("OFF", "SWITCHING_ON", "SWITCHING_OFF", "FAILED")

@@ -25,8 +25,8 @@ from analysis.wording import number, shortened
 from cluster_sim.errors import InputError
 
 if TYPE_CHECKING:
-    from cluster_sim.records import Result
-    from cluster_sim.workload import Workload
+    from cluster_sim.records.result import Result
+    from cluster_sim.workload.workload import Workload
 
 # Curves of a page with many runs: finer than a screen is wide, and 20,000 jobs stay small.
 _POINTS = 3_000

@@ -20,11 +20,11 @@ from analysis.page import make_folder, render
 from analysis.wording import listing
 from cluster_sim.errors import InputError
 from cluster_sim.formats.atomic import atomic_files
-from cluster_sim.shortage import counted
+from cluster_sim.run.shortage import counted
 
 if TYPE_CHECKING:
     from analysis.palette import ColourStrategy
-    from cluster_sim.records import Result
+    from cluster_sim.records.result import Result
 
 MOST_FRAMES = 300
 """Frames of one page: it must open at once, and nobody looks at more."""

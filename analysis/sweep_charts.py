@@ -18,7 +18,7 @@ from analysis.wording import label_of, number, plotly_text, unit_of
 from cluster_sim.errors import InputError
 
 if TYPE_CHECKING:
-    from cluster_sim.records import Result
+    from cluster_sim.records.result import Result
 
 _MOST_LINES = 24
 JOB_ORDER, NODE_ORDER = "job_order", "node_order"

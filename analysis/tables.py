@@ -14,7 +14,7 @@ from analysis.wording import NOTHING, label_of, number, unit_of
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from cluster_sim.records import Result
+    from cluster_sim.records.result import Result
 
 # In a summary for the sake of its file, but no metric: a difference in % would mean nothing.
 _NO_METRICS = frozenset({"seed", "version"})

@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim import Platform
-from cluster_sim.metrics import slowdown
+from cluster_sim.records.metrics import slowdown
 
 TARGETS = {10_000: (2.0, 1.0), 100_000: (8.0, 4.0), 1_000_000: (2.0, 2.0)}
 """Seconds to draw and to zoom, by rectangles."""

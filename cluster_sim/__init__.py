@@ -15,24 +15,32 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from analysis import comparison_table, gantt, write_report
-    from cluster_sim.advance_reservations import AdvanceReservation
-    from cluster_sim.decisions import Reject, Start, WakeAt
     from cluster_sim.errors import ClusterSimError, FormatError, InputError, ModelWarning, SimulationError, SpecError
-    from cluster_sim.jobs import Job
-    from cluster_sim.placement import Placement
-    from cluster_sim.platform import Cluster, NodeGroup, NodeType, Platform, PowerTransitions, ProcessorType, PState
-    from cluster_sim.records import Result
-    from cluster_sim.simulation import Simulation
-    from cluster_sim.view import View
-    from cluster_sim.workload import Workload
+    from cluster_sim.machine.placement import Placement
+    from cluster_sim.platform.platform import (
+        Cluster,
+        NodeGroup,
+        NodeType,
+        Platform,
+        PowerTransitions,
+        ProcessorType,
+        PState,
+    )
+    from cluster_sim.records.result import Result
+    from cluster_sim.run.decisions import Reject, Start, WakeAt
+    from cluster_sim.run.simulation import Simulation
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.advance_reservations import AdvanceReservation
+    from cluster_sim.workload.jobs import Job
+    from cluster_sim.workload.workload import Workload
     from schedulers import PowerPolicy, Scheduler, make_power_policy, make_scheduler
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "analysis": ("comparison_table", "gantt", "write_report"),
-    "cluster_sim.advance_reservations": ("AdvanceReservation",),
-    "cluster_sim.decisions": ("Reject", "Start", "WakeAt"),
+    "cluster_sim.workload.advance_reservations": ("AdvanceReservation",),
+    "cluster_sim.run.decisions": ("Reject", "Start", "WakeAt"),
     "cluster_sim.errors": (
         "ClusterSimError",
         "FormatError",
@@ -41,9 +49,9 @@ _HOMES = {
         "SimulationError",
         "SpecError",
     ),
-    "cluster_sim.jobs": ("Job",),
-    "cluster_sim.placement": ("Placement",),
-    "cluster_sim.platform": (
+    "cluster_sim.workload.jobs": ("Job",),
+    "cluster_sim.machine.placement": ("Placement",),
+    "cluster_sim.platform.platform": (
         "Cluster",
         "NodeGroup",
         "NodeType",
@@ -52,10 +60,10 @@ _HOMES = {
         "ProcessorType",
         "PState",
     ),
-    "cluster_sim.records": ("Result",),
-    "cluster_sim.simulation": ("Simulation",),
-    "cluster_sim.view": ("View",),
-    "cluster_sim.workload": ("Workload",),
+    "cluster_sim.records.result": ("Result",),
+    "cluster_sim.run.simulation": ("Simulation",),
+    "cluster_sim.run.view": ("View",),
+    "cluster_sim.workload.workload": ("Workload",),
     "schedulers": ("PowerPolicy", "Scheduler", "make_power_policy", "make_scheduler"),
 }
 _HOME_OF = {name: home for home, exported in _HOMES.items() for name in exported}

@@ -28,7 +28,7 @@ from cluster_sim.errors import FormatError, InputError
 from cluster_sim.formats.atomic import write_bytes
 from cluster_sim.formats.documents import read_document
 from cluster_sim.formats.native_platform import OwnKeys, validated
-from cluster_sim.settings import SETTINGS, TimeUnit, as_in_a_run, taken, with_settings
+from cluster_sim.run.settings import SETTINGS, TimeUnit, as_in_a_run, taken, with_settings
 
 Count = Annotated[int, Field(ge=1)]
 Whole = Annotated[int, Field(ge=0)]
@@ -225,7 +225,7 @@ def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]
 def _beside(path: str | Path, source: str) -> str:
     """A file that a configuration names, from its folder on; or a spec as it is."""
     from cluster_sim.formats.platform_specs import is_platform_spec
-    from cluster_sim.workload import WORKLOAD_GENERATORS
+    from cluster_sim.workload.workload import WORKLOAD_GENERATORS
 
     if is_platform_spec(source) or source.partition(":")[0] in WORKLOAD_GENERATORS:
         return source

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import numpy as np
 
 from cluster_sim.errors import InputError
-from cluster_sim.settings import Rules
+from cluster_sim.run.settings import Rules
 
 if TYPE_CHECKING:
-    from cluster_sim.platform import Platform
-    from cluster_sim.workload import Workload
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.workload.workload import Workload
 
 _SEEDS = 2**31
 
@@ -23,7 +23,7 @@ class Episode(Rules):
     """One run: these jobs on this machine. ``seed`` is for what is random in the run itself, such as boot times.
 
     ``until`` (s) cuts it short; ``enforce_walltime`` kills jobs that outlive their requested time; see
-    :class:`~cluster_sim.settings.Rules`.
+    :class:`~cluster_sim.run.settings.Rules`.
     """
 
     platform: Platform

@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cluster_sim.days import as_executed
 from cluster_sim.errors import InputError
-from cluster_sim.fields import SUMMARY_METRICS, names
 from cluster_sim.formats.atomic import atomic_files
-from cluster_sim.settings import TIME_UNITS
-from cluster_sim.workload import Workload
+from cluster_sim.run.settings import TIME_UNITS
+from cluster_sim.workload.days import as_executed
+from cluster_sim.workload.fields import SUMMARY_METRICS, names
+from cluster_sim.workload.workload import Workload
 from learning.agent import Agent, find_agents
 from learning.config import EnvironmentKeys
 from learning.episodes import Days, Episode

@@ -12,8 +12,8 @@ from learning.feature_table import FeatureTable, feature, part, span
 from learning.observations import chosen, observations
 
 if TYPE_CHECKING:
-    from cluster_sim.platform import Platform
-    from cluster_sim.view import View
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.run.view import View
     from learning.pairs import PairFinder, PairOptions, Pairs
     from learning.predictions import Estimates, Predictions
 

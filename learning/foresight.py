@@ -19,8 +19,8 @@ from learning.waste import cycle_joules, idle_node_watts
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.jobs import Job
-    from cluster_sim.view import View
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
     from learning.reservations import Reservations
 
     Floats = npt.NDArray[np.float64]

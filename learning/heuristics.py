@@ -7,7 +7,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from cluster_sim.errors import InputError
-from cluster_sim.simulation import Simulation
+from cluster_sim.run.simulation import Simulation
 
 if TYPE_CHECKING:
     import pandas as pd

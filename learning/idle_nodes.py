@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cluster_sim.prediction import Group, Share, predict
+from cluster_sim.models.prediction import Group, Share, predict
 from learning.feature_table import FeatureTable, feature
 
 if TYPE_CHECKING:
-    from cluster_sim.jobs import Job
-    from cluster_sim.platform import NodeType
-    from cluster_sim.view import View
+    from cluster_sim.platform.platform import NodeType
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
     from learning.occupancy import Request, Requests
 
 Floats = npt.NDArray[np.float64]

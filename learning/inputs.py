@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from cluster_sim.days import as_executed
 from cluster_sim.errors import InputError
 from cluster_sim.formats.platform_specs import has_time_unit
-from cluster_sim.platform import Platform
-from cluster_sim.resources import as_counted
-from cluster_sim.settings import TIME_UNITS, Rules
-from cluster_sim.workload import WORKLOAD_GENERATORS, Workload
+from cluster_sim.platform.platform import Platform
+from cluster_sim.run.resources import as_counted
+from cluster_sim.run.settings import TIME_UNITS, Rules
+from cluster_sim.workload.days import as_executed
+from cluster_sim.workload.workload import WORKLOAD_GENERATORS, Workload
 from learning.episodes import Days, Drawn, Episode, EpisodeSource, Trajectories, Whole
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from learning.feature_table import FeatureTable, feature, part
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.platform import Platform
-    from cluster_sim.view import View
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.run.view import View
     from learning.pairs import PairFinder, PairOptions, Pairs
 
 

@@ -17,9 +17,9 @@ from learning.idle_nodes import Figure, RequestTable
 from schedulers.expectations import Expectations
 
 if TYPE_CHECKING:
-    from cluster_sim.execution import Running
-    from cluster_sim.jobs import Job
-    from cluster_sim.view import View
+    from cluster_sim.run.execution import Running
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
     from learning.idle_nodes import IdleNodes
     from learning.occupancy import Occupancy, Request, Requests
     from learning.pairs import Pairs

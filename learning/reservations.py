@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from gymnasium import spaces
 
-from cluster_sim.decisions import Offer, PowerDecision, SwitchOff, WakeAt, Withhold
 from cluster_sim.errors import SpecError
-from cluster_sim.node import NodeState
+from cluster_sim.machine.node import NodeState
+from cluster_sim.run.decisions import Offer, PowerDecision, SwitchOff, WakeAt, Withhold
 from learning.shutdown_observations import shutdown_observations
 from learning.waiting_jobs import WaitingJobs
 from learning.waste import state_of
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from cluster_sim.platform import Platform
-    from cluster_sim.view import View
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.run.view import View
 
 IDLE = ("stay", "sleep", "choose")
 """What becomes of nodes that are not reserved and that the scheduler leaves idle."""

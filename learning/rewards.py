@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary
 
 from cluster_sim.errors import SpecError
-from cluster_sim.metrics import bounded_slowdown, energy_delay_product, makespan
+from cluster_sim.records.metrics import bounded_slowdown, energy_delay_product, makespan
 from cluster_sim.registry import Registry
 from learning.cost_to_go import CostToGo, LeastOf, TrueCostToGo
 
 if TYPE_CHECKING:
-    from cluster_sim.simulation import Simulation
-    from cluster_sim.view import View
+    from cluster_sim.run.simulation import Simulation
+    from cluster_sim.run.view import View
     from learning.environments.base import DecisionMaker
 
 

@@ -15,8 +15,8 @@ from learning.feature_table import FeatureTable, block, bounded, feature, part
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.jobs import Job
-    from cluster_sim.view import View
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
     from learning.policy_choice import PolicyChoice
 
     Arrays = dict[str, npt.NDArray[np.float32]]

@@ -14,12 +14,12 @@ import math
 from typing import TYPE_CHECKING
 
 from cluster_sim.errors import SpecError
-from cluster_sim.metrics import bounded_slowdown, energy_delay_product, makespan, slowdown
+from cluster_sim.records.metrics import bounded_slowdown, energy_delay_product, makespan, slowdown
 from cluster_sim.registry import Registry
 
 if TYPE_CHECKING:
-    from cluster_sim.simulation import Simulation
-    from cluster_sim.view import View
+    from cluster_sim.run.simulation import Simulation
+    from cluster_sim.run.view import View
     from learning.environments.base import DecisionMaker
     from learning.rewards import Reward
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from gymnasium import spaces
 
-from cluster_sim.days import DAY_S
-from cluster_sim.jobs import JobColumns
-from cluster_sim.node import NodeState
+from cluster_sim.machine.node import NodeState
 from cluster_sim.registry import Registry
+from cluster_sim.workload.days import DAY_S
+from cluster_sim.workload.jobs import JobColumns
 from learning.feature_table import FeatureTable, block, bounded, feature, part
 from learning.foresight import HALF_STRETCH, ActionRow, Foresight
 from learning.waste import state_of
@@ -21,8 +21,8 @@ from learning.waste import state_of
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.jobs import Job
-    from cluster_sim.view import View
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
     from learning.reservations import Reservations
     from learning.waiting_jobs import WaitingJobs
 

@@ -6,16 +6,16 @@ import math
 from typing import TYPE_CHECKING
 
 from cluster_sim.errors import SpecError
-from cluster_sim.metrics import watt_minutes
-from cluster_sim.node import NodeState
+from cluster_sim.machine.node import NodeState
+from cluster_sim.records.metrics import watt_minutes
 from cluster_sim.registry import Registry
 from learning.waiting_jobs import limit_of
 from learning.waste import WasteMeter, cycle_joules
 
 if TYPE_CHECKING:
-    from cluster_sim.jobs import Job
-    from cluster_sim.simulation import Simulation
-    from cluster_sim.view import View
+    from cluster_sim.run.simulation import Simulation
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
     from learning.environments.base import DecisionMaker
     from learning.reservations import Reservations
     from learning.rewards import Reward

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cluster_sim.days import DAY_S
+from cluster_sim.workload.days import DAY_S
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.jobs import Job
+    from cluster_sim.workload.jobs import Job
 
     Floats = npt.NDArray[np.float64]
 

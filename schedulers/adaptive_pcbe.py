@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cluster_sim.decisions import Decision, Start
 from cluster_sim.errors import SpecError
-from cluster_sim.metrics import energy_delay_product, makespan
+from cluster_sim.records.metrics import energy_delay_product, makespan
+from cluster_sim.run.decisions import Decision, Start
 from schedulers.base import schedulers
 from schedulers.pcbe import ENDS, METRICS, Pcbe, most_on_one_node, tenants_of
 
 if TYPE_CHECKING:
-    from cluster_sim.execution import Running
-    from cluster_sim.jobs import Job
-    from cluster_sim.placement import Placement
-    from cluster_sim.view import View
+    from cluster_sim.machine.placement import Placement
+    from cluster_sim.run.execution import Running
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
 
     # Expected end (s), position in the workload, the job, where; a job that runs already, as such.
     _End = tuple[float, int, Job, Placement, Running | None]

@@ -14,14 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cluster_sim.contention import contention_models
 from cluster_sim.errors import InputError
-from cluster_sim.execution import Bench, Work
-from cluster_sim.fields import JOB_FIELDS
-from cluster_sim.jobs import Job, requests
-from cluster_sim.placement import shape, why_impossible
-from cluster_sim.power import power_models
-from cluster_sim.processor_model import (
+from cluster_sim.machine.placement import shape, why_impossible
+from cluster_sim.models.contention import contention_models
+from cluster_sim.models.power import power_models
+from cluster_sim.models.processor_step import (
     ProcessorModels,
     TaskProgress,
     adapt,
@@ -30,12 +27,15 @@ from cluster_sim.processor_model import (
     loads_of,
     next_end,
 )
+from cluster_sim.run.execution import Bench, Work
+from cluster_sim.workload.fields import JOB_FIELDS
+from cluster_sim.workload.jobs import Job, requests
 from schedulers.position import Cores, Move, Position, Started
 from schedulers.ways import Alike, shaped, wide
 
 if TYPE_CHECKING:
-    from cluster_sim.platform import Platform, ProcessorType
-    from cluster_sim.workload import Workload
+    from cluster_sim.platform.platform import Platform, ProcessorType
+    from cluster_sim.workload.workload import Workload
 
 UNSUPPORTED = ("requires", "exclusive", "reservation", "after")
 """Columns of the job schema whose wishes the board does not know; jobs that have one are refused."""

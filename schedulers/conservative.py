@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cluster_sim.decisions import Decision, Start, WakeAt
+from cluster_sim.run.decisions import Decision, Start, WakeAt
 from schedulers.backfilling import Backfilling, spec_of
 from schedulers.base import schedulers
 from schedulers.losses import CAPPED
@@ -18,9 +18,9 @@ from schedulers.plans import Promise
 from schedulers.releases import Returns
 
 if TYPE_CHECKING:
-    from cluster_sim.guests import Departure
-    from cluster_sim.jobs import Job
-    from cluster_sim.view import View
+    from cluster_sim.machine.guests import Departure
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
     from schedulers.profile_plan import ProfilePlan
 
 NEVER = Promise(math.inf)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cluster_sim.node_state import NodeState
+from cluster_sim.platform.node_state import NodeState
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from cluster_sim.guests import Departure
-    from cluster_sim.view import View
+    from cluster_sim.machine.guests import Departure
+    from cluster_sim.run.view import View
     from schedulers.releases import Releases
 
 FAILED = "a node has failed"

@@ -25,11 +25,11 @@ from schedulers.releases import Returns, about_to_boot, cores_coming, planned_en
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.execution import Running
-    from cluster_sim.jobs import Job
-    from cluster_sim.outlook import Outlook
-    from cluster_sim.placement import Placement
-    from cluster_sim.view import View
+    from cluster_sim.machine.placement import Placement
+    from cluster_sim.run.execution import Running
+    from cluster_sim.run.outlook import Outlook
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
     from schedulers.orders import NodeOrder
     from schedulers.releases import Releases
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from cluster_sim.processor_model import TaskProgress
+    from cluster_sim.models.processor_step import TaskProgress
 
 Cores = tuple[tuple[int, int], ...]
 """(node, cores on it) of a job."""

@@ -9,12 +9,12 @@ from itertools import chain, repeat
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from cluster_sim.outlook import offered
+from cluster_sim.run.outlook import offered
 
 if TYPE_CHECKING:
-    from cluster_sim.execution import Running
-    from cluster_sim.jobs import Job
-    from cluster_sim.view import View
+    from cluster_sim.run.execution import Running
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
 
 EXTENSIONS_S = (60, 300, 900, 1800, 3600, 7200, 18000, 36000, 72000, 180000, 360000)
 """Steps by which the expected end of a job that outlives its request is put off: 1, 5, 15, 30 min, 1, 2, 5, … 100 h."""

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-    from cluster_sim.platform import Platform
-    from cluster_sim.records import Result
-    from cluster_sim.workload import Workload
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.records.result import Result
+    from cluster_sim.workload.workload import Workload
 
 FOLDER = "cases/deepshutdown"
 POLICIES = {
@@ -89,8 +89,8 @@ def on_stand_in(inputs: Path, cluster: str, policy: str, days: int) -> Measured:
 
 def stand_in_platform(nodes: int, cores: int) -> Platform:
     """Nodes with the paper's watts and transitions (Fig. 4), each for every core; off at the start, as Taurus' are."""
-    from cluster_sim.hardware import PowerTransitions
-    from cluster_sim.platform import Cluster, NodeGroup, NodeType, Platform, ProcessorType
+    from cluster_sim.platform.hardware import PowerTransitions
+    from cluster_sim.platform.platform import Cluster, NodeGroup, NodeType, Platform, ProcessorType
 
     power = {"static_w": 95.0 * cores, "dynamic_w": 95.0, "min_power": 1.0}
     processor = ProcessorType("core-by-core", cores, 1.0, power=power)
@@ -145,7 +145,7 @@ def _measured(cluster: str, policy: str, platform: Platform, days: Sequence[Work
     import pandas as pd
 
     from analysis.deepshutdown import figures
-    from cluster_sim.metrics import delays, utilisation
+    from cluster_sim.records.metrics import delays, utilisation
 
     results = [_run(platform, day, policy, seed) for seed, day in enumerate(days)]
     counted = pd.DataFrame([figures(result) for result in results])

@@ -17,10 +17,10 @@ from cluster_sim.cli.options import given, simulation_options
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cluster_sim.platform import Platform
-    from cluster_sim.records import Result
-    from cluster_sim.settings import RunSettings
-    from cluster_sim.workload import Workload
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.records.result import Result
+    from cluster_sim.run.settings import RunSettings
+    from cluster_sim.workload.workload import Workload
 
 COMPARISON, REPLICATIONS = "comparison.csv", "replications.csv"
 _schedulers = click.option(
@@ -143,9 +143,9 @@ def _run_each(
 
 def _with_seed(settings: RunSettings, seed: int, first: bool) -> RunSettings:
     """The settings of another replication; a generated workload gets the next seed of its own, too."""
-    from cluster_sim.fields import whole_number
     from cluster_sim.registry import Spec
-    from cluster_sim.workload import WORKLOAD_GENERATORS
+    from cluster_sim.workload.fields import whole_number
+    from cluster_sim.workload.workload import WORKLOAD_GENERATORS
 
     name, colon, _ = settings.workload.partition(":")
     if first or not colon or name not in WORKLOAD_GENERATORS:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from cluster_sim.errors import InputError, naming
-from cluster_sim.settings import RunSettings
+from cluster_sim.run.settings import RunSettings
 
 
 def settings_of(config: str | None, options: dict[str, Any]) -> RunSettings:
@@ -38,9 +38,9 @@ def settings_of(config: str | None, options: dict[str, Any]) -> RunSettings:
 
 def _check_spec(key: str, value: Any) -> None:
     """Make what a spec in a file names, so that what is wrong with it is told with the file. Raises InputError."""
-    from cluster_sim.contention import contention_models
-    from cluster_sim.network import network_models
-    from cluster_sim.power import power_models
+    from cluster_sim.models.contention import contention_models
+    from cluster_sim.models.network import network_models
+    from cluster_sim.models.power import power_models
     from schedulers import make_power_policy, make_scheduler
 
     made: dict[str, Callable[[str], object]] = {
@@ -73,7 +73,7 @@ def read_config(path: str) -> dict[str, Any]:
 def beside(config: str, source: str) -> str:
     """A file named in ``config``, whose relative names start in its folder; or a spec as it is."""
     from cluster_sim.formats.platform_specs import is_platform_spec
-    from cluster_sim.workload import WORKLOAD_GENERATORS
+    from cluster_sim.workload.workload import WORKLOAD_GENERATORS
 
     if is_platform_spec(source) or source.partition(":")[0] in WORKLOAD_GENERATORS:
         return source

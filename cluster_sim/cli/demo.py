@@ -43,9 +43,9 @@ def demo(invocation: Invocation, out: str) -> None:
     """
     from cluster_sim.cli.compare import run_all
     from cluster_sim.cli.simulate import prepare, summary_text
-    from cluster_sim.platform import Platform
-    from cluster_sim.settings import RunSettings
-    from cluster_sim.workload import Workload
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.run.settings import RunSettings
+    from cluster_sim.workload.workload import Workload
 
     platform = Platform.read(PLATFORM)
     log = Workload.read(WORKLOAD, reference_gflops=REFERENCE_GFLOPS)

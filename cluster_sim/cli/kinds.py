@@ -25,7 +25,7 @@ _OF_A_TRAINING = {"environment", "algorithm", "network", "iterations", "validati
 def kind_of(source: str) -> Kind:
     """What ``source``, a file or a spec, is. Raises FormatError when it is neither, or cannot be read."""
     from cluster_sim.formats.platform_specs import is_platform_spec
-    from cluster_sim.workload import WORKLOAD_GENERATORS
+    from cluster_sim.workload.workload import WORKLOAD_GENERATORS
 
     if is_platform_spec(source):
         return "platform"

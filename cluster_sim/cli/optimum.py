@@ -10,9 +10,9 @@ from cluster_sim.cli.group import Invocation
 from cluster_sim.cli.options import Seconds, given, setting_options
 
 if TYPE_CHECKING:
-    from cluster_sim.platform import Platform
-    from cluster_sim.records import Result
-    from cluster_sim.workload import Workload
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.records.result import Result
+    from cluster_sim.workload.workload import Workload
     from schedulers.optimum import Optimum
 
 METRICS = {"energy": ("energy_j", "J"), "makespan": ("makespan_s", "s"), "edp": ("edp_js", "J s")}
@@ -106,7 +106,7 @@ def _distances(found: Optimum, runs: dict[str, Result]) -> str:
 
 def _save(found: Optimum, platform: Platform, workload: Workload, out: str, invocation: Invocation) -> None:
     """Leave the results of a run that follows the schedule."""
-    from cluster_sim.simulation import Simulation
+    from cluster_sim.run.simulation import Simulation
 
     result = Simulation(platform, workload, found.scheduler()).run()
     result.meta["command"] = invocation.command

@@ -8,7 +8,7 @@ from typing import Any, get_origin
 
 import click
 
-from cluster_sim.settings import SETTINGS, TIME_UNITS, taken
+from cluster_sim.run.settings import SETTINGS, TIME_UNITS, taken
 
 
 class Seconds(click.ParamType):

@@ -7,7 +7,7 @@ from typing import Any
 from cluster_sim.cli.config import beside
 from cluster_sim.errors import FormatError
 from cluster_sim.formats.native_platform import OwnKeys, validated
-from cluster_sim.settings import TIME_UNITS, taken, with_settings
+from cluster_sim.run.settings import TIME_UNITS, taken, with_settings
 
 
 @with_settings("configuration", lambda setting: (setting.checked | None, None))

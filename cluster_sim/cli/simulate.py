@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from cluster_sim.cli.group import Invocation
-    from cluster_sim.platform import Platform
-    from cluster_sim.records import Result
-    from cluster_sim.settings import RunSettings
-    from cluster_sim.simulation import Simulation
-    from cluster_sim.workload import Workload
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.records.result import Result
+    from cluster_sim.run.settings import RunSettings
+    from cluster_sim.run.simulation import Simulation
+    from cluster_sim.workload.workload import Workload
 
 SUMMARY_KEYS = (
     "jobs_submitted",
@@ -50,9 +50,9 @@ REPORT = "report.html"
 def load(settings: RunSettings) -> tuple[Platform, Workload]:
     """The platform and the workload that ``settings`` name. Raises InputError."""
     from cluster_sim.formats.platform_specs import has_time_unit
-    from cluster_sim.platform import Platform
-    from cluster_sim.resources import as_counted
-    from cluster_sim.workload import Workload
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.run.resources import as_counted
+    from cluster_sim.workload.workload import Workload
 
     options = {} if settings.time_unit is None else {"time_unit": settings.time_unit}
     with naming(settings.said_by("workload")):
@@ -72,7 +72,7 @@ def load(settings: RunSettings) -> tuple[Platform, Workload]:
 
 def platform_of_log(workload: Workload, source: str) -> Platform:
     """As many one-core nodes as the log says its machine had. Raises InputError when it is none that can say so."""
-    from cluster_sim.platform import Platform
+    from cluster_sim.platform.platform import Platform
 
     if not (workload.header or source.lower().removesuffix(".gz").endswith(".swf")):
         raise InputError(
@@ -89,9 +89,9 @@ def platform_of_log(workload: Workload, source: str) -> Platform:
 
 def build(settings: RunSettings, scheduler: str, platform: Platform, workload: Workload) -> Simulation:
     """The simulation that ``settings`` describe, under the given scheduler. Raises InputError for unknown names."""
-    from cluster_sim.advance_reservations import windows_on
     from cluster_sim.formats.reservations import read_reservations
-    from cluster_sim.settings import simulation_of
+    from cluster_sim.run.settings import simulation_of
+    from cluster_sim.workload.advance_reservations import windows_on
     from schedulers import make_power_policy, make_scheduler
 
     with naming(settings.said_by("reservations")):

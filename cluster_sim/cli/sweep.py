@@ -15,7 +15,7 @@ from cluster_sim.cli.group import Invocation, say
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cluster_sim.sweep import Grid, Outcome
+    from analysis.sweep import Grid, Outcome
 
 TABLE, RESULTS = "table.csv", "results.csv"
 _SHOWN = 30
@@ -42,9 +42,9 @@ def sweep(
     The folder receives runs.parquet and results.csv (a row per run), table.csv (means with confidence intervals, a row per
     combination of factors) and manifest.json.
     """
+    from analysis.sweep import Grid
+    from analysis.sweep import sweep as run_all
     from cluster_sim.cli.simulate import prepare
-    from cluster_sim.sweep import Grid
-    from cluster_sim.sweep import sweep as run_all
 
     if workers is not None and dask is not None:
         raise click.UsageError("--workers and --dask exclude each other")

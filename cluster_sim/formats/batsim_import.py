@@ -22,12 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from cluster_sim.accounting import node_bounds
-from cluster_sim.attempt_tables import allocation_table, attempts_of, holds_of
-from cluster_sim.clock_table import as_clock_table
-from cluster_sim.decision_log import no_decisions
 from cluster_sim.errors import FormatError, ModelWarning, naming
-from cluster_sim.fields import RESULT_TABLES, SUMMARY_METRICS, names
 from cluster_sim.formats.batsim_results import (
     STATE_COLUMNS,
     is_jobs_header,
@@ -36,17 +31,22 @@ from cluster_sim.formats.batsim_results import (
     read_jobs,
     read_machine_states,
 )
-from cluster_sim.metrics import energy_delay_product, job_columns, mean_power, watt_minutes
-from cluster_sim.occupancy import Holds, busy_intervals
-from cluster_sim.platform import Platform
-from cluster_sim.run_tables import idle_gaps
-from cluster_sim.saved_tables import InOnePart
-from cluster_sim.summary import job_metrics
+from cluster_sim.machine.occupancy import Holds, busy_intervals
+from cluster_sim.platform.platform import Platform
+from cluster_sim.records.accounting import node_bounds
+from cluster_sim.records.attempt_tables import allocation_table, attempts_of, holds_of
+from cluster_sim.records.clock_table import as_clock_table
+from cluster_sim.records.metrics import energy_delay_product, job_columns, mean_power, watt_minutes
+from cluster_sim.records.run_tables import idle_gaps
+from cluster_sim.records.saved_tables import InOnePart
+from cluster_sim.records.summary import job_metrics
+from cluster_sim.run.decision_log import no_decisions
+from cluster_sim.workload.fields import RESULT_TABLES, SUMMARY_METRICS, names
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.records import Result
+    from cluster_sim.records.result import Result
 
     Floats = npt.NDArray[np.float64]
 
@@ -62,7 +62,7 @@ def read_outputs(path: str | os.PathLike[str], platform: Platform | None = None)
     that a job used.
     Raises FormatError naming file, row and column.
     """
-    from cluster_sim.records import Result
+    from cluster_sim.records.result import Result
 
     name = os.fspath(path)
     file = name if os.path.isfile(name) else name + _JOBS

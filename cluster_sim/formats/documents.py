@@ -18,7 +18,7 @@ import yaml
 
 from cluster_sim.errors import FormatError
 from cluster_sim.formats.files import read_text
-from cluster_sim.hardware import MAX_NAME
+from cluster_sim.platform.hardware import MAX_NAME
 
 # Parsed documents take some twenty times (JSON) to several hundred times (YAML) their size in memory.
 MAX_JSON_BYTES = 16 * 2**20

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from cluster_sim.errors import FormatError, ModelWarning, SpecError
-from cluster_sim.hardware import Cluster, NodeGroup, NodeType, ProcessorType, check_contention
-from cluster_sim.platform import Platform
-from cluster_sim.processors import documented, power_at
+from cluster_sim.platform.hardware import Cluster, NodeGroup, NodeType, ProcessorType, check_contention
+from cluster_sim.platform.platform import Platform
+from cluster_sim.platform.processor_table import documented, power_at
 from cluster_sim.registry import Registry, Spec
 
 platforms: Registry[Platform] = Registry("platform", "cluster_sim.platforms")
@@ -66,7 +66,7 @@ def simgrid(path: str, cores_per_node: int = 0, max_hosts: int = 0, time_unit: s
 
 
 def read_platform(source: str | Path, name: str | None = None, **options: Any) -> Platform:
-    """The platform that a spec or a file describes; see :meth:`cluster_sim.platform.Platform.read`."""
+    """The platform that a spec or a file describes; see :meth:`cluster_sim.platform.platform.Platform.read`."""
     text = str(source)
     if isinstance(source, str) and is_platform_spec(text):
         given = Spec.parse(text).options
@@ -150,4 +150,4 @@ def _unlimited(memory_gb: float) -> float | None:
 
 
 # The library of machines registers its spec on import. It imports this module, so it comes when that is complete.
-import cluster_sim.machines  # noqa: E402, F401
+import cluster_sim.platform.library  # noqa: E402, F401

@@ -18,13 +18,13 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim.errors import FormatError
-from cluster_sim.fields import JOB_FIELDS, REQUIRED, Field, nearest
 from cluster_sim.formats.atomic import write_bytes
 from cluster_sim.formats.files import read_text
-from cluster_sim.job_table import JOB_FIELD, TRUTH, as_columns, to_seconds
+from cluster_sim.workload.fields import JOB_FIELDS, REQUIRED, Field, nearest
+from cluster_sim.workload.job_table import JOB_FIELD, TRUTH, as_columns, to_seconds
 
 if TYPE_CHECKING:
-    from cluster_sim.workload import Workload
+    from cluster_sim.workload.workload import Workload
 
 
 def read(path: str, *, time_unit: str = "seconds") -> Workload:
@@ -32,7 +32,7 @@ def read(path: str, *, time_unit: str = "seconds") -> Workload:
 
     Raises FormatError naming line and column.
     """
-    from cluster_sim.workload import Workload
+    from cluster_sim.workload.workload import Workload
 
     text = read_text(path)
     attributes, start = _attributes(text, path)

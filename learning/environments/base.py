@@ -15,15 +15,15 @@ import numpy as np
 from gymnasium import spaces
 
 from cluster_sim.errors import InputError
-from cluster_sim.network import network_models
-from cluster_sim.simulation import Simulation, models_of
+from cluster_sim.models.network import network_models
+from cluster_sim.run.simulation import Simulation, models_of
 
 if TYPE_CHECKING:
-    from cluster_sim.decisions import Decision, PowerDecision
-    from cluster_sim.platform import Platform
-    from cluster_sim.processor_model import ProcessorModels
-    from cluster_sim.records import Result
-    from cluster_sim.view import View
+    from cluster_sim.models.processor_step import ProcessorModels
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.records.result import Result
+    from cluster_sim.run.decisions import Decision, PowerDecision
+    from cluster_sim.run.view import View
     from learning.episodes import Episode, EpisodeSource
     from learning.rewards import Reward
     from schedulers.base import PowerPolicy

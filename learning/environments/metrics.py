@@ -6,12 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cluster_sim.attempts import STATES
-from cluster_sim.jobs import JobState
-from cluster_sim.metrics import bounded_slowdown, energy_delay_product, makespan, run_time, turnaround_time, wait_time
+from cluster_sim.records.metrics import (
+    bounded_slowdown,
+    energy_delay_product,
+    makespan,
+    run_time,
+    turnaround_time,
+    wait_time,
+)
+from cluster_sim.run.attempts import STATES
+from cluster_sim.workload.jobs import JobState
 
 if TYPE_CHECKING:
-    from cluster_sim.simulation import Simulation
+    from cluster_sim.run.simulation import Simulation
 
 
 def quick_metrics(simulation: Simulation) -> dict[str, Any]:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cluster_sim.passes import Steered
-from cluster_sim.simulation import Simulation
+from cluster_sim.run.passes import Steered
+from cluster_sim.run.simulation import Simulation
 from learning.environments.base import SchedulingEnv
 from learning.reservations import LATE, Reservations
 from learning.shutdown_rewards import shutdown_rewards
 from schedulers.base import make_scheduler
 
 if TYPE_CHECKING:
-    from cluster_sim.decisions import PowerDecision
-    from cluster_sim.view import View
+    from cluster_sim.run.decisions import PowerDecision
+    from cluster_sim.run.view import View
     from learning.episodes import Episode, EpisodeSource
     from learning.waste import WasteMeter
 

@@ -16,7 +16,7 @@ from analysis import gantt, replication_table, write_gantt, write_report
 from cluster_sim.errors import InputError
 from cluster_sim.platform import Platform
 from cluster_sim.records import Result
-from cluster_sim.simulation import Simulation
+from cluster_sim.run import Simulation
 from cluster_sim.workload import Workload
 from schedulers import make_scheduler
 

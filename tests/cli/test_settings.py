@@ -10,6 +10,9 @@ from typing import Any, get_args
 import click
 import pytest
 
+from analysis.sweep import Grid
+from analysis.sweep import cell as sweep_cell
+from analysis.sweep.config import FactorKeys, WorkloadKeys
 from cluster_sim import Simulation
 from cluster_sim.cli.compare import compare
 from cluster_sim.cli.config import settings_of
@@ -18,10 +21,7 @@ from cluster_sim.cli.own_config import _Config
 from cluster_sim.cli.run import run
 from cluster_sim.cli.simulate import build, load
 from cluster_sim.formats.native_platform import OwnKeys
-from cluster_sim.settings import SETTINGS, NotTaken, Place, RunSettings, Setting, as_in_a_run, with_settings
-from cluster_sim.sweep import Grid
-from cluster_sim.sweep import cell as sweep_cell
-from cluster_sim.sweep.config import FactorKeys, WorkloadKeys
+from cluster_sim.run.settings import SETTINGS, NotTaken, Place, RunSettings, Setting, as_in_a_run, with_settings
 
 GIVEN: dict[str, Any] = {
     "seed": 3,

@@ -17,7 +17,7 @@ import pandas as pd
 
 from cluster_sim import Platform, Result, Simulation, Workload
 from cluster_sim.errors import InputError, ModelWarning, NodeStateError
-from cluster_sim.node import NodeState
+from cluster_sim.machine.node import NodeState
 from cluster_sim.platform import NodeGroup, NodeType, PowerTransitions
 
 from . import checks

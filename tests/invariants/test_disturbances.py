@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cluster_sim import Result, Simulation, Workload
-from cluster_sim.accounting import Accounts, History, settle, sweep
-from cluster_sim.node import NodeState
-from cluster_sim.occupancy import cut
+from cluster_sim.machine.node import NodeState
+from cluster_sim.machine.occupancy import cut
+from cluster_sim.records.accounting import Accounts, History, settle, sweep
 
 from . import checks, full
 from .runs import LIST_SPECS, ORDERS, Case, cases

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from cluster_sim import Result, Simulation
 from cluster_sim.errors import InputError, NodeStateError, SimulationError
-from cluster_sim.node import NodeState
+from cluster_sim.machine.node import NodeState
 
 from . import checks
 from .runs import LIST_SPECS, OTHER_SPECS, Case, cases

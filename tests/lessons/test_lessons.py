@@ -13,10 +13,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from analysis.lesson_page import page as lesson_page
+from analysis.lessons import Verdict, exercises, lesson, lessons, notebook
+from analysis.lessons.catalogue import Lesson
 from cluster_sim.cli import main
 from cluster_sim.errors import InputError
-from cluster_sim.lessons import Verdict, exercises, lesson, lessons, notebook
-from cluster_sim.lessons.catalogue import Lesson
 
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTIONS = ROOT / "docs/lessons/solutions.md"

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster_sim.channel import MemoryChannel
-from cluster_sim.contention import ContentionModel, contention_models
-from cluster_sim.engine import Environment
+from cluster_sim.machine.channel import MemoryChannel
+from cluster_sim.machine.engine import Environment
+from cluster_sim.models.contention import ContentionModel, contention_models
+from cluster_sim.models.power import power_models
+from cluster_sim.models.prediction import Group, Share, predict
+from cluster_sim.models.processor_step import ProcessorModel
 from cluster_sim.platform import ProcessorType
-from cluster_sim.power import power_models
-from cluster_sim.prediction import Group, Share, predict
-from cluster_sim.processor_model import ProcessorModel
 
 KIND = ProcessorType(
     "p",

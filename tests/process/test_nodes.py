@@ -7,9 +7,9 @@ import pytest
 
 from cluster_sim import Platform, ProcessorType, Result, Simulation
 from cluster_sim.errors import NodeStateError
-from cluster_sim.node import Node
-from cluster_sim.node_state import NodeState
+from cluster_sim.machine.node import Node
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions
+from cluster_sim.platform.node_state import NodeState
 from schedulers import AlwaysOn, Fcfs, IdleTimeout
 
 from .conftest import WATTS, At, Log, Story, jobs, machine

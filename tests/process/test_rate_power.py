@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cluster_sim.accounting import History, settle
-from cluster_sim.occupancy import Holds
+from cluster_sim.machine.occupancy import Holds
+from cluster_sim.machine.transition_log import TransitionLog
+from cluster_sim.models.power import LinearPower, Load
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, Platform, PowerTransitions, ProcessorType
-from cluster_sim.power import LinearPower, Load
 from cluster_sim.records import Result
-from cluster_sim.simulation import Simulation
-from cluster_sim.transition_log import TransitionLog
+from cluster_sim.records.accounting import History, settle
+from cluster_sim.run import Simulation
 from cluster_sim.workload import Workload
 from schedulers import Fcfs, IdleTimeout
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from cluster_sim import Platform, Simulation, View, Workload
-from cluster_sim.decisions import LimitPower
 from cluster_sim.errors import SimulationError
+from cluster_sim.run.decisions import LimitPower
 from schedulers import AlwaysOn, Fcfs
 
 PLATFORM = Platform.homogeneous(2, 4)

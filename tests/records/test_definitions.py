@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-import cluster_sim.metrics
+import cluster_sim.records.metrics
 from cluster_sim import Platform, Result, Simulation, Workload
 from cluster_sim.formats.batsim_import import read_outputs
 from cluster_sim.formats.batsim_results import write_outputs
-from cluster_sim.metrics import (
+from cluster_sim.platform.node_state import NodeState
+from cluster_sim.records.metrics import (
     bounded_slowdown,
     delays,
     energy_delay_product,
@@ -31,7 +32,6 @@ from cluster_sim.metrics import (
     utilisation,
     watt_minutes,
 )
-from cluster_sim.node_state import NodeState
 from learning.environments.job_node import JobNode
 from learning.environments.policy_selection import PolicySelection
 from learning.episodes import Whole
@@ -178,7 +178,7 @@ def test_all_report_the_same(tmp_path: Path) -> None:
 
 def test_the_bound_of_slowdowns_stands_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With 25 s for 10 s in the one definition, everything that reports a bounded slowdown follows: 1, 1 and 29/25."""
-    monkeypatch.setattr(cluster_sim.metrics, "BOUND_S", 25.0)
+    monkeypatch.setattr(cluster_sim.records.metrics, "BOUND_S", 25.0)
     bounded = {"mean_bounded_slowdown": (1 + 1 + 29 / 25) / 3, "max_bounded_slowdown": 29 / 25}
     found = {name: {k: v for k, v in values.items() if k in bounded} for name, values in reported(tmp_path).items()}
     followers = {name for name, values in found.items() if values}
