@@ -16,7 +16,7 @@ from analysis.look import styled
 from analysis.wording import plotly_text, shortened
 from cluster_sim.errors import InputError, SpecError
 from cluster_sim.models.contention import contention_models
-from cluster_sim.run.execution import Work
+from cluster_sim.workload.work import Work
 
 if TYPE_CHECKING:
     import numpy.typing as npt

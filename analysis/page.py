@@ -20,7 +20,7 @@ from analysis.gantt_chart import CONFIG
 from analysis.packed import packed, plotly_js
 from analysis.payload import payload
 from cluster_sim.errors import InputError
-from cluster_sim.formats.atomic import atomic_path
+from cluster_sim.files.atomic import atomic_path
 
 
 def render(template: str, **values: Any) -> str:

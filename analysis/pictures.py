@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 
 from analysis.page import figures_html, render
 from cluster_sim.errors import InputError
-from cluster_sim.formats.atomic import write_bytes
+from cluster_sim.files.atomic import write_bytes
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _FLAGS = (

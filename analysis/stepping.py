@@ -19,7 +19,7 @@ from analysis.gantt_chart import run_title
 from analysis.page import make_folder, render
 from analysis.wording import listing
 from cluster_sim.errors import InputError
-from cluster_sim.formats.atomic import atomic_files
+from cluster_sim.files.atomic import atomic_files
 from cluster_sim.run.shortage import counted
 
 if TYPE_CHECKING:

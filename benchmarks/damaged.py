@@ -344,11 +344,11 @@ def use_platform(path: str) -> None:
 
 def use_reservations(path: str) -> None:
     """Read, and run jobs beside them."""
-    from cluster_sim.cli.config import Settings
     from cluster_sim.cli.simulate import build
+    from cluster_sim.run.settings import RunSettings
 
     described(path)
-    _written(build(Settings("", reservations=path), "fcfs", _machine(), _workload()).run())
+    _written(build(RunSettings("", reservations=path), "fcfs", _machine(), _workload()).run())
 
 
 def use_result(path: str) -> None:

@@ -25,8 +25,8 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from cluster_sim.errors import FormatError, InputError
-from cluster_sim.formats.atomic import write_bytes
-from cluster_sim.formats.documents import read_document
+from cluster_sim.files.atomic import write_bytes
+from cluster_sim.files.documents import read_document
 from cluster_sim.formats.native_platform import OwnKeys, validated
 from cluster_sim.run.settings import SETTINGS, TimeUnit, as_in_a_run, taken, with_settings
 
@@ -224,7 +224,7 @@ def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]
 
 def _beside(path: str | Path, source: str) -> str:
     """A file that a configuration names, from its folder on; or a spec as it is."""
-    from cluster_sim.formats.platform_specs import is_platform_spec
+    from cluster_sim.platform.specs import is_platform_spec
     from cluster_sim.workload.workload import WORKLOAD_GENERATORS
 
     if is_platform_spec(source) or source.partition(":")[0] in WORKLOAD_GENERATORS:

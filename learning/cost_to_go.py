@@ -12,7 +12,7 @@ from cluster_sim.workload.jobs import requests
 from learning.occupancy import Requests
 
 if TYPE_CHECKING:
-    from cluster_sim.run.execution import Running
+    from cluster_sim.machine.running import Running
     from cluster_sim.run.simulation import Simulation
     from cluster_sim.run.view import View
     from cluster_sim.workload.workload import Workload

@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim.errors import InputError
-from cluster_sim.formats.atomic import atomic_files
+from cluster_sim.files.atomic import atomic_files
 from cluster_sim.run.settings import TIME_UNITS
 from cluster_sim.workload.days import as_executed
 from cluster_sim.workload.fields import SUMMARY_METRICS, names

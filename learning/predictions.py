@@ -17,7 +17,7 @@ from learning.idle_nodes import Figure, RequestTable
 from schedulers.expectations import Expectations
 
 if TYPE_CHECKING:
-    from cluster_sim.run.execution import Running
+    from cluster_sim.machine.running import Running
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
     from learning.idle_nodes import IdleNodes

@@ -9,8 +9,8 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from cluster_sim.machine.running import Running
     from cluster_sim.platform.platform import PowerTransitions
-    from cluster_sim.run.execution import Running
     from cluster_sim.run.view import View
 
 

@@ -18,7 +18,7 @@ from schedulers.releases import Releases
 
 if TYPE_CHECKING:
     from cluster_sim.machine.placement import Placement
-    from cluster_sim.run.execution import Running
+    from cluster_sim.machine.running import Running
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 

@@ -27,9 +27,10 @@ from cluster_sim.models.processor_step import (
     loads_of,
     next_end,
 )
-from cluster_sim.run.execution import Bench, Work
+from cluster_sim.run.execution import Bench
 from cluster_sim.workload.fields import JOB_FIELDS
 from cluster_sim.workload.jobs import Job, requests
+from cluster_sim.workload.work import Work
 from schedulers.position import Cores, Move, Position, Started
 from schedulers.ways import Alike, shaped, wide
 

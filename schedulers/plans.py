@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.machine.placement import Placement
-    from cluster_sim.run.execution import Running
+    from cluster_sim.machine.running import Running
     from cluster_sim.run.outlook import Outlook
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job

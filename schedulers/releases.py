@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from cluster_sim.run.outlook import offered
 
 if TYPE_CHECKING:
-    from cluster_sim.run.execution import Running
+    from cluster_sim.machine.running import Running
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cluster_sim.errors import FormatError, InputError, ModelWarning
-from cluster_sim.formats.files import read_text
+from cluster_sim.files.reading import read_text
 from cluster_sim.machine.placement import Placement
 from cluster_sim.run.decisions import Decision, Reject, Start, WakeAt
 from cluster_sim.workload.fields import whole_number

@@ -161,7 +161,7 @@ def _keep(result: Result, cell: dict[str, Any]) -> None:
     wanted = cell.get("outputs") or {}
     if not any(wanted.values()):
         return
-    from cluster_sim.formats.atomic import atomic_path
+    from cluster_sim.files.atomic import atomic_path
 
     out, name = Path(cell["out"]), f"{cell['cell']:07d}"
     if wanted["jobs"]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cluster_sim.errors import FormatError
-from cluster_sim.formats.atomic import atomic_path
+from cluster_sim.files.atomic import atomic_path
 from cluster_sim.workload.job_table import as_columns, as_frame, constant
 from cluster_sim.workload.workload import Workload
 

@@ -22,7 +22,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from cluster_sim.errors import FormatError
-from cluster_sim.formats.documents import read_document
+from cluster_sim.files.documents import read_document
 from cluster_sim.formats.native_platform import OwnKeys, validated
 from cluster_sim.run.settings import SETTINGS, Setting, TimeUnit, as_in_a_run, with_settings
 from cluster_sim.workload.fields import SUMMARY_METRICS, names, nearest
@@ -155,7 +155,7 @@ SECTIONS: tuple[tuple[str, type[OwnKeys]], ...] = (
 
 def located(folder: Path, source: str) -> str:
     """A file that a configuration in ``folder`` names, as an absolute path; or a spec as it is."""
-    from cluster_sim.formats.platform_specs import is_platform_spec
+    from cluster_sim.platform.specs import is_platform_spec
     from cluster_sim.workload.workload import WORKLOAD_GENERATORS
 
     if is_platform_spec(source) or source.partition(":")[0] in WORKLOAD_GENERATORS:

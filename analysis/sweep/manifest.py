@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from analysis.sweep.grid import DECIDERS
 from cluster_sim import __version__
 from cluster_sim.errors import FormatError, InputError
-from cluster_sim.formats.atomic import write_bytes
-from cluster_sim.formats.files import read_own_json
-from cluster_sim.formats.folders import held as held
+from cluster_sim.files.atomic import write_bytes
+from cluster_sim.files.folders import held as held
+from cluster_sim.files.reading import read_own_json
 
 if TYPE_CHECKING:
     from analysis.sweep.grid import Grid

@@ -24,7 +24,7 @@ import pandas as pd
 
 from analysis.sweep.cell import DONE, FAILED
 from cluster_sim.errors import FormatError, InputError
-from cluster_sim.formats.atomic import atomic_path
+from cluster_sim.files.atomic import atomic_path
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
 
 if TYPE_CHECKING:

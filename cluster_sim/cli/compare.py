@@ -181,7 +181,7 @@ def _remove_older(out: str) -> None:
 
 
 def _write_table(table: pd.DataFrame, path: Path) -> None:
-    from cluster_sim.formats.atomic import atomic_path
+    from cluster_sim.files.atomic import atomic_path
 
     with atomic_path(path) as aside:
         table.to_csv(aside, lineterminator="\n")

@@ -62,7 +62,7 @@ def is_config(document: object) -> bool:
 def read_config(path: str) -> dict[str, Any]:
     """The settings that a configuration file gives, by the names of :class:`RunSettings`. Raises FormatError."""
     from cluster_sim.cli import irmasim_options, own_config
-    from cluster_sim.formats.documents import read_document
+    from cluster_sim.files.documents import read_document
 
     document = read_document(path)
     if irmasim_options.is_options(document):
@@ -72,7 +72,7 @@ def read_config(path: str) -> dict[str, Any]:
 
 def beside(config: str, source: str) -> str:
     """A file named in ``config``, whose relative names start in its folder; or a spec as it is."""
-    from cluster_sim.formats.platform_specs import is_platform_spec
+    from cluster_sim.platform.specs import is_platform_spec
     from cluster_sim.workload.workload import WORKLOAD_GENERATORS
 
     if is_platform_spec(source) or source.partition(":")[0] in WORKLOAD_GENERATORS:

@@ -30,8 +30,8 @@ def convert(source: str, target: str, time_unit: str | None) -> None:
     from cluster_sim.cli.kinds import kind_of
     from cluster_sim.errors import FormatError, InputError
     from cluster_sim.formats.batsim_import import is_batsim_result
-    from cluster_sim.formats.platform_specs import has_time_unit
     from cluster_sim.platform.platform import Platform
+    from cluster_sim.platform.specs import has_time_unit
     from cluster_sim.run.shortage import counted
     from cluster_sim.workload.workload import Workload
 

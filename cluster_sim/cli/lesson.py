@@ -54,7 +54,7 @@ def lesson(number: int | None, runs: bool, out: str | None, opens: bool, force: 
 def _write(path: Path, number: int, runs: bool) -> None:
     from analysis.lessons import notebook
     from analysis.lessons.catalogue import lesson as find
-    from cluster_sim.formats.atomic import write_bytes
+    from cluster_sim.files.atomic import write_bytes
 
     one = find(number)
     if not runs:

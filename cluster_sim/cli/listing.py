@@ -24,7 +24,7 @@ REGISTRIES = {
     "power-models": ("cluster_sim.models.power", "power_models"),
     "network-models": ("cluster_sim.models.network", "network_models"),
     "workload-generators": ("cluster_sim.workload.generators", "WORKLOAD_GENERATORS"),
-    "platforms": ("cluster_sim.formats.platform_specs", "platforms"),
+    "platforms": ("cluster_sim.platform.specs", "platforms"),
     "observations": ("learning.observations", "observations"),
     "rewards": ("learning.rewards", "rewards"),
     "networks": ("learning.networks", "networks"),

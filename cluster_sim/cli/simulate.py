@@ -49,8 +49,8 @@ REPORT = "report.html"
 
 def load(settings: RunSettings) -> tuple[Platform, Workload]:
     """The platform and the workload that ``settings`` name. Raises InputError."""
-    from cluster_sim.formats.platform_specs import has_time_unit
     from cluster_sim.platform.platform import Platform
+    from cluster_sim.platform.specs import has_time_unit
     from cluster_sim.run.resources import as_counted
     from cluster_sim.workload.workload import Workload
 
@@ -143,7 +143,7 @@ def prepare(directory: str, file_format: str = "csv", what: str = "program") -> 
     """
     from click import get_current_context
 
-    from cluster_sim.formats.folders import held
+    from cluster_sim.files.folders import held
 
     path = Path(directory)
     if path.exists() and not path.is_dir():

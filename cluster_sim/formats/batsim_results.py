@@ -22,9 +22,9 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim.errors import FormatError
-from cluster_sim.formats.atomic import atomic_files, write_bytes
-from cluster_sim.formats.files import read_text
-from cluster_sim.formats.tables import as_numbers
+from cluster_sim.files.atomic import atomic_files, write_bytes
+from cluster_sim.files.csv import as_numbers
+from cluster_sim.files.reading import read_text
 from cluster_sim.machine.node import NodeState
 from cluster_sim.platform.hardware import MAX_CORES
 

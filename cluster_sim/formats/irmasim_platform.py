@@ -27,7 +27,7 @@ from typing import Annotated, Any
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from cluster_sim.errors import FormatError, InputError, ModelWarning
-from cluster_sim.formats.documents import read_document
+from cluster_sim.files.documents import read_document
 from cluster_sim.formats.native_platform import Text, lookup, validated
 from cluster_sim.platform.hardware import (
     MAX_NODES,

@@ -19,14 +19,13 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic_core import PydanticCustomError
 
 from cluster_sim.errors import FormatError, InputError
-from cluster_sim.formats.atomic import write_bytes
-from cluster_sim.formats.documents import MAX_JSON_BYTES, MAX_YAML_BYTES, is_plain, is_yaml_name
+from cluster_sim.files.atomic import write_bytes
+from cluster_sim.files.documents import MAX_JSON_BYTES, MAX_NAME, MAX_YAML_BYTES, is_plain, is_yaml_name
 from cluster_sim.models.contention import contention_models
 from cluster_sim.models.power import power_models
 from cluster_sim.platform.hardware import (
     CONTENTION_PARAMETERS,
     LINEAR_POWER,
-    MAX_NAME,
     MAX_PROCESSORS_PER_NODE,
     POLYNOMIAL_POWER,
     Cluster,

@@ -20,8 +20,8 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim.errors import FormatError, ModelWarning, SpecError
-from cluster_sim.formats.atomic import write_bytes
-from cluster_sim.formats.files import read_bytes
+from cluster_sim.files.atomic import write_bytes
+from cluster_sim.files.reading import read_bytes
 from cluster_sim.workload.dependencies import has_after
 from cluster_sim.workload.fields import UNKNOWN, whole_number
 from cluster_sim.workload.job_table import (

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from cluster_sim.formats.atomic import write_bytes
+from cluster_sim.files.atomic import write_bytes
 from cluster_sim.formats.swf import numbers_of_names, whole_where_possible
 from cluster_sim.workload.fields import UNKNOWN, whole_number
 

@@ -19,7 +19,8 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from cluster_sim.errors import FormatError, SpecError
-from cluster_sim.formats import batsim_workload, files, irmasim_workload, swf, tables
+from cluster_sim.files import reading as files
+from cluster_sim.formats import batsim_workload, irmasim_workload, swf, tables
 
 if TYPE_CHECKING:
     from cluster_sim.workload.workload import Workload

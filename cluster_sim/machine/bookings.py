@@ -21,8 +21,8 @@ from cluster_sim.machine.placement import Placement
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from cluster_sim.engine import Environment
     from cluster_sim.machine.eligibility import Eligibility
-    from cluster_sim.machine.engine import Environment
     from cluster_sim.machine.guests import Guests
     from cluster_sim.platform.platform import Platform
     from cluster_sim.workload.jobs import Job

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from simpy.events import Event
 
-from cluster_sim.machine.engine import PlannedEvent
+from cluster_sim.engine import PlannedEvent
 from cluster_sim.models.processor_step import Phase, TaskProgress, adapt, complete, demand_of, next_end
 
 if TYPE_CHECKING:
-    from cluster_sim.machine.engine import Environment
+    from cluster_sim.engine import Environment
     from cluster_sim.models.contention import Contention
 
 

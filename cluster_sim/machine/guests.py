@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from simpy.events import Event
 
+from cluster_sim.engine import GRANT
 from cluster_sim.errors import InputError, NodeStateError, SimulationError
 from cluster_sim.machine.bookings import MB_PER_GB, Allocation, lowest_bits
-from cluster_sim.machine.engine import GRANT
 from cluster_sim.machine.placement import Placement
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from cluster_sim.platform.boot_times import boot_times
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.machine.engine import Environment
+    from cluster_sim.engine import Environment
     from cluster_sim.machine.power_budget import PowerBudget
     from cluster_sim.platform.platform import Platform, PowerTransitions, ProcessorType
     from cluster_sim.workload.jobs import Job

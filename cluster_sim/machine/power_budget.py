@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from cluster_sim.machine.job_clocks import JobClocks
     from cluster_sim.machine.machine import Machine
     from cluster_sim.machine.placement import Placement
+    from cluster_sim.machine.running import Running
     from cluster_sim.platform.platform import ProcessorType
-    from cluster_sim.run.execution import Running
     from cluster_sim.workload.jobs import Job
 
 ROUNDING = 1e-9

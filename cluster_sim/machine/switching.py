@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cluster_sim.engine import EagerProcess
 from cluster_sim.errors import NodeStateError
-from cluster_sim.machine.engine import EagerProcess
 from cluster_sim.platform.node_state import NodeState
 
 if TYPE_CHECKING:

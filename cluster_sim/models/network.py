@@ -19,7 +19,7 @@ from cluster_sim.registry import Registry
 if TYPE_CHECKING:
     import networkx as nx
 
-    from cluster_sim.machine.engine import Environment, PlannedEvent
+    from cluster_sim.engine import Environment, PlannedEvent
     from cluster_sim.platform.platform import Platform
 
 Link = tuple[str, str]

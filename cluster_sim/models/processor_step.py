@@ -19,9 +19,7 @@ from typing import TypeVar
 from cluster_sim.models.contention import Contention, ContentionModel
 from cluster_sim.models.power import Load, PowerModel, watts_by_cores
 from cluster_sim.platform.platform import ProcessorType
-
-Phase = tuple[float, float]
-"""A stretch of a task's work: uncontended seconds, and the bandwidth it asks for meanwhile (MB/s)."""
+from cluster_sim.workload.phases import Phase as Phase
 
 
 class TaskProgress:

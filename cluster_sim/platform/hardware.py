@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cluster_sim.errors import InputError
+from cluster_sim.files.documents import MAX_NAME
 from cluster_sim.platform.boot_times import boot_times
 from cluster_sim.registry import Spec
 
 MAX_NODES = 10_000_000
 MAX_CORES = 100_000_000
 MAX_PROCESSORS_PER_NODE = 10_000
-MAX_NAME = 200
 MAX_P_STATES = 1000
 MOST_PARAMETER = 1e100
 """Of a contention model: far beyond any hardware, and so that nothing worked out of it overflows."""

@@ -11,10 +11,10 @@ from dataclasses import replace
 import numpy as np
 
 from cluster_sim.errors import SpecError
-from cluster_sim.formats.platform_specs import mixed, platforms
 from cluster_sim.platform.hardware import Cluster, NodeGroup, NodeType, ProcessorType
 from cluster_sim.platform.library_table import MACHINES, MachineEntry, MixedEntry, NodeEntry, ServerEntry
 from cluster_sim.platform.platform import Platform
+from cluster_sim.platform.specs import mixed, platforms
 from cluster_sim.registry import Registry
 
 Entry = MachineEntry | MixedEntry | ServerEntry

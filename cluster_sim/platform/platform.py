@@ -139,7 +139,7 @@ class Platform:
         (:func:`cluster_sim.formats.batsim_platform.read_simgrid` has some). Warns (ModelWarning) of parameters
         that cannot be taken at their word. Raises FormatError for a file and SpecError for a spec that is wrong.
         """
-        from cluster_sim.formats.platform_specs import read_platform
+        from cluster_sim.platform.specs import read_platform
 
         return read_platform(source, name, **options)
 

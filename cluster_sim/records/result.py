@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim.errors import FormatError, InputError
-from cluster_sim.formats.atomic import atomic_files, remove_leftovers
-from cluster_sim.formats.files import read_own_json
-from cluster_sim.formats.folders import held
-from cluster_sim.formats.tables import quoting_for, write_parts
+from cluster_sim.files.atomic import atomic_files, remove_leftovers
+from cluster_sim.files.csv import quoting_for, write_parts
+from cluster_sim.files.folders import held
+from cluster_sim.files.reading import read_own_json
 from cluster_sim.platform.platform import Platform
 from cluster_sim.records.attempt_tables import attempts_tell_more
 from cluster_sim.records.run_tables import RunTables

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim.errors import FormatError, InputError
-from cluster_sim.formats.files import check_regular
-from cluster_sim.formats.tables import as_numbers
+from cluster_sim.files.csv import as_numbers
+from cluster_sim.files.reading import check_regular
 from cluster_sim.records.attempt_tables import allocations_of, attempts_of, holds_of, last_allocations
 from cluster_sim.records.clock_table import as_clock_table
 from cluster_sim.run.decision_log import no_decisions

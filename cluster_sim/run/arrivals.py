@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from simpy.events import Event
 
-    from cluster_sim.machine.engine import Environment
+    from cluster_sim.engine import Environment
 
 ARRIVALS_AT_A_TIME = 4096
 

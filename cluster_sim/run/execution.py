@@ -5,70 +5,26 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import simpy
 
-from cluster_sim.machine.bookings import Allocation
+from cluster_sim.engine import Environment
 from cluster_sim.machine.channel import TaskGroup
-from cluster_sim.machine.engine import Environment
 from cluster_sim.machine.machine import Machine
+from cluster_sim.machine.running import Running
 from cluster_sim.models.contention import contention_models
 from cluster_sim.models.power import power_models
 from cluster_sim.models.processor_step import ProcessorModels
 from cluster_sim.run.attempts import Outcome
-from cluster_sim.workload.phases import parse_phases
+from cluster_sim.workload.work import Work
 
 if TYPE_CHECKING:
     from simpy.events import Event
 
     from cluster_sim.machine.guests import Request
     from cluster_sim.machine.node import NodeState
-    from cluster_sim.machine.placement import Placement
-    from cluster_sim.models.processor_step import Phase
     from cluster_sim.platform.platform import Platform
     from cluster_sim.run.simulation import Simulation
     from cluster_sim.workload.jobs import Job
-
-
-class Running:
-    """A job that holds cores: since when, which, and until when at the latest by its request."""
-
-    __slots__ = (
-        "_allocation",
-        "_attempt",
-        "_ended",
-        "_groups",
-        "_process",
-        "_transfer",
-        "allocation_time",
-        "expected_start",
-        "extended_by",
-        "job",
-        "placement",
-        "start_time",
-    )
-
-    def __init__(self, job: Job, placement: Placement, allocation: Allocation, now: float, attempt: int = -1):
-        self.job = job
-        self.placement = placement
-        self.allocation_time = now  #: When it got its cores, s.
-        self.start_time = now  #: When its tasks began, s; inf while its nodes boot.
-        self.expected_start = now  #: When its tasks can be expected to begin, s: now, or when its nodes should be on.
-        self.extended_by = 0.0  #: How much a scheduler that saw it outlive its request has added to it, s.
-        self._allocation = allocation
-        self._attempt = attempt
-        self._groups: list[Event] = []
-        self._process: simpy.Process | None = None
-        self._ended = False
-        self._transfer: Event | None = None
-
-    @property
-    def expected_end(self) -> float:
-        """Start (while its nodes boot, the expected one) + requested time + extensions, s; inf when no time was requested."""
-        return self.expected_start + self.job.requested_time + self.extended_by
-
-    def __repr__(self) -> str:
-        return f"<Running {self.job.job_id} on {self.placement!r} since {self.start_time:g} s>"
 
 
 REPLANNED = "replanned"
@@ -111,69 +67,6 @@ def execute(simulation: Simulation, running: Running) -> Generator[Event, Any, N
         simulation.end(running, kill)
     else:
         simulation.end(running)
-
-
-class Work:
-    """How much work each job of a workload really is: what schedulers do not get to see."""
-
-    def __init__(self, columns: dict[str, Any], reference_ops_per_s: float):
-        self._columns = columns
-        self._reference = reference_ops_per_s
-        self._only_recorded = bool(np.isnan(columns["operations"]).all()) and not columns["fixed_run_time"].any()
-        self._in_phases = bool((columns["phases"] != "").any())
-        self._bind()
-
-    def _bind(self) -> None:
-        columns = self._columns
-        self._phases = columns["phases"] if self._in_phases else None
-        self._comm_vol = columns["comm_vol"]
-        self._operations = columns["operations"]
-        self._recorded = columns["recorded_run_time"]
-        self._fixed = columns["fixed_run_time"]
-        self._mem_vol = columns["mem_vol"]
-
-    def add(self, index: int) -> None:
-        """The columns have one more job, at ``index``."""
-        columns = self._columns
-        given, fixed = columns["operations"][index] == columns["operations"][index], columns["fixed_run_time"][index]
-        self._only_recorded = self._only_recorded and not given and not fixed
-        self._in_phases = self._in_phases or columns["phases"][index] != ""
-        self._bind()
-
-    def seconds(self, index: int, ops_per_s: float) -> float:
-        """Uncontended run time of a task of the job on a core of that rate.
-
-        Where operations are not given, the recorded time is scaled by the ratio of the rates, which is exactly 1 on the
-        reference core; going through operations and back would round. A fixed run time is not scaled.
-        """
-        if self._only_recorded:
-            return float(self._recorded.item(index) * (self._reference / ops_per_s))
-        operations = self._operations.item(index)
-        if operations == operations:
-            return float(operations / ops_per_s)
-        if self._fixed.item(index):
-            return float(self._recorded.item(index))
-        return float(self._recorded.item(index) * (self._reference / ops_per_s))
-
-    def is_fixed(self, index: int) -> bool:
-        """Whether the job takes its time on any core, at any clock."""
-        operations = self._operations.item(index)
-        return bool(self._fixed.item(index)) and operations != operations
-
-    def comm_vol(self, index: int) -> float:
-        """MB that each task exchanges with other nodes."""
-        return float(self._comm_vol.item(index))
-
-    def phases(self, index: int, ops_per_s: float) -> list[Phase]:
-        """The job's phases on a core of that rate: (uncontended s, MB/s that a task asks for), in turn."""
-        seconds = self.seconds(index, ops_per_s)
-        mem_vol = float(self._mem_vol.item(index))
-        if self._phases is None or not self._phases[index]:
-            return [(seconds, mem_vol / seconds if seconds > 0.0 else 0.0)]
-        return [
-            (seconds * work, mem_vol * memory / (seconds * work) if seconds * work > 0.0 else 0.0)
-            for work, memory in parse_phases(self._phases[index])
-        ]
 
 
 class Executor:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from cluster_sim.engine import OBSERVE
 from cluster_sim.errors import InputError
-from cluster_sim.machine.engine import OBSERVE
 
 if TYPE_CHECKING:
     from simpy.events import Event
 
-    from cluster_sim.machine.engine import Environment
+    from cluster_sim.engine import Environment
     from cluster_sim.machine.node import Node, NodeState
     from cluster_sim.workload.jobs import Job
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.machine.machine import Machine
-    from cluster_sim.run.execution import Running
+    from cluster_sim.machine.running import Running
     from cluster_sim.workload.jobs import Job
 
 

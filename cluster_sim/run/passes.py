@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from simpy.events import URGENT, Event, EventPriority
 
+from cluster_sim.engine import REACT, RESERVE, SCHEDULE, Environment
 from cluster_sim.errors import SimulationError
-from cluster_sim.machine.engine import REACT, RESERVE, SCHEDULE, Environment
 from cluster_sim.run.decisions import PowerDecision
 from cluster_sim.run.shortage import counted
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from simpy.events import Event
 
-    from cluster_sim.machine.engine import Environment
+    from cluster_sim.engine import Environment
     from cluster_sim.workload.workload import Workload
 
 NAN = float("nan")

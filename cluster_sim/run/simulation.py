@@ -11,14 +11,15 @@ import numpy as np
 from simpy.core import EmptySchedule
 from simpy.events import URGENT, Event, Process
 
+from cluster_sim.engine import END, WALLTIME, EagerProcess, Environment
 from cluster_sim.errors import InputError, ModelWarning, NodeStateError, PlacementError, SimulationError
 from cluster_sim.machine.eligibility import Eligibility
-from cluster_sim.machine.engine import END, WALLTIME, EagerProcess, Environment
 from cluster_sim.machine.job_clocks import JobClocks
 from cluster_sim.machine.machine import Machine
 from cluster_sim.machine.node import Node, NodeState
 from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.power_budget import PowerBudget
+from cluster_sim.machine.running import Running
 from cluster_sim.models.contention import ContentionModel, contention_models
 from cluster_sim.models.network import NetworkModel, network_models
 from cluster_sim.models.power import PowerModel, power_models
@@ -42,7 +43,7 @@ from cluster_sim.run.decisions import (
     Withhold,
     check_decision,
 )
-from cluster_sim.run.execution import Executor, Kill, Running, Work, execute
+from cluster_sim.run.execution import Executor, Kill, execute
 from cluster_sim.run.instant import Notices
 from cluster_sim.run.passes import Passes, PowerPolicy, Scheduler, Steered
 from cluster_sim.run.progress import show_progress
@@ -51,6 +52,7 @@ from cluster_sim.run.run_jobs import RunJobs
 from cluster_sim.run.view import ClairvoyantView, View
 from cluster_sim.workload.advance_reservations import AdvanceReservation
 from cluster_sim.workload.jobs import Job, JobState
+from cluster_sim.workload.work import Work
 
 if TYPE_CHECKING:
     from cluster_sim.machine.guests import Request

@@ -22,14 +22,15 @@ if TYPE_CHECKING:
     from cluster_sim.machine.guests import Departure, Request
     from cluster_sim.machine.machine import Machine
     from cluster_sim.machine.power_budget import PowerBudget
+    from cluster_sim.machine.running import Running
     from cluster_sim.machine.transition_log import TransitionLog
     from cluster_sim.models.contention import ContentionModel
     from cluster_sim.models.power import PowerModel
     from cluster_sim.models.processor_step import ProcessorModels
     from cluster_sim.platform.platform import NodeType, Platform, ProcessorType
-    from cluster_sim.run.execution import Running, Work
     from cluster_sim.workload.advance_reservations import AdvanceReservation, Window
     from cluster_sim.workload.jobs import Job
+    from cluster_sim.workload.work import Work
     from cluster_sim.workload.workload import Workload
 
 
@@ -109,7 +110,7 @@ class View:
 
         Raises PlacementError, and InputError for a decision with a value of a wrong kind.
         """
-        from cluster_sim.run.execution import Running
+        from cluster_sim.machine.running import Running
 
         check_decision(decision)
         if isinstance(decision, Start):

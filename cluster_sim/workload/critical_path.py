@@ -46,7 +46,7 @@ def critical_path(workload: Workload, platform: Platform) -> CriticalPath:
     """
     import networkx as nx
 
-    from cluster_sim.run.execution import Work
+    from cluster_sim.workload.work import Work
 
     columns = as_columns(workload.jobs)
     if not len(workload):

@@ -15,6 +15,9 @@ from cluster_sim.errors import InputError
 
 MOST_PHASES = 1000
 
+Phase = tuple[float, float]
+"""A stretch of a task's work: uncontended seconds, and the bandwidth it asks for meanwhile (MB/s)."""
+
 
 @lru_cache(maxsize=1024)
 def parse_phases(text: str) -> tuple[tuple[float, float], ...]:

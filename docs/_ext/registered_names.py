@@ -22,7 +22,7 @@ REGISTRIES = {
     "power models": "cluster_sim.models.power:power_models",
     "network models": "cluster_sim.models.network:network_models",
     "workload generators": "cluster_sim.workload.workload:WORKLOAD_GENERATORS",
-    "platforms": "cluster_sim.formats.platform_specs:platforms",
+    "platforms": "cluster_sim.platform.specs:platforms",
     "machines": "cluster_sim.platform.library:machines",
     "observations of JobNode": "learning.observations:observations",
     "rewards of JobNode": "learning.rewards:rewards",

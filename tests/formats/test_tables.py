@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cluster_sim.errors import FormatError, SpecError
-from cluster_sim.formats.atomic import atomic_path
+from cluster_sim.files.atomic import atomic_path
 from cluster_sim.workload import Workload
 from cluster_sim.workload.fields import JOB_FIELDS, Field
 

@@ -17,8 +17,7 @@ from typing import Any
 import yaml
 
 from cluster_sim.errors import FormatError
-from cluster_sim.formats.files import read_text
-from cluster_sim.platform.hardware import MAX_NAME
+from cluster_sim.files.reading import read_text
 
 # Parsed documents take some twenty times (JSON) to several hundred times (YAML) their size in memory.
 MAX_JSON_BYTES = 16 * 2**20
@@ -27,6 +26,9 @@ MAX_YAML_DEPTH = 50
 
 _YAML_SUFFIXES = (".yaml", ".yml")
 _FastLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+MAX_NAME = 200
+"""Longest name, of a key or of a thing, in characters."""
 
 
 def read_document(path: str | Path, max_json_bytes: int = MAX_JSON_BYTES) -> Any:

@@ -93,8 +93,8 @@ def has_time_unit(source: str) -> bool:
 
 def is_xml(path: str) -> bool:
     """Whether a file is XML, by its name or its first character: a SimGrid platform, then."""
-    from cluster_sim.formats.documents import MAX_JSON_BYTES
-    from cluster_sim.formats.files import read_text
+    from cluster_sim.files.documents import MAX_JSON_BYTES
+    from cluster_sim.files.reading import read_text
 
     return path.lower().removesuffix(".gz").endswith(".xml") or (
         os.path.isfile(path) and read_text(path, MAX_JSON_BYTES).lstrip().startswith("<")
@@ -103,8 +103,8 @@ def is_xml(path: str) -> bool:
 
 def _read_file(path: str, name: str | None, options: dict[str, Any]) -> Platform:
     # Parsers and pydantic take a tenth of a second to load; a spec does without them.
+    from cluster_sim.files.documents import read_document
     from cluster_sim.formats import irmasim_platform, native_platform
-    from cluster_sim.formats.documents import read_document
 
     if path in platforms:
         raise SpecError(f"platform '{path}'", f"options, as in {path}:… ({platforms.help(path)})")
