@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from tests.invariants import full
+from tests.invariants.runs import DRAWN_SCHEDULERS
 
 THOROUGH_EVERY = 10
 """So many runs have one that is also repeated, saved, loaded and replayed."""
@@ -35,11 +36,19 @@ def _give_up(*_: Any) -> None:
 @click.option("--minutes", type=click.FloatRange(0.0), default=None, help="Stop after that long.")
 @click.option("--limit", type=click.IntRange(1), default=60, show_default=True, help="Most seconds a run may take.")
 @click.option("--skip", type=str, multiple=True, help="Violations with this text are counted apart.")
-def main(runs: int, seed: int, minutes: float | None, limit: int, skip: tuple[str, ...]) -> None:
+@click.option(
+    "--scheduler",
+    type=click.Choice(DRAWN_SCHEDULERS),
+    multiple=True,
+    help="Only this one, or one of these, with any options.",
+)
+def main(
+    runs: int, seed: int, minutes: float | None, limit: int, skip: tuple[str, ...], scheduler: tuple[str, ...]
+) -> None:
     """Make random simulations and check that each keeps the contract; exit status 1 if one does not.
 
-    For each violation: its seed, with which ``--seed SEED --runs 1`` makes it again, what broke, and a case as small as
-    could be found that breaks the same way.
+    For each violation: its seed, with which ``--seed SEED --runs 1`` (and the same ``--scheduler``) makes it again, what
+    broke, and a case as small as could be found that breaks the same way.
     """
     started, done, found, refused, known = time.perf_counter(), 0, 0, 0, 0
     tried: Counter[str] = Counter()
@@ -47,7 +56,7 @@ def main(runs: int, seed: int, minutes: float | None, limit: int, skip: tuple[st
     for number in range(seed, seed + runs):
         if minutes is not None and time.perf_counter() - started > 60.0 * minutes:
             break
-        case = full.full_case(number)
+        case = full.full_case(number, scheduler)
         thoroughly = number % THOROUGH_EVERY == 0
         done += 1
         signal.alarm(limit)

@@ -151,7 +151,7 @@ def _jobs(rng: random.Random, platform: Platform, windows: list[str]) -> dict[st
     now, plain, random_requests = 0.0, rng.random() < 0.5, rng.random() < 0.5
     for number in range(rng.randint(1, 14)):
         now += rng.choice([0, 0, 1, 2, 5])
-        run = float(rng.choice([1, 2, 3, 5, 8, 20]))
+        run = float(rng.choice([1, 2, 3, 5, 8, 20, 100]))  # that one outlives the first extension
         requested = run * rng.choice([1.0, 1.0, 1.5, 3.0])
         if random_requests:
             requested = rng.choice([requested, requested, run / 2.0, INF, 0.0])

@@ -57,6 +57,9 @@ class Releases:
         """A job has been started."""
         if running.job.requested_time == 0.0:
             running.extended_by = EXTENSIONS_S[0]  # it is there, and has to be counted
+        self._enter(running)
+
+    def _enter(self, running: Running) -> None:
         end = running.expected_end
         if end <= running.expected_start:
             end = math.nextafter(end, math.inf)  # it requested less than the clock can tell, and is there all the same
@@ -95,7 +98,7 @@ class Releases:
             # A job whose nodes took longer to boot than expected has a later end already.
             if running.expected_end <= now:
                 running.extended_by = _extension(running, now)
-            self.add(running)
+            self._enter(running)
         return True
 
 

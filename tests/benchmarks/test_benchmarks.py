@@ -109,7 +109,7 @@ def test_random_simulations_are_counted_and_violations_told(monkeypatch: pytest.
     from benchmarks import fuzz
 
     cases = {seed: fuzz.full.full_case(seed) for seed in range(3)}
-    monkeypatch.setattr(fuzz.full, "full_case", lambda seed: replace(cases[seed], scheduler="fcfs", power=None))
+    monkeypatch.setattr(fuzz.full, "full_case", lambda seed, _: replace(cases[seed], scheduler="fcfs", power=None))
     whole = CliRunner().invoke(fuzz.main, ["--runs", "3", "--seed", "0"])
     assert whole.exit_code == 0, whole.output
     assert re.search(r"3 random simulations from seed 0, \d+ ms each; 0 were refused .*; 0 violations", whole.output)
@@ -124,6 +124,17 @@ def test_random_simulations_are_counted_and_violations_told(monkeypatch: pytest.
     assert re.findall(r"^seed (\d): AssertionError at", broken.output, re.MULTILINE) == ["1", "2"]
     assert broken.output.count("workload = Workload({") == 2
     assert broken.output.endswith("2 violations\n")
+
+
+def test_random_simulations_of_some_schedulers() -> None:
+    """With ``--scheduler``, what was drawn runs under one of these names; a name that there is not is refused."""
+    from benchmarks import fuzz
+
+    runs = ["--runs", "8", "--seed", "1", "--scheduler", "easy", "--scheduler", "conservative"]
+    done = CliRunner().invoke(fuzz.main, runs)
+    assert done.exit_code == 0, done.output
+    assert set(re.findall(r"^ +\d+  scheduler (\S+)", done.output, re.MULTILINE)) == {"easy", "conservative"}
+    assert CliRunner().invoke(fuzz.main, ["--scheduler", "slurm"]).exit_code == 2
 
 
 def test_an_unknown_name_is_refused() -> None:

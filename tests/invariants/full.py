@@ -6,7 +6,7 @@ import math
 import tempfile
 import traceback
 import warnings
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -16,12 +16,12 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim import Platform, Result, Simulation, Workload
-from cluster_sim.errors import InputError, ModelWarning, NodeStateError
+from cluster_sim.errors import InputError, ModelWarning, NodeStateError, SimulationError
 from cluster_sim.machine.node import NodeState
 from cluster_sim.platform import NodeGroup, NodeType, PowerTransitions
 
 from . import checks
-from .runs import Case, draw_case
+from .runs import Case, draw_case, draw_scheduler
 
 BY_HAND = "by hand"
 TABLES = ("jobs", "allocations", "node_states", "nodes", "power", "queue", "p_states", "decisions")
@@ -82,6 +82,10 @@ def run(case: Case) -> Result:
             raise NotACase(
                 str(error)
             ) from None  # less than the machine draws at rest, or no bound to the model's watts
+        raise
+    except SimulationError as error:
+        if may_stall(case) and "jobs wait and none runs" in str(error):
+            raise NotACase(str(error)) from None  # and the power policy would look at them for ever
         raise
 
 
@@ -235,9 +239,11 @@ class Violation:
     text: str
 
 
-def full_case(seed: int) -> Case:
-    """The full case of a seed."""
-    return draw_case(Random(seed), full=True)
+def full_case(seed: int, schedulers: Sequence[str] = ()) -> Case:
+    """The full case of a seed; with names of schedulers, the same under one of them, its options drawn as well."""
+    random = Random(seed)
+    case = draw_case(random, full=True)
+    return replace(case, scheduler=draw_scheduler(random, schedulers)) if schedulers else case
 
 
 def violation(case: Case, thoroughly: bool) -> Violation | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -141,9 +141,12 @@ def draw_spec(random: Random, registry: Registry[Any], name: str) -> str:
     return f"{name}:{','.join(parts)}" if parts else name
 
 
-def draw_scheduler(random: Random) -> str:
-    """Any registered scheduler with any of its options."""
-    name = random.choice([name for name in schedulers if not needs_arguments(schedulers, name)])
+DRAWN_SCHEDULERS = [name for name in schedulers if not needs_arguments(schedulers, name)]
+
+
+def draw_scheduler(random: Random, names: Sequence[str] = DRAWN_SCHEDULERS) -> str:
+    """One of the schedulers of these names, with any of its options."""
+    name = random.choice(names)
     spec = draw_spec(random, schedulers, name)
     if name == "list":
         orders = f"{random.choice([*job_orders])}/{random.choice([*node_orders])}"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
 
-from cluster_sim import Result
+from cluster_sim import Result, passes
 from cluster_sim.platform import Platform
 
 from . import checks, full
@@ -68,3 +69,17 @@ def test_a_cap_below_what_the_machine_draws_at_rest_is_no_case() -> None:
     case = replace(full_case(1), platform=platform, power="power-cap:1", scheduler="fcfs", orders=(), stops=())
     with pytest.raises(NotACase, match="power cap"):
         check(replace(case, options={"enforce_walltime": False, "quirks": (), "seed": 0}))
+
+
+def test_jobs_that_wait_for_ever_beside_a_policy_that_is_woken_for_ever_are_no_case(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The one job is above its energy limit, so that it may wait; without the limit it starts."""
+    monkeypatch.setattr(passes, "MOST_FRUITLESS_PASSES", 100)
+    jobs = {"job_id": ["0"], "submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [5.0]}
+    options = {"enforce_walltime": False, "quirks": (), "seed": 0}
+    platform = Platform.homogeneous(2, 4, power={"static_w": 50.0, "dynamic_w": 5.0, "min_power": 1.0})
+    case = Case(platform, {**jobs, "max_energy": [1.0]}, options, "random:period=5,patience=1", "pcbe")
+    with pytest.raises(NotACase, match="1 jobs wait and none runs"):
+        check(case)
+    check(replace(case, jobs={**jobs, "max_energy": [math.inf]}))

@@ -222,6 +222,15 @@ def test_a_request_shorter_than_the_clock_can_tell(scheduler: str) -> None:
         assert starts(run(scheduler, rows, Platform.homogeneous(nodes=2, cores=1)))[:2] == [at, at + lasts]
 
 
+@pytest.mark.parametrize("scheduler", EVERY)
+def test_a_request_of_no_time_is_put_off_again_and_again(scheduler: str) -> None:
+    """a requests 0 s and lasts 500: at first it is planned with a minute, from 60 on with five more: c is over by then."""
+    rows: Rows = [(0, 3, 0.0, 500), (1, 4, math.inf, 10), (61, 1, 290, 290)]
+    result = run(scheduler, rows, Platform.homogeneous(nodes=1, cores=4))
+    assert [promised for _, promised, _ in promises(result, "b")][:2] == [60.0, 360.0]
+    assert starts(result) == [0.0, 500.0, 61.0]
+
+
 def test_backfilling_in_random_order() -> None:
     """c, d and e would all fit beside a; which goes first is drawn, the same with the log and without, and not always c."""
     rows: Rows = [(0, 3, 40, 40), (1, 4, 5, 5), (2, 1, 15, 15), (2, 1, 15, 15), (2, 1, 15, 15)]
