@@ -348,7 +348,7 @@ def use_reservations(path: str) -> None:
     from cluster_sim.run.settings import RunSettings
 
     described(path)
-    _written(build(RunSettings("", reservations=path), "fcfs", _machine(), _workload()).run())
+    _written(build(RunSettings(workload="", reservations=path), "fcfs", _machine(), _workload()).run())
 
 
 def use_result(path: str) -> None:

@@ -158,7 +158,7 @@ def disturb(simulation: Simulation, plan: list[Order], seen: Seen) -> Generator[
         except (NodeStateError, InputError):
             pass
     yield simulation.env.timeout(10.0)
-    for node in simulation.view.nodes():
+    for node in simulation.nodes():
         if node.state is NodeState.FAILED:
             node.repair()
 
@@ -310,6 +310,7 @@ class _Told:
 
     def __init__(self, result: Result, loads: pd.DataFrame):
         self.platform, self.power, self.node_states = result.platform, result.power, result.node_states
+        self.p_states = result.p_states
         owners = [*result.jobs["job_id"], *dict.fromkeys(row for row in loads["job_id"] if row.startswith("guest "))]
         self.jobs, self.allocations = pd.DataFrame({"job_id": owners}), loads
 

@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 
 from cluster_sim.errors import FormatError, InputError, SpecError
-from cluster_sim.workload.workload import WORKLOAD_GENERATORS, Workload, fields
+from cluster_sim.workload import fields
+from cluster_sim.workload.workload import WORKLOAD_GENERATORS, Workload
 
 PLATFORM = SimpleNamespace(core_count=20, widest_node=8)
 
