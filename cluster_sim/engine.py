@@ -17,6 +17,9 @@ END        the end of the run
 ========== =====================================================================
 
 What the scheduler started is delivered to observers right after its pass, as a batch of its own.
+
+This is the only module that touches what SimPy keeps to itself: ``tests/process/test_simpy.py`` says what it relies on,
+and fails where another SimPy does it otherwise.
 """
 
 from __future__ import annotations
@@ -46,7 +49,6 @@ class PlannedEvent(Event):
         self.callbacks = []
         self._value = value
         self._ok = True
-        self._defused = False
         heappush(env._queue, (time, priority, next(env._eid), self))
 
 

@@ -26,28 +26,6 @@
 Names load when they are first used: a worker that unpickles a function here loads nothing else.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from analysis.sweep.cell import run_cell as run_cell
-    from analysis.sweep.grid import Grid as Grid
-    from analysis.sweep.session import Outcome as Outcome
-    from analysis.sweep.session import sweep as sweep
-    from analysis.sweep.storage import read_runs as read_runs
-
-_HOMES = {"Grid": "grid", "Outcome": "session", "read_runs": "storage", "run_cell": "cell", "sweep": "session"}
-__all__ = ["Grid", "Outcome", "read_runs", "run_cell", "sweep"]
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"analysis.sweep.{_HOMES[name]}"), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -48,7 +48,7 @@ class Placement:
         return isinstance(other, Placement) and self.cores_by_node() == other.cores_by_node()
 
     def __hash__(self) -> int:
-        return hash(tuple(self.cores_by_node().items()))
+        return hash(frozenset(self.cores_by_node().items()))
 
     def cores_by_node(self) -> dict[int, int]:
         """Cores on each node, by node index."""

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -58,8 +59,8 @@ def allowed(module: Path, imported: str, when: str) -> bool:
         return True
     if module.is_relative_to("cluster_sim/cli"):
         return when != "start"
-    # The facade tells type checkers what it loads on demand.
-    return module == Path("cluster_sim/__init__.py") and when == "typing"
+    # It tells type checkers what the facade loads on demand.
+    return module.is_relative_to("cluster_sim/above") and when == "typing"
 
 
 def forbidden(root: Path) -> list[str]:
@@ -160,7 +161,7 @@ def test_a_wrong_import_is_found(tmp_path: Path, module: str, source: str, line:
         ("learning/agent.py", "from schedulers import Scheduler\nimport cluster_sim"),
         ("cluster_sim/cli/run.py", "def run():\n    from schedulers import make_scheduler"),
         ("analysis/reproduce/ineps.py", "import learning, schedulers"),
-        ("cluster_sim/__init__.py", "if TYPE_CHECKING:\n    from analysis import gantt"),
+        ("cluster_sim/above/analysis.py", "if TYPE_CHECKING:\n    from analysis import gantt"),
     ],
 )
 def test_an_allowed_import_passes(tmp_path: Path, module: str, source: str) -> None:
@@ -203,3 +204,33 @@ def test_the_facade_works_beside_folders_of_the_same_names(crowded_directory: Pa
 def test_the_command_works_beside_folders_of_the_same_names(crowded_directory: Path) -> None:
     """So does ``python -m cluster_sim``, which puts the working directory first on the path."""
     assert "fcfs" in run_python(crowded_directory, "-m", "cluster_sim", "list", "schedulers")
+
+
+def test_the_facade_gives_what_the_users_own_package_does_not_stand_for(crowded_directory: Path) -> None:
+    """A script that has imported an ``analysis`` of its own gets our schedulers all the same."""
+    (crowded_directory / "analysis" / "__init__.py").write_text("")
+    code = "import analysis, cluster_sim as cs; print(cs.make_scheduler('fcfs').__module__)"
+    assert run_python(crowded_directory, "-c", code).startswith("schedulers.")
+
+
+FACADES = ("cluster_sim", "schedulers", "learning", "analysis", "analysis.sweep")
+
+
+@pytest.mark.parametrize("package", FACADES)
+def test_offered_names_are_there(package: str) -> None:
+    """Each name of a package can be imported, is in ``dir()``, and comes with ``from … import *``."""
+    module = import_module(package)
+    everything: dict[str, object] = {}
+    exec(f"from {package} import *", everything)
+    assert module.__all__
+    assert set(module.__all__) <= set(dir(module))
+    assert {name: everything[name] for name in module.__all__} == {
+        name: getattr(module, name) for name in module.__all__
+    }
+
+
+@pytest.mark.parametrize("package", FACADES)
+def test_no_submodule_is_called_as_an_offered_name(package: str) -> None:
+    """Importing such a submodule would put the module in the place of the function."""
+    modules = {path.stem for path in ROOT.joinpath(*package.split(".")).iterdir()}
+    assert modules.isdisjoint(import_module(package).__all__)
