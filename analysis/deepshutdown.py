@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from cluster_sim.days import DAY_S
-from cluster_sim.days import as_executed as episode
+from cluster_sim.records.metrics import node_switches, watt_minutes
+from cluster_sim.workload.days import DAY_S
+from cluster_sim.workload.days import as_executed as episode
 
 if TYPE_CHECKING:
-    from cluster_sim.records import Result
-    from cluster_sim.workload import Workload
+    from cluster_sim.records.result import Result
+    from cluster_sim.workload.workload import Workload
 
 __all__ = ["DAY_S", "GROUPS", "days_per_group", "episode", "figures", "group_of"]
 
@@ -27,7 +28,7 @@ GROUPS = ("[0, 25%)", "[25, 50%)", "[50, 75%)", "[75, 100%)", "[100%]")
 
 
 def group_of(share: float) -> int:
-    """Group of a day, 1 to 5, by its :meth:`~cluster_sim.workload.Workload.share_of_sequential_jobs`."""
+    """Group of a day, 1 to 5, by its :meth:`~cluster_sim.workload.workload.Workload.share_of_sequential_jobs`."""
     return 5 if share >= 1.0 else int(share * 4) + 1
 
 
@@ -60,5 +61,7 @@ def figures(result: Result) -> pd.Series:
         "energy_waste": nodes["energy_waste_by_core_j"].sum(),
         "node_waste": (nodes["energy_waste_j"] / cores).sum(),
     }
-    values = {name: float(value) / 60.0 for name, value in (seconds | joules).items()}
-    return pd.Series(values | {"nb_switches": float((nodes["switches_on"] + nodes["switches_off"]).sum())})
+    minutes = {name: float(value) / 60.0 for name, value in seconds.items()}
+    counted = {name: watt_minutes(float(value)) for name, value in joules.items()}
+    switches = float(node_switches(nodes["switches_on"].to_numpy(), nodes["switches_off"].to_numpy()).sum())
+    return pd.Series(minutes | counted | {"nb_switches": switches})

@@ -15,11 +15,11 @@ from analysis.palette import BUSY
 from analysis.tables import named_runs
 from analysis.wording import label_of
 from cluster_sim.errors import SpecError
-from cluster_sim.fields import RESULT_TABLES
+from cluster_sim.workload.fields import RESULT_TABLES
 
 if TYPE_CHECKING:
-    from cluster_sim.records import Result
-    from cluster_sim.workload import Workload
+    from cluster_sim.records.result import Result
+    from cluster_sim.workload.workload import Workload
 
 MOST_STEPS = 20_000
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")

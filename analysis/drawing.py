@@ -15,6 +15,7 @@ bar by bar, and from texts in bars.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,7 @@ from analysis.rectangles import SHOWN_STATES, RowScale, busy_fraction
 from analysis.wording import number, numbers, plotly_text, shortened
 from cluster_sim.errors import SpecError
 
+GUEST_COLOUR = "#8A8A8A"
 MOST_BARS = 5_000
 MOST_POLYGONS = 100_000
 MOST_LABELS = 200
@@ -86,8 +88,8 @@ def job_bars(
         owner = rows["owner"].to_numpy()
         if shapes is not None:
             marker["pattern"] = {"shape": shapes[owner].tolist(), "fgcolor": darker(colour), **_HATCHING}
-        data = hover.data[owner]
-        traces.append(_bars(rows, canvas, marker, data, hover.template, meta=JOBS, **_legend(name, classes)))
+        data, template = hover.of(rows)
+        traces.append(_bars(rows, canvas, marker, data, template, meta=JOBS, **_legend(name, classes)))
     # Where colours say the same, their place in the legend shows the patterns, too.
     return traces if filled_by is not None and classes.title.lower() == str(filled_by.name) else traces + key
 
@@ -126,7 +128,8 @@ def job_polygons(rectangles: pd.DataFrame, classes: ColourClasses, hover: Hover)
     for name, colour, rows in _by_class(rectangles, classes):
         anchor = _largest_of_each(rows)
         # For the page's filters: which of the hover points stands for the job of each outline.
-        point = pd.Index(anchor["owner"]).get_indexer(pd.Index(rows["owner"]))
+        point = _shown_apart(anchor).get_indexer(_shown_apart(rows))
+        data, template = hover.of(anchor)
         traces.append(_polygons(rows, colour, meta=JOBS, customdata=_small(point), **_legend(name, classes)))
         traces.append(
             go.Scattergl(
@@ -134,8 +137,8 @@ def job_polygons(rectangles: pd.DataFrame, classes: ColourClasses, hover: Hover)
                 y=((anchor["low"] + anchor["high"]) / 2).to_numpy(),
                 mode="markers",
                 marker={"color": colour, "opacity": 0, "size": 8},
-                customdata=hover.data[anchor["owner"].to_numpy()],
-                hovertemplate=hover.template,
+                customdata=data,
+                hovertemplate=template,
                 meta=HOVER_POINTS,
                 **(_legend(name, classes) | {"showlegend": False}),
             )
@@ -208,15 +211,44 @@ def state_traces(states: pd.DataFrame, node_names: list[str], scale: RowScale, c
         if len(states) > MOST_BARS:
             traces.append(_polygons(rows, colour, fillpattern=pattern, **legend))
             continue
-        marker = {"color": colour, "line": {"width": 0}, "pattern": pattern}
-        data = np.empty((len(rows), 3), dtype=object)
-        data[:, 0] = _node_spans(rows, node_names, scale)
-        data[:, 1], data[:, 2] = numbers(rows["start"], digits=8), numbers(rows["end"], digits=8)
-        template = (
-            f"<b>{state}</b> %{{customdata[0]}}<br>from %{{customdata[1]}} s to %{{customdata[2]}} s<extra></extra>"
-        )
-        traces.append(_bars(rows, canvas, marker, data, template, **legend))
+        traces.append(_named_bars(rows, state, pattern, node_names, scale, canvas, **legend))
     return traces
+
+
+def guest_traces(
+    guests: pd.DataFrame, owners: Sequence[str], node_names: list[str], scale: RowScale, canvas: Canvas
+) -> list[Any]:
+    """One trace per guest: the cores that it held, grey and hatched."""
+    traces = []
+    for position, rows in guests.groupby("owner"):
+        name = f"guest: {owners[int(str(position))]}"
+        legend = _legend(name, "Guests") | {"legendrank": 1_900, "opacity": 0.8}
+        pattern = {"shape": "-", "fgcolor": GUEST_COLOUR, "bgcolor": "#EFEFEF", "size": 6, "solidity": 0.35}
+        if len(guests) > MOST_BARS:
+            traces.append(_polygons(rows, GUEST_COLOUR, fillpattern=pattern, **legend))
+        else:
+            traces.append(_named_bars(rows, plotly_text([name])[0], pattern, node_names, scale, canvas, **legend))
+    return traces
+
+
+def _named_bars(
+    rows: pd.DataFrame,
+    heading: str,
+    pattern: dict[str, Any],
+    node_names: list[str],
+    scale: RowScale,
+    canvas: Canvas,
+    **legend: Any,
+) -> go.Bar:
+    """Bars with a pattern, whose hover says what they are, where, and from when to when."""
+    marker = {"color": pattern["fgcolor"], "line": {"width": 0}, "pattern": pattern}
+    data = np.empty((len(rows), 3), dtype=object)
+    data[:, 0] = _node_spans(rows, node_names, scale)
+    data[:, 1], data[:, 2] = numbers(rows["start"], digits=8), numbers(rows["end"], digits=8)
+    template = (
+        f"<b>{heading}</b> %{{customdata[0]}}<br>from %{{customdata[1]}} s to %{{customdata[2]}} s<extra></extra>"
+    )
+    return _bars(rows, canvas, marker, data, template, **legend)
 
 
 def job_labels(
@@ -339,10 +371,16 @@ def _strung(*corners: np.ndarray) -> np.ndarray:
 
 
 def _largest_of_each(rows: pd.DataFrame) -> pd.DataFrame:
-    """A rectangle of each job, in the order of the jobs: neighbours that are alike make a small page."""
+    """A rectangle of each job, or attempt, in the order of the jobs: neighbours that are alike make a small page."""
     area = (rows["end"] - rows["start"]) * (rows["high"] - rows["low"])
-    largest = rows.assign(area=area).sort_values("area", ascending=False, kind="stable").drop_duplicates("owner")
-    return largest.sort_values("owner")
+    largest = rows.assign(area=area).sort_values("area", ascending=False, kind="stable")
+    apart = ["owner", "attempt"] if "attempt" in rows else ["owner"]
+    return largest.drop_duplicates(apart).sort_values(apart)
+
+
+def _shown_apart(rows: pd.DataFrame) -> pd.Index:
+    """What has a hover point of its own: the jobs, or their attempts."""
+    return pd.MultiIndex.from_frame(rows[["owner", "attempt"]]) if "attempt" in rows else pd.Index(rows["owner"])
 
 
 def _node_spans(rows: pd.DataFrame, node_names: list[str], scale: RowScale) -> list[str]:

@@ -15,7 +15,7 @@ from analysis.wording import label_of, plotly_text, shortened
 from cluster_sim.errors import SpecError
 
 if TYPE_CHECKING:
-    from cluster_sim.records import Result
+    from cluster_sim.records.result import Result
 
 NO_USER = "(no user)"
 _WIDE = 100.0

@@ -12,14 +12,14 @@ from plotly.subplots import make_subplots
 from analysis.palette import CAPACITY, OKABE_ITO
 
 if TYPE_CHECKING:
-    from cluster_sim.fitting import Fit
+    from cluster_sim.models.fitting import Fit
 
 _UNITS = {"speedup": "speedup", "watts": "power [W]"}
 _MOST_SERIES = len(OKABE_ITO)
 
 
 def plot_fit(fit: Fit, title: str | None = None) -> go.Figure:
-    """A figure of a :class:`cluster_sim.fitting.Fit`: above, measured points and the fit; below, the residuals.
+    """A figure of a :class:`cluster_sim.models.fitting.Fit`: above, measured points and the fit; below, the residuals.
 
     Contention is drawn over the total bandwidth, one colour per number of other tasks (the highest numbers share one);
     power over the busy cores. Residuals are measured less fitted, with a band of ± one RMSE.

@@ -18,11 +18,10 @@ from analysis.palette import ColourStrategy, colour_strategy, text_colour
 from analysis.rectangles import SHOWN_STATES, RowScale, job_rectangles
 from analysis.wording import listing
 from cluster_sim.errors import InputError
-from cluster_sim.explanation import seconds
-from cluster_sim.shortage import counted
+from cluster_sim.run.shortage import counted, seconds
 
 if TYPE_CHECKING:
-    from cluster_sim.records import Result
+    from cluster_sim.records.result import Result
 
 NAMED = 3
 """Jobs that a sentence names before it counts the rest."""

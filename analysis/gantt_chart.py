@@ -20,9 +20,9 @@ from analysis.wording import listing, number, plotly_text, shortened
 from cluster_sim.errors import SpecError
 
 if TYPE_CHECKING:
-    from cluster_sim.platform import Platform
-    from cluster_sim.records import Result
-    from cluster_sim.workload import Workload
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.records.result import Result
+    from cluster_sim.workload.workload import Workload
 
 # Passed wherever a figure is shown or written. Without the first, plotly 7 offers to upload the chart.
 CONFIG: dict[str, Any] = {
@@ -62,8 +62,8 @@ def gantt(
     """Draw a run: resources × time, and under it power (W), busy cores and pending jobs, on one time axis.
 
     Each rectangle is an interval of neighbouring cores held by one job; its hover tells the job's request, times,
-    wait, energy, slowdown, state and cores, and why it waited if the run was to ``explain``. Nodes that are off, in
-    transition or failed are grey or hatched.
+    wait, energy, slowdown, state and cores, and why it waited if the run was to ``explain``; of a job that was run again
+    also which attempt it is. Nodes that are off, in transition or failed are grey or hatched, as are cores of guests.
 
     Args:
         result: a finished run.
@@ -171,7 +171,7 @@ def draw_rows(
     """Add a scene's node states and jobs to a figure, on the rows of ``yaxis``."""
     classes = scene.classes(strategy)
     hover = scene.hover(axis, remarks) if how != "raster" else None
-    traces = scene.state_traces() + scene.job_traces(classes, how, hover, **options)
+    traces = scene.state_traces() + scene.guest_traces() + scene.job_traces(classes, how, hover, **options)
     # The page's filters look users and profiles up in customdata.
     figure.update_layout(meta={"columns": hover.columns} if hover else None)
     if classes.edges and len(scene.jobs) and how != "raster" and legend:

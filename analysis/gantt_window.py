@@ -13,7 +13,7 @@ from cluster_sim.errors import InputError
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from cluster_sim.records import Result
+    from cluster_sim.records.result import Result
 
 
 class GanttWindows:

@@ -14,17 +14,17 @@ import plotly.graph_objects as go
 
 from analysis.look import styled
 from analysis.wording import plotly_text, shortened
-from cluster_sim.contention import contention_models
 from cluster_sim.errors import InputError, SpecError
-from cluster_sim.execution import Work
+from cluster_sim.models.contention import contention_models
+from cluster_sim.workload.work import Work
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-    from cluster_sim.platform import Platform
-    from cluster_sim.records import Result
-    from cluster_sim.workload import Workload
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.records.result import Result
+    from cluster_sim.workload.workload import Workload
 
     Floats = npt.NDArray[np.float64]
 

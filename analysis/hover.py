@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.time_axis import TimeAxis
-from analysis.wording import NOTHING, numbers, plotly_text, shortened
+from analysis.wording import NOTHING, number, numbers, plotly_text, shortened
 
 SHOWN_PIECES = 3
 REASON_LENGTH = 100
@@ -27,6 +27,14 @@ class Hover:
     template: str
     data: np.ndarray
     columns: dict[str, int]
+
+    def of(self, rectangles: pd.DataFrame) -> tuple[np.ndarray, str]:
+        """The values for each of some rectangles of jobs, and the template; with a line on the attempt, if they have one."""
+        data = self.data[rectangles["owner"].to_numpy()]
+        if "attempt" not in rectangles:
+            return data, self.template
+        body, end = self.template.removesuffix("<extra></extra>"), "<extra></extra>"
+        return np.column_stack((data, rectangles["attempt"])), f"{body}%{{customdata[{data.shape[1]}]}}{end}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +166,21 @@ def allocation_texts(allocations: pd.DataFrame, job_ids: pd.Series, pieces: int 
     joined.loc[beyond.index] += "; and " + beyond.astype(str) + " more"
     texts: list[str] = joined.reindex(job_ids).fillna("nothing").tolist()
     return texts
+
+
+def attempt_texts(rectangles: pd.DataFrame, attempts: pd.DataFrame, job_ids: pd.Series) -> np.ndarray:
+    """A line for each rectangle of a job that was run more than once: which attempt it is, and how that ended."""
+    count = attempts.groupby("job_id", sort=False)["attempt"].transform("max")
+    several = attempts[(count > 1) & attempts["start_time"].notna()].assign(count=count)
+    rows = pd.Index(job_ids).get_indexer(pd.Index(several["job_id"]))
+    told = {}
+    for row, attempt in zip(rows.tolist(), several.to_dict("records"), strict=True):
+        reason = f" ({shortened(attempt['reason'])})" if attempt["reason"] else ""
+        lost = f", {number(attempt['lost_core_s'])} core-s lost" if attempt["lost_core_s"] else ""
+        text = f"attempt {attempt['attempt']} of {attempt['count']}: {attempt['outcome']}{reason}{lost}"
+        told[row, attempt["start_time"]] = "<br>" + plotly_text([text])[0]
+    places = zip(rectangles["owner"].tolist(), rectangles["start"].tolist(), strict=True)
+    return np.array([told.get(place, "") for place in places], dtype=object)
 
 
 def reasons(decisions: pd.DataFrame, job_ids: pd.Series) -> list[str]:

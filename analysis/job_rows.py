@@ -18,7 +18,7 @@ from cluster_sim.errors import InputError
 
 if TYPE_CHECKING:
     from analysis.palette import ColourClasses
-    from cluster_sim.records import Result
+    from cluster_sim.records.result import Result
 
 MOST_NAMED = 120
 WAIT_OPACITY = 0.3

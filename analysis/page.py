@@ -1,63 +1,55 @@
-"""An HTML page that needs nothing else: it works offline, and nothing in it comes from anywhere.
+"""HTML pages that need nothing else: they work offline, and nothing in them comes from anywhere.
 
-plotly.js stands in it once; a content security policy keeps the browser from loading or sending anything; and every text
-that came from input files is escaped by those who hand it over.
+The templates stand in the folder ``templates``, with the styles and scripts that become part of a page. All pages extend
+``base.html``: plotly.js stands in it once, and a content security policy keeps the browser from loading or sending
+anything. Every value that a template shows is escaped unless it is Markup, which is what :func:`piece` returns.
 """
 
 from __future__ import annotations
 
-import html
-from collections.abc import Sequence
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
+from typing import Any
 
-from analysis.packed import scripts
+import plotly.graph_objects as go
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from analysis.gantt_chart import CONFIG
+from analysis.packed import packed, plotly_js
+from analysis.payload import payload
 from cluster_sim.errors import InputError
-from cluster_sim.formats.atomic import atomic_path
-
-# WebGL code in plotly.js is compiled when it runs, hence unsafe-eval; nothing may be fetched from anywhere.
-POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
-    "img-src data: blob:; font-src data:"
-)
-
-_STYLE = """
-:root { color-scheme: light; overflow-y: scroll; } /* a bar that comes late would make later charts narrower */
-body { font: 15px/1.5 system-ui, "Segoe UI", Helvetica, Arial, sans-serif; color: #22303c; background: #fff;
-       margin: 0 auto; padding: 24px 28px 48px; max-width: 1500px; }
-h1 { font-size: 26px; line-height: 1.25; margin: 0 0 6px; }
-h2 { font-size: 19px; margin: 34px 0 10px; border-top: 1px solid #e4e8ec; padding-top: 18px; }
-.lead { color: #5a6772; margin: 0 0 18px; }
-nav a { margin-right: 16px; color: #0072b2; }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: 4px 14px; border-bottom: 1px solid #e4e8ec; text-align: right; white-space: nowrap; }
-thead th { border-bottom: 2px solid #9aa5b1; }
-th[scope=row], td:nth-child(2), thead th:first-child { text-align: left; font-weight: 500; }
-table.settings td { text-align: left; white-space: normal; overflow-wrap: anywhere; max-width: 560px; }
-table.settings thead th { text-align: left; }
-details { margin-top: 10px; }
-summary { cursor: pointer; color: #0072b2; margin-bottom: 6px; }
-tbody tr:hover { background: #f4f7f9; }
-footer { color: #5a6772; font-size: 13px; margin-top: 30px; }
-"""
+from cluster_sim.files.atomic import atomic_path
 
 
-def page(heading: str, body: Sequence[str]) -> str:
-    """The page with these pieces of HTML; ``heading`` is plain text."""
-    parts = [
-        "<!DOCTYPE html>",
-        '<html lang="en">',
-        '<head><meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{html.escape(heading)}</title>",
-        f"<style>{_STYLE}</style>",
-        scripts(),
-        "</head><body>",
-        *body,
-        "</body></html>",
-    ]
-    return "\n".join(parts) + "\n"
+def render(template: str, **values: Any) -> str:
+    """The text of a page: a template with these values."""
+    return _environment().get_template(template).render(values)
+
+
+def piece(template: str, **values: Any) -> Markup:
+    """A part of a page, which other templates take as it is."""
+    return Markup(render(template, **values))
+
+
+def page(heading: str, figures: Iterable[Markup]) -> str:
+    """A page of figures, or of other pieces."""
+    return render("figures.html", heading=heading, figures=figures)
+
+
+def figure_html(figure: go.Figure, div_id: str) -> Markup:
+    """A figure as a piece of a page; ``div_id`` is a plain word.
+
+    A chart of jobs also gets a line of controls: search for a job, filters by user and profile.
+    """
+    height = figure.layout.height or 450
+    return piece("figure.html", div=div_id, height=height, data=packed(payload(figure)), config=CONFIG)
+
+
+def figures_html(figures: Iterable[go.Figure]) -> list[Markup]:
+    """:func:`figure_html` of each, for a page that has no others."""
+    return [figure_html(figure, f"figure{place}") for place, figure in enumerate(figures)]
 
 
 def write_whole(path: str | Path, text: str) -> Path:
@@ -75,3 +67,16 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(folder, "a folder that files can be written to", error.strerror) from None
+
+
+@cache
+def _environment() -> Environment:
+    loader = PackageLoader("analysis")
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.policies["json.dumps_kwargs"] = {"allow_nan": False}  # and keys in their own order
+    # Styles and scripts are ours and go into a page as they stand.
+    environment.globals["source"] = lambda name: Markup(loader.get_source(environment, name)[0])
+    environment.globals["plotly_js"] = plotly_js
+    return environment

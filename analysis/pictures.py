@@ -13,11 +13,9 @@ from pathlib import Path
 
 import plotly.graph_objects as go
 
-from analysis.gantt_chart import CONFIG
-from analysis.packed import figure_html
-from analysis.page import page
+from analysis.page import figures_html, render
 from cluster_sim.errors import InputError
-from cluster_sim.formats.atomic import write_bytes
+from cluster_sim.files.atomic import write_bytes
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _FLAGS = (
@@ -25,21 +23,6 @@ _FLAGS = (
     "--disable-sync --dump-dom --virtual-time-budget=600000"
 )
 _PATIENCE_S = 300.0
-_SCRIPT = """
-<pre id="pictures"></pre>
-<script>
-(async () => {
-  await clusterSim.ready;
-  const found = [];
-  for (const chart of document.querySelectorAll(".plotly-graph-div")) {
-    while (!chart._fullLayout) await new Promise(done => setTimeout(done, 20));
-    const size = { width: WIDTH, height: chart._fullLayout.height };
-    found.push(await Plotly.toImage(chart, { format: "png", scale: SCALE, ...size }));
-  }
-  document.getElementById("pictures").textContent = JSON.stringify(found);
-})();
-</script>
-"""
 
 
 def browser() -> str | None:
@@ -57,11 +40,11 @@ def write_pictures(
     program = browser()
     if program is None:
         raise InputError("pictures", f"one of {', '.join(BROWSERS)} on the PATH", "none")
-    script = _SCRIPT.replace("WIDTH", json.dumps(width)).replace("SCALE", json.dumps(scale))
-    charts = [figure_html(figure, f"figure{place}", CONFIG) for place, figure in enumerate(figures.values())]
+    charts = figures_html(figures.values())
+    text = render("pictures.html", heading="pictures", figures=charts, width=width, scale=scale)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         path = Path(scratch, "page.html")
-        path.write_text(page("pictures", [*charts, script]), encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
         command = [program, *_FLAGS.split(), f"--user-data-dir={scratch}/profile", path.as_uri()]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE_S, check=False)

@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim.errors import InputError, SpecError
+from cluster_sim.records.attempt_tables import GUEST
 
 if TYPE_CHECKING:
-    from cluster_sim.platform import Platform
+    from cluster_sim.platform.platform import Platform
 
 FEW_CORES = 64
 SHOWN_STATES = ("OFF", "SWITCHING_ON", "SWITCHING_OFF", "FAILED")
@@ -91,19 +92,34 @@ def job_rectangles(
     ``start``, ``end`` (s), ``low``, ``high`` (rows). What is still held when the run stops ends at ``until``. Raises
     InputError for a job or node that the other tables do not know.
     """
-    node = _node_positions(allocations["node"], platform)
-    processor_code, processor_names = pd.factorize(allocations["processor"])
-    within = np.array([int(str(name).removeprefix("processor")) for name in processor_names], dtype=np.int64)
-    base = platform.first_core[platform.first_processor[node] + within[processor_code]]
     owner = pd.Index(jobs["job_id"]).get_indexer(pd.Index(allocations["job_id"]))
     if (owner < 0).any():
         raise InputError("allocations, job_id", "an id of the jobs table", allocations["job_id"].iloc[owner.argmin()])
+    return _piece_rectangles(allocations, owner, platform, scale, until)
+
+
+def guest_rectangles(
+    holds: pd.DataFrame, platform: Platform, scale: RowScale, until: float
+) -> tuple[pd.DataFrame, list[str]]:
+    """Rectangles of all guests that held cores, with the columns of those of jobs, and the names of their owners."""
+    held = holds[holds["kind"] == GUEST]
+    owner, names = pd.factorize(held["owner"])
+    return _piece_rectangles(held, owner, platform, scale, until), [str(name) for name in names]
+
+
+def _piece_rectangles(
+    pieces: pd.DataFrame, owner: np.ndarray, platform: Platform, scale: RowScale, until: float
+) -> pd.DataFrame:
+    node = _node_positions(pieces["node"], platform)
+    processor_code, processor_names = pd.factorize(pieces["processor"])
+    within = np.array([int(str(name).removeprefix("processor")) for name in processor_names], dtype=np.int64)
+    base = platform.first_core[platform.first_processor[node] + within[processor_code]]
     return _merged(
         owner=owner,
-        first=base + allocations["first_core"].to_numpy(),
-        last=base + allocations["last_core"].to_numpy(),
-        start=allocations["start"].to_numpy(dtype=float),
-        end=allocations["end"].fillna(until).to_numpy(dtype=float),
+        first=base + pieces["first_core"].to_numpy(),
+        last=base + pieces["last_core"].to_numpy(),
+        start=pieces["start"].to_numpy(dtype=float),
+        end=pieces["end"].fillna(until).to_numpy(dtype=float),
         scale=scale,
     )
 

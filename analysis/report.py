@@ -1,32 +1,32 @@
 """One HTML page that needs nothing else: settings, comparison, and the figures of one or several runs.
 
-Each section is a function that returns pieces of HTML; what cannot be drawn for these runs (no users, no energy) is left
-out. The page itself is that of :mod:`analysis.page`.
+Each section is a function that returns what stands in it; what cannot be drawn for these runs (no users, no energy) is
+left out. The page itself is the template ``report.html``.
 """
 
 from __future__ import annotations
 
-import html
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import plotly.graph_objects as go
+from markupsafe import Markup
 
 from analysis.distributions import arrivals, ecdf
 from analysis.fairness import fairness_index, user_fairness, user_table
-from analysis.gantt_chart import CONFIG, gantt, run_title, time_window
-from analysis.packed import figure_html
-from analysis.page import page, write_whole
-from analysis.tables import comparison_table, headlines, named_runs, table_html
+from analysis.gantt_chart import gantt, run_title, time_window
+from analysis.page import figure_html, figures_html, page, render, write_whole
+from analysis.tables import cells_html, comparison_table, headlines, named_runs, table_html
 from analysis.timelines import energy_timeline, power_timeline, queue_timeline, utilisation_timeline
 from analysis.wording import number, shortened
 from cluster_sim.errors import InputError
 
 if TYPE_CHECKING:
-    from cluster_sim.records import Result
-    from cluster_sim.workload import Workload
+    from cluster_sim.records.result import Result
+    from cluster_sim.workload.workload import Workload
 
 # Curves of a page with many runs: finer than a screen is wide, and 20,000 jobs stay small.
 _POINTS = 3_000
@@ -87,24 +87,21 @@ def write_report(
     heading = title or (run_title(first) if len(runs) == 1 else _comparison_title(runs))
     figures = _Figures()
     sections = {
-        "Summary" if len(runs) == 1 else "Comparison": _summary_html(runs, replications),
+        "Summary" if len(runs) == 1 else "Comparison": _summary(runs, replications),
         **_schedules(runs, figures, options),
         "Over time": _over_time(runs, figures),
         "Jobs": _distributions(runs, workload, figures),
         "Users": _users(runs, figures),
-        "Inputs and settings": [f'<div class="scroll">{_settings_html(runs)}</div>'],
+        "Inputs and settings": _Section(table=_settings_html(runs)),
     }
-    sections = {name: pieces for name, pieces in sections.items() if pieces}
-    links = "".join(f'<a href="#part{i}">{html.escape(name)}</a>' for i, name in enumerate(sections))
-    body = [
-        f"<h1>{html.escape(heading)}</h1>",
-        f'<p class="lead">{html.escape(_platform_line(first))}</p>',
-        f"<nav>{links}</nav>",
-    ]
-    for i, (name, pieces) in enumerate(sections.items()):
-        body += [f'<h2 id="part{i}">{html.escape(name)}</h2>', *pieces]
-    body.append(f"<footer>{html.escape(_maker(first))}. Times are simulated seconds.</footer>")
-    return write_whole(path, page(heading, body))
+    text = render(
+        "report.html",
+        heading=heading,
+        lead=_platform_line(first),
+        sections={name: section for name, section in sections.items() if section is not None},
+        maker=_maker(first),
+    )
+    return write_whole(path, text)
 
 
 def write_gantt(figure: go.Figure | Result, path: str | Path, **options: Any) -> Path:
@@ -115,7 +112,19 @@ def write_gantt(figure: go.Figure | Result, path: str | Path, **options: Any) ->
     """
     chart = figure if isinstance(figure, go.Figure) else gantt(figure, **options)
     heading = "Gantt chart" if isinstance(figure, go.Figure) else run_title(figure)
-    return write_whole(path, page(heading, [figure_html(chart, "figure0", CONFIG)]))
+    return write_whole(path, page(heading, figures_html([chart])))
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """What stands under a heading, in this order; ``folded`` is a table that the reader unfolds."""
+
+    text: str = ""
+    figures: Sequence[Markup] = ()
+    table: Markup | None = None
+    folded: Markup | None = None
+    unfolds: str = ""
+    left_out: str = ""
 
 
 class _Figures:
@@ -124,30 +133,28 @@ class _Figures:
     def __init__(self) -> None:
         self._count = 0
 
-    def html(self, figure: go.Figure) -> str:
+    def html(self, figure: go.Figure) -> Markup:
         """The figure as HTML."""
         self._count += 1
-        return figure_html(figure, f"figure{self._count}", CONFIG)
+        return figure_html(figure, f"figure{self._count}")
 
 
-def _summary_html(runs: Mapping[str, Result], replications: pd.DataFrame | None) -> list[str]:
+def _summary(runs: Mapping[str, Result], replications: pd.DataFrame | None) -> _Section:
     table = comparison_table(runs) if replications is None else replications
-    told = [] if replications is None else ["<p>Means over replications ± half of the 95 % confidence interval; "
-            "differences are paired by seed. The figures below are of the first seed.</p>"]  # fmt: skip
-    return [
-        *told,
-        f'<div class="scroll">{table_html(headlines(table))}</div>',
-        f'<details><summary>All metrics</summary><div class="scroll">{table_html(table)}</div></details>',
-    ]
+    told = "" if replications is None else ("Means over replications ± half of the 95 % confidence interval; "
+            "differences are paired by seed. The figures below are of the first seed.")  # fmt: skip
+    return _Section(told, table=table_html(headlines(table)), folded=table_html(table), unfolds="All metrics")
 
 
-def _schedules(runs: Mapping[str, Result], figures: _Figures, options: dict[str, Any]) -> dict[str, list[str]]:
+def _schedules(runs: Mapping[str, Result], figures: _Figures, options: dict[str, Any]) -> dict[str, _Section]:
     charts = _aligned([gantt(result, **options) for result in runs.values()])
     # A run may have the name of a section: sections are told apart by where they stand.
-    return {f"Schedule: {name}": [figures.html(chart)] for name, chart in zip(runs, charts, strict=True)}
+    return {
+        f"Schedule: {name}": _Section(figures=[figures.html(chart)]) for name, chart in zip(runs, charts, strict=True)
+    }
 
 
-def _over_time(runs: Mapping[str, Result], figures: _Figures) -> list[str]:
+def _over_time(runs: Mapping[str, Result], figures: _Figures) -> _Section | None:
     drawn = []
     if len(runs) > 1:  # those of a single run are under its Gantt chart
         drawn += [utilisation_timeline(runs, most_points=_POINTS), queue_timeline(runs, most_points=_POINTS)]
@@ -158,45 +165,45 @@ def _over_time(runs: Mapping[str, Result], figures: _Figures) -> list[str]:
     for name, result in powered.items():
         title = "Power by state" + (f": {shortened(name, 60)}" if len(runs) > 1 else "")
         drawn.append(power_timeline(result, most_points=_POINTS, title=title))
-    return [figures.html(figure) for figure in drawn]
+    return _Section(figures=[figures.html(figure) for figure in drawn]) if drawn else None
 
 
-def _distributions(runs: Mapping[str, Result], workload: Workload | None, figures: _Figures) -> list[str]:
+def _distributions(runs: Mapping[str, Result], workload: Workload | None, figures: _Figures) -> _Section | None:
     if not any(result.jobs["start_time"].notna().any() for result in runs.values()):
-        return []
+        return None
     drawn = [ecdf(runs, column, most_points=_POINTS) for column in ("wait_time", "bounded_slowdown")]
     if workload is not None and workload.unix_start_time is not None:
         drawn += [arrivals(workload, by) for by in ("hour", "weekday")]
-    return [figures.html(figure) for figure in drawn]
+    return _Section(figures=[figures.html(figure) for figure in drawn])
 
 
-def _users(runs: Mapping[str, Result], figures: _Figures) -> list[str]:
+def _users(runs: Mapping[str, Result], figures: _Figures) -> _Section | None:
     table = user_table(runs)
     if table["user"].nunique() < 2:
-        return []
+        return None
     slowdowns = {name: table.loc[table["run"] == name, "mean_bounded_slowdown"] for name in runs}
     index = {name: fairness_index(values) for name, values in slowdowns.items()}
     said = "; ".join(f"{name}: {number(value, digits=3)}" for name, value in index.items())
     text = f"Jain's index of fairness over the users' mean bounded slowdowns (1: all equal): {said}."
-    return [
-        f"<p>{html.escape(text)}</p>",
-        figures.html(user_fairness(runs)),
-        f'<details><summary>By user</summary><div class="scroll">{_user_html(table)}</div></details>',
-    ]
-
-
-def _user_html(table: pd.DataFrame) -> str:
-    """The table by user; of very many those with the most core-seconds."""
+    # Of very many users those with the most core-seconds.
     shown = table[table.groupby("run").cumcount() < _MOST_USERS]
-    head = "".join(f'<th scope="col">{html.escape(text)}</th>' for text in _USER_COLUMNS.values())
-    rows = []
-    for row in shown.itertuples(index=False):
-        cells = [str(row.user), str(row.run), *(number(getattr(row, name)) for name in list(_USER_COLUMNS)[2:])]
-        rest = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells[1:])
-        rows.append(f'<tr><th scope="row">{html.escape(cells[0])}</th>{rest}</tr>')
     left = len(table) - len(shown)
-    note = f"<p>{left:,} more rows are not shown.</p>" if left else ""
-    return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n" + "\n".join(rows) + f"</tbody>\n</table>{note}"
+    return _Section(
+        text,
+        [figures.html(user_fairness(runs))],
+        folded=_user_html(shown),
+        unfolds="By user",
+        left_out=f"{left:,} more rows are not shown." if left else "",
+    )
+
+
+def _user_html(table: pd.DataFrame) -> Markup:
+    figures = list(_USER_COLUMNS)[2:]
+    rows = [
+        [str(row.user), str(row.run), *(number(getattr(row, name)) for name in figures)]
+        for row in table.itertuples(index=False)
+    ]
+    return cells_html(_USER_COLUMNS.values(), rows)
 
 
 def _aligned(figures: list[go.Figure]) -> list[go.Figure]:
@@ -222,17 +229,13 @@ def _maker(result: Result) -> str:
     return f"cluster-sim {result.meta.get('version', '')}".strip()
 
 
-def _settings_html(runs: Mapping[str, Result]) -> str:
+def _settings_html(runs: Mapping[str, Result]) -> Markup:
     keys = [key for key in _SETTINGS if any(key in result.meta for result in runs.values())]
     keys += sorted({key for result in runs.values() for key in result.meta} - set(keys))
-    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in ("setting", *runs))
-    rows = "".join(
-        f'<tr><th scope="row">{html.escape(_SETTINGS.get(key, str(key)))}</th>'
-        + "".join(f"<td>{html.escape(_setting(result.meta.get(key)))}</td>" for result in runs.values())
-        + "</tr>\n"
-        for key in keys
-    )
-    return f'<table class="settings">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>'
+    rows = [
+        [_SETTINGS.get(key, str(key)), *(_setting(result.meta.get(key)) for result in runs.values())] for key in keys
+    ]
+    return cells_html(("setting", *runs), rows, "settings")
 
 
 def _setting(value: object) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from analysis.rectangles import RowScale
     from analysis.scene import Scene
     from analysis.time_axis import TimeAxis
-    from cluster_sim.platform import Platform
+    from cluster_sim.platform.platform import Platform
 
 MOST_SHOWN_AT_ONCE = 60
 """With more, the reservations are there, but shown only when their entry in the legend is clicked."""

@@ -31,8 +31,8 @@ from cluster_sim.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cluster_sim.records import Result
-    from cluster_sim.workload import Workload
+    from cluster_sim.records.result import Result
+    from cluster_sim.workload.workload import Workload
 
 EARLIER, LATER, ELSEWHERE = "#000000", "#B3261E", "#7A8793"
 MOST_RUNS = 6

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from analysis.drawing import Canvas, job_bars, job_labels, job_polygons, job_raster, state_traces
-from analysis.hover import Hover, job_hover
+from analysis.drawing import Canvas, guest_traces, job_bars, job_labels, job_polygons, job_raster, state_traces
+from analysis.hover import Hover, attempt_texts, job_hover
 from analysis.palette import ColourClasses, ColourStrategy
-from analysis.rectangles import RowScale, job_rectangles, state_rectangles
+from analysis.rectangles import RowScale, guest_rectangles, job_rectangles, state_rectangles
 from analysis.speedups import job_speedups
 from analysis.time_axis import start_date_of
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from analysis.time_axis import TimeAxis
-    from cluster_sim.records import Result
-    from cluster_sim.workload import Workload
+    from cluster_sim.records.result import Result
+    from cluster_sim.workload.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,8 @@ class Held:
     states: pd.DataFrame
     until: float
     start_date: datetime.datetime | None  # at simulated second 0, if the workload says it
+    guests: pd.DataFrame | None = None  # their rectangles, if there were any; owner is the place in the names
+    guest_names: Sequence[str] = ()
 
     @classmethod
     def of(cls, result: Result, rows: str = "auto", workload: Workload | None = None) -> Held:
@@ -46,15 +48,24 @@ class Held:
         if workload is not None:
             jobs = jobs.assign(speedup=job_speedups(result, workload))
         until = float(np.nanmax([0.0, result.power["time"].max(), allocations["end"].max(), states["end"].max()]))
+        rectangles = job_rectangles(allocations, jobs, result.platform, scale, until)
+        guests: pd.DataFrame | None = None
+        names: list[str] = []
+        if getattr(result, "has_more_holds", False):
+            guests, names = guest_rectangles(result.holds, result.platform, scale, until)
+            if result.attempts["attempt"].max() > 1:
+                rectangles["attempt"] = attempt_texts(rectangles, result.attempts, jobs["job_id"])
         return cls(
             result,
             jobs,
             allocations,
             scale,
-            job_rectangles(allocations, jobs, result.platform, scale, until),
+            rectangles,
             state_rectangles(states, result.platform, scale, until),
             until,
             start_date_of(result, workload),
+            guests,
+            names,
         )
 
 
@@ -99,6 +110,14 @@ class Scene:
         """Nodes that cannot work."""
         names = self.held.result.platform.node_names()
         return state_traces(self.states, names, self.held.scale, self.canvas)
+
+    def guest_traces(self) -> list[Any]:
+        """Cores that guests held."""
+        held = self.held
+        if held.guests is None:
+            return []
+        guests = within(held.guests, self.canvas.start, self.canvas.end)
+        return guest_traces(guests, held.guest_names, held.result.platform.node_names(), held.scale, self.canvas)
 
     def hover(self, axis: TimeAxis, remarks: Sequence[str] | None = None) -> Hover:
         """What the jobs' hovers say; ``remarks`` (one per job) end them."""

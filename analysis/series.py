@@ -12,14 +12,14 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim.errors import InputError, SpecError
-from cluster_sim.node_state import NodeState
-from cluster_sim.power import power_models, watts
+from cluster_sim.models.power import power_models, watts
+from cluster_sim.platform.node_state import NodeState
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.platform import Platform
-    from cluster_sim.records import Result
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.records.result import Result
 
     Floats = npt.NDArray[np.float64]
     Ints = npt.NDArray[np.int64]

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 if TYPE_CHECKING:
-    from cluster_sim.records import Result
-    from cluster_sim.workload import Workload
+    from cluster_sim.records.result import Result
+    from cluster_sim.workload.workload import Workload
 
 
 def job_speedups(result: Result, workload: Workload) -> np.ndarray:

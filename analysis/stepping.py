@@ -7,26 +7,24 @@ frame is the end of the run. A page has at most 300; of longer runs there are se
 
 from __future__ import annotations
 
-import html
-import json
 import math
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from jinja2.utils import htmlsafe_json_dumps
+
 from analysis.frames import Film
 from analysis.gantt_chart import run_title
-from analysis.page import make_folder
-from analysis.stepping_style import BODY, POLICY, STYLE
+from analysis.page import make_folder, render
 from analysis.wording import listing
 from cluster_sim.errors import InputError
-from cluster_sim.formats.atomic import atomic_files
-from cluster_sim.shortage import counted
+from cluster_sim.files.atomic import atomic_files
+from cluster_sim.run.shortage import counted
 
 if TYPE_CHECKING:
     from analysis.palette import ColourStrategy
-    from cluster_sim.records import Result
+    from cluster_sim.records.result import Result
 
 MOST_FRAMES = 300
 """Frames of one page: it must open at once, and nobody looks at more."""
@@ -108,26 +106,24 @@ class _Pages:
             "stop": self._film.stop,
             "pages": [list(pair) for pair in zip(addresses, firsts, strict=True)],
         }
-        # Within a script only "<" could end it, or begin a comment that hides its end.
-        content = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
-        heading = html.escape(self._title)
-        body = BODY.format(
-            heading=heading,
-            lead=html.escape(self._lead()),
-            notes="".join(f"<p class=note>{html.escape(note)}</p>" for note in self._notes()),
-            pages=self._links(addresses, firsts, place),
-            legend=self._legend(),
+        classes = self._film.classes
+        return render(
+            "stepping.html",
+            heading=self._title,
+            lead=self._lead(),
+            notes=self._notes(),
+            pages=[(address, self._steps(begin)) for address, begin in zip(addresses, firsts, strict=True)],
+            place=place,
+            legend_title=classes.title,
+            legend=zip(classes.names, classes.colours, strict=True),
             first=low + 1,
             last=high,
-            data=content,
-            script=(files("analysis") / "stepping.js").read_text(encoding="utf-8"),
+            data=htmlsafe_json_dumps(data, allow_nan=False, separators=(",", ":")),
         )
-        return (
-            '<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8">\n'
-            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
-            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            f"<title>{heading}</title>\n<style>{STYLE}</style></head>\n<body>\n{body}</body></html>\n"
-        )
+
+    def _steps(self, begin: int) -> str:
+        """The steps of the page that begins with this frame, as one counts them."""
+        return f"{begin + 1:,}–{min(begin + MOST_FRAMES, self._film.stop):,}"
 
     def _lead(self) -> str:
         platform = self._result.platform
@@ -154,23 +150,3 @@ class _Pages:
                 f"Not in {'it' if len(self) == 1 else 'these pages'}: {outside}."
             )
         return notes
-
-    def _links(self, addresses: list[str], firsts: list[int], here: int) -> str:
-        if len(addresses) == 1:
-            return ""
-        links = []
-        for place, (address, first) in enumerate(zip(addresses, firsts, strict=True)):
-            text = f"{first + 1:,}–{min(first + MOST_FRAMES, self._film.stop):,}"
-            mark = ' aria-current="page"' if place == here else ""
-            links.append(f'<a href="{html.escape(address)}"{mark}>{text}</a>')
-        return f'<nav aria-label="pages">Steps {" ".join(links)}</nav>'
-
-    def _legend(self) -> str:
-        classes = self._film.classes
-        if not classes.title:
-            return ""
-        entries = "".join(
-            f'<span><i style="background:{html.escape(colour)}"></i>{html.escape(name)}</span>'
-            for name, colour in zip(classes.names, classes.colours, strict=True)
-        )
-        return f'<p class="legend"><b>{html.escape(classes.title)}</b>{entries}</p>'

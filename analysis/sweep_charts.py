@@ -18,7 +18,7 @@ from analysis.wording import label_of, number, plotly_text, unit_of
 from cluster_sim.errors import InputError
 
 if TYPE_CHECKING:
-    from cluster_sim.records import Result
+    from cluster_sim.records.result import Result
 
 _MOST_LINES = 24
 JOB_ORDER, NODE_ORDER = "job_order", "node_order"
@@ -109,23 +109,19 @@ def with_orders(runs: pd.DataFrame) -> pd.DataFrame:
 
 def write_charts(result: Result, path: str | Path, title: str) -> Path:
     """A page with the power, the use of the cores and the queue of one run over time."""
-    from analysis.gantt_chart import CONFIG
-    from analysis.packed import figure_html
-    from analysis.page import page, write_whole
+    from analysis.page import figures_html, page, write_whole
     from analysis.timelines import power_timeline, queue_timeline, utilisation_timeline
 
     figures = [utilisation_timeline(result), queue_timeline(result), power_timeline(result)]
-    return write_whole(path, page(title, [figure_html(each, f"figure{i}", CONFIG) for i, each in enumerate(figures)]))
+    return write_whole(path, page(title, figures_html(figures)))
 
 
 def write_sweep_page(runs: pd.DataFrame, metrics: Sequence[str], path: str | Path, title: str = "Sweep") -> Path:
     """A page with a figure of each metric: a heatmap of list scheduling's orders, or a plot over the factors that vary."""
-    from analysis.gantt_chart import CONFIG
-    from analysis.packed import figure_html
-    from analysis.page import page, write_whole
+    from analysis.page import figures_html, page, write_whole
 
     figures = [figure for metric in metrics if runs[metric].notna().any() for figure in _figures(runs, metric)]
-    return write_whole(path, page(title, [figure_html(each, f"figure{i}", CONFIG) for i, each in enumerate(figures)]))
+    return write_whole(path, page(title, figures_html(figures)))
 
 
 def _figures(runs: pd.DataFrame, metric: str) -> list[go.Figure]:

@@ -16,13 +16,13 @@ import numpy as np
 import pandas as pd
 
 from analysis.replications import CONFIDENCE, student_quantile
+from analysis.sweep.cell import DONE, TRAINED
+from analysis.sweep.manifest import read_manifest
+from analysis.sweep.storage import read_runs
 from analysis.tables import HALF_WIDTH
 from analysis.wording import NOTHING, label_of, number, unit_of
 from cluster_sim.errors import FormatError, InputError
-from cluster_sim.fields import SUMMARY_METRICS, names
-from cluster_sim.sweep.cell import DONE, TRAINED
-from cluster_sim.sweep.manifest import read_manifest
-from cluster_sim.sweep.storage import read_runs
+from cluster_sim.workload.fields import SUMMARY_METRICS, names
 
 LARGEST_IS_BEST = frozenset({"utilisation", "throughput_jobs_per_h", "jobs_completed"})
 """Metrics of which the most is best; of all others the least is."""

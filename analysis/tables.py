@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,9 @@ import pandas as pd
 from analysis.wording import NOTHING, label_of, number, unit_of
 
 if TYPE_CHECKING:
-    from cluster_sim.records import Result
+    from markupsafe import Markup
+
+    from cluster_sim.records.result import Result
 
 # In a summary for the sake of its file, but no metric: a difference in % would mean nothing.
 _NO_METRICS = frozenset({"seed", "version"})
@@ -69,17 +70,17 @@ def format_table(table: pd.DataFrame) -> str:
     return "\n".join(line.rstrip() for line in [*lines, *(_line(row, widths) for row in body)])
 
 
-def table_html(table: pd.DataFrame) -> str:
+def table_html(table: pd.DataFrame) -> Markup:
     """A comparison table as an HTML table; every name in it is escaped."""
     header, *body = _cells(table)
-    head = "".join(f'<th scope="col">{html.escape(cell)}</th>' for cell in header)
-    rows = "".join(
-        f'<tr><th scope="row">{html.escape(row[0])}</th>'
-        + "".join(f"<td>{html.escape(cell)}</td>" for cell in row[1:])
-        + "</tr>\n"
-        for row in body
-    )
-    return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>"
+    return cells_html(header, body)
+
+
+def cells_html(header: Iterable[str], rows: Iterable[Sequence[str]], kind: str = "") -> Markup:
+    """An HTML table of these texts, the first of each row its heading; ``kind`` is its class in the style."""
+    from analysis.page import piece  # brings plotly, which the text tables do without
+
+    return piece("table.html", head=header, rows=rows, kind=kind)
 
 
 def named_runs(results: Mapping[str, Result] | Result) -> dict[str, Result]:

@@ -19,8 +19,8 @@ from analysis.wording import NOTHING, numbers
 from cluster_sim.errors import InputError, SpecError
 
 if TYPE_CHECKING:
-    from cluster_sim.records import Result
-    from cluster_sim.workload import Workload
+    from cluster_sim.records.result import Result
+    from cluster_sim.workload.workload import Workload
 
 TIME_UNITS = ("auto", "s", "min", "h", "d", "calendar")
 _SECONDS = {"s": 1.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}

@@ -20,7 +20,7 @@ from analysis.tables import named_runs
 from analysis.wording import number, plotly_text
 
 if TYPE_CHECKING:
-    from cluster_sim.records import Result
+    from cluster_sim.records.result import Result
 
 MOST_POINTS = 20_000
 COARSE_BINS = 4_000

@@ -13,8 +13,8 @@ from analysis.wording import number, plotly_text, shortened
 from cluster_sim.errors import InputError, SpecError
 
 if TYPE_CHECKING:
-    from cluster_sim.platform import Platform
-    from cluster_sim.records import Result
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.records.result import Result
 
 STATES = STATE_COLOURS | {"IDLE": "#E69F00", "COMPUTING": "#56B4E9"}
 COLOURINGS = ("state", "load")

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from analysis.look import run_styles, styled, transparent
 from analysis.wording import number, plotly_text, shortened
 from cluster_sim.errors import FormatError, InputError
-from cluster_sim.formats.tables import as_numbers
+from cluster_sim.files.csv import as_numbers
 
 METRICS_FILE = "metrics.csv"
 Log = pd.DataFrame | str | os.PathLike[str]

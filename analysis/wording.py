@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cluster_sim.fields import SUMMARY_METRICS
+from cluster_sim.workload.fields import SUMMARY_METRICS
 
 NOTHING = "–"
 

@@ -299,7 +299,7 @@ def _signed(files: dict[str, bytes]) -> dict[str, bytes]:
 
 
 def _sweep() -> dict[str, bytes]:
-    from cluster_sim.sweep import Grid, sweep
+    from analysis.sweep import Grid, sweep
 
     factors = {
         "platform": "homogeneous:nodes=2,cores=4",
@@ -344,11 +344,11 @@ def use_platform(path: str) -> None:
 
 def use_reservations(path: str) -> None:
     """Read, and run jobs beside them."""
-    from cluster_sim.cli.config import Settings
     from cluster_sim.cli.simulate import build
+    from cluster_sim.run.settings import RunSettings
 
     described(path)
-    _written(build(Settings("", reservations=path), "fcfs", _machine(), _workload()).run())
+    _written(build(RunSettings(workload="", reservations=path), "fcfs", _machine(), _workload()).run())
 
 
 def use_result(path: str) -> None:
@@ -391,8 +391,8 @@ def use_metrics(path: str) -> None:
 
 def use_sweep(path: str) -> None:
     """Read its rows and what it is; go on with it."""
+    from analysis.sweep.storage import Storage
     from analysis.sweeps import read_sweep
-    from cluster_sim.sweep.storage import Storage
 
     read_sweep(path)
     Storage(path, {"scheduler": ["fcfs", "easy"]}, 2)

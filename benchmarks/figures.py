@@ -24,6 +24,7 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim import Platform
+from cluster_sim.records.metrics import slowdown
 
 TARGETS = {10_000: (2.0, 1.0), 100_000: (8.0, 4.0), 1_000_000: (2.0, 2.0)}
 """Seconds to draw and to zoom, by rectangles."""
@@ -115,7 +116,7 @@ def schedule(jobs: int, nodes: int = NODES) -> Schedule:
         "requested_time": 3_600.0,
         "wait_time": wait,
         "run_time": run,
-        "slowdown": (wait + run) / run,
+        "slowdown": slowdown(wait + run, run),
         "energy_j": 12.5 * run,
         "profile": "",
         "user": rng.integers(0, 200, jobs).astype(str).astype(object),
@@ -136,14 +137,15 @@ def schedule(jobs: int, nodes: int = NODES) -> Schedule:
 
 def figure_row(rectangles: int, repeat: int = 1) -> FigureRow:
     """Make a chart of so many rectangles, and let a browser draw it; the least of ``repeat`` times."""
-    from analysis.gantt_chart import CONFIG, gantt  # here, so that the other benchmarks do without plotly
-    from analysis.packed import figure_html, scripts
+    from analysis.gantt_chart import gantt  # here, so that the other benchmarks do without plotly
+    from analysis.page import figure_html, render
 
     run: Any = schedule(rectangles)
     begin = time.perf_counter()
     figure = gantt(run, colour_by="user")
     made = time.perf_counter() - begin
-    page = f"<!DOCTYPE html><html><head>{scripts()}</head><body>{figure_html(figure, 'chart', CONFIG)}{_TIMING}</body></html>"
+    chart = figure_html(figure, "chart")
+    page = f"<!DOCTYPE html><html><head>{render('scripts.html')}</head><body>{chart}{_TIMING}</body></html>"
     times = [found for found in (in_browser(page) for _ in range(repeat)) if found is not None]
     least = [_least(found[name] for found in times) for name in ("draw", "zoom", "draw_cpu", "zoom_cpu")]
     kind = next((trace.type for trace in figure.data if trace.meta == "jobs"), "heatmap")

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cluster_sim import Platform, Scheduler, Simulation, View, Workload, make_scheduler
-from cluster_sim.decisions import Decision
+from cluster_sim.run.decisions import Decision
 
 PASSES = 9
 _GAP_S = 1.0  # between two ends

@@ -56,7 +56,8 @@ PARTS_BY_MODULE = {
     "channel.py": "contention",
     "contention.py": "contention",
     "power.py": "power",
-    "recorder.py": "records",
+    "attempts.py": "records",
+    "ledger.py": "records",
     "instant.py": "records",
 }
 OTHER = "other"
@@ -181,7 +182,7 @@ def part_of(function: Function) -> str:
     file, _, name = function
     path = PurePath(file)
     by_function = PARTS_BY_FUNCTION.get(path.name, {})
-    if path.parent.name == "cluster_sim":
+    if "cluster_sim" in path.parts and path.parent.name not in ("formats", "cli"):
         return by_function.get(name, PARTS_BY_MODULE.get(path.name, OTHER))
     package = next((part for part in reversed(path.parts) if part in PARTS_BY_MODULE), "")
     return PARTS_BY_MODULE.get(package, OTHER)

@@ -20,10 +20,10 @@ import click
 import pandas as pd
 
 from cluster_sim import AdvanceReservation, Platform, Simulation, Workload, make_power_policy, make_scheduler
-from cluster_sim.decision_log import LATE_BOOT
 from cluster_sim.errors import ModelWarning, NodeStateError
-from cluster_sim.node import NodeState
+from cluster_sim.machine.node import NodeState
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
+from cluster_sim.run.decision_log import LATE_BOOT
 from schedulers.losses import CAPPED, FAILED, GOES_FIRST, LATE_JOB, LATE_NODE, SWITCHED_OFF, SWITCHED_ON, WITHHELD
 from schedulers.releases import EXTENSIONS_S
 
@@ -80,7 +80,7 @@ class Case:
                 pass  # what its state does not allow is refused
         if self.disturbances:
             yield simulation.env.timeout(20.0)
-        for node in simulation.view.nodes():
+        for node in simulation.nodes():
             if node.state is NodeState.FAILED:
                 node.repair()
 

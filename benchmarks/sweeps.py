@@ -56,7 +56,7 @@ def grid_of(runs: int, jobs: int) -> dict[str, Any]:
 
 def cost_of(runs: int, jobs: int, workers: int) -> Cost:
     """Run a sweep in a folder that is thrown away; to be called in a fresh process."""
-    from cluster_sim.sweep import Grid, sweep
+    from analysis.sweep import Grid, sweep
 
     grid = Grid.of(grid_of(runs, jobs))
     with tempfile.TemporaryDirectory() as folder:
@@ -71,8 +71,8 @@ def cost_of(runs: int, jobs: int, workers: int) -> Cost:
 
 def mapping(jobs: int) -> dict[str, float]:
     """CPU ms to read a log of that many jobs, and to map it; to be called in a fresh process."""
+    from analysis.sweep import columns
     from cluster_sim import Workload
-    from cluster_sim.sweep import columns
 
     with tempfile.TemporaryDirectory() as folder:
         log, arrow = Path(folder) / "log.swf", Path(folder) / "log.arrow"

@@ -8,6 +8,7 @@ phase      what runs
 ========== =====================================================================
 NORMAL     arrivals, completions, kills, power transitions, the user's processes
 WALLTIME   kills of jobs that reached their requested time and did not end by it
+GRANT      guests get the cores that they have asked for
 OBSERVE    ``sim.on(...)`` events are delivered, one batch
 RESERVE    power policies that reserve nodes
 SCHEDULE   the scheduler, once
@@ -16,6 +17,9 @@ END        the end of the run
 ========== =====================================================================
 
 What the scheduler started is delivered to observers right after its pass, as a batch of its own.
+
+This is the only module that touches what SimPy keeps to itself: ``tests/process/test_simpy.py`` says what it relies on,
+and fails where another SimPy does it otherwise.
 """
 
 from __future__ import annotations
@@ -29,7 +33,9 @@ import simpy
 from simpy.core import BoundClass
 from simpy.events import NORMAL, Event, EventPriority
 
-WALLTIME, OBSERVE, RESERVE, SCHEDULE, REACT, END = (EventPriority(priority) for priority in (2, 10, 11, 12, 13, 14))
+WALLTIME, GRANT, OBSERVE, RESERVE, SCHEDULE, REACT, END = (
+    EventPriority(priority) for priority in (2, 3, 10, 11, 12, 13, 14)
+)
 
 
 class PlannedEvent(Event):
@@ -43,7 +49,6 @@ class PlannedEvent(Event):
         self.callbacks = []
         self._value = value
         self._ok = True
-        self._defused = False
         heappush(env._queue, (time, priority, next(env._eid), self))
 
 

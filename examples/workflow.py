@@ -3,7 +3,7 @@
 import networkx as nx
 
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
-from cluster_sim.critical_path import critical_path
+from cluster_sim.workload.critical_path import critical_path
 
 # An ensemble forecast: one preparation, eight members in two steps each, and a summary of all.
 cores, minutes = {"prepare": 4, "summary": 8}, {"prepare": 20, "summary": 10}

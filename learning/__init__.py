@@ -6,16 +6,11 @@ is loaded when it is first asked for: torch takes seconds, and who only steps an
 
 from __future__ import annotations
 
-import importlib
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from learning.environments.base import DecisionMaker, SchedulingEnv
-    from learning.environments.job_node import JobNode
-    from learning.environments.node_shutdown import NodeShutdown
-    from learning.environments.policy_selection import PolicySelection
-    from learning.episodes import Days, Drawn, Episode, Trajectories, Whole
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 ENVIRONMENTS = {
     "ClusterSim/JobNode-v0": "learning.environments.job_node:JobNode",
@@ -23,45 +18,6 @@ ENVIRONMENTS = {
     "ClusterSim/NodeShutdown-v0": "learning.environments.node_shutdown:NodeShutdown",
 }
 """Gymnasium's ids of the environments, and where they are."""
-
-_HOMES = {
-    "Episode": "episodes",
-    "Whole": "episodes",
-    "Trajectories": "episodes",
-    "Days": "episodes",
-    "Drawn": "episodes",
-    "DecisionMaker": "environments.base",
-    "SchedulingEnv": "environments.base",
-    "JobNode": "environments.job_node",
-    "PolicySelection": "environments.policy_selection",
-    "NodeShutdown": "environments.node_shutdown",
-}
-
-__all__ = [
-    "Days",
-    "DecisionMaker",
-    "Drawn",
-    "Episode",
-    "JobNode",
-    "NodeShutdown",
-    "PolicySelection",
-    "SchedulingEnv",
-    "Trajectories",
-    "Whole",
-]
-
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'learning' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"learning.{home}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
 
 
 def _register() -> None:

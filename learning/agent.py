@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from cluster_sim.decisions import Decision, PowerDecision
 from cluster_sim.errors import FormatError, InputError, naming
 from cluster_sim.formats.native_platform import validated
+from cluster_sim.run.decisions import Decision, PowerDecision
 from learning.episodes import Drawn
 from schedulers.base import PowerPolicy, Scheduler
 
 if TYPE_CHECKING:
-    from cluster_sim.platform import Platform
-    from cluster_sim.view import View
-    from cluster_sim.workload import Workload
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.workload import Workload
     from learning.environments.base import DecisionMaker
     from learning.networks import Memory, Network
 

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cluster_sim.errors import FormatError
-from cluster_sim.formats.atomic import write_bytes
-from cluster_sim.formats.documents import read_document
-from cluster_sim.formats.files import check_regular
+from cluster_sim.files.atomic import write_bytes
+from cluster_sim.files.documents import read_document
+from cluster_sim.files.reading import check_regular
 
 if TYPE_CHECKING:
     import torch

@@ -25,9 +25,10 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from cluster_sim.errors import FormatError, InputError
-from cluster_sim.formats.atomic import write_bytes
-from cluster_sim.formats.documents import read_document
+from cluster_sim.files.atomic import write_bytes
+from cluster_sim.files.documents import read_document
 from cluster_sim.formats.native_platform import OwnKeys, validated
+from cluster_sim.run.settings import SETTINGS, TimeUnit, as_in_a_run, taken, with_settings
 
 Count = Annotated[int, Field(ge=1)]
 Whole = Annotated[int, Field(ge=0)]
@@ -35,7 +36,7 @@ LIMIT = r"^[0-9]+(\.[0-9]+)? of \S+$"
 """A limit as a share of what a baseline reaches on the same episodes."""
 
 
-def _field(meaning: str, default: Any = None, **more: Any) -> Any:
+def _field(meaning: Any, default: Any = None, **more: Any) -> Any:
     """A key with its meaning, for the manual; without a default it may be left out and is None."""
     return Field(description=meaning, **({"default": default} if "default_factory" not in more else {}), **more)
 
@@ -52,12 +53,10 @@ class TrajectoryKeys(OwnKeys):
 class InputKeys(OwnKeys):
     """Where jobs come from, for training or for validation."""
 
-    workload: str | None = _field("a file, or a spec such as lublin:jobs=1000,nodes=64")
-    first: Count | None = _field("take only the first so many jobs")
+    workload: str | None = _field(SETTINGS["workload"].told("environment"))
+    first: Count | None = _field(SETTINGS["first"].meaning)
     slice: tuple[float, float] | None = _field("take only the jobs submitted from … up to … (s)", strict=False)
-    time_unit: Literal["ms", "s", "min", "h", "d"] | None = _field(
-        "what times in the workload count; s unless said otherwise"
-    )
+    time_unit: TimeUnit | None = _field(SETTINGS["time_unit"].meaning)
     trajectories: TrajectoryKeys | None = _field("episodes are pieces of the workload: {length: 30, origin: random}")
     days: bool = _field("episodes are days: of the workload, or the files of the folder that it names", False)
     fold: tuple[Whole, Count] | None = _field(
@@ -90,19 +89,15 @@ class InputKeys(OwnKeys):
         return self
 
 
+_OF_INPUTS = ("platform", *InputKeys.model_fields)
+
+
+@with_settings("environment", as_in_a_run)
 class EnvironmentKeys(InputKeys):
     """The machine, its jobs, and what an agent sees, does and gets for it."""
 
     kind: Literal["job-node", "policy-selection", "node-shutdown"] = _field("which environment", "job-node")
-    platform: str | None = _field(
-        "a file, or a spec such as homogeneous:nodes=4,cores=8; without, a small built-in case"
-    )
-    contention_model: str | None = _field("in place of the platform's")
-    power_model: str | None = _field("in place of the platform's")
-    enforce_walltime: bool = _field("kill jobs at their requested time", False)
-    until: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = _field(
-        "an episode ends there, at the latest (s)"
-    )
+    platform: str | None = _field(SETTINGS["platform"].told("environment"))
     observation: str | None = _field("what the agent sees; the environment's default unless said otherwise")
     reward: str | None = _field("what it is rewarded for; the environment's default unless said otherwise")
     options: dict[str, Any] = _field(
@@ -112,7 +107,7 @@ class EnvironmentKeys(InputKeys):
     @model_validator(mode="after")
     def _something_to_run(self) -> EnvironmentKeys:
         if self.workload is None:
-            self._refuse("contention_model", "power_model", "enforce_walltime", "until")
+            self._refuse(*(setting.key for setting in taken("environment") if setting.key not in _OF_INPUTS))
         return self
 
 
@@ -229,8 +224,8 @@ def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]
 
 def _beside(path: str | Path, source: str) -> str:
     """A file that a configuration names, from its folder on; or a spec as it is."""
-    from cluster_sim.formats.platform_specs import is_platform_spec
-    from cluster_sim.workload import WORKLOAD_GENERATORS
+    from cluster_sim.platform.specs import is_platform_spec
+    from cluster_sim.workload.workload import WORKLOAD_GENERATORS
 
     if is_platform_spec(source) or source.partition(":")[0] in WORKLOAD_GENERATORS:
         return source

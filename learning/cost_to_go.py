@@ -8,14 +8,14 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from cluster_sim.jobs import requests
+from cluster_sim.workload.jobs import requests
 from learning.occupancy import Requests
 
 if TYPE_CHECKING:
-    from cluster_sim.execution import Running
-    from cluster_sim.simulation import Simulation
-    from cluster_sim.view import View
-    from cluster_sim.workload import Workload
+    from cluster_sim.machine.running import Running
+    from cluster_sim.run.simulation import Simulation
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.workload import Workload
     from learning.pairs import PairFinder
     from learning.predictions import Predictions
 

@@ -9,26 +9,26 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import numpy as np
 
 from cluster_sim.errors import InputError
+from cluster_sim.run.settings import Rules
 
 if TYPE_CHECKING:
-    from cluster_sim.platform import Platform
-    from cluster_sim.workload import Workload
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.workload.workload import Workload
 
 _SEEDS = 2**31
 
 
 @dataclass(frozen=True, eq=False)
-class Episode:
+class Episode(Rules):
     """One run: these jobs on this machine. ``seed`` is for what is random in the run itself, such as boot times.
 
-    ``until`` (s) cuts it short; ``enforce_walltime`` kills jobs that outlive their requested time.
+    ``until`` (s) cuts it short; ``enforce_walltime`` kills jobs that outlive their requested time; see
+    :class:`~cluster_sim.run.settings.Rules`.
     """
 
     platform: Platform
     workload: Workload
     seed: int = 0
-    until: float | None = None
-    enforce_walltime: bool = False
     name: str = ""
 
 
@@ -50,13 +50,13 @@ class EpisodeSource(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class _Source:
+class _Source(Rules):
     """What the sources below have in common: how their episodes are run."""
 
     platform: Platform
 
     def _episode(self, workload: Workload, name: str, seed: int) -> Episode:
-        return Episode(self.platform, workload, seed, self.until, self.enforce_walltime, name)  # type: ignore[attr-defined]
+        return Episode(self.platform, workload, seed, name, **self.rules())
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +64,6 @@ class Whole(_Source):
     """The same jobs every time. What is random in the run is drawn, and has seed 0 in ``all()``."""
 
     workload: Workload
-    until: float | None = None
-    enforce_walltime: bool = False
 
     def draw(self, rng: np.random.Generator) -> Episode:
         """The whole workload."""
@@ -87,8 +85,6 @@ class Trajectories(_Source):
     workload: Workload
     length: int
     origin: Literal["random", "fixed"] | int = "random"
-    until: float | None = None
-    enforce_walltime: bool = False
 
     def __post_init__(self) -> None:
         jobs = len(self.workload)
@@ -123,8 +119,6 @@ class Days(_Source):
     """One of several workloads, each equally likely: a uniformly drawn day, as in Casagrande et al. (2022)."""
 
     days: Sequence[Workload]
-    until: float | None = None
-    enforce_walltime: bool = False
 
     def __post_init__(self) -> None:
         if not self.days:
@@ -145,8 +139,6 @@ class Drawn(_Source):
     """A fresh workload every time, made by a function of a random generator. ``all()`` has ``count`` of them."""
 
     make: Callable[[np.random.Generator], Workload]
-    until: float | None = None
-    enforce_walltime: bool = False
     count: int = 10
 
     def draw(self, rng: np.random.Generator) -> Episode:

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from cluster_sim.prediction import ProcessorModel
-    from cluster_sim.view import View
+    from cluster_sim.models.processor_step import ProcessorModel
+    from cluster_sim.run.view import View
     from learning.occupancy import Request
 
 Floats = npt.NDArray[np.float64]

@@ -16,23 +16,24 @@ import math
 import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from cluster_sim.days import as_executed
 from cluster_sim.errors import InputError
-from cluster_sim.fields import SUMMARY_METRICS, names
-from cluster_sim.formats.atomic import atomic_files
-from cluster_sim.workload import Workload
+from cluster_sim.files.atomic import atomic_files
+from cluster_sim.run.settings import TIME_UNITS
+from cluster_sim.workload.days import as_executed
+from cluster_sim.workload.fields import SUMMARY_METRICS, names
+from cluster_sim.workload.workload import Workload
 from learning.agent import Agent, find_agents
 from learning.config import EnvironmentKeys
 from learning.episodes import Days, Episode
 from learning.heuristics import HEURISTICS, metric_of, policies, run_on
-from learning.inputs import TIME_UNITS, read_folder, read_platform
+from learning.inputs import read_folder, read_platform, rules_of
 from learning.logs import progress_bar
 from learning.validation import REWARD, spread
 from learning.workers import map_in_order, processes
@@ -240,22 +241,22 @@ def cases_of(
                 workload, "a file, to take a part of; of a folder of days, every day is a case", "a folder"
             )
         days = [as_executed(day, machine) for day in read_folder(workload, options)]
-        found = Days(machine, days, until=keys.until, enforce_walltime=keys.enforce_walltime).all()
+        found = Days(machine, days, **rules_of(keys)).all()
         return list(found) if count is None else spread(found, count)
     jobs = Workload.read(workload, **options)
     jobs = jobs if between is None else jobs.slice(*between)
     jobs = jobs if first is None else jobs.first(first)
     if not len(jobs):
         raise InputError(workload, "at least one job")
-    episode = Episode(machine, jobs, until=keys.until, enforce_walltime=keys.enforce_walltime)
+    episode = Episode(machine, jobs, **rules_of(keys))
     if length is None:
         return [episode]
     from learning.episodes import Trajectories
 
-    pieces = Trajectories(machine, jobs, min(length, len(jobs))).all()
+    pieces = Trajectories(machine, jobs, min(length, len(jobs)), **rules_of(keys)).all()
     if count is not None:
         pieces = spread([piece for piece in pieces if len(piece.workload) == min(length, len(jobs))], count)
-    return [replace(piece, until=keys.until, enforce_walltime=keys.enforce_walltime) for piece in pieces]
+    return list(pieces)
 
 
 def _default_metrics(agent: Agent) -> tuple[str, ...]:

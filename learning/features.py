@@ -8,68 +8,129 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
+from learning.feature_table import FeatureTable, feature, part, span
 from learning.observations import chosen, observations
 
 if TYPE_CHECKING:
-    from cluster_sim.platform import Platform
-    from cluster_sim.view import View
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.run.view import View
     from learning.pairs import PairFinder, PairOptions, Pairs
     from learning.predictions import Estimates, Predictions
 
 Floats = npt.NDArray[np.float64]
 
-PAIR_FEATURES = {
-    "cores": "job: cores asked for, over those of the widest node",
-    "time": "job: log(1 + requested time) / log(1 + 10⁶ s)",
-    "age": "job: wait / (wait + its least time)",
-    "oldest_rank": "job: place in the queue, over num_jobs",
-    "smallest_rank": "job: place by cores asked for, over num_jobs",
-    "shortest_rank": "job: place by requested time, over num_jobs",
-    "work": "job: cores · time, over the most of all eligible jobs",
-    "node_share": "pair: cores asked for, over those of the node",
-    "left": "pair: cores of the node still free afterwards, over all of its",
-    "bandwidth": "pair: memory bandwidth asked for, against the node's threshold",
-    "rate": "node: its cores' rate, over that of the fastest node",
-    "watts": "node: watts of all cores busy per operation, over the most of all nodes",
-    "load": "node: memory bandwidth in use, against its threshold",
-    "jobs": "node: jobs on it, j / (j + 1)",
-    "idle": "node: 1 if nothing runs on it",
-    "on": "node: 1 if it is on",
-    "contended": "pair: 1 if tasks would slow each other",
-    "slowed": "pair: 1 - uncontended time / expected time of the job",
-    "others": "pair: delay of the node's other jobs, over itself and the job's expected time",
-    "finish": "pair: 1 - least time of the job on any idle node / expected time",
-    "energy": "pair: 1 - least energy of the job on any idle node / expected energy (below 0: shared watts)",
-    "delay_regret": "pair: 1 - least delay of the job's pairs / delay; delay = expected time + others' delay",
-    "energy_regret": "pair: 1 - least energy of the job's pairs / energy",
-    "edp_regret": "pair: the same of energy · sqrt(delay)",
-    "least_delay": "pair: 1 for the first of the job's pairs with the least delay",
-    "least_energy": "pair: 1 for the first of the job's pairs with the least energy",
-    "least_edp": "pair: 1 for the first of the job's pairs with the least energy · sqrt(delay)",
-    "extends": "pair: time by which the job would end after all that runs, over its expected time",
-    "machine_regret": "pair: as energy_regret, with the idle watts of the machine for that time added to the energy",
-    "gain_delay": "job: 1 - least time on any idle node / least delay of its pairs; waiting: the most of all jobs",
-    "gain_energy": "job: 1 - least energy on any idle node / least energy of its pairs; waiting: the most of all jobs",
-    "wait": "1 for waiting",
-    "next_end": "waiting: time to the next expected end, over itself and the mean least time of eligible jobs",
-}
-"""Columns of ``actions``: what each is of, all in [-1, 1]."""
 
-STATE_FEATURES = {
-    "pending": "pending jobs, n / (n + num_jobs)",
-    "eligible": "eligible jobs over num_jobs",
-    "pending_cores": "cores of eligible jobs, c / (c + cores of the machine)",
-    "running": "running jobs, n / (n + nodes)",
-    "free": "free cores over all cores",
-    "idle_nodes": "nodes on which nothing runs, over all",
-    "power": "watts over the most that the machine can draw",
-    "bandwidth_in_use": "memory bandwidth in use against thresholds, mean over nodes",
-    "contended_nodes": "nodes whose tasks slow each other, over all",
-    "soonest": "time to the next expected end, over itself and the mean least time of eligible jobs",
-    "latest": "time to the last expected end, over itself and the mean least time of eligible jobs",
-    "oldest": "longest wait in the queue, over itself and the mean least time of eligible jobs",
-}
-"""Entries of ``state``, all in [0, 1]."""
+class OfJob(FeatureTable):
+    """What a job asks for, and its place among the eligible ones."""
+
+    cores = feature("job: cores asked for", "over those of the widest node")
+    time = feature("job: requested time, s", "log(1 + time) / log(1 + 10⁶ s)")
+    age = feature("job: wait, s", "over itself and the job's least time")
+    oldest_rank = feature("job: place in the queue", "over num_jobs")
+    smallest_rank = feature("job: place by cores asked for", "over num_jobs")
+    shortest_rank = feature("job: place by requested time", "over num_jobs")
+    work = feature("job: cores · least time, s", "over the most of all eligible jobs")
+
+
+class OfNode(FeatureTable):
+    """What a node is and does."""
+
+    rate = feature("node: rate of its cores", "over that of the fastest node")
+    watts = feature("node: watts of all cores busy, per operation", "over the most of all nodes")
+    load = feature("node: memory bandwidth in use, MB/s", "over itself and the node's threshold")
+    jobs = feature("node: jobs on it", "j / (j + 1)")
+    idle = feature("node: 1 if nothing runs on it")
+    on = feature("node: 1 if it is on")
+
+
+class Gain(FeatureTable):
+    """What a job could gain elsewhere."""
+
+    gain_delay = feature(
+        "job: 1 - least time on any idle node / least delay of its pairs; waiting: the most of all jobs", "at least 0"
+    )
+    gain_energy = feature(
+        "job: 1 - least energy on any idle node / least energy of its pairs; waiting: the most of all jobs",
+        "at least 0",
+    )
+
+
+class PairRow(FeatureTable):
+    """A row of ``actions``, of a pair or of waiting: all in [-1, 1]."""
+
+    of_job = part(OfJob)
+    node_share = feature("pair: cores asked for", "over those of the node")
+    left = feature("pair: cores of the node still free afterwards", "over all of its")
+    bandwidth = feature("pair: memory bandwidth asked for, MB/s", "over itself and the node's threshold")
+    of_node = part(OfNode)
+    contended = feature("pair: 1 if tasks would slow each other")
+    slowed = feature("pair: 1 - uncontended time / expected time of the job")
+    others = feature("pair: delay of the node's other jobs, s", "over itself and the job's expected time")
+    finish = feature("pair: 1 - least time of the job on any idle node / expected time")
+    energy = feature("pair: 1 - least energy of the job on any idle node / expected energy", "below 0: shared watts")
+    delay_regret = feature("pair: 1 - least delay of the job's pairs / delay; delay = expected time + others' delay")
+    energy_regret = feature("pair: 1 - least energy of the job's pairs / energy")
+    edp_regret = feature("pair: the same of energy · sqrt(delay)")
+    least_delay = feature("pair: 1 for the first of the job's pairs with the least delay")
+    least_energy = feature("pair: 1 for the first of the job's pairs with the least energy")
+    least_edp = feature("pair: 1 for the first of the job's pairs with the least energy · sqrt(delay)")
+    extends = feature("pair: time by which the job would end after all that runs, s", "over its expected time")
+    machine_regret = feature(
+        "pair: as energy_regret, with the idle watts of the machine for that time added to the energy"
+    )
+    gain = part(Gain)
+    wait = feature("1 for waiting")
+    next_end = feature(
+        "waiting: time to the next expected end, s", "over itself and the mean least time of eligible jobs"
+    )
+
+
+class PairState(FeatureTable):
+    """The entries of ``state``: all in [0, 1]."""
+
+    pending = feature("pending jobs", "n / (n + num_jobs)")
+    eligible = feature("eligible jobs", "over num_jobs")
+    pending_cores = feature("cores of eligible jobs", "c / (c + cores of the machine)")
+    running = feature("running jobs", "n / (n + nodes)")
+    free = feature("free cores", "over all cores")
+    idle_nodes = feature("nodes on which nothing runs", "over all")
+    power = feature("what the machine draws, W", "over the most that it can draw")
+    bandwidth_in_use = feature("memory bandwidth in use against thresholds, mean over nodes")
+    contended_nodes = feature("nodes whose tasks slow each other", "over all")
+    soonest = feature("time to the next expected end, s", "over itself and the mean least time of eligible jobs")
+    latest = feature("time to the last expected end, s", "over itself and the mean least time of eligible jobs")
+    oldest = feature("longest wait in the queue, s", "over itself and the mean least time of eligible jobs")
+
+
+PAIR_FEATURES = PairRow.names
+"""Names of the columns of ``actions``."""
+STATE_FEATURES = PairState.names
+"""Names of the entries of ``state``."""
+
+
+class _Cost(FeatureTable):
+    """What the pairs of a job are compared by."""
+
+    delay = feature("expected time and others' delay, s")
+    energy = feature("J")
+    edp = feature("energy · sqrt(delay)")
+    with_machine = feature("J, the idle watts of the machine added")
+
+
+class _Compared(FeatureTable):
+    """What is set against its least: one array, since a call costs more than what it works out."""
+
+    slowed = feature("the job's time against that without contention, s")
+    finish = feature("the same against that on the best idle node, s")
+    extends = feature("the same against the time by which it would end after all that runs, s")
+    best_energy = feature("its energy against that on the best idle node, J")
+    costs = part(_Cost)
+
+
+_TIMES = span(_Compared.slowed, _Compared.extends)
+_WITH_REGRET = span(_Cost.delay, _Cost.edp)
+_OF_GAIN = span(_Cost.delay, _Cost.energy)
+_REGRETS, _LEAST = span(PairRow.delay_regret, PairRow.edp_regret), span(PairRow.least_delay, PairRow.least_edp)
 
 _LOG_LONGEST = float(np.log1p(1e6))
 _EQUAL = 1e-9
@@ -80,7 +141,7 @@ class PairFeatures:
     """One row of features per action, and features of the whole situation.
 
     ``actions`` (actions, F) has a row for every allowed action and zeros for the others, ``state`` is of shape (S,);
-    their columns are :data:`PAIR_FEATURES` and :data:`STATE_FEATURES`. All predictions are made from requests, with the
+    their columns are :class:`PairRow` and :class:`PairState`. All predictions are made from requests, with the
     contention and power models of the run. Ratios of what has no bound, x against y, are x / (x + y). The ranks and the
     ``least_…`` marks let a scorer that only adds up weighted features decide as contention-aware greedy does, or as any
     list of jobs by age, width or time. ``features`` picks columns of both tables, ``a+b+c``. Raises SpecError for others.
@@ -93,8 +154,8 @@ class PairFeatures:
         wanted = chosen(features, known, "observation 'default', option features")
         self.features = tuple(name for name in wanted if name in PAIR_FEATURES)
         self.state_features = tuple(name for name in wanted if name in STATE_FEATURES)
-        self._columns = [list(PAIR_FEATURES).index(name) for name in self.features]
-        self._entries = [list(STATE_FEATURES).index(name) for name in self.state_features]
+        self._columns = [PAIR_FEATURES.index(name) for name in self.features]
+        self._entries = [STATE_FEATURES.index(name) for name in self.state_features]
 
     def space(self, platform: Platform, options: PairOptions) -> dict[str, spaces.Space]:
         """``actions`` in [-1, 1] and ``state`` in [0, 1]."""
@@ -121,54 +182,53 @@ class PairFeatures:
         """Rows by action, and the state."""
         p = self._predictions
         p.update(view)
-        columns = np.zeros((len(PAIR_FEATURES), len(pairs)))
+        columns = np.zeros((PairRow.size, len(pairs)))
         jobs, nodes = _Jobs(view, pairs, p), self._nodes_now(view)
         gains = 0.0, 0.0
         if len(pairs):  # there may be none where a run is cut short
             self._of_jobs(columns, jobs, pairs)
-            self._of_nodes(columns, nodes, pairs)
+            self._of_nodes(columns, nodes, view, pairs)
             gains = self._predicted(columns, view, pairs, p.estimates(view, pairs), jobs)
         actions = np.zeros((len(pairs.mask), len(self._columns)), np.float32)
-        whole = len(self._columns) == len(PAIR_FEATURES)
+        whole = len(self._columns) == PairRow.size
         actions[pairs.actions] = columns.T if whole else columns[self._columns].T
         state = self._state(view, pairs, jobs, nodes)
         if pairs.may_wait:
-            row = np.zeros(len(PAIR_FEATURES))
-            row[-4:] = (*gains, 1.0, state[9])
+            row = np.zeros(PairRow.size)
+            row[PairRow.gain], row[PairRow.wait], row[PairRow.next_end] = gains, 1.0, state[PairState.soonest]
             actions[-1] = row if whole else row[self._columns]
         return {"actions": actions, "state": state[self._entries].astype(np.float32)}
 
     def _of_jobs(self, columns: Floats, jobs: _Jobs, pairs: Pairs) -> None:
         cores, times, most = pairs.cores, pairs.times, self._options.num_jobs
-        of_job = np.empty((7, len(pairs.jobs)))
-        of_job[0] = np.minimum(cores / self._widest, 1.0)
-        of_job[1] = np.minimum(np.log1p(times) / _LOG_LONGEST, 1.0)
-        of_job[2] = _against(jobs.ages, jobs.least)
-        of_job[3] = np.arange(len(pairs.jobs)) / most
-        of_job[4] = _ranks(cores) / most
-        of_job[5] = _ranks(times) / most
+        of_job = np.empty((OfJob.size, len(pairs.jobs)))
+        of_job[OfJob.cores] = np.minimum(cores / self._widest, 1.0)
+        of_job[OfJob.time] = np.minimum(np.log1p(times) / _LOG_LONGEST, 1.0)
+        of_job[OfJob.age] = _against(jobs.ages, jobs.least)
+        of_job[OfJob.oldest_rank] = np.arange(len(pairs.jobs)) / most
+        of_job[OfJob.smallest_rank] = _ranks(cores) / most
+        of_job[OfJob.shortest_rank] = _ranks(times) / most
         work = cores * jobs.least
-        of_job[6] = work / max(float(work.max()), 1e-300)
-        columns[:7] = of_job.take(pairs.job_of, axis=1)
+        of_job[OfJob.work] = work / max(float(work.max()), 1e-300)
+        columns[PairRow.of_job] = of_job.take(pairs.job_of, axis=1)
 
     def _nodes_now(self, view: View) -> Floats:
-        """Shape (7, nodes): free cores over all, and the six features of a node."""
+        """The features of all nodes, shape (features, nodes)."""
         p, count = self._predictions, self._finder.occupancy.job_count
-        of_node = np.empty((7, len(count)))
-        of_node[0] = view.free_cores / self._node_cores
-        of_node[1], of_node[2] = self._rate, self._watts
-        of_node[3] = _against(p.demand, p.idle.threshold)
-        of_node[4] = count / (count + 1.0)
-        of_node[5] = count == 0
-        of_node[6] = view.is_on
+        of_node = np.empty((OfNode.size, len(count)))
+        of_node[OfNode.rate], of_node[OfNode.watts] = self._rate, self._watts
+        of_node[OfNode.load] = _against(p.demand, p.idle.threshold)
+        of_node[OfNode.jobs] = count / (count + 1.0)
+        of_node[OfNode.idle] = count == 0
+        of_node[OfNode.on] = view.is_on
         return of_node
 
-    def _of_nodes(self, columns: Floats, of_node: Floats, pairs: Pairs) -> None:
-        there = of_node.take(pairs.node_of, axis=1)
-        asked = pairs.cores.take(pairs.job_of) / self._node_cores.take(pairs.node_of)
-        columns[7] = share = np.minimum(asked, 1.0)
-        columns[8] = np.maximum(there[0] - share, 0.0)
-        columns[10:16] = there[1:]
+    def _of_nodes(self, columns: Floats, of_node: Floats, view: View, pairs: Pairs) -> None:
+        cores = self._node_cores.take(pairs.node_of)
+        share = np.minimum(pairs.cores.take(pairs.job_of) / cores, 1.0)
+        columns[PairRow.node_share] = share
+        columns[PairRow.left] = np.maximum(view.free_cores.take(pairs.node_of) / cores - share, 0.0)
+        columns[PairRow.of_node] = of_node.take(pairs.node_of, axis=1)
 
     def _predicted(
         self, columns: Floats, view: View, pairs: Pairs, estimates: Estimates, jobs: _Jobs
@@ -181,29 +241,30 @@ class PairFeatures:
         firsts, place = starts.nonzero()[0], starts.cumsum() - 1
         beyond = np.maximum(finish - (p.last_end(view.now) - view.now), 0.0)
         delay = finish + others
-        # One array for all that is compared with something, since a call costs more than what it works out.
-        values, least = np.empty((8, len(of))), np.empty((8, len(of)))
-        values[:3], values[3], costs = finish, energy, values[4:]
-        costs[0], costs[1], costs[2] = delay, energy, energy * np.sqrt(delay)
-        costs[3] = energy + p.idle.idle_total_w * beyond
+        values, least = np.empty((_Compared.size, len(of))), np.empty((_Compared.size, len(of)))
+        values[_TIMES], values[_Compared.best_energy], costs = finish, energy, values[_Compared.costs]
+        costs[_Cost.delay], costs[_Cost.energy], costs[_Cost.edp] = delay, energy, energy * np.sqrt(delay)
+        costs[_Cost.with_machine] = energy + p.idle.idle_total_w * beyond
         least_of_job = np.minimum.reduceat(costs, firsts, axis=1)
-        least[0], least[1], least[2] = own, jobs.least.take(of), beyond
-        least[3], least[4:] = jobs.least_energy.take(of), least_of_job.take(place, axis=1)
+        least[_Compared.slowed], least[_Compared.extends] = own, beyond
+        least[_Compared.finish], least[_Compared.best_energy] = jobs.least.take(of), jobs.least_energy.take(of)
+        least[_Compared.costs] = least_of_job.take(place, axis=1)
         short = _short_of(least, values)
-        columns[9] = _against(asked, threshold)
-        columns[16] = contended
-        columns[17] = short[0]
-        columns[18] = _against(others, finish)
-        columns[19] = short[1]
-        columns[20] = np.maximum(short[3], -1.0)
-        columns[21:24] = short[4:7]
-        columns[24:27] = _first_least(short[4:7], firsts, place)
-        columns[27] = 1.0 - short[2]
-        columns[28] = short[7]
+        regrets = short[_Compared.costs]
+        columns[PairRow.bandwidth] = _against(asked, threshold)
+        columns[PairRow.contended] = contended
+        columns[PairRow.slowed] = short[_Compared.slowed]
+        columns[PairRow.others] = _against(others, finish)
+        columns[PairRow.finish] = short[_Compared.finish]
+        columns[PairRow.energy] = np.maximum(short[_Compared.best_energy], -1.0)
+        columns[_REGRETS] = regrets[_WITH_REGRET]
+        columns[_LEAST] = _first_least(regrets[_WITH_REGRET], firsts, place)
+        columns[PairRow.extends] = 1.0 - short[_Compared.extends]
+        columns[PairRow.machine_regret] = regrets[_Cost.with_machine]
         best = jobs.least_figures.take(of[firsts], axis=1)
-        gains = np.maximum(_short_of(best, least_of_job[:2]), 0.0)
-        columns[29:31] = gains.take(place, axis=1)
-        return float(gains[0].max()), float(gains[1].max())
+        gains = np.maximum(_short_of(best, least_of_job[_OF_GAIN]), 0.0)
+        columns[PairRow.gain] = gains.take(place, axis=1)
+        return float(gains[Gain.gain_delay].max()), float(gains[Gain.gain_energy].max())
 
     def _state(self, view: View, pairs: Pairs, jobs: _Jobs, of_node: Floats) -> Floats:
         p, now, most = self._predictions, view.now, self._options.num_jobs
@@ -211,22 +272,21 @@ class PairFeatures:
         asked = float(pairs.cores.sum())
         mean = float(jobs.least.sum()) / len(pairs.jobs) if pairs.jobs else 0.0
         soonest, latest = p.next_end(now) - now, p.last_end(now) - now
-        return np.array(
-            (
-                pending / (pending + most),
-                len(pairs.jobs) / most,
-                asked / (asked + self._cores),
-                running / (running + nodes),
-                view.free_total / self._cores,
-                np.count_nonzero(of_node[5]) / nodes,
-                min(view.watts / self._most_watts, 1.0) if self._most_watts > 0.0 else 0.0,
-                float(of_node[3].sum()) / nodes,
-                np.count_nonzero((p.demand >= p.idle.threshold) & (p.demand > 0.0)) / nodes,
-                _ratio(soonest, mean) if soonest < np.inf else 0.0,
-                _ratio(latest, mean),
-                _ratio(float(jobs.ages.max(initial=0.0)), mean),
-            )
-        )
+        state = np.empty(PairState.size)
+        state[PairState.pending] = pending / (pending + most)
+        state[PairState.eligible] = len(pairs.jobs) / most
+        state[PairState.pending_cores] = asked / (asked + self._cores)
+        state[PairState.running] = running / (running + nodes)
+        state[PairState.free] = view.free_total / self._cores
+        state[PairState.idle_nodes] = np.count_nonzero(of_node[OfNode.idle]) / nodes
+        state[PairState.power] = min(view.watts / self._most_watts, 1.0) if self._most_watts > 0.0 else 0.0
+        state[PairState.bandwidth_in_use] = float(of_node[OfNode.load].sum()) / nodes
+        contended = (p.demand >= p.idle.threshold) & (p.demand > 0.0)
+        state[PairState.contended_nodes] = np.count_nonzero(contended) / nodes
+        state[PairState.soonest] = _ratio(soonest, mean) if soonest < np.inf else 0.0
+        state[PairState.latest] = _ratio(latest, mean)
+        state[PairState.oldest] = _ratio(float(jobs.ages.max(initial=0.0)), mean)
+        return state
 
 
 class _Jobs:

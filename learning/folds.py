@@ -18,8 +18,8 @@ import click
 import pandas as pd
 
 from cluster_sim.errors import InputError
-from cluster_sim.fields import SUMMARY_METRICS, names
-from cluster_sim.formats.atomic import atomic_files
+from cluster_sim.files.atomic import atomic_files
+from cluster_sim.workload.fields import SUMMARY_METRICS, names
 from learning.agent import Agent, find_agents
 from learning.config import Config, read_config
 from learning.episodes import Episode

@@ -12,44 +12,56 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from learning.feature_table import FeatureTable, bounded, feature, span
+from learning.waiting_jobs import WaitingJobs
 from learning.waste import cycle_joules, idle_node_watts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.jobs import Job
-    from cluster_sim.view import View
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
     from learning.reservations import Reservations
 
     Floats = npt.NDArray[np.float64]
     Ints = npt.NDArray[np.int64]
 
-ROW = (
-    "nodes offered",
-    "as now",
-    "jobs started",
-    "cores started",
-    "stretch relieved",
-    "stretch left",
-    "late cores started",
-    "late cores left",
-    "nodes booted",
-    "boots at all",
-    "nodes put to sleep",
-    "nodes left idle",
-    "any left idle",
-    "cores left idle beside jobs",
-    "cost",
-    "relief for the cost",
-    "relief and no boot",
-    "everybody served",
-    "all idle nodes sleep",
-    "head job starts",
-    "most stretched job fits",
-    "most that boots nobody",
-    "least for the most stretched",
-)
-"""Features of an action, in order; all in [0, 1]."""
+
+class ActionRow(FeatureTable):
+    """What an action would mean now: all in [0, 1]."""
+
+    nodes_offered = feature("nodes that are not reserved", "over all")
+    as_now = feature("1 if as many nodes are reserved now")
+    jobs_started = feature("waiting jobs that would start", "over all that are looked at")
+    cores_started = feature("their cores", "over those of all that are looked at")
+    stretch_relieved = feature("summed stretch of the jobs that would start", "s / (s + HALF_STRETCH)")
+    stretch_left = feature("summed stretch of the others", "s / (s + HALF_STRETCH)")
+    late_cores_started = feature("cores of late jobs that would start", "over the machine's, at most 1")
+    late_cores_left = feature("cores of the other late jobs", "over the machine's, at most 1")
+    nodes_booted = feature("nodes that would boot", "over all")
+    boots_at_all = feature("1 if any would")
+    nodes_put_to_sleep = feature("nodes that would be switched off", "over all")
+    nodes_left_idle = feature("nodes that would stay on and idle", "over all")
+    any_left_idle = feature("1 if any would")
+    cores_left_idle_beside_jobs = feature("idle cores of nodes in use", "over the machine's")
+    cost = feature("boots and a step of the nodes left idle, in on-off cycles of a node", "c / (c + 1)")
+    relief_for_the_cost = feature("summed stretch of the jobs that would start", "over itself and the cost")
+    relief_and_no_boot = feature("stretch relieved if nothing boots", "as there, else 0")
+    everybody_served = feature("1 if all jobs that are looked at would start")
+    all_idle_nodes_sleep = feature("1 if what the scheduler leaves idle is put to sleep")
+    head_job_starts = feature("1 if the first job of the queue would start")
+    most_stretched_job_fits = feature("1 if the most stretched job alone could start on what is offered")
+    most_that_boots_nobody = feature("1 for the action that offers most without a boot")
+    least_for_the_most_stretched = feature("1 for that action, or the one that offers least with which that job starts")
+
+
+ROW = tuple(name.replace("_", " ") for name in ActionRow.names)
+"""Names of the features of an action, in order, in words."""
+
+# What is worked out anew when the queue or the machine has changed.
+_ANEW = span(ActionRow.jobs_started, ActionRow.everybody_served)
+_IDLE = span(ActionRow.nodes_left_idle, ActionRow.any_left_idle)
+_OFFERS = span(ActionRow.most_that_boots_nobody, ActionRow.least_for_the_most_stretched)
 
 HALF_STRETCH = 0.3
 """Summed stretch of waiting jobs at which its feature is 0.5: about where a good rule boots a node for them."""
@@ -71,53 +83,55 @@ class Foresight:
         idle_step_j = float(idle_node_watts(view).mean()) * maker.step_s
         self._idle_cost = idle_step_j / cycle_joules(view)  # of a step of an idle node, in cycles
         self._version: object = None
-        self._queue = _Queue((), maker.tau)
+        self._queue = _Queue(WaitingJobs((), maker.tau))
         self._turns_at = -math.inf
-        self._rows = np.zeros((self._nodes + 1, len(ROW)))
-        self._rows[:, 18] = maker.idle == "sleep"
+        self._rows = np.zeros((self._nodes + 1, ActionRow.size))
+        self._rows[:, ActionRow.all_idle_nodes_sleep] = maker.idle == "sleep"
         self._idle_ways = maker.idle
         self._fresh: list[int] = []
 
     def rows(self, view: View) -> npt.NDArray[np.float32]:
         """Features of all actions now, shape (actions, features)."""
-        pending, fresh = view.pending, self._maker.fresh()
-        if pending != self._queue.pending:
-            self._queue, self._version = _Queue(pending, self._maker.tau), None
+        waiting, fresh = self._maker.waiting(view), self._maker.fresh()
+        if waiting is not self._queue.waiting:
+            self._queue, self._version = _Queue(waiting), None
         if view.version is not self._version or fresh != self._fresh:
             self._version, self._fresh = view.version, fresh
             self._look(view)
             self._turns_at = -math.inf
-        if pending and view.now >= self._turns_at:
+        if waiting.jobs and view.now >= self._turns_at:
             self._sort_late(view.now)
         rows = self._rows
-        rows[:, 1] = self._actions == self._maker.reserved
-        if pending:
+        rows[:, ActionRow.as_now] = self._actions == self._maker.reserved
+        if waiting.jobs:
             clock = np.array([view.now, -1.0])
             relieved = np.maximum(self._rate @ clock, 0.0)
             left = np.maximum(self._all_rate @ clock - relieved, 0.0)
-            rows[:, 4] = relieved / (relieved + HALF_STRETCH)
-            rows[:, 5] = left / (left + HALF_STRETCH)
-            rows[:, 15] = relieved / (relieved + self._cost + 1e-3)
-            rows[:, 16] = rows[:, 4] * (rows[:, 9] == 0.0)
+            rows[:, ActionRow.stretch_relieved] = bounded(relieved, HALF_STRETCH)
+            rows[:, ActionRow.stretch_left] = bounded(left, HALF_STRETCH)
+            rows[:, ActionRow.relief_for_the_cost] = relieved / (relieved + self._cost + 1e-3)
+            rows[:, ActionRow.relief_and_no_boot] = rows[:, ActionRow.stretch_relieved] * (
+                rows[:, ActionRow.boots_at_all] == 0.0
+            )
             fits = self._fits(self._queue.most_stretched(view.now).requested_cores)
-            rows[:, 20] = fits
+            rows[:, ActionRow.most_stretched_job_fits] = fits
             # As many as boot nobody; more, if that is what the most stretched job needs: the last that fits, then.
             last = self._nodes - int(fits[::-1].argmax()) if fits.any() else self._nodes
-            rows[:, 22] = self._actions == min(last, self._bootless)
+            rows[:, ActionRow.least_for_the_most_stretched] = self._actions == min(last, self._bootless)
         return self._twice(rows) if self._idle_ways == "choose" else rows.astype(np.float32)
 
     def _twice(self, rows: Floats) -> npt.NDArray[np.float32]:
         """The rows, and the same where nodes that have just fallen idle are put to sleep, too."""
         half = self._nodes + 1
-        both = np.empty((2 * half, len(ROW)), np.float32)
+        both = np.empty((2 * half, ActionRow.size), np.float32)
         both[:half] = both[half:] = rows
-        both[half:, 18] = 1.0
+        both[half:, ActionRow.all_idle_nodes_sleep] = 1.0
         if self._fresh:
-            both[half:, 10] += both[half:, 11]
-            both[half:, 11:13] = 0.0
-            both[half:, 14] = self._booted / (self._booted + 1.0)
-            relieved = HALF_STRETCH * rows[:, 4] / (1.0 - rows[:, 4])
-            both[half:, 15] = relieved / (relieved + self._booted + 1e-3)
+            both[half:, ActionRow.nodes_put_to_sleep] += both[half:, ActionRow.nodes_left_idle]
+            both[half:, _IDLE] = 0.0
+            both[half:, ActionRow.cost] = bounded(self._booted, 1.0)
+            relieved = HALF_STRETCH * rows[:, ActionRow.stretch_relieved] / (1.0 - rows[:, ActionRow.stretch_relieved])
+            both[half:, ActionRow.relief_for_the_cost] = relieved / (relieved + self._booted + 1e-3)
         return both
 
     def _fits(self, cores: int) -> npt.NDArray[np.bool_]:
@@ -140,7 +154,7 @@ class Foresight:
         self._free = np.where(offered[:, nodes], np.maximum(view.free_cores[nodes], 0).astype(np.int64), 0)
         self._fitting: dict[int, npt.NDArray[np.bool_]] = {}
         left = self._free.copy()
-        self._rows[:, 19] = 0.0
+        self._rows[:, ActionRow.head_job_starts] = 0.0
         self._started: list[Ints] = []  # of each group of the queue
         self._rate = np.zeros((self._nodes + 1, 2))  # stretch of the started = rate · (now, -1)
         self._all_rate = np.zeros(2)
@@ -148,7 +162,7 @@ class Foresight:
         for group in self._queue.groups:
             started = _start(left, group.width, len(group.bounds), group.width > self._widest)
             if not self._started:
-                self._rows[:, 19] = started > 0  # the head is the first of the first group
+                self._rows[:, ActionRow.head_job_starts] = started > 0  # the head is the first of the first group
             self._started.append(started)
             self._rate += group.sums[started]
             self._all_rate += group.sums[-1]
@@ -160,21 +174,21 @@ class Foresight:
     def _describe_jobs(self, jobs: Floats, cores: Floats) -> None:
         """How many jobs would start, and cores of them, shape (actions,)."""
         rows, waiting = self._rows, len(self._queue.jobs)
-        rows[:, 2:18] = 0.0
+        rows[:, _ANEW] = 0.0
         if waiting:
-            rows[:, 2] = jobs / waiting
-            rows[:, 3] = cores / self._queue.cores
-            rows[:, 17] = jobs == waiting
+            rows[:, ActionRow.jobs_started] = jobs / waiting
+            rows[:, ActionRow.cores_started] = cores / self._queue.cores
+            rows[:, ActionRow.everybody_served] = jobs == waiting
 
     def _describe_nodes(self, view: View, left: Ints, on: Ints, offered: npt.NDArray[np.bool_]) -> None:
         """What becomes of the nodes: ``left`` are free cores after the pass, of the nodes ``on`` and then of OFF ones."""
         rows, stop = self._rows, len(on)
-        rows[:, 0] = (self._nodes - self._actions) / self._nodes
+        rows[:, ActionRow.nodes_offered] = (self._nodes - self._actions) / self._nodes
         left_on, left_off = left[:, :stop], left[:, stop:]
         boots = self._free[:, stop:] > left_off
         self._booted = booted = boots.sum(axis=1)
         self._bootless = int((booted == 0).argmax())
-        rows[:, 21:23] = (self._actions == self._bootless)[:, None]
+        rows[:, _OFFERS] = (self._actions == self._bootless)[:, None]
         idle_now = view.powered_on & (view.free_cores == self._node_cores)
         slept = (idle_now & ~offered).sum(axis=1)
         untouched = left_on == self._node_cores[on]
@@ -183,14 +197,14 @@ class Foresight:
             spared = (untouched & np.isin(on, self._fresh)).sum(axis=1) if self._fresh else 0 * idle
             slept, idle = slept + idle - spared, spared
         self._cost = booted + self._idle_cost * idle
-        rows[:, 8] = booted / self._nodes
-        rows[:, 9] = booted > 0
-        rows[:, 10] = slept / self._nodes
-        rows[:, 11] = idle / self._nodes
-        rows[:, 12] = idle > 0
+        rows[:, ActionRow.nodes_booted] = booted / self._nodes
+        rows[:, ActionRow.boots_at_all] = booted > 0
+        rows[:, ActionRow.nodes_put_to_sleep] = slept / self._nodes
+        rows[:, ActionRow.nodes_left_idle] = idle / self._nodes
+        rows[:, ActionRow.any_left_idle] = idle > 0
         beside = (left_on * ~untouched).sum(axis=1) + (left_off * boots).sum(axis=1)
-        rows[:, 13] = beside / self._total
-        rows[:, 14] = self._cost / (self._cost + 1.0)
+        rows[:, ActionRow.cores_left_idle_beside_jobs] = beside / self._total
+        rows[:, ActionRow.cost] = bounded(self._cost, 1.0)
 
     def _sort_late(self, now: float) -> None:
         """Which jobs are late; good until the next one is."""
@@ -205,9 +219,12 @@ class Foresight:
                 counts = np.concatenate([[0], np.cumsum(late)])
                 started_late += group.width * counts[started]
                 all_late += group.width * float(counts[-1])
-        rows[:, 6] = np.minimum(started_late / self._total, 1.0)
-        rows[:, 7] = np.minimum((all_late - started_late) / self._total, 1.0)
+        rows[:, ActionRow.late_cores_started] = np.minimum(started_late / self._total, 1.0)
+        rows[:, ActionRow.late_cores_left] = np.minimum((all_late - started_late) / self._total, 1.0)
         self._turns_at = turns_at
+
+
+_GROWTH, _START = range(2)  # stretch at a time = growth · time - start
 
 
 class _Group(NamedTuple):
@@ -219,29 +236,27 @@ class _Group(NamedTuple):
 
 
 class _Queue:
-    """What is asked of the waiting jobs again and again, worked out once for a queue."""
+    """What is asked of the first of the waiting jobs again and again, worked out once for a queue."""
 
-    def __init__(self, pending: tuple[Job, ...], tau: float):
-        self.pending = pending
-        self.jobs = pending[:MOST_JOBS]
-        self.cores = float(sum(job.requested_cores for job in self.jobs))
-        self._walls = np.array([min(job.requested_time, 86400.0) for job in self.jobs])
-        self._submits = np.array([job.submit_time for job in self.jobs])
+    def __init__(self, waiting: WaitingJobs):
+        self.waiting = waiting
+        self.jobs = waiting.jobs[:MOST_JOBS]
+        self.cores = float(waiting.cores[:MOST_JOBS].sum())
         members: dict[int, list[int]] = {}
-        for position, job in enumerate(self.jobs):
-            members.setdefault(job.requested_cores, []).append(position)
-        self.groups = [self._group(width, positions, tau) for width, positions in members.items()]
+        for position, cores in enumerate(waiting.cores[:MOST_JOBS].tolist()):
+            members.setdefault(cores, []).append(position)
+        self.groups = [self._group(width, positions) for width, positions in members.items()]
 
-    def _group(self, width: int, positions: list[int], tau: float) -> _Group:
-        walls, submits = self._walls[positions], self._submits[positions]
+    def _group(self, width: int, positions: list[int]) -> _Group:
+        limits, submits = self.waiting.limits[positions], self.waiting.submits[positions]
         sums = np.zeros((len(positions) + 1, 2))
-        np.cumsum(1.0 / walls, out=sums[1:, 0])
-        np.cumsum(submits / walls, out=sums[1:, 1])
-        return _Group(width, submits + tau * walls, sums)
+        np.cumsum(1.0 / limits, out=sums[1:, _GROWTH])
+        np.cumsum(submits / limits, out=sums[1:, _START])
+        return _Group(width, self.waiting.late_from[positions], sums)
 
     def most_stretched(self, now: float) -> Job:
         """The job that has waited longest for what it requested, the first of several."""
-        return self.jobs[int(((now - self._submits) / self._walls).argmax())]
+        return self.jobs[int(self.waiting.stretches(now)[:MOST_JOBS].argmax())]
 
 
 def _start(free: Ints, width: int, count: int, wide: bool) -> Ints:

@@ -7,7 +7,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from cluster_sim.errors import InputError
-from cluster_sim.simulation import Simulation
+from cluster_sim.run.simulation import Simulation
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +56,5 @@ def metric_of(metrics: Mapping[str, Any] | pd.Series, name: str) -> float:
 
 def run_on(case: Episode, scheduler: Scheduler, power: PowerPolicy | None = None, seed: int = 0) -> pd.Series:
     """The summary of a run on a case; one pair of objects may serve one run after the other."""
-    simulation = Simulation(
-        case.platform, case.workload, scheduler, power, seed, case.enforce_walltime, until=case.until
-    )
+    simulation = Simulation(case.platform, case.workload, scheduler, power, seed, **case.rules())
     return simulation.run().summary()

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cluster_sim.prediction import Group, Share, predict
+from cluster_sim.models.prediction import Group, Share, predict
+from learning.feature_table import FeatureTable, feature
 
 if TYPE_CHECKING:
-    from cluster_sim.jobs import Job
-    from cluster_sim.platform import NodeType
-    from cluster_sim.view import View
+    from cluster_sim.platform.platform import NodeType
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
     from learning.occupancy import Request, Requests
 
 Floats = npt.NDArray[np.float64]
@@ -22,16 +23,25 @@ ENDLESS_S = 1e12
 """What a job that requested no time is expected to take, s."""
 
 
+class Figure(FeatureTable):
+    """What a request is on an idle node of a type. Times and energies are inf where it does not fit."""
+
+    uncontended = feature("its time if nothing slows it, not even its own tasks", "s")
+    finish = feature("its time", "s")
+    energy = feature("what it adds to the idle node's energy", "J")
+    bandwidth = feature("what one task asks for", "MB/s")
+    shared_energy = feature(
+        "what it would add if others had all the other cores and paid their share of the static watts", "J"
+    )
+
+
 class Alone(NamedTuple):
     """A request on idle nodes.
 
-    ``figures``, shape (node types, 5): its time if nothing slows it, not even its own tasks (s); its time (s); what it
-    adds to the idle node's energy (J); the bandwidth that one task asks for (MB/s); what it would add if others had all
-    the other cores and paid their share of the static watts (J). Times and energies are inf where it does not fit. A
-    request that needs several nodes is on as many of the type as its cores come to, not rounded.
+    A request that needs several nodes is on as many of the type as its cores come to, not rounded.
     """
 
-    figures: Floats
+    figures: Floats  #: Columns of :class:`Figure`, shape (node types, figures).
     best_finish: float  #: The least time, s.
     best_energy: float  #: The least energy, J.
     best_shared_energy: float  #: The least energy if others pay their share, J.
@@ -89,12 +99,16 @@ class IdleNodes:
 
     def _make_alone(self, request: Request) -> Alone:
         figures = np.array([self._alone_on(request, kind) for kind in self.kinds])
-        return Alone(figures, *(float(figures[:, i].min()) for i in (1, 2, 4)))
+        best = figures.min(axis=0).tolist()
+        return Alone(figures, best[Figure.finish], best[Figure.energy], best[Figure.shared_energy])
 
-    def _alone_on(self, request: Request, kind: NodeType) -> tuple[float, float, float, float, float]:
+    def _alone_on(self, request: Request, kind: NodeType) -> Floats:
+        """A row of :class:`Figure`."""
+        row = np.full(Figure.size, np.inf)
         on_one_node = not request.shaped and request.cores <= max(t.cores for t in self.kinds)
         if request.cores > kind.cores and on_one_node:
-            return np.inf, np.inf, np.inf, 0.0, np.inf
+            row[Figure.bandwidth] = 0.0
+            return row
         shares, left, seconds, bandwidth = [], min(request.cores, kind.cores), 0.0, 0.0
         for processor in kind.processors:
             model, taken = self._models.of(processor), min(left, processor.cores)
@@ -112,7 +126,9 @@ class IdleNodes:
         tasks = min(request.cores, kind.cores)
         others = max(static - idle, 0.0) * finish * (1.0 - tasks / kind.cores)
         nodes = request.cores / tasks  # more than one where a job needs several
-        return seconds, finish, energy * nodes, bandwidth, max(energy - others, 0.0) * nodes
+        row[Figure.uncontended], row[Figure.finish], row[Figure.bandwidth] = seconds, finish, bandwidth
+        row[Figure.energy], row[Figure.shared_energy] = energy * nodes, max(energy - others, 0.0) * nodes
+        return row
 
 
 class RequestTable:
@@ -121,7 +137,7 @@ class RequestTable:
     def __init__(self, idle: IdleNodes, requests: Requests):
         self._idle, self._requests = idle, requests
         self._kinds = len(idle.kinds)
-        self._figures, self._least = np.empty((5, 0)), np.empty((2, 0))
+        self._figures, self._least = np.empty((Figure.size, 0)), np.empty((2, 0))
         self._known: list[Request] = []
         self._entered = 0  # how many of them are in the table
 
@@ -133,7 +149,7 @@ class RequestTable:
     def on(
         self, requests: Sequence[Request], of: npt.NDArray[np.int64], kinds: npt.NDArray[np.integer]
     ) -> npt.NDArray[np.float64]:
-        """The figures of :class:`Alone`, shape (5, pairs), for pairs of requests, by position, and types of nodes."""
+        """The rows of :class:`Figure`, shape (figures, pairs), for pairs of requests, by position, and types of nodes."""
         numbers = self._numbers(requests)
         return self._figures.take(numbers.take(of) * self._kinds + kinds, axis=1)
 
@@ -156,4 +172,4 @@ class RequestTable:
         if count > room:  # for twice as many: requests come one by one, and may be thousands
             more = 2 * count - room
             self._least = np.hstack((self._least, np.empty((2, more))))
-            self._figures = np.hstack((self._figures, np.empty((5, more * self._kinds))))
+            self._figures = np.hstack((self._figures, np.empty((Figure.size, more * self._kinds))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from cluster_sim.days import as_executed
 from cluster_sim.errors import InputError
-from cluster_sim.formats.platform_specs import has_time_unit
-from cluster_sim.platform import Platform
-from cluster_sim.resources import as_counted
-from cluster_sim.workload import WORKLOAD_GENERATORS, Workload
+from cluster_sim.platform.platform import Platform
+from cluster_sim.platform.specs import has_time_unit
+from cluster_sim.run.resources import as_counted
+from cluster_sim.run.settings import TIME_UNITS, Rules
+from cluster_sim.workload.days import as_executed
+from cluster_sim.workload.workload import WORKLOAD_GENERATORS, Workload
 from learning.episodes import Days, Drawn, Episode, EpisodeSource, Trajectories, Whole
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ KINDS = {
     "node-shutdown": "ClusterSim/NodeShutdown-v0",
 }
 """Kinds of environments by their names in a configuration."""
-
-TIME_UNITS = {"ms": "milliseconds", "s": "seconds", "min": "minutes", "h": "hours", "d": "days"}
 
 
 def training_episodes(keys: EnvironmentKeys) -> EpisodeSource | None:
@@ -56,7 +55,13 @@ def read_platform(keys: EnvironmentKeys) -> Platform:
     assert keys.platform is not None
     unit = _options(keys) if has_time_unit(keys.platform) else {}
     platform = Platform.read(keys.platform, **unit)
-    return platform.with_models(keys.contention_model, keys.power_model)
+    given = keys.model_dump()
+    return platform.with_models(given["contention_model"], given["power_model"])
+
+
+def rules_of(keys: EnvironmentKeys) -> dict[str, Any]:
+    """By which rules the episodes are run."""
+    return keys.model_dump(include={field.name for field in fields(Rules)})
 
 
 def read_days(keys: InputKeys) -> list[Workload]:
@@ -83,19 +88,19 @@ def split_days(days: Sequence[T], fold: int, folds: int) -> tuple[list[T], list[
 
 def _source(keys: InputKeys, environment: EnvironmentKeys) -> EpisodeSource:
     platform = read_platform(environment)
-    limits: dict[str, Any] = {"until": environment.until, "enforce_walltime": environment.enforce_walltime}
+    rules = rules_of(environment)
     if keys.fresh:
-        return Drawn(platform, FreshWorkloads.of(str(keys.workload)), **limits)
+        return Drawn(platform, FreshWorkloads.of(str(keys.workload)), **rules)
     if keys.days:
         days = read_days(keys)
         return Days(
-            as_counted(platform, days[0]) if days else platform, [as_executed(day, platform) for day in days], **limits
+            as_counted(platform, days[0]) if days else platform, [as_executed(day, platform) for day in days], **rules
         )
     workload = read_workload(keys)
     platform = as_counted(platform, workload)
     if keys.trajectories is not None:
-        return Trajectories(platform, workload, keys.trajectories.length, keys.trajectories.origin, **limits)
-    return Whole(platform, workload, **limits)
+        return Trajectories(platform, workload, keys.trajectories.length, keys.trajectories.origin, **rules)
+    return Whole(platform, workload, **rules)
 
 
 @dataclass(frozen=True)

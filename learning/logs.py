@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cluster_sim.errors import FormatError
-from cluster_sim.formats.atomic import write_bytes
+from cluster_sim.files.atomic import write_bytes
 from learning.tensorboard import SUFFIX, EventFile
 
 if TYPE_CHECKING:

@@ -16,12 +16,13 @@ from gymnasium import spaces
 from cluster_sim.errors import SpecError
 from cluster_sim.registry import Registry
 from learning.estimate import known
+from learning.feature_table import FeatureTable, feature, part
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.platform import Platform
-    from cluster_sim.view import View
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.run.view import View
     from learning.pairs import PairFinder, PairOptions, Pairs
 
 
@@ -45,38 +46,46 @@ class JobNodeObservation(Protocol):
 
 observations: Registry[JobNodeObservation] = Registry("observation", "cluster_sim.observations")
 
-PUBLISHED = (
-    "wait_time",
-    "requested_time",
-    "submit_time",
-    "requested_cores",
-    "availability",
-    "static_power",
-    "dynamic_power",
-    "clock_rate",
-    "energy_estimate",
-    "can_schedule",
-)
-"""The features of López, Stafford and Bosque (2025), Table 1; López (2023), Table 3.1, has all but the last."""
+
+class PublishedOfJob(FeatureTable):
+    """What the papers say of a job."""
+
+    wait_time = feature("job: time since its submission", "s")
+    requested_time = feature("job; 0 if it requested none", "s")
+    submit_time = feature("job", "s")
+    requested_cores = feature("job", "cores")
+
+
+class PublishedOfNode(FeatureTable):
+    """What the papers say of a node."""
+
+    availability = feature("node: free cores over cores", "fraction")
+    static_power = feature("node: its static watts, or its idle watts while it runs nothing", "W")
+    dynamic_power = feature("node: dynamic watts of its busy cores", "W")
+    clock_rate = feature("node: mean over its processors", "GHz")
+
+
+class PublishedRow(FeatureTable):
+    """The features of López, Stafford and Bosque (2025), Table 1; López (2023), Table 3.1, has all but the last.
+
+    Their scale is the unit: they are divided by the norm of all together, or not at all.
+    """
+
+    of_job = part(PublishedOfJob)
+    of_node = part(PublishedOfNode)
+    energy_estimate = feature("pair: :class:`~learning.estimate.EnergyEstimate`", "J")
+    can_schedule = feature("pair: 1 (only in the journal version)", "0 or 1")
+
+
+PUBLISHED = PublishedRow.names
+"""Names of the features of the journal version."""
+_THESIS = PUBLISHED[: PublishedRow.can_schedule]
 
 
 class PublishedPairs:
     """The papers' observation: one row of features per pair of job and node, zeros where the pair is not allowed.
 
-    ==================  =====================================================================  ==========
-    feature             of                                                                     unit
-    ==================  =====================================================================  ==========
-    wait_time           job: time since its submission                                         s
-    requested_time      job (0 if it requested none)                                           s
-    submit_time         job                                                                    s
-    requested_cores     job                                                                    cores
-    availability        node: free cores over cores                                            fraction
-    static_power        node: its static watts, or its idle watts while it runs nothing        W
-    dynamic_power       node: dynamic watts of its busy cores                                  W
-    clock_rate          node: mean over its processors                                         GHz
-    energy_estimate     pair: :class:`~learning.estimate.EnergyEstimate`                       J
-    can_schedule        pair: 1 (only in the journal version)                                  0 or 1
-    ==================  =====================================================================  ==========
+    The features are those of :class:`PublishedRow`.
 
     The papers say "bounded between 0 and 1"; their program gets that by dividing the whole observation by its L2 norm,
     which ``norm=whole`` does. ``norm=none`` leaves the units. ``features`` names the columns wanted, joined by ``+``:
@@ -112,7 +121,7 @@ class PublishedPairs:
         self._finder.occupancy.update(view)
         rows = self._of_pairs(view, pairs)[self._columns].T
         if self._normalised:
-            if len(self._columns) == len(PUBLISHED):
+            if len(self._columns) == PublishedRow.size:
                 rows = np.ascontiguousarray(rows)  # summed pair by pair: another order would round differently
             norm = math.sqrt(np.square(rows).sum())
             rows = rows / norm if norm > 0.0 else rows
@@ -123,16 +132,22 @@ class PublishedPairs:
         """All features of the allowed pairs, shape (features, pairs)."""
         figures, job_count = self._estimate.figures, self._finder.occupancy.job_count
         seconds, free = known(pairs.times), view.free_cores
-        of_job = np.array((view.now - pairs.submitted, seconds, pairs.submitted, pairs.cores))
-        static = np.where(job_count > 0, figures.static_w, figures.idle_w)
-        dynamic = figures.dynamic_w * (self._cores - free)
-        of_node = np.array((free / self._cores, static, dynamic, figures.clock_ghz))
-        features = np.empty((len(PUBLISHED), len(pairs)))
-        features[:4] = of_job.take(pairs.job_of, axis=1)
-        features[4:8] = of_node.take(pairs.node_of, axis=1)
-        features[8] = self._estimate.joules(seconds, pairs.cores, job_count).take(pairs.actions)
-        features[9] = 1.0
-        return features
+        of_job = np.empty((PublishedOfJob.size, len(pairs.jobs)))
+        of_job[PublishedOfJob.wait_time] = view.now - pairs.submitted
+        of_job[PublishedOfJob.requested_time] = seconds
+        of_job[PublishedOfJob.submit_time] = pairs.submitted
+        of_job[PublishedOfJob.requested_cores] = pairs.cores
+        of_node = np.empty((PublishedOfNode.size, len(free)))
+        of_node[PublishedOfNode.availability] = free / self._cores
+        of_node[PublishedOfNode.static_power] = np.where(job_count > 0, figures.static_w, figures.idle_w)
+        of_node[PublishedOfNode.dynamic_power] = figures.dynamic_w * (self._cores - free)
+        of_node[PublishedOfNode.clock_rate] = figures.clock_ghz
+        rows = np.empty((PublishedRow.size, len(pairs)))
+        rows[PublishedRow.of_job] = of_job.take(pairs.job_of, axis=1)
+        rows[PublishedRow.of_node] = of_node.take(pairs.node_of, axis=1)
+        rows[PublishedRow.energy_estimate] = self._estimate.joules(seconds, pairs.cores, job_count).take(pairs.actions)
+        rows[PublishedRow.can_schedule] = 1.0
+        return rows
 
 
 def chosen(features: str, known: Sequence[str], where: str) -> tuple[str, ...]:
@@ -147,7 +162,7 @@ def chosen(features: str, known: Sequence[str], where: str) -> tuple[str, ...]:
 @observations.register("p2")
 def p2(features: str = "", norm: str = "whole") -> PublishedPairs:
     """The nine features of López (2023), Table 3.1."""
-    return PublishedPairs(PUBLISHED[:9], features, norm, "p2")
+    return PublishedPairs(_THESIS, features, norm, "p2")
 
 
 @observations.register("p3")
@@ -159,7 +174,7 @@ def p3(features: str = "", norm: str = "whole") -> PublishedPairs:
 @observations.register("as-published")
 def as_published(features: str = "", norm: str = "whole") -> PublishedPairs:
     """The same as p2."""
-    return PublishedPairs(PUBLISHED[:9], features, norm, "as-published")
+    return PublishedPairs(_THESIS, features, norm, "as-published")
 
 
 # The default observation registers itself on import. It imports this module, so it comes when that is complete.

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from cluster_sim.jobs import Job
-    from cluster_sim.view import View
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
 
 
 class Request(NamedTuple):

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from cluster_sim.placement import Placement, shape
+from cluster_sim.machine.placement import Placement, shape
 from learning.estimate import EnergyEstimate
 from learning.idle_nodes import IdleNodes
 from learning.occupancy import Occupancy, Request, Requests
 from learning.predictions import Predictions
 
 if TYPE_CHECKING:
-    from cluster_sim.jobs import Job
-    from cluster_sim.view import View
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
 
 Floats = npt.NDArray[np.float64]
 

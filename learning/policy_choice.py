@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from gymnasium import spaces
 
-from cluster_sim.decisions import Decision, Start
 from cluster_sim.errors import SpecError
+from cluster_sim.run.decisions import Decision, Start
 from learning.selection_observations import selection_observations
 from schedulers.orders import job_orders, node_orders, order_in
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.platform import Platform
-    from cluster_sim.view import View
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.run.view import View
 
 JOBS = ("random", "first", "shortest", "smallest", "low_mem", "low_mem_ops")
 NODES = ("random", "high_gflops", "high_cores", "high_mem", "high_mem_bw", "low_power")

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from learning.idle_nodes import RequestTable
+from learning.idle_nodes import Figure, RequestTable
 from schedulers.expectations import Expectations
 
 if TYPE_CHECKING:
-    from cluster_sim.execution import Running
-    from cluster_sim.jobs import Job
-    from cluster_sim.view import View
+    from cluster_sim.machine.running import Running
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
     from learning.idle_nodes import IdleNodes
     from learning.occupancy import Occupancy, Request, Requests
     from learning.pairs import Pairs
@@ -102,7 +102,7 @@ class Predictions:
         until: dict[int, float] = {}
         for index, tenant in tenants.items():
             end = until[index] = now + ends.get(index, 0.0)
-            demand += tenant.cores * self.alone(tenant.request).figures.item(kind, 3)
+            demand += tenant.cores * self.alone(tenant.request).figures.item(kind, Figure.bandwidth)
             if tenant.request.requested_time < np.inf:
                 watts += tenant.cores * dynamic
                 joules += tenant.cores * dynamic * end
@@ -123,9 +123,10 @@ class Predictions:
         self.update(view)
         nodes, jobs = pairs.node_of, pairs.job_of
         idle, wanted = self.idle, pairs.cores.take(jobs)
-        own, finish, energy, demand, _ = self._requests.on(pairs.requests, jobs, self._types.take(nodes))
+        alone = self._requests.on(pairs.requests, jobs, self._types.take(nodes))
+        own, finish, energy = alone[Figure.uncontended], alone[Figure.finish], alone[Figure.energy]
         tasks = np.minimum(wanted, view.free_cores.take(nodes))
-        asked, threshold = tasks * demand, idle.threshold.take(nodes)
+        asked, threshold = tasks * alone[Figure.bandwidth], idle.threshold.take(nodes)
         total = self.demand.take(nodes) + asked
         contended = (total >= threshold) & (total > 0.0)
         busy = (self._occupancy.job_count > 0).take(nodes)
@@ -147,7 +148,7 @@ class Predictions:
         nodes = np.array(placement.nodes)
         taken = np.array([cores for first, stop, cores in placement.spans for _ in range(first, stop)])
         figures = self.alone(pairs.requests[pairs.job_of[pair]]).figures
-        finish = float(figures[self._types[nodes], 1].max())
+        finish = float(figures[self._types[nodes], Figure.finish].max())
         beyond = np.maximum(finish - np.maximum(self.horizon[nodes] - view.now, 0.0), 0.0)
         return finish, float(self.idle.dynamic_w[nodes] @ taken * finish + self.idle.rise_w[nodes] @ beyond)
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from gymnasium import spaces
 
-from cluster_sim.decisions import Offer, PowerDecision, SwitchOff, WakeAt, Withhold
 from cluster_sim.errors import SpecError
-from cluster_sim.node import NodeState
+from cluster_sim.machine.node import NodeState
+from cluster_sim.run.decisions import Offer, PowerDecision, SwitchOff, WakeAt, Withhold
 from learning.shutdown_observations import shutdown_observations
+from learning.waiting_jobs import WaitingJobs
 from learning.waste import state_of
 from schedulers.power import idle_nodes, unused_nodes
 
@@ -24,15 +25,13 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from cluster_sim.platform import Platform
-    from cluster_sim.view import View
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.run.view import View
 
 IDLE = ("stay", "sleep", "choose")
 """What becomes of nodes that are not reserved and that the scheduler leaves idle."""
 LATE = 0.5
 """tau: share of its requested time that a job may wait, in the papers' reward."""
-FALLBACK_S = 86400.0
-"""What counts as the requested time of a job that requested none, s."""
 
 
 def offer_order(view: View, idle_since: Sequence[float]) -> list[int]:
@@ -121,6 +120,7 @@ class Reservations:
         self._wakes_at = -math.inf
         self._state: object = None
         self._order: list[int] = []
+        self._waiting = WaitingJobs((), self.tau)
         self._observation.begin(view)
 
     def order(self, view: View) -> list[int]:
@@ -129,6 +129,13 @@ class Reservations:
         if state != self._state:
             self._state, self._order = state, offer_order(view, self._idle_since)
         return self._order
+
+    def waiting(self, view: View) -> WaitingJobs:
+        """The queue as columns, worked out once for a queue."""
+        pending = view.pending
+        if pending != self._waiting.jobs:
+            self._waiting = WaitingJobs(pending, self.tau)
+        return self._waiting
 
     def fresh(self) -> list[int]:
         """The nodes that have fallen idle since the last decision, where that is of any concern."""
@@ -197,13 +204,9 @@ class Reservations:
 
     def _cores_of_the_impatient(self, view: View) -> int:
         """Cores of the jobs up to the last one that has lost its patience."""
-        cores = needed = 0
-        now = view.now
-        for job in view.pending:
-            cores += job.requested_cores
-            if now - job.submit_time >= self._patience * finite_time(job.requested_time):
-                needed = cores
-        return needed
+        waiting = self.waiting(view)
+        impatient = waiting.have_waited(view.now, self._patience).nonzero()[0]
+        return int(waiting.cores[: impatient[-1] + 1].sum()) if len(impatient) else 0
 
     def decisions(self, view: View, action: int) -> list[PowerDecision]:
         """Reserve so many nodes, switch off those of them that are idle, and decide again after a step."""
@@ -238,8 +241,3 @@ class Reservations:
         fresh = [node for node in left if not view.withheld[node]]
         self.reserved += len(fresh)
         return [Withhold(fresh), SwitchOff(left)] if fresh else [SwitchOff(left)]
-
-
-def finite_time(requested_time: float) -> float:
-    """Requested time, s; a day where there is none."""
-    return requested_time if requested_time < math.inf else FALLBACK_S

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary
 
 from cluster_sim.errors import SpecError
+from cluster_sim.records.metrics import bounded_slowdown, energy_delay_product, makespan
 from cluster_sim.registry import Registry
 from learning.cost_to_go import CostToGo, LeastOf, TrueCostToGo
 
 if TYPE_CHECKING:
-    from cluster_sim.simulation import Simulation
-    from cluster_sim.view import View
+    from cluster_sim.run.simulation import Simulation
+    from cluster_sim.run.view import View
     from learning.environments.base import DecisionMaker
 
 
@@ -46,9 +47,6 @@ class Reward(Protocol):
 
 
 rewards: Registry[Reward] = Registry("reward", "cluster_sim.rewards")
-
-
-_BOUND_S = 10.0
 
 
 class _Metric:
@@ -132,7 +130,7 @@ class Energy(_Metric):
 
 
 def _elapsed(view: View, first_submission: float) -> float:
-    return max(view.now - first_submission, 0.0)
+    return max(makespan(first_submission, view.now), 0.0)
 
 
 @rewards.register("edp")
@@ -151,13 +149,13 @@ class EnergyDelayProduct(_Metric):
 
     def total(self, view: View) -> float:
         """Energy · time so far, J·s."""
-        return view.energy_j * _elapsed(view, self._first)
+        return energy_delay_product(view.energy_j, _elapsed(view, self._first))
 
     def to_go(self, view: View, cost: CostToGo) -> float:
         """Expected final product less the present one, J·s."""
         seconds = cost.seconds(view)
-        end = max(view.now + seconds - self._first, 0.0)
-        return (view.energy_j + cost.joules(view, seconds)) * end - self.total(view)
+        end = max(makespan(self._first, view.now + seconds), 0.0)
+        return energy_delay_product(view.energy_j + cost.joules(view, seconds), end) - self.total(view)
 
 
 @rewards.register("edp-as-published")
@@ -195,7 +193,7 @@ class Makespan(_Metric):
 
     def to_go(self, view: View, cost: CostToGo) -> float:
         """Least time until all is over, s."""
-        return max(view.now + cost.seconds(view) - self._first, 0.0) - self.total(view)
+        return max(makespan(self._first, view.now + cost.seconds(view)), 0.0) - self.total(view)
 
 
 @rewards.register("wait")
@@ -257,7 +255,7 @@ class BoundedSlowdown(_Metric):
         for running in view.ended:
             self._over += 1
             if running.start_time < float("inf"):
-                self._sum += _slowdown(view.now - running.job.submit_time, view.now - running.start_time)
+                self._sum += bounded_slowdown(view.now - running.job.submit_time, view.now - running.start_time)
 
     def total(self, view: View) -> float:
         """Slowdowns of the jobs that are over, by the number of all, so far."""
@@ -268,15 +266,11 @@ class BoundedSlowdown(_Metric):
         expected = float(self._jobs - self._over - view.running_count - view.pending_count)
         for running in view.running:
             end = cost.expected_end(view, running)
-            expected += _slowdown(end - running.job.submit_time, end - running.expected_start)
+            expected += bounded_slowdown(end - running.job.submit_time, end - running.expected_start)
         for job in view.pending:
             seconds = cost.job_seconds.item(job.index)
-            expected += _slowdown(view.now - job.submit_time + seconds, seconds)
+            expected += bounded_slowdown(view.now - job.submit_time + seconds, seconds)
         return expected / self._jobs
-
-
-def _slowdown(turnaround: float, run_time: float) -> float:
-    return max(1.0, turnaround / max(run_time, _BOUND_S))
 
 
 def _first_submission(simulation: Simulation) -> float:

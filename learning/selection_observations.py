@@ -10,12 +10,13 @@ from gymnasium import spaces
 
 from cluster_sim.errors import SpecError
 from cluster_sim.registry import Registry
+from learning.feature_table import FeatureTable, block, bounded, feature, part
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.jobs import Job
-    from cluster_sim.view import View
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
     from learning.policy_choice import PolicyChoice
 
     Arrays = dict[str, npt.NDArray[np.float32]]
@@ -47,14 +48,63 @@ selection_observations: Registry[SelectionObservation] = Registry(
 )
 
 
+class Requested(FeatureTable):
+    """What a job asks for: all in [0, 1]."""
+
+    time = feature("requested time, s", "t / (t + HALF_S), 1 for none")
+    cores = feature("cores asked for", "over all, at most 1")
+    memory = feature("memory of a task, MB", "m / (m + HALF_MB)")
+    volume = feature("memory volume of a task, MB", "v / (v + HALF_VOLUME_MB)")
+
+
+class CoreNow(FeatureTable):
+    """What a core does, by the published observation: its processor's numbers, busy cores first."""
+
+    rate = feature("its rate", "over the fastest core's")
+    draw = feature("what it draws, W", "over what its processor draws with all cores busy, by core")
+    work = feature("what is left of the requested time of its task", "over all of it")
+
+
+STATISTICS = {"least": 0, "first quartile": 25, "median": 50, "third quartile": 75, "most": 100}
+"""What is told of each request over the queue, and the percentile that it is."""
+
+
+class QueueNow(FeatureTable):
+    """The queue: statistics of its requests, and how its length has changed. All in [0, 1]."""
+
+    requests = block(
+        [f"{statistic} of {request}" for request in Requested.names for statistic in STATISTICS],
+        "over the jobs of the queue",
+        "as a request",
+    )
+    change = feature("(length - length before) / the longer of both", "moved from [-1, 1] to [0, 1]")
+
+
+class PolicyRow(FeatureTable):
+    """What follows from a policy now, behind who it is: the first job it would take, and the first node. All in [0, 1]."""
+
+    requested = part(Requested)
+    fits = feature("1 if the job fits now; if not, what is said of the node is 0")
+    rate = feature("the node's rate", "over that of the fastest")
+    free = feature("the node's free cores", "over all of its")
+    bandwidth = feature("bandwidth that is asked for on the node, MB/s", "over itself and what it serves")
+    draw = feature("what the node draws, W", "over its most")
+    on = feature("1 if the node is on")
+
+
+class SelectionState(FeatureTable):
+    """Queue and machine: all in [0, 1]."""
+
+    queue = part(QueueNow)
+    free = feature("free cores", "over all")
+    power = feature("what the machine draws, W", "over its most")
+    running = feature("running jobs", "j / (j + 10)")
+    waiting = feature("waiting jobs", "j / (j + 10)")
+    bandwidth = feature("bandwidth that all tasks ask for, MB/s", "over itself and what the machine serves")
+
+
 class _Queue:
-    """Five statistics (least, quartiles, most) of four requests over the queue, and how its length has changed.
-
-    Time, cores, memory and memory volume, each in [0, 1]: cores as the share of all, the others as x / (x + half). The
-    change is (length - length before) / the longer of both, moved from [-1, 1] to [0, 1]. 21 numbers.
-    """
-
-    size = 21
+    """The queue as it is now, and as long as it was when last looked at."""
 
     def begin(self, view: View) -> None:
         self._length = 0
@@ -62,16 +112,17 @@ class _Queue:
     def of(self, view: View) -> Floats:
         pending = view.pending
         before, self._length = self._length, len(pending)
-        change = (len(pending) - before) / max(len(pending), before, 1)
-        if not pending:
-            return np.array([0.0] * 20 + [0.5 + 0.5 * change])
-        cores = view.platform.core_count
-        requests = np.array([scaled_requests(job, cores) for job in pending])
-        return np.append(np.percentile(requests, (0, 25, 50, 75, 100), axis=0).T.ravel(), 0.5 + 0.5 * change)
+        values = np.zeros(QueueNow.size)
+        values[QueueNow.change] = 0.5 + 0.5 * (len(pending) - before) / max(len(pending), before, 1)
+        if pending:
+            cores = view.platform.core_count
+            requests = np.array([scaled_requests(job, cores) for job in pending])
+            values[QueueNow.requests] = np.percentile(requests, tuple(STATISTICS.values()), axis=0).T.ravel()
+        return values
 
 
 def scaled_requests(job: Job, cores: int) -> tuple[float, float, float, float]:
-    """Requested time, cores, memory and memory volume, each in [0, 1]."""
+    """:class:`Requested`."""
     time = job.requested_time
     return (
         time / (time + HALF_S) if time < math.inf else 1.0,
@@ -85,11 +136,9 @@ def scaled_requests(job: Job, cores: int) -> tuple[float, float, float, float]:
 class AsPublished:
     """One vector in [0, 1], at a level of detail: as-published:normal, small or minimal.
 
-    normal: for each node the share of memory that is free; for each core its rate (share of the fastest core's), what
-    it draws (share of what its processor draws with all cores busy, by core) and the share of the requested time that is
-    left of its task; then the queue's statistics. small: without the cores. minimal: the queue's statistics only.
-    The paper's own formula for the size adds the number of processors, for which it names no feature: left out. A core's
-    numbers are its processor's, busy cores first, for tasks are not told apart by core.
+    normal: for each node the share of memory that is free; for each core :class:`CoreNow`; then :class:`QueueNow`. small:
+    without the cores. minimal: the queue only. The paper's own formula for the size adds the number of processors, for
+    which it names no feature: left out. A core's numbers are its processor's, for tasks are not told apart by core.
     """
 
     def __init__(self, level: str = "normal"):
@@ -100,11 +149,11 @@ class AsPublished:
 
     def spaces(self, maker: PolicyChoice) -> dict[str, spaces.Box]:
         """``observation``, shape (nodes + 3 · cores + 21,), (nodes + 21,) or (21,)."""
-        platform, size = maker.platform, _Queue.size
+        platform, size = maker.platform, QueueNow.size
         if self._level != "minimal":
             size += platform.node_count
         if self._level == "normal":
-            size += 3 * platform.core_count
+            size += CoreNow.size * platform.core_count
         return {"observation": spaces.Box(0.0, 1.0, (size,), np.float32)}
 
     def begin(self, view: View) -> None:
@@ -129,7 +178,7 @@ def free_memory(view: View) -> Floats:
 
 
 def _cores(view: View) -> Floats:
-    """Rate, draw and work left of every core, shape (3 · cores,)."""
+    """:class:`CoreNow` of every core, shape (3 · cores,)."""
     platform = view.platform
     left: dict[int, list[float]] = {}
     for running in view.running:
@@ -155,11 +204,9 @@ def _cores(view: View) -> Floats:
 class Default:
     """A row for each policy: which orders it is made of, the first job it would take and the first node; and the state.
 
-    ``actions``, shape (policies, job orders + node orders + 11): who the policy is, whether it is void, requests of its
-    first job (time, cores, memory, volume), whether that fits, and of the node it would go to: rate (share of the
-    fastest), share of cores free, share of the bandwidth that it serves that is asked for, draw (share of its most), on.
-    ``state``, shape (26,): the queue's 21 numbers, shares of cores free and of power drawn, jobs running and waiting (as
-    x / (x + 10)), and the bandwidth asked for by all tasks. All in [0, 1]. Orders that draw at random are not drawn for it.
+    ``actions``, shape (policies, job orders + node orders + 11): a column for each order, 1 if the policy is made of it, one
+    that is 1 if it is void, and :class:`PolicyRow`. ``state``: :class:`SelectionState`. Orders that draw at random are not
+    drawn for it.
     """
 
     def __init__(self) -> None:
@@ -176,12 +223,14 @@ class Default:
             if slash:
                 row[jobs.index(job)] = row[len(jobs) + nodes.index(node)] = 1.0
             else:
-                row[-1] = 1.0
+                row[len(jobs) + len(nodes)] = 1.0
         self._is_random = [("random" in (job, node), job, node) for job, _, node in pairs]
-        shape = (len(pairs), self._identity.shape[1] + 10)
+        identity = self._identity.shape[1]
+        self._what_follows_in = slice(identity, identity + PolicyRow.size)
+        self._shape = len(pairs), identity + PolicyRow.size
         return {
-            "actions": spaces.Box(0.0, 1.0, shape, np.float32),
-            "state": spaces.Box(0.0, 1.0, (_Queue.size + 5,), np.float32),
+            "actions": spaces.Box(0.0, 1.0, self._shape, np.float32),
+            "state": spaces.Box(0.0, 1.0, (SelectionState.size,), np.float32),
         }
 
     def begin(self, view: View) -> None:
@@ -191,10 +240,10 @@ class Default:
 
     def observe(self, view: View) -> Arrays:
         """Of every policy, and of the state."""
-        rows = np.zeros((len(self._identity), self._identity.shape[1] + 10))
-        rows[:, : self._identity.shape[1]] = self._identity
+        rows = np.zeros(self._shape)
+        rows[:, : self._what_follows_in.start] = self._identity
         first_jobs: dict[str, Job] = {}
-        seen: dict[tuple[int, str], list[float]] = {}
+        seen: dict[tuple[int, str], Floats] = {}
         for row, orders, (is_random, job_name, node_name) in zip(
             rows, self._maker.orders, self._is_random, strict=True
         ):
@@ -206,40 +255,39 @@ class Default:
             key = job.index, node_name
             if key not in seen:
                 seen[key] = self._what_follows(view, job, orders[1])
-            row[-10:] = seen[key]
+            row[self._what_follows_in] = seen[key]
         return {"actions": rows.astype(np.float32), "state": self._state(view)}
 
-    def _what_follows(self, view: View, job: Job, node_order: object) -> list[float]:
-        """Of a job and the node that it would go to: ten numbers."""
-        values = list(scaled_requests(job, view.platform.core_count))
+    def _what_follows(self, view: View, job: Job, node_order: object) -> Floats:
+        """Of a job and the node that it would go to: :class:`PolicyRow`."""
+        values = np.zeros(PolicyRow.size)
+        values[PolicyRow.requested] = scaled_requests(job, view.platform.core_count)
         order = node_order(view, job)  # type: ignore[operator]
         placement = view.place(job, order, self._maker.memory) if job.requested_cores <= view.free_total else None
         if placement is None:
-            return [*values, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+            return values
         node = placement.nodes[0]
-        served, asked = float(view.node_bandwidth[node]), float(view.demand[node])
         most = float(view.node_max_watts[node])
-        values += [
-            1.0,
-            float(view.node_gflops[node] / view.node_gflops.max()),
-            float(view.free_cores[node] / view.platform.node_cores[node]),
-            asked / (asked + served) if served < math.inf and asked + served > 0.0 else 0.0,
-            min(view.node(node).watts / most, 1.0) if most else 0.0,
-            float(view.is_on[node]),
-        ]
+        values[PolicyRow.fits] = 1.0
+        values[PolicyRow.rate] = view.node_gflops[node] / view.node_gflops.max()
+        values[PolicyRow.free] = view.free_cores[node] / view.platform.node_cores[node]
+        values[PolicyRow.bandwidth] = _asked(float(view.demand[node]), float(view.node_bandwidth[node]))
+        values[PolicyRow.draw] = min(view.node(node).watts / most, 1.0) if most else 0.0
+        values[PolicyRow.on] = view.is_on[node]
         return values
 
     def _state(self, view: View) -> npt.NDArray[np.float32]:
-        served = float(view.node_bandwidth.sum())
-        asked = float(view.demand.sum())
-        state = [
-            view.free_total / view.platform.core_count,
-            min(view.watts / self._most_watts, 1.0),
-            view.running_count / (view.running_count + 10.0),
-            view.pending_count / (view.pending_count + 10.0),
-            asked / (asked + served) if served < math.inf and asked + served > 0.0 else 0.0,
-        ]
-        values: npt.NDArray[np.float32] = np.clip(np.concatenate([self._queue.of(view), state]), 0.0, 1.0).astype(
-            np.float32
-        )
+        state = np.empty(SelectionState.size)
+        state[SelectionState.queue] = self._queue.of(view)
+        state[SelectionState.free] = view.free_total / view.platform.core_count
+        state[SelectionState.power] = min(view.watts / self._most_watts, 1.0)
+        state[SelectionState.running] = bounded(view.running_count, 10.0)
+        state[SelectionState.waiting] = bounded(view.pending_count, 10.0)
+        state[SelectionState.bandwidth] = _asked(float(view.demand.sum()), float(view.node_bandwidth.sum()))
+        values: npt.NDArray[np.float32] = np.clip(state, 0.0, 1.0).astype(np.float32)
         return values
+
+
+def _asked(asked: float, served: float) -> float:
+    """Bandwidth asked for, over itself and what is served; 0 where that has no bound."""
+    return asked / (asked + served) if served < math.inf and asked + served > 0.0 else 0.0

@@ -14,11 +14,12 @@ import math
 from typing import TYPE_CHECKING
 
 from cluster_sim.errors import SpecError
+from cluster_sim.records.metrics import bounded_slowdown, energy_delay_product, makespan, slowdown
 from cluster_sim.registry import Registry
 
 if TYPE_CHECKING:
-    from cluster_sim.simulation import Simulation
-    from cluster_sim.view import View
+    from cluster_sim.run.simulation import Simulation
+    from cluster_sim.run.view import View
     from learning.environments.base import DecisionMaker
     from learning.rewards import Reward
 
@@ -31,7 +32,6 @@ OBJECTIVES = {
     "wait": "mean_wait_s",
 }
 """Objectives by name, and the keys of the summary that they are."""
-LEAST_RUN_TIME_S = 10.0
 
 selection_rewards: Registry[Reward] = Registry("reward of policy-selection", "cluster_sim.selection_rewards")
 
@@ -123,11 +123,13 @@ class Metric(_OfSelection):
         return (before - total) / self._scale
 
     def _total(self, view: View) -> float:
-        span = max(view.now - self._first, 0.0)
+        span = max(makespan(self._first, view.now), 0.0)
         if self._name == "makespan":
             return span
-        if self._name in ("energy", "edp"):
-            return view.energy_j * (span if self._name == "edp" else 1.0)
+        if self._name == "energy":
+            return view.energy_j
+        if self._name == "edp":
+            return energy_delay_product(view.energy_j, span)
         ended, self._ended = self._ended, []
         self._sum += sum(self._of_job(*times) for times in ended) / self._jobs
         return self._sum
@@ -136,5 +138,5 @@ class Metric(_OfSelection):
         if self._name == "wait":
             return turnaround - ran
         if self._name == "slowdown":
-            return turnaround / ran if ran > 0.0 else 1.0
-        return max(1.0, turnaround / max(ran, LEAST_RUN_TIME_S))
+            return slowdown(turnaround, ran) if ran > 0.0 else 1.0
+        return bounded_slowdown(turnaround, ran)

@@ -6,18 +6,19 @@ import math
 from typing import TYPE_CHECKING
 
 from cluster_sim.errors import SpecError
-from cluster_sim.node import NodeState
+from cluster_sim.machine.node import NodeState
+from cluster_sim.records.metrics import watt_minutes
 from cluster_sim.registry import Registry
+from learning.waiting_jobs import limit_of
 from learning.waste import WasteMeter, cycle_joules
 
 if TYPE_CHECKING:
-    from cluster_sim.jobs import Job
-    from cluster_sim.simulation import Simulation
-    from cluster_sim.view import View
+    from cluster_sim.run.simulation import Simulation
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
     from learning.environments.base import DecisionMaker
+    from learning.reservations import Reservations
     from learning.rewards import Reward
-
-DAY_S = 86400.0
 
 
 class _OfWaste:
@@ -38,7 +39,7 @@ class _OfWaste:
         assert isinstance(simulation.power_policy, Metered)
         self._meter = simulation.power_policy.meter = WasteMeter(simulation.view)
         self._wasted_j = 0.0
-        self._tau: float = maker.tau  # type: ignore[attr-defined]
+        self._maker: Reservations = maker  # type: ignore[assignment]
 
     def leave(self, view: View) -> None:
         """All is decided at this instant."""
@@ -58,9 +59,9 @@ shutdown_rewards: Registry[Reward] = Registry("reward of node-shutdown", "cluste
 class WasteAndLateJobs(_OfWaste):
     """-(E_waste + QoS), Eq. 3: W·min wasted since the last decision + cores of the jobs that are late now.
 
-    A job is late from ``tau`` times its requested time on. Energy is counted ``by`` core, as in the released data, or by
-    node, as in Table 3, where a node wastes what its model gives it. The paper adds watt-minutes and cores as they are:
-    on Taurus an idle node weighs as much as 95 of its late jobs.
+    A job is late from ``tau`` times its requested time on, of a day if it requested none. Energy is counted ``by`` core, as
+    in the released data, or by node, as in Table 3, where a node wastes what its model gives it. The paper adds
+    watt-minutes and cores as they are: on Taurus an idle node weighs as much as 95 of its late jobs.
     """
 
     def __init__(self, by: str = "core"):
@@ -68,11 +69,11 @@ class WasteAndLateJobs(_OfWaste):
 
     def value(self, view: View, terminated: bool) -> float:
         """Of the step that has just ended."""
-        now = view.now
         late = 0
         if view.pending_count:
-            late = sum(j.requested_cores for j in view.pending if now - j.submit_time >= self._tau * j.requested_time)
-        return -(self._newly_wasted_j(view) / 60.0 + late)
+            waiting = self._maker.waiting(view)
+            late = int(waiting.cores[waiting.have_waited(view.now, self._maker.tau)].sum())
+        return -(watt_minutes(self._newly_wasted_j(view)) + late)
 
 
 @shutdown_rewards.register("default")
@@ -144,9 +145,9 @@ class WasteAndStretch(_OfWaste):
         """For a job's waiting until now, from when it was last paid for."""
         since = self._waiting.get(job.index, job.submit_time)
         until = max(now, since)
-        wall = job.requested_time if job.requested_time < math.inf else DAY_S
-        bound = job.submit_time + self._tau * wall
-        self._paid += self._price_of_stretch * (until - since) / wall + self._late * (since < bound <= until)
+        limit = limit_of(job)
+        bound = job.submit_time + self._maker.tau * limit
+        self._paid += self._price_of_stretch * (until - since) / limit + self._late * (since < bound <= until)
 
     def value(self, view: View, terminated: bool) -> float:
         """Of the step that has just ended."""

@@ -10,8 +10,9 @@ import numpy as np
 
 from cluster_sim.errors import InputError, SpecError
 from cluster_sim.registry import Registry
-from learning.foresight import HALF_STRETCH, ROW
-from learning.shutdown_observations import STATE, SUBMISSION_HALF_S, bounded
+from learning.feature_table import bounded
+from learning.foresight import HALF_STRETCH, ActionRow
+from learning.shutdown_observations import SUBMISSION_HALF_S, State
 
 if TYPE_CHECKING:
     from learning.networks import Observation
@@ -20,17 +21,6 @@ if TYPE_CHECKING:
 ShutdownTeacher = Callable[[Any, "Observation"], int]
 
 shutdown_teachers: Registry[ShutdownTeacher] = Registry("teacher of node-shutdown", "cluster_sim.shutdown_teachers")
-
-_BOOTLESS, _LEAST = ROW.index("most that boots nobody"), ROW.index("least for the most stretched")
-_STRETCH, _LATE, _SOON, _SINCE = (
-    STATE.index(name)
-    for name in (
-        "their stretch, summed",
-        "cores of late jobs",
-        "any young job or boot",
-        "time since the last submission",
-    )
-)
 
 
 @shutdown_teachers.register("summed-stretch")
@@ -55,20 +45,21 @@ class SummedStretch:
         if (
             "actions" not in observation
             or len(observation["actions"]) % 2
-            or observation["state"].shape != (len(STATE),)
+            or observation["state"].shape != (State.size,)
         ):
             raise InputError("teacher 'summed-stretch'", "the default observation, with idle=choose")
         rows, state, mask = observation["actions"], observation["state"], observation["action_mask"]
         numbers = len(rows) // 2
-        spare = bool(mask[:numbers].any()) and state[_SINCE] < self._linger
+        spare = bool(mask[:numbers].any()) and state[State.time_since_the_last_submission] < self._linger
         first = 0 if spare else numbers
-        column = _LEAST if self._is_open(state) else _BOOTLESS
+        is_open = self._is_open(state)
+        column = ActionRow.least_for_the_most_stretched if is_open else ActionRow.most_that_boots_nobody
         return first + _number(rows[first : first + numbers], mask[first : first + numbers] > 0, column)
 
     def _is_open(self, state: np.ndarray) -> bool:
         """Whether a node may be booted."""
-        enough = self._hard if state[_SOON] > 0.0 else self._soft
-        return bool(state[_STRETCH] >= enough or state[_LATE] > 0.0)
+        enough = self._hard if state[State.any_young_job_or_boot] > 0.0 else self._soft
+        return bool(state[State.their_stretch_summed] >= enough or state[State.cores_of_late_jobs] > 0.0)
 
 
 def _number(rows: np.ndarray, allowed: np.ndarray, column: int) -> int:

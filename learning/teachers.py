@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cluster_sim.decisions import Start
 from cluster_sim.errors import SpecError
+from cluster_sim.run.decisions import Start
 from learning.environments.job_node import JobNodeMaker
 from schedulers.base import make_scheduler
 from schedulers.contention_aware import ContentionAware
 from schedulers.list_scheduling import ListScheduler
 
 if TYPE_CHECKING:
-    from cluster_sim.placement import Placement
-    from cluster_sim.simulation import Simulation
-    from cluster_sim.view import View
+    from cluster_sim.machine.placement import Placement
+    from cluster_sim.run.simulation import Simulation
+    from cluster_sim.run.view import View
     from learning.pairs import Pairs
 
 

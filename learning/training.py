@@ -27,7 +27,7 @@ import numpy as np
 
 from cluster_sim import __version__
 from cluster_sim.errors import FormatError, InputError, ModelWarning
-from cluster_sim.formats.folders import held
+from cluster_sim.files.folders import held
 from learning import checkpoints
 from learning.agent import BEST, Agent
 from learning.algorithms import Algorithm, make_algorithm, options_of

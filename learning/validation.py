@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cluster_sim.errors import InputError
-from cluster_sim.fields import SUMMARY_METRICS, names
+from cluster_sim.workload.fields import SUMMARY_METRICS, names
 from learning.heuristics import metric_of, policies, run_on
 from learning.inputs import MakeEnvironment, validation_episodes
 from learning.rollouts import Trajectory, collect

@@ -9,9 +9,9 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.execution import Running
-    from cluster_sim.platform import PowerTransitions
-    from cluster_sim.view import View
+    from cluster_sim.machine.running import Running
+    from cluster_sim.platform.platform import PowerTransitions
+    from cluster_sim.run.view import View
 
 
 def state_of(view: View) -> tuple[int, tuple[Running, ...]]:

@@ -7,8 +7,8 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import TypeVar
 
+from cluster_sim import executors
 from cluster_sim.siblings import sibling
-from cluster_sim.sweep import executors
 
 Task = TypeVar("Task")
 Answer = TypeVar("Answer")

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cluster_sim.decisions import Decision, Start
 from cluster_sim.errors import SpecError
+from cluster_sim.records.metrics import energy_delay_product, makespan
+from cluster_sim.run.decisions import Decision, Start
 from schedulers.base import schedulers
 from schedulers.pcbe import ENDS, METRICS, Pcbe, most_on_one_node, tenants_of
 
 if TYPE_CHECKING:
-    from cluster_sim.execution import Running
-    from cluster_sim.jobs import Job
-    from cluster_sim.placement import Placement
-    from cluster_sim.view import View
+    from cluster_sim.machine.placement import Placement
+    from cluster_sim.machine.running import Running
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
 
     # Expected end (s), position in the workload, the job, where; a job that runs already, as such.
     _End = tuple[float, int, Job, Placement, Running | None]
@@ -171,7 +172,7 @@ class AdaptivePcbe(Pcbe):
     def _value(self, view: View, forecast: Forecast) -> float:
         if self.objective == "energy":
             return forecast.energy_j
-        return (view.energy_j + forecast.energy_j) * (forecast.end - self._first_submission)
+        return energy_delay_product(view.energy_j + forecast.energy_j, makespan(self._first_submission, forecast.end))
 
 
 class LookAhead:

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cluster_sim.decisions import Decision, Hold, Reserve, Start
 from cluster_sim.errors import SpecError
+from cluster_sim.run.decisions import Decision, Hold, Reserve, Start
 from schedulers.base import Scheduler
 from schedulers.losses import CAPPED, GOES_FIRST, Losses
 from schedulers.orders import JobOrder, NodeOrder, check_aging, first, job_orders, node_orders, order_in, platform_order
@@ -17,10 +17,10 @@ from schedulers.queue import JobQueue
 from schedulers.releases import Releases
 
 if TYPE_CHECKING:
-    from cluster_sim.execution import Running
-    from cluster_sim.jobs import Job
-    from cluster_sim.placement import Placement
-    from cluster_sim.view import View
+    from cluster_sim.machine.placement import Placement
+    from cluster_sim.machine.running import Running
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
 
 DELAYS = "would delay a job that was promised a start"
 
@@ -58,6 +58,8 @@ class Backfilling(Scheduler):
         """Start with an empty queue and an empty machine."""
         self._queue = JobQueue(order_in(view, self._job_order, self._aging))
         self._releases = Releases()
+        for running in view.running:
+            self._releases.add(running)
         self._where = Where(view, self._node_order, self.memory)
         self._counted = view.counts_only and not self._pinned and not view.counts_memory
         self._losses = Losses()

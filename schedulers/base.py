@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING, Any
 
-from cluster_sim.decisions import Decision, PowerDecision
 from cluster_sim.errors import SimulationError
 from cluster_sim.registry import Registry
+from cluster_sim.run.decisions import Decision, PowerDecision
 
 if TYPE_CHECKING:
     from simpy.events import Event
 
-    from cluster_sim.simulation import Simulation
-    from cluster_sim.view import View
+    from cluster_sim.run.simulation import Simulation
+    from cluster_sim.run.view import View
 
 SKIPPED = "does not fit on the cores that are free, and is skipped until it does"
 """Why a job waits under a scheduler that skips it, for ``Hold``: the same words in every pass, for one row of the log."""
@@ -27,7 +27,7 @@ class Scheduler:
     for are then rejected when submitted), ``clairvoyant`` if you need to know true run times.
 
     There is one pass in every instant in which something happened: a job was submitted, ended or was killed, a node
-    became ready, went OFF or failed, or a :class:`~cluster_sim.decisions.WakeAt` is due.
+    became ready, went OFF or failed, or a :class:`~cluster_sim.run.decisions.WakeAt` is due.
     """
 
     memory = False
@@ -61,7 +61,7 @@ class PowerPolicy:
 
     To write one, derive from this class and write one of the two methods. ``reserve`` runs before the scheduler's pass
     of an instant (nodes it switches off are gone for the scheduler), ``react`` after it. Both are also called at the
-    times asked for by :class:`~cluster_sim.decisions.WakeAt` and when nodes have been switched, be there a pass of the
+    times asked for by :class:`~cluster_sim.run.decisions.WakeAt` and when nodes have been switched, be there a pass of the
     scheduler or not, and when the run begins. Set ``clairvoyant`` if you need to know true run times.
 
     What you need not be told of saves time when you say so, by setting to False: ``follows_switching``, that a node went

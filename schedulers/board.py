@@ -14,19 +14,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cluster_sim.contention import contention_models
 from cluster_sim.errors import InputError
-from cluster_sim.execution import Bench, Work
-from cluster_sim.fields import JOB_FIELDS
-from cluster_sim.jobs import Job, requests
-from cluster_sim.placement import shape, why_impossible
-from cluster_sim.power import power_models, watts
-from schedulers.position import Cores, Group, Move, Position, Started
+from cluster_sim.machine.placement import shape, why_impossible
+from cluster_sim.models.contention import contention_models
+from cluster_sim.models.power import power_models
+from cluster_sim.models.processor_step import (
+    ProcessorModels,
+    TaskProgress,
+    adapt,
+    complete,
+    demand_of,
+    loads_of,
+    next_end,
+)
+from cluster_sim.run.execution import Bench
+from cluster_sim.workload.fields import JOB_FIELDS
+from cluster_sim.workload.jobs import Job, requests
+from cluster_sim.workload.work import Work
+from schedulers.position import Cores, Move, Position, Started
 from schedulers.ways import Alike, shaped, wide
 
 if TYPE_CHECKING:
-    from cluster_sim.platform import Platform, ProcessorType
-    from cluster_sim.workload import Workload
+    from cluster_sim.platform.platform import Platform, ProcessorType
+    from cluster_sim.workload.workload import Workload
 
 UNSUPPORTED = ("requires", "exclusive", "reservation", "after")
 """Columns of the job schema whose wishes the board does not know; jobs that have one are refused."""
@@ -58,13 +68,14 @@ class Board:
         self._read_jobs(columns)
 
     def _read_platform(self, platform: Platform) -> None:
-        contention = contention_models.make(platform.contention_model)
-        self._power = power_models.make(platform.power_model)
-        self.follows_rates = bool(getattr(self._power, "follows_rates", False))
+        models = ProcessorModels(
+            contention_models.make(platform.contention_model), power_models.make(platform.power_model)
+        )
         self.types: tuple[ProcessorType, ...] = platform.processor_types
         self.type_of: list[int] = platform.type_of_processor.tolist()
-        self.tables = [[watts(self._power, kind, busy) for busy in range(kind.cores + 1)] for kind in self.types]
-        self._channels = [contention.on(kind) for kind in self.types]
+        self._models = [models.of(kind) for kind in self.types]
+        self.follows_rates = self._models[0].follows_rates
+        self.tables = [model.watts for model in self._models]
         first: list[int] = platform.first_processor.tolist()
         self.processors = [range(first[node], first[node + 1]) for node in range(platform.node_count)]
         self._has_one_processor = [len(processors) == 1 for processors in self.processors]
@@ -140,18 +151,11 @@ class Board:
 
     def _complete(self, position: Position, processor: int) -> bool:
         """Groups of a processor end, or go on to their next phase; whether a job ended."""
-        due, going_on, ended = position.due[processor], [], []
-        for group in position.groups[processor]:
-            if group.finish > due:
-                going_on.append(group)
-            elif group.later:
-                going_on.append(group.in_next_phase(due))
-            else:
-                ended.append(group)
-        position.groups[processor] = tuple(going_on)
-        position.ended[processor] += tuple((group.job, group.tasks) for group in ended)
-        self._refresh(position, processor)
-        jobs_over = [group.job for group in ended if self._was_last(position, group.job)]
+        groups = [group.copy() for group in position.groups[processor]]
+        ended = complete(groups, position.due[processor])
+        position.ended[processor] += tuple((group.owner, group.tasks) for group in ended)
+        self._refresh(position, processor, groups)
+        jobs_over = [group.owner for group in ended if self._was_last(position, group.owner)]
         for job in jobs_over:
             self._release(position, job)
         return bool(jobs_over)
@@ -167,33 +171,23 @@ class Board:
             position.ended[processor] = tuple(held for held in position.ended[processor] if held[0] != job)
             self._update_draw(position, processor)
 
-    def _refresh(self, position: Position, processor: int) -> None:
-        """The groups of a processor have changed: new speeds, and what is due next."""
-        groups, now = position.groups[processor], position.now
-        channel = self._channels[self.type_of[processor]]
-        if sum([group.tasks * group.bandwidth for group in groups]) >= channel.threshold:
-            computing = [group for group in groups if not self.fixed[group.job]]
-            speeds = iter(channel.speedups([(group.tasks, group.bandwidth) for group in computing]))
-        else:
-            speeds = iter([1.0] * len(groups))
-        changed = []
-        for group in groups:
-            speed = group.speed if self.fixed[group.job] else next(speeds)
-            changed.append(group if speed == group.speed else group.at_speed(speed, now))
-        position.groups[processor] = tuple(changed)
-        position.due[processor] = min([group.finish for group in changed], default=math.inf)
+    def _refresh(self, position: Position, processor: int, groups: list[TaskProgress]) -> None:
+        """The groups of a processor are now these: new speeds, and what is due next."""
+        model = self._models[self.type_of[processor]]
+        adapt(groups, model.contention, demand_of(groups), position.now)
+        position.groups[processor] = tuple(groups)
+        position.due[processor] = next_end(groups)
         if self.follows_rates:
             self._update_draw(position, processor)
 
     def _update_draw(self, position: Position, processor: int) -> None:
-        kind = self.type_of[processor]
         busy = self.cores[processor] - position.free[processor]
+        model = self._models[self.type_of[processor]]
         if not self.follows_rates or not busy:
-            position.draw[processor] = self.tables[kind][busy]
+            position.draw[processor] = model.watts[busy]
             return
-        loads = [(group.tasks, group.bandwidth, group.speed) for group in position.groups[processor]]
-        loads += [(tasks, 0.0, 1.0) for _, tasks in position.ended[processor]]
-        shared, own = self._power.loaded_watts(self.types[kind], loads)  # type: ignore[attr-defined]
+        waiting = [tasks for _, tasks in position.ended[processor]]
+        shared, own = model.draw(loads_of(position.groups[processor], waiting))
         position.draw[processor] = shared + sum(own)
 
     def place(self, before: Position, move: Move) -> Position:
@@ -219,11 +213,10 @@ class Board:
         return position
 
     def _start_group(self, position: Position, job: int, processor: int, tasks: int) -> None:
-        (seconds, bandwidth), *later = self.phases[job][self.type_of[processor]]
-        now = position.now
-        group = Group(job, tasks, now + seconds, seconds, now, 1.0, bandwidth, tuple(later))
-        position.groups[processor] += (group,)
-        self._refresh(position, processor)
+        phases = self.phases[job][self.type_of[processor]]
+        groups = [group.copy() for group in position.groups[processor]]
+        groups.append(TaskProgress(job, tasks, phases, position.now, self.fixed[job]))
+        self._refresh(position, processor, groups)
         if not self.follows_rates:
             self._update_draw(position, processor)
 
@@ -292,7 +285,7 @@ class Board:
         for processor in self.processors[node]:
             if position.free[processor] < self.cores[processor]:
                 groups = sorted(
-                    (self._name(position, g.job), g.tasks, g.finish, g.speed, len(g.later))
+                    (self._name(position, g.owner), g.tasks, g.finish, g.speed, len(g.later))
                     for g in position.groups[processor]
                 )
                 state.append((position.free[processor], tuple(groups), tuple(sorted(position.ended[processor]))))

@@ -9,8 +9,8 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.jobs import Job
-    from cluster_sim.placement import Placement
+    from cluster_sim.machine.placement import Placement
+    from cluster_sim.workload.jobs import Job
 
 
 class Boots:

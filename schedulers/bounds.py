@@ -77,7 +77,7 @@ class Bounds:
         left = dict.fromkeys(position.running, 0.0)
         for groups in position.groups:
             for group in groups:
-                left[group.job] = max(left[group.job], group.left(position.now))
+                left[group.owner] = max(left[group.owner], group.left(position.now))
         return left
 
     def _above_floor(self, position: Position, left: dict[int, float], waiting: tuple[int, ...]) -> float:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cluster_sim.decisions import Decision, Start, WakeAt
+from cluster_sim.run.decisions import Decision, Start, WakeAt
 from schedulers.backfilling import Backfilling, spec_of
 from schedulers.base import schedulers
 from schedulers.losses import CAPPED
@@ -18,8 +18,9 @@ from schedulers.plans import Promise
 from schedulers.releases import Returns
 
 if TYPE_CHECKING:
-    from cluster_sim.jobs import Job
-    from cluster_sim.view import View
+    from cluster_sim.machine.guests import Departure
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
     from schedulers.profile_plan import ProfilePlan
 
 NEVER = Promise(math.inf)
@@ -69,6 +70,7 @@ class ConservativeBackfilling(Backfilling):
         self._wakes_at = -1.0
         self._usable = 0  # nodes that have not failed and are not withheld, when the profile was made,
         self._ends: dict[int, float] = {}  # and when those in transition were to be back, s
+        self._guests: frozenset[Departure] = frozenset()  # that held cores then
 
     def schedule(self, view: View) -> Iterator[Decision]:
         """One pass: what has ended early moves others forward; the new jobs are promised a start; due jobs start."""
@@ -180,9 +182,12 @@ class ConservativeBackfilling(Backfilling):
             yield from self._promise(view, job)
 
     def _gains(self, view: View) -> bool:
-        """Whether there is more than the profile expects: nodes have come, or are on or OFF earlier than expected."""
+        """Whether there is more than the profile expects: nodes have come, or are on or OFF, or guests left, early."""
         before, usable = self._usable, view.powered_on | view.powered_off
         early = any(usable[node] and end > view.now for node, end in self._ends.items())
+        guests = frozenset(view.guests)
+        early = early or any(guest.expected_end > view.now for guest in self._guests - guests)
+        self._guests = guests
         usable[list(view.transition_ends)] = True
         self._usable, self._ends = int((usable & ~view.withheld).sum()), dict(view.transition_ends)
         return early or self._usable > before

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cluster_sim.decisions import Decision, Hold, Start
 from cluster_sim.errors import SpecError
-from cluster_sim.placement import shape
+from cluster_sim.machine.placement import shape
+from cluster_sim.run.decisions import Decision, Hold, Start
 from schedulers.base import Scheduler, schedulers
 from schedulers.expectations import Expectations
 from schedulers.orders import JobOrder, job_orders, name_of, order_in
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from cluster_sim.jobs import Job
-    from cluster_sim.placement import Placement
-    from cluster_sim.view import ClairvoyantView, View
+    from cluster_sim.machine.placement import Placement
+    from cluster_sim.run.view import ClairvoyantView, View
+    from cluster_sim.workload.jobs import Job
 
 METRICS = ("delay", "energy", "edp")
 PLACEMENTS = ("all", "one")

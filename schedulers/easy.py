@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cluster_sim.decisions import Decision, Hold, Start
 from cluster_sim.errors import SpecError
-from cluster_sim.fields import whole_number
+from cluster_sim.run.decisions import Decision, Hold, Start
+from cluster_sim.workload.fields import whole_number
 from schedulers.backfilling import DELAYS, Backfilling, spec_of
 from schedulers.base import schedulers
 from schedulers.conservative import ConservativeBackfilling
@@ -21,8 +21,8 @@ from schedulers.queue import rank
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.jobs import Job
-    from cluster_sim.view import View
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
 
 FEW = 16
 """So many jobs are faster looked at one by one than compared with numpy."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from cluster_sim.prediction import Forecast, Group, ProcessorModel, Share, predict
+from cluster_sim.models.prediction import Forecast, Group, Share, predict
+from cluster_sim.models.processor_step import ProcessorModel
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from cluster_sim.jobs import Job
-    from cluster_sim.view import View
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
 
 SecondsOf = Callable[["Job", float], float]
 """How long a task of a job takes, uncontended, on a core of that rate (operations/s)."""

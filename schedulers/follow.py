@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from cluster_sim.decisions import Decision, Start, WakeAt
-from cluster_sim.placement import Placement
+from cluster_sim.machine.placement import Placement
+from cluster_sim.run.decisions import Decision, Start, WakeAt
 from schedulers.base import Scheduler
 
 if TYPE_CHECKING:
-    from cluster_sim.jobs import Job
-    from cluster_sim.view import View
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
 
 
 class Scheduled(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
-from cluster_sim.decisions import Decision, Hold, Start
+from cluster_sim.run.decisions import Decision, Hold, Start
 from schedulers.base import SKIPPED, Scheduler, schedulers
 from schedulers.orders import (
     JobOrder,
@@ -22,8 +22,8 @@ from schedulers.orders import (
 )
 
 if TYPE_CHECKING:
-    from cluster_sim.jobs import Job
-    from cluster_sim.view import View
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
 
 OVERTAKEN = "another job has come before it in the order of the queue"
 

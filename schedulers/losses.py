@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cluster_sim.node_state import NodeState
+from cluster_sim.platform.node_state import NodeState
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from cluster_sim.view import View
+    from cluster_sim.machine.guests import Departure
+    from cluster_sim.run.view import View
     from schedulers.releases import Releases
 
 FAILED = "a node has failed"
@@ -19,10 +20,12 @@ SWITCHED_OFF = "a node is switched off"
 SWITCHED_ON = "a node boots for no job"
 LATE_NODE = "a node takes longer to switch than expected"
 LATE_JOB = "a job lasts longer than expected"
+GUEST = "a guest has got cores"
+LATE_GUEST = "a guest stays longer than expected"
 CAPPED = "the power cap kept a job from starting"
 GOES_FIRST = "a job goes before it in the queue"
 
-LOSSES = (FAILED, WITHHELD, SWITCHED_OFF, SWITCHED_ON, LATE_NODE, LATE_JOB, CAPPED)
+LOSSES = (FAILED, WITHHELD, SWITCHED_OFF, SWITCHED_ON, LATE_NODE, LATE_JOB, GUEST, LATE_GUEST, CAPPED)
 """All that puts off a promise of conservative backfilling, or of EASY to the job that stays at the head of the queue."""
 
 
@@ -34,6 +37,7 @@ class Losses:
         self._changes_seen = 0
         self._withheld: npt.NDArray[np.bool_] | None = None
         self._ends: dict[int, float] = {}  # when the nodes in transition were to be back
+        self._guests: frozenset[Departure] = frozenset()
 
     def follow(self, view: View, releases: Releases) -> None:
         """Note what has been lost since the last pass; ``releases`` have not followed this one yet."""
@@ -46,6 +50,16 @@ class Losses:
         self._follow_transitions(view)
         if releases.outlived(view):
             self.note(LATE_JOB)
+        if view.guests or self._guests:
+            self._follow_guests(view)
+
+    def _follow_guests(self, view: View) -> None:
+        guests = frozenset(view.guests)
+        if guests - self._guests:
+            self.note(GUEST)
+        if any(guest.expected_end <= view.now for guest in guests):
+            self.note(LATE_GUEST)
+        self._guests = guests
 
     def _follow_states(self, view: View) -> None:
         changes, seen = view.state_changes, self._changes_seen

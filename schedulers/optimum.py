@@ -2,7 +2,7 @@
 
 *What is searched.* Schedules without preemption that a scheduler of this project can make: at every instant in which a
 job is submitted or ends, it may start pending jobs, each on a node (or nodes) with enough free cores; within a node idle
-cores are taken in processor order, and which nodes a job may have is the width rule of ``cluster_sim.placement``.
+cores are taken in processor order, and which nodes a job may have is the width rule of ``cluster_sim.machine.placement``.
 
 - *Without waiting:* a scheduler goes on as long as any pending job fits anywhere. It has the choice of which and where,
   but never leaves cores idle that a pending job could have. (Schedules of this family are called non-delay.) Every list
@@ -27,15 +27,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cluster_sim.errors import InputError
-from cluster_sim.placement import Placement
+from cluster_sim.machine.placement import Placement
+from cluster_sim.records.metrics import energy_delay_product, makespan
 from schedulers.board import Board
 from schedulers.bounds import Bounds
 from schedulers.follow import Follow, Scheduled
 from schedulers.position import Move, Position
 
 if TYPE_CHECKING:
-    from cluster_sim.platform import Platform
-    from cluster_sim.workload import Workload
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.workload.workload import Workload
 
 OBJECTIVES = {"energy": "J", "makespan": "s", "edp": "J s"}
 """What can be minimised, with its unit: the metrics energy_j, makespan_s and edp_js of a run."""
@@ -191,10 +192,10 @@ class _Search:
         return self._value_of(*self._bounds.of(position))
 
     def _value_of(self, end: float, energy: float) -> float:
-        makespan = end - self._board.first_submission
+        span = makespan(self._board.first_submission, end)
         if self._objective == "energy":
             return energy
-        return makespan if self._objective == "makespan" else energy * makespan
+        return span if self._objective == "makespan" else energy_delay_product(energy, span)
 
     def _is_worth(self, bound: float) -> bool:
         return bound < self._value * (1.0 - TOLERANCE)

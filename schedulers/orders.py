@@ -4,7 +4,7 @@ A job order is any function ``order(job, now) -> key``, least key first; the nam
 (Herrera et al. 2021, Table II; López 2023, Table 4.1) are registered here, and the queue orders of batch systems. Ties go
 to the job submitted first. An order whose keys change while a job waits says so in an attribute, ``order.dynamic = True``,
 and is asked anew in every pass; one that is written with numpy, so that it also takes all jobs at once
-(:class:`~cluster_sim.jobs.JobColumns`), says ``order.by_column = True`` and is asked once for the whole queue.
+(:class:`~cluster_sim.workload.jobs.JobColumns`), says ``order.by_column = True`` and is asked once for the whole queue.
 
 A node order is any function ``order(view, job) -> array`` with one key per node, least first; None stands for platform
 order. Ties go to the node that comes first in the platform.
@@ -25,8 +25,8 @@ from cluster_sim.registry import Registry
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.jobs import Job
-    from cluster_sim.view import View
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
 
 JobOrder = Callable[["Job", float], Any]
 NodeOrder = Callable[["View", "Job"], "npt.NDArray[np.float64] | None"]

@@ -12,9 +12,9 @@ from schedulers.base import schedulers
 from schedulers.contention_aware import ContentionAware
 
 if TYPE_CHECKING:
-    from cluster_sim.jobs import Job
-    from cluster_sim.placement import Placement
-    from cluster_sim.view import View
+    from cluster_sim.machine.placement import Placement
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
     from schedulers.orders import JobOrder
 
 

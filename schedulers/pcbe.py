@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cluster_sim.decisions import Decision, Hold, Start
 from cluster_sim.errors import SpecError
-from cluster_sim.placement import shape
+from cluster_sim.machine.placement import shape
+from cluster_sim.run.decisions import Decision, Hold, Start
 from schedulers.base import SKIPPED, Scheduler, schedulers
 from schedulers.orders import platform_order
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.jobs import Job
-    from cluster_sim.view import View
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
 
     _Entry = tuple[float, int, Job, int]  # key, position in the workload, the job, cores that it needs on one node
 

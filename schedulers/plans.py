@@ -25,11 +25,11 @@ from schedulers.releases import Returns, about_to_boot, cores_coming, planned_en
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.execution import Running
-    from cluster_sim.jobs import Job
-    from cluster_sim.outlook import Outlook
-    from cluster_sim.placement import Placement
-    from cluster_sim.view import View
+    from cluster_sim.machine.placement import Placement
+    from cluster_sim.machine.running import Running
+    from cluster_sim.run.outlook import Outlook
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
     from schedulers.orders import NodeOrder
     from schedulers.releases import Releases
 
@@ -279,7 +279,7 @@ class NodePlan(CountedPlan):
         coming: Iterable[tuple[float, Callable[[], None]]] = (
             (end, partial(later.release, running)) for end, _, _, running in self._releases
         )
-        returns = Returns(view).soonest_first() if view.transition_ends else []
+        returns = Returns(view).soonest_first() if view.transition_ends or view.guests else []
         for end, node, cores in about_to_boot(self._releases, view):
             later.leave(node, cores)
             returns.append((end, node, cores))

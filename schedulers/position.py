@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from cluster_sim.channel import Phase
+    from cluster_sim.models.processor_step import TaskProgress
 
 Cores = tuple[tuple[int, int], ...]
 """(node, cores on it) of a job."""
@@ -16,34 +16,6 @@ class Move(NamedTuple):
 
     job: int
     cores: Cores
-
-
-class Group(NamedTuple):
-    """The tasks of one job on one processor, as :class:`cluster_sim.channel.TaskGroup`, but never changed."""
-
-    job: int
-    tasks: int
-    finish: float  #: When the phase ends at this speed, s.
-    remaining: float  #: Work left in the phase at ``since``, s at full speed.
-    since: float
-    speed: float
-    bandwidth: float
-    later: tuple[Phase, ...]  #: The phases to come.
-
-    def at_speed(self, speed: float, now: float) -> Group:
-        """The group from now on at another speed, its progress so far credited."""
-        remaining = max(0.0, self.remaining - (now - self.since) * self.speed)
-        return Group(self.job, self.tasks, now + remaining / speed, remaining, now, speed, self.bandwidth, self.later)
-
-    def in_next_phase(self, now: float) -> Group:
-        """The group as it begins its next phase."""
-        seconds, bandwidth = self.later[0]
-        finish = now + seconds / self.speed
-        return Group(self.job, self.tasks, finish, seconds, now, self.speed, bandwidth, self.later[1:])
-
-    def left(self, now: float) -> float:
-        """Work left, s at full speed."""
-        return (self.finish - now) * self.speed + sum(seconds for seconds, _ in self.later)
 
 
 class Started(NamedTuple):
@@ -64,7 +36,9 @@ class Position:
 
     now: float  #: s
     energy: float  #: J since time 0
-    groups: list[tuple[Group, ...]]  #: that run, in order of their start
+    groups: list[
+        tuple[TaskProgress, ...]
+    ]  #: that run, in order of their start; shared with other positions, never changed
     due: list[float]  #: when the next of them ends, or its phase
     free: list[int]  #: free cores
     draw: list[float]  #: W

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cluster_sim.decisions import PowerDecision, SwitchOff, SwitchOn, WakeAt
 from cluster_sim.errors import SpecError
-from cluster_sim.node import NodeState
+from cluster_sim.machine.node import NodeState
+from cluster_sim.run.decisions import PowerDecision, SwitchOff, SwitchOn, WakeAt
 from schedulers.base import PowerPolicy, power_policies
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.view import View
+    from cluster_sim.run.view import View
 
 
 def unused_nodes(view: View) -> npt.NDArray[np.bool_]:

@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from cluster_sim.decisions import LimitPower, PowerDecision, Reject, SetPState
 from cluster_sim.errors import SpecError
+from cluster_sim.run.decisions import LimitPower, PowerDecision, Reject, SetPState
 from schedulers.base import PowerPolicy, power_policies
 
 if TYPE_CHECKING:
-    from cluster_sim.view import View
+    from cluster_sim.run.view import View
 
 
 @power_policies.register("power-cap")
@@ -21,7 +21,7 @@ class PowerCap(PowerPolicy):
     With ``how=wait`` a job whose start would exceed the cap cannot start, whatever the scheduler: no placement is found
     for it, or one that draws less. With ``slow`` the processors that draw most are put in lower p-states to make room
     (processors without p-states cannot be), and in higher ones again, the one that draws least first, when there is.
-    What counts is what the machine may come to draw, see :mod:`cluster_sim.power_budget`: booting nodes included.
+    What counts is what the machine may come to draw, see :mod:`cluster_sim.machine.power_budget`: booting nodes included.
 
     A job that could not start even if nothing else ran is rejected, when it is submitted or, where only a try can tell,
     when nothing else runs; nodes that have failed are then taken for lost. Raises InputError at the start of the run when

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cluster_sim.bookings import tasks_in
-from cluster_sim.outlook import offered
+from cluster_sim.machine.bookings import tasks_in
+from cluster_sim.run.outlook import offered
 from schedulers.boots import Boots
 from schedulers.plans import Promise, worth_trying
 from schedulers.profile import Amount, AvailabilityProfile
@@ -17,9 +17,9 @@ from schedulers.releases import Releases, Returns, planned_end, planned_time
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.execution import Running
-    from cluster_sim.jobs import Job
-    from cluster_sim.placement import Placement
+    from cluster_sim.machine.placement import Placement
+    from cluster_sim.machine.running import Running
+    from cluster_sim.workload.jobs import Job
     from schedulers.plans import Where
 
 MOST_MB = 1e15

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cluster_sim.jobs import JobColumns
+from cluster_sim.workload.jobs import JobColumns
 from schedulers.releases import planned_time
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.jobs import Job
-    from cluster_sim.view import View
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
     from schedulers.orders import JobOrder
 
 GONE = np.iinfo(np.int64).max

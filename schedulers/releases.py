@@ -9,12 +9,12 @@ from itertools import chain, repeat
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from cluster_sim.outlook import offered
+from cluster_sim.run.outlook import offered
 
 if TYPE_CHECKING:
-    from cluster_sim.execution import Running
-    from cluster_sim.jobs import Job
-    from cluster_sim.view import View
+    from cluster_sim.machine.running import Running
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
 
 EXTENSIONS_S = (60, 300, 900, 1800, 3600, 7200, 18000, 36000, 72000, 180000, 360000)
 """Steps by which the expected end of a job that outlives its request is put off: 1, 5, 15, 30 min, 1, 2, 5, … 100 h."""
@@ -104,7 +104,7 @@ class Releases:
 
 def cores_coming(releases: Releases, view: View) -> Iterable[tuple[float, int, int, object]]:
     """(expected time s, job or node, cores, …) that become usable for the scheduler, soonest first."""
-    if not view.withheld_count and not view.transition_ends:
+    if not view.withheld_count and not view.transition_ends and not view.guests:
         return releases
     ends: list[tuple[float, int, int, object]] = list(releases)
     if view.withheld_count:
@@ -128,31 +128,35 @@ def about_to_boot(releases: Releases, view: View) -> Iterator[tuple[float, int, 
 
 
 class Returns:
-    """Nodes that come back by themselves: they are in transition, and not withheld. A release of cores without a job.
+    """Cores that come back without a job: of nodes in transition, and of guests that said how long they stay.
 
-    One that takes longer than was to be expected is expected back after the first extension, counted from now.
+    Not of nodes that are withheld. What takes longer than was to be expected is expected back after the first extension,
+    counted from now.
     """
 
     def __init__(self, view: View):
         self._view = view
 
     def __bool__(self) -> bool:
-        """Whether any node is in transition."""
-        return bool(self._view.transition_ends)
+        """Whether any node is in transition, or a guest holds cores."""
+        return bool(self._view.transition_ends or self._view.guests)
 
     def are_late(self) -> bool:
-        """Whether a node should be back by now and is not."""
-        now = self._view.now
-        return any(end <= now for end in self._view.transition_ends.values())
+        """Whether a node, or cores of a guest, should be back by now and are not."""
+        view, now = self._view, self._view.now
+        late = any(end <= now for end in view.transition_ends.values())
+        return late or any(guest.expected_end <= now for guest in view.guests)
 
     def soonest_first(self) -> list[tuple[float, int, int]]:
-        """(expected time, node, its cores that no job holds)."""
+        """(expected time, node, cores that come back on it)."""
         view, now = self._view, self._view.now
         free, withheld = view.free_cores.item, view.withheld.item
+        coming = [(end, node, free(node)) for node, end in view.transition_ends.items()]
+        coming += [(end, node, cores) for _, node, cores, end in view.guests if end < math.inf]
         return sorted(
             (end if end > now else now + EXTENSIONS_S[0], node, cores)
-            for node, end in view.transition_ends.items()
-            if (cores := free(node)) and not withheld(node)
+            for end, node, cores in coming
+            if cores and not withheld(node)
         )
 
 

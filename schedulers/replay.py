@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cluster_sim.decisions import Decision, Reject, Start, WakeAt
 from cluster_sim.errors import FormatError, InputError, ModelWarning
-from cluster_sim.fields import whole_number
-from cluster_sim.formats.files import read_text
-from cluster_sim.placement import Placement
+from cluster_sim.files.reading import read_text
+from cluster_sim.machine.placement import Placement
+from cluster_sim.run.decisions import Decision, Reject, Start, WakeAt
+from cluster_sim.workload.fields import whole_number
 from schedulers.base import Scheduler, schedulers
 
 if TYPE_CHECKING:
-    from cluster_sim.jobs import Job
-    from cluster_sim.platform import Platform
-    from cluster_sim.view import View
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
 
 LATE_S = 1.0
 """A job that starts later than recorded by more than this is worth a warning: the run is not the recorded one."""

@@ -15,18 +15,29 @@ from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 from analysis.explore import callbacks
 from analysis.explore.layout import page
 from analysis.explore.runs import Choices, Desk
-from analysis.explore.style import INDEX, POLICY
+from analysis.page import render
 from cluster_sim.errors import ClusterSimError, InputError
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 EVERYWHERE = ("0.0.0.0", "::")
+# Dash starts with scripts within the page, and plotly.js compiles WebGL code: hence unsafe-inline and unsafe-eval. What
+# matters is that nothing is loaded from, or sent to, anywhere else.
+_POLICY = (
+    "default-src 'none'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
 _CHOICES = tuple(name for name in Choices.__dataclass_fields__ if name != "changes")
 _OWN_JOB = ("own_submit_time", "own_cores", "own_run_time", "own_requested_time", "own_user")
 
 
 def make_app(desk: Desk, host: str = "127.0.0.1") -> Dash:
     """The app. Requests for another host's name are refused, unless ``host`` says that all may come."""
-    settings: dict[str, Any] = {"title": "cluster-sim explore", "update_title": "", "index_string": INDEX}
+    settings: dict[str, Any] = {
+        "title": "cluster-sim explore",
+        "update_title": "",
+        "index_string": render("explore.html"),
+    }
     settings |= {"serve_locally": True, "include_assets_files": False, "on_error": _defect}
     if "enable_mcp" in inspect.signature(Dash.__init__).parameters:  # since Dash 4
         settings["enable_mcp"] = False
@@ -52,7 +63,7 @@ def _guard(app: Dash, host: str) -> None:
 
     @app.server.after_request
     def close(response: Any) -> Any:
-        response.headers["Content-Security-Policy"] = POLICY
+        response.headers["Content-Security-Policy"] = _POLICY
         response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["Referrer-Policy"] = "no-referrer"
         return response

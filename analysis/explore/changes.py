@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cluster_sim.dependencies import without_absent
 from cluster_sim.errors import InputError
-from cluster_sim.job_table import as_columns, take
-from cluster_sim.workload import Workload
+from cluster_sim.workload.dependencies import without_absent
+from cluster_sim.workload.job_table import as_columns, take
+from cluster_sim.workload.workload import Workload
 
 MOST_CHANGES = 50
 LONGEST_TEXT = 100

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from cluster_sim.cli.demo import PLATFORM, PROFILES, REFERENCE_GFLOPS, WORKLOAD
 from cluster_sim.cli.simulate import platform_of_log
 from cluster_sim.errors import InputError, SpecError
-from cluster_sim.formats.platform_specs import platforms
-from cluster_sim.machines import machines
-from cluster_sim.platform import Platform
+from cluster_sim.platform.library import machines
+from cluster_sim.platform.platform import Platform
+from cluster_sim.platform.specs import platforms
 from cluster_sim.registry import Registry, Spec
 from cluster_sim.siblings import sibling
-from cluster_sim.workload import WORKLOAD_GENERATORS, Workload
+from cluster_sim.workload.workload import WORKLOAD_GENERATORS, Workload
 
 if TYPE_CHECKING:
-    from cluster_sim.passes import PowerPolicy, Scheduler
+    from cluster_sim.run.passes import PowerPolicy, Scheduler
 
 T = TypeVar("T")
 

@@ -10,8 +10,7 @@ from dash import html
 
 from analysis.tables import comparison_table
 from analysis.wording import label_of, number, shortened, unit_of
-from cluster_sim.explanation import seconds
-from cluster_sim.shortage import counted
+from cluster_sim.run.shortage import counted, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -24,15 +24,15 @@ from analysis.gantt_chart import draw_held, options_of, time_window
 from analysis.scene import Held, within
 from analysis.time_axis import TimeAxis
 from cluster_sim.errors import InputError, ModelWarning
-from cluster_sim.simulation import Simulation
+from cluster_sim.run.simulation import Simulation
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from analysis.explore.offers import Offer
-    from cluster_sim.platform import Platform
-    from cluster_sim.records import Result
-    from cluster_sim.workload import Workload
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.records.result import Result
+    from cluster_sim.workload.workload import Workload
 
 MOST_JOBS = 2_000
 """Jobs of one run of the page: its answer should not keep anybody waiting. ``cluster-sim run`` knows no limit."""

@@ -11,12 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from cluster_sim.explanation import seconds
-from cluster_sim.fields import RESULT_TABLES, names
-from cluster_sim.shortage import counted
+from cluster_sim.run.shortage import counted, seconds
+from cluster_sim.workload.fields import RESULT_TABLES, names
 
 if TYPE_CHECKING:
-    from cluster_sim.records import Result
+    from cluster_sim.records.result import Result
 
 NEVER = np.iinfo(np.int64).max
 _PLACE = re.compile(r"(?P<first>.+?)(?:\.\.(?P<last>.+))?:(?P<cores>\d+)")

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-    from cluster_sim.platform import Platform
-    from cluster_sim.records import Result
-    from cluster_sim.workload import Workload
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.records.result import Result
+    from cluster_sim.workload.workload import Workload
 
 FOLDER = "cases/deepshutdown"
 POLICIES = {
@@ -89,8 +89,8 @@ def on_stand_in(inputs: Path, cluster: str, policy: str, days: int) -> Measured:
 
 def stand_in_platform(nodes: int, cores: int) -> Platform:
     """Nodes with the paper's watts and transitions (Fig. 4), each for every core; off at the start, as Taurus' are."""
-    from cluster_sim.hardware import PowerTransitions
-    from cluster_sim.platform import Cluster, NodeGroup, NodeType, Platform, ProcessorType
+    from cluster_sim.platform.hardware import PowerTransitions
+    from cluster_sim.platform.platform import Cluster, NodeGroup, NodeType, Platform, ProcessorType
 
     power = {"static_w": 95.0 * cores, "dynamic_w": 95.0, "min_power": 1.0}
     processor = ProcessorType("core-by-core", cores, 1.0, power=power)
@@ -145,7 +145,7 @@ def _measured(cluster: str, policy: str, platform: Platform, days: Sequence[Work
     import pandas as pd
 
     from analysis.deepshutdown import figures
-    from cluster_sim.metrics import delays
+    from cluster_sim.records.metrics import delays, utilisation
 
     results = [_run(platform, day, policy, seed) for seed, day in enumerate(days)]
     counted = pd.DataFrame([figures(result) for result in results])
@@ -157,7 +157,7 @@ def _measured(cluster: str, policy: str, platform: Platform, days: Sequence[Work
         "waste": counted["node_waste"],
         "core waste": counted["energy_waste"],
         "switches": counted["nb_switches"],
-        "stretch": (ran["wait_time"] / ran["requested_time"])[ran["requested_time"] > 0],
+        "stretch": ran["stretch"][ran["requested_time"] > 0],
         "score": -(counted["node_waste"] + late),
     }
     start = f"{cluster}/{policy}"
@@ -169,7 +169,8 @@ def _measured(cluster: str, policy: str, platform: Platform, days: Sequence[Work
     found.values |= {f"{start}/{name}": value for name, value in _of_jobs(ran).items()}
     if policy == "T(0)":
         gaps = jobs["gap"].dropna()
-        busy = float(counted["time_computing"].sum()) / (platform.core_count * 1_440.0 * len(results))
+        minutes = 1_440.0 * len(results)
+        busy = utilisation(float(counted["time_computing"].sum()), platform.core_count, minutes)
         found.values |= {f"{cluster}/sequential jobs, %": 100.0 * float((gaps < 300.0).mean())}
         found.values |= {f"{cluster}/utilisation, %": 100.0 * busy}
     return found
@@ -186,7 +187,7 @@ def _of_jobs(ran: pd.DataFrame) -> dict[str, float]:
     import numpy as np
 
     done = ran[ran["run_time"] > 0]
-    slowdown = (done["wait_time"] + done["run_time"]) / done["run_time"]
+    slowdown = done["slowdown"]
     found = {}
     for name, (low, high) in GAPS.items():
         chosen = slowdown[(done["gap"] >= low) & (done["gap"] < high)]

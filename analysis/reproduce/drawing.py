@@ -14,7 +14,7 @@ from analysis.reproduce.paper import Figure
 from analysis.wording import plotly_text
 
 if TYPE_CHECKING:
-    from cluster_sim.records import Result
+    from cluster_sim.records.result import Result
 
 Numbers = Sequence[float | None]
 

@@ -19,9 +19,9 @@ from analysis.reproduce.irmasim_agents import ROWS, converged
 from analysis.reproduce.paper import Figure, Measured, Paper, Part, Setting
 
 if TYPE_CHECKING:
-    from cluster_sim.platform import Platform, ProcessorType
-    from cluster_sim.records import Result
-    from cluster_sim.workload import Workload
+    from cluster_sim.platform.platform import Platform, ProcessorType
+    from cluster_sim.records.result import Result
+    from cluster_sim.workload.workload import Workload
 
 # Table III: pa is what a busy core draws, pb what a processor draws whatever its cores do.
 WATTS = {3.4: (6.14211, 5.59316), 2.5: (3.51244, 3.19636), 1.7: (2.31082, 1.59482)}
@@ -50,7 +50,7 @@ NODES = ("random", "high_gflops", "high_cores", "high_mem", "high_mem_bw", "low_
 
 def processor(ghz: float) -> ProcessorType:
     """The quad-core of §VI at one of its three clocks."""
-    from cluster_sim.platform import ProcessorType
+    from cluster_sim.platform.platform import ProcessorType
 
     core, common = WATTS[ghz]
     power = {"static_w": common, "dynamic_w": core, "min_power": 1.0}
@@ -59,7 +59,7 @@ def processor(ghz: float) -> ProcessorType:
 
 def cluster(clocks: dict[float, int], model: str) -> Platform:
     """So many nodes of each clock under one of :data:`MODELS`."""
-    from cluster_sim.platform import Cluster, NodeGroup, NodeType, Platform
+    from cluster_sim.platform.platform import Cluster, NodeGroup, NodeType, Platform
 
     groups = [NodeGroup(NodeType(f"node@{ghz}", (processor(ghz),)), count) for ghz, count in clocks.items()]
     return Platform((Cluster("cluster0", tuple(groups)),)).with_models(*MODELS[model])
@@ -76,7 +76,7 @@ def batch(jobs: int, seed: int) -> Workload:
 
 def of_profiles(jobs: Sequence[tuple[float, str]]) -> Workload:
     """Sequential jobs from (submission, benchmark); they ask for the time that they take at 3.4 GHz alone."""
-    from cluster_sim.workload import Workload
+    from cluster_sim.workload.workload import Workload
 
     profiles = {
         name: {"req_ops": work, "ipc": ipc, "mem_vol": volume, "req_time": work / ipc / 3.4e9}
@@ -124,7 +124,7 @@ def surface(inputs: Path) -> Measured:
 
     from analysis.look import styled
     from analysis.reproduce.drawing import as_figure
-    from cluster_sim.contention import PiecewiseContention
+    from cluster_sim.models.contention import PiecewiseContention
 
     own, others = np.linspace(0, 40_000, 41), np.linspace(0, 120_000, 61)
     found = Measured()

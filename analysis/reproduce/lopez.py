@@ -17,9 +17,9 @@ from analysis.reproduce.claims import Values
 from analysis.reproduce.paper import Figure, Measured, Part
 
 if TYPE_CHECKING:
-    from cluster_sim.platform import Platform, ProcessorType
-    from cluster_sim.records import Result
-    from cluster_sim.workload import Workload
+    from cluster_sim.platform.platform import Platform, ProcessorType
+    from cluster_sim.records.result import Result
+    from cluster_sim.workload.workload import Workload
 
 JOBS = ("random", "first", "shortest", "smallest", "low_mem", "low_mem_ops")
 NODES = ("random", "high_gflops", "high_cores", "most_used_mem", "high_mem_bw", "low_power")
@@ -39,7 +39,7 @@ _LETTERS_4 = "AABBCCAABABBAACCBBAABBAAAABCCBAACCCCAABABCCBAACCABAACCBBBBBBBBAACC
 
 def _processor(cores: int, ghz: float, c: float, db: float, dd: float) -> ProcessorType:
     """A processor of experiments 2 to 4: watts by the square of the clock."""
-    from cluster_sim.platform import ProcessorType
+    from cluster_sim.platform.platform import ProcessorType
 
     square = (ghz / 3.0) ** 2
     return ProcessorType(
@@ -63,7 +63,7 @@ def _kinds() -> tuple[ProcessorType, ...]:
 
 def _small_kinds() -> tuple[ProcessorType, ...]:
     """Nodes 0 and 1 of Table 4.2."""
-    from cluster_sim.platform import ProcessorType
+    from cluster_sim.platform.platform import ProcessorType
 
     power = {"static_w": 24.38, "dynamic_w": 2.3, "min_power": 0.05}
     contention = {"b": -1.85e-5, "c": 32000, "da": 1.75, "db": 2000, "dc": 50000, "dd": 6000}
@@ -72,7 +72,7 @@ def _small_kinds() -> tuple[ProcessorType, ...]:
 
 def _cluster(*groups: tuple[int, ProcessorType]) -> Platform:
     """Nodes of one processor each, from (how many, of which kind)."""
-    from cluster_sim.platform import Cluster, NodeGroup, NodeType, Platform
+    from cluster_sim.platform.platform import Cluster, NodeGroup, NodeType, Platform
 
     nodes = [NodeGroup(NodeType(f"node_{kind.name}", (kind,)), count) for count, kind in groups]
     return Platform((Cluster("cluster0", tuple(nodes)),))
@@ -80,7 +80,7 @@ def _cluster(*groups: tuple[int, ProcessorType]) -> Platform:
 
 def _jobs(letters: str, step: float, profiles: Mapping[str, tuple[int, float, float, float]]) -> Workload:
     """A job every ``step`` s. Profiles: cores, instructions, requested time (s) and memory volume (MB) of a task."""
-    from cluster_sim.workload import Workload
+    from cluster_sim.workload.workload import Workload
 
     described = {
         letter: {"req_ops": work, "req_time": seconds, "mem_vol": volume, "mem": 100, "ipc": 1}

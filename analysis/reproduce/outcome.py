@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from analysis.reproduce.claims import Judged, Verdict
 from analysis.wording import NOTHING, number
 from cluster_sim import __version__
-from cluster_sim.formats.atomic import atomic_files
+from cluster_sim.files.atomic import atomic_files
 
 if TYPE_CHECKING:
     from analysis.reproduce.paper import Figure, Paper

@@ -25,7 +25,7 @@ from analysis.reproduce.inputs import fingerprint, missing
 from analysis.reproduce.paper import Figure, Measured, Paper, Part, Setting
 from cluster_sim import __version__
 from cluster_sim.errors import InputError
-from cluster_sim.formats.atomic import write_bytes
+from cluster_sim.files.atomic import write_bytes
 
 Tell = Callable[[str], None]
 CODE = ("cluster_sim", "schedulers", "learning", "analysis.reproduce")

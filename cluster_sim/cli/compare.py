@@ -17,10 +17,10 @@ from cluster_sim.cli.options import given, simulation_options
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cluster_sim.cli.config import Settings
-    from cluster_sim.platform import Platform
-    from cluster_sim.records import Result
-    from cluster_sim.workload import Workload
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.records.result import Result
+    from cluster_sim.run.settings import RunSettings
+    from cluster_sim.workload.workload import Workload
 
 COMPARISON, REPLICATIONS = "comparison.csv", "replications.csv"
 _schedulers = click.option(
@@ -62,7 +62,7 @@ def compare(invocation: Invocation, schedulers: tuple[str, ...], out: str, repli
 
 
 def run_all(
-    settings: Settings,
+    settings: RunSettings,
     schedulers: Sequence[str],
     platform: Platform,
     workload: Workload,
@@ -84,7 +84,7 @@ def run_all(
 
 
 def replicate(
-    settings: Settings, schedulers: Sequence[str], replications: int, out: str, invocation: Invocation
+    settings: RunSettings, schedulers: Sequence[str], replications: int, out: str, invocation: Invocation
 ) -> pd.DataFrame:
     """Run every scheduler with seed, seed + 1, …; the table of means with half-widths of confidence intervals.
 
@@ -124,7 +124,7 @@ def replicate(
 
 
 def _run_each(
-    settings: Settings,
+    settings: RunSettings,
     schedulers: Sequence[str],
     platform: Platform,
     workload: Workload,
@@ -141,11 +141,11 @@ def _run_each(
     return runs
 
 
-def _with_seed(settings: Settings, seed: int, first: bool) -> Settings:
+def _with_seed(settings: RunSettings, seed: int, first: bool) -> RunSettings:
     """The settings of another replication; a generated workload gets the next seed of its own, too."""
-    from cluster_sim.fields import whole_number
     from cluster_sim.registry import Spec
-    from cluster_sim.workload import WORKLOAD_GENERATORS
+    from cluster_sim.workload.fields import whole_number
+    from cluster_sim.workload.workload import WORKLOAD_GENERATORS
 
     name, colon, _ = settings.workload.partition(":")
     if first or not colon or name not in WORKLOAD_GENERATORS:
@@ -181,7 +181,7 @@ def _remove_older(out: str) -> None:
 
 
 def _write_table(table: pd.DataFrame, path: Path) -> None:
-    from cluster_sim.formats.atomic import atomic_path
+    from cluster_sim.files.atomic import atomic_path
 
     with atomic_path(path) as aside:
         table.to_csv(aside, lineterminator="\n")

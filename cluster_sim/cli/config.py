@@ -1,4 +1,4 @@
-"""The settings of a run, and how they are read from a configuration file.
+"""How the settings of a run are read from a configuration file.
 
 A configuration is a YAML or JSON file whose keys are the options of ``run``, with ``_`` for ``-``::
 
@@ -13,45 +13,14 @@ IRMaSim's ``options.json`` is known by its keys ``platform_file`` and ``workload
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from cluster_sim.errors import InputError, naming
+from cluster_sim.run.settings import RunSettings
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What is to be run: the options of ``run`` by their names, with their defaults."""
-
-    workload: str
-    platform: str | None = None
-    platform_name: str | None = None  # which of several in an IRMaSim file
-    scheduler: str = "fcfs"
-    power_policy: str = "always-on"
-    first: int | None = None
-    seed: int = 0
-    enforce_walltime: bool = False
-    quirks: tuple[str, ...] = ()
-    until: float | None = None
-    contention_model: str | None = None
-    power_model: str | None = None
-    network_model: str = "none"
-    time_unit: str | None = None
-    reservations: str | None = None
-    think_times: bool = False
-    explain: bool = False
-    report: bool = False
-    file_format: Literal["csv", "parquet"] = "csv"
-    config: str | None = None
-    from_config: frozenset[str] = frozenset()
-
-    def said_by(self, key: str) -> str:
-        """What gave a setting, for messages: the configuration file, or "" for the command line."""
-        return self.config if self.config and key in self.from_config else ""
-
-
-def settings_of(config: str | None, options: dict[str, Any]) -> Settings:
+def settings_of(config: str | None, options: dict[str, Any]) -> RunSettings:
     """Settings from a configuration file, if there is one, and from options, which override it.
 
     Raises FormatError for a bad file, InputError when nothing says what the workload is.
@@ -64,14 +33,14 @@ def settings_of(config: str | None, options: dict[str, Any]) -> Settings:
     if "workload" not in merged:
         wanted = "--workload W, or a configuration file" if config is None else "key 'workload'"
         raise InputError(config or "cluster-sim run", wanted)
-    return Settings(config=config, from_config=frozenset(read.keys() - options.keys()), **merged)
+    return RunSettings(config=config, from_config=frozenset(read.keys() - options.keys()), **merged)
 
 
 def _check_spec(key: str, value: Any) -> None:
     """Make what a spec in a file names, so that what is wrong with it is told with the file. Raises InputError."""
-    from cluster_sim.contention import contention_models
-    from cluster_sim.network import network_models
-    from cluster_sim.power import power_models
+    from cluster_sim.models.contention import contention_models
+    from cluster_sim.models.network import network_models
+    from cluster_sim.models.power import power_models
     from schedulers import make_power_policy, make_scheduler
 
     made: dict[str, Callable[[str], object]] = {
@@ -91,9 +60,9 @@ def is_config(document: object) -> bool:
 
 
 def read_config(path: str) -> dict[str, Any]:
-    """The settings that a configuration file gives, by the names of :class:`Settings`. Raises FormatError."""
+    """The settings that a configuration file gives, by the names of :class:`RunSettings`. Raises FormatError."""
     from cluster_sim.cli import irmasim_options, own_config
-    from cluster_sim.formats.documents import read_document
+    from cluster_sim.files.documents import read_document
 
     document = read_document(path)
     if irmasim_options.is_options(document):
@@ -103,8 +72,8 @@ def read_config(path: str) -> dict[str, Any]:
 
 def beside(config: str, source: str) -> str:
     """A file named in ``config``, whose relative names start in its folder; or a spec as it is."""
-    from cluster_sim.formats.platform_specs import is_platform_spec
-    from cluster_sim.workload import WORKLOAD_GENERATORS
+    from cluster_sim.platform.specs import is_platform_spec
+    from cluster_sim.workload.workload import WORKLOAD_GENERATORS
 
     if is_platform_spec(source) or source.partition(":")[0] in WORKLOAD_GENERATORS:
         return source

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cluster_sim.cli.options import TIME_UNITS, TimeUnit
+from cluster_sim.cli.options import setting_option
+from cluster_sim.run.settings import TIME_UNITS
 
 if TYPE_CHECKING:
-    from cluster_sim.records import Result
+    from cluster_sim.records.result import Result
 
 
 @click.command(short_help="Convert a workload, a platform or results to another format.")
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT")
-@click.option("--time-unit", type=TimeUnit(), metavar="UNIT",
-              help=f"What times in IN count: {', '.join(TIME_UNITS)}. [default: s]")  # fmt: skip
+@setting_option("time_unit", f"what times in IN count: {', '.join(TIME_UNITS)}; s unless said otherwise")
 def convert(source: str, target: str, time_unit: str | None) -> None:
     """Convert a workload, a platform or the results of a run; the name of OUT says to which format.
 
@@ -30,14 +30,14 @@ def convert(source: str, target: str, time_unit: str | None) -> None:
     from cluster_sim.cli.kinds import kind_of
     from cluster_sim.errors import FormatError, InputError
     from cluster_sim.formats.batsim_import import is_batsim_result
-    from cluster_sim.formats.platform_specs import has_time_unit
-    from cluster_sim.platform import Platform
-    from cluster_sim.shortage import counted
-    from cluster_sim.workload import Workload
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.platform.specs import has_time_unit
+    from cluster_sim.run.shortage import counted
+    from cluster_sim.workload.workload import Workload
 
     options: dict[str, Any] = {} if time_unit is None else {"time_unit": time_unit}
     if os.path.isdir(source) or is_batsim_result(source):
-        from cluster_sim.records import Result
+        from cluster_sim.records.result import Result
 
         if time_unit is not None:
             raise InputError("--time-unit", "a workload, whose times it is about", "results, which count seconds")
@@ -65,7 +65,7 @@ def _convert_result(result: Result, target: str) -> str:
     from cluster_sim.errors import FormatError
     from cluster_sim.formats.batsim_results import write_outputs
     from cluster_sim.formats.swf_schedule import write_schedule
-    from cluster_sim.shortage import counted
+    from cluster_sim.run.shortage import counted
 
     count = counted(len(result.jobs), "job")
     if target.lower().removesuffix(".gz").endswith(".swf"):

@@ -42,10 +42,10 @@ def demo(invocation: Invocation, out: str) -> None:
     the Gantt charts of both.
     """
     from cluster_sim.cli.compare import run_all
-    from cluster_sim.cli.config import Settings
     from cluster_sim.cli.simulate import prepare, summary_text
-    from cluster_sim.platform import Platform
-    from cluster_sim.workload import Workload
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.run.settings import RunSettings
+    from cluster_sim.workload.workload import Workload
 
     platform = Platform.read(PLATFORM)
     log = Workload.read(WORKLOAD, reference_gflops=REFERENCE_GFLOPS)
@@ -60,6 +60,6 @@ def demo(invocation: Invocation, out: str) -> None:
         platform=PLATFORM,
     )
     click.echo(introduction)
-    settings = Settings(workload=str(WORKLOAD), platform=str(PLATFORM), report=True)
+    settings = RunSettings(workload=str(WORKLOAD), platform=str(PLATFORM), report=True)
     click.echo(summary_text(run_all(settings, SCHEDULERS, platform, workload, out, invocation)))
     click.echo(f"\nOpen {Path(out) / 'report.html'} in a browser: the Gantt charts of both. The tables are in {out}.")

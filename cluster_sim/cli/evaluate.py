@@ -9,20 +9,18 @@ from typing import Any
 import click
 
 from cluster_sim.cli.group import Invocation
-from cluster_sim.cli.options import TIME_UNITS, TimeUnit
+from cluster_sim.cli.options import setting_option
 
 
 @click.command(short_help="Compare trained agents with all heuristics.")
 @click.argument("directory", metavar="DIR")
 @click.option("--workload", "-w", required=True, metavar="W", help="As of run, or a folder of days.")
 @click.option("--platform", "-p", metavar="P", help="As of run. [default: the one it was trained on]")
-@click.option("--first", type=click.IntRange(min=1), metavar="N", help="Take only the first N jobs.")
+@setting_option("first")
 @click.option(
     "--slice", "between", nargs=2, type=float, metavar="FROM TO", help="Only jobs submitted from FROM up to TO (s)."
 )
-@click.option(
-    "--time-unit", type=TimeUnit(), metavar="UNIT", help=f"What times in the workload count: {', '.join(TIME_UNITS)}."
-)
+@setting_option("time_unit")
 @click.option(
     "--trajectories", type=click.IntRange(min=1), metavar="N", help="Test on every piece of N consecutive jobs."
 )

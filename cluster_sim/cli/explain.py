@@ -14,6 +14,6 @@ def explain(directory: str, job_id: str) -> None:
     DIR is a folder in which ``run`` left its results. If the run was to --explain, the reasons are those of its
     scheduler; else they are read off the records.
     """
-    from cluster_sim.records import Result
+    from cluster_sim.records.result import Result
 
     click.echo(Result.load(directory).explain(job_id), nl=False)

@@ -71,6 +71,6 @@ def explore(
 def _desk(directory: str | None, *named: tuple[str, ...]) -> Desk:
     from analysis.explore.offers import Offers
     from analysis.explore.runs import Desk
-    from cluster_sim.records import Result
+    from cluster_sim.records.result import Result
 
     return Desk(Offers.of(*named), None if directory is None else Result.load(directory))

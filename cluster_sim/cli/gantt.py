@@ -11,7 +11,7 @@ import click
 from cluster_sim.errors import InputError
 
 if TYPE_CHECKING:
-    from cluster_sim.records import Result
+    from cluster_sim.records.result import Result
 
 VIEWS = ("resources", "jobs", "steps")
 PANELS = "power,busy,queue"
@@ -44,8 +44,8 @@ def gantt(directories: tuple[str, ...], out: str | None, workload: str | None, p
     forwards and backwards, each with its reason if the run was to --explain, the queue and the nodes.
     """
     from analysis import write_gantt
-    from cluster_sim.records import Result
-    from cluster_sim.workload import Workload
+    from cluster_sim.records.result import Result
+    from cluster_sim.workload.workload import Workload
 
     results = {_name(directory, directories): Result.load(directory) for directory in directories}
     options["panels"] = () if panels == "none" else tuple(panels.split(","))

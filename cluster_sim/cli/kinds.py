@@ -24,8 +24,8 @@ _OF_A_TRAINING = {"environment", "algorithm", "network", "iterations", "validati
 
 def kind_of(source: str) -> Kind:
     """What ``source``, a file or a spec, is. Raises FormatError when it is neither, or cannot be read."""
-    from cluster_sim.formats.platform_specs import is_platform_spec
-    from cluster_sim.workload import WORKLOAD_GENERATORS
+    from cluster_sim.platform.specs import is_platform_spec
+    from cluster_sim.workload.workload import WORKLOAD_GENERATORS
 
     if is_platform_spec(source):
         return "platform"
@@ -49,8 +49,8 @@ def _kind_of_folder(path: str) -> Kind:
 
 def _kind_of_file(path: str) -> Kind:
     from cluster_sim.cli.config import is_config
-    from cluster_sim.formats.documents import is_yaml_name, read_document
-    from cluster_sim.formats.files import parse_json, read_bytes, read_text
+    from cluster_sim.files.documents import is_yaml_name, read_document
+    from cluster_sim.files.reading import parse_json, read_bytes, read_text
     from cluster_sim.formats.irmasim_platform import is_irmasim
 
     if not is_yaml_name(path):

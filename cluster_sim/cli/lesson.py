@@ -28,8 +28,8 @@ def lesson(number: int | None, runs: bool, out: str | None, opens: bool, force: 
     With --run, run it as it stands and write a page that any browser shows, with every table and figure in it. No server
     is needed for either. A notebook that is there already is not replaced, since it may hold somebody's answers.
     """
-    from cluster_sim.lessons.catalogue import lesson as find
-    from cluster_sim.lessons.catalogue import lessons
+    from analysis.lessons.catalogue import lesson as find
+    from analysis.lessons.catalogue import lessons
 
     if number is None:
         if runs or out or opens or force:
@@ -52,9 +52,9 @@ def lesson(number: int | None, runs: bool, out: str | None, opens: bool, force: 
 
 
 def _write(path: Path, number: int, runs: bool) -> None:
-    from cluster_sim.formats.atomic import write_bytes
-    from cluster_sim.lessons import notebook
-    from cluster_sim.lessons.catalogue import lesson as find
+    from analysis.lessons import notebook
+    from analysis.lessons.catalogue import lesson as find
+    from cluster_sim.files.atomic import write_bytes
 
     one = find(number)
     if not runs:
@@ -67,4 +67,6 @@ def _write(path: Path, number: int, runs: bool) -> None:
         if isinstance(error.__cause__, ImportError):
             raise InputError(f"lesson {number}", "an installation of cluster-sim[all]", error.__cause__) from None
         raise
-    write_bytes(path, notebook.as_html(one, cells).encode())
+    from analysis.lesson_page import page
+
+    write_bytes(path, page(one, cells).encode())

@@ -20,11 +20,11 @@ REGISTRIES = {
     "job-orders": ("schedulers", "job_orders"),
     "node-orders": ("schedulers", "node_orders"),
     "power-policies": ("schedulers", "power_policies"),
-    "contention-models": ("cluster_sim.contention", "contention_models"),
-    "power-models": ("cluster_sim.power", "power_models"),
-    "network-models": ("cluster_sim.network", "network_models"),
-    "workload-generators": ("cluster_sim.generators", "WORKLOAD_GENERATORS"),
-    "platforms": ("cluster_sim.formats.platform_specs", "platforms"),
+    "contention-models": ("cluster_sim.models.contention", "contention_models"),
+    "power-models": ("cluster_sim.models.power", "power_models"),
+    "network-models": ("cluster_sim.models.network", "network_models"),
+    "workload-generators": ("cluster_sim.workload.generators", "WORKLOAD_GENERATORS"),
+    "platforms": ("cluster_sim.platform.specs", "platforms"),
     "observations": ("learning.observations", "observations"),
     "rewards": ("learning.rewards", "rewards"),
     "networks": ("learning.networks", "networks"),
@@ -46,7 +46,7 @@ def list_names(kind: str) -> None:
     """
     rows = _environments() if kind == ENVIRONMENTS else _rows(*REGISTRIES[kind])
     if kind == "platforms":
-        rows += [(f"machine:{name}", meaning) for name, meaning in _rows("cluster_sim.machines", "machines")]
+        rows += [(f"machine:{name}", meaning) for name, meaning in _rows("cluster_sim.platform.library", "machines")]
     width = max(len(name) for name, _ in rows)
     for name, meaning in rows:
         click.echo(f"{name:<{width}}  {meaning}".rstrip())

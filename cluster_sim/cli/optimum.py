@@ -7,34 +7,25 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cluster_sim.cli.group import Invocation
-from cluster_sim.cli.options import TIME_UNITS, Seconds, TimeUnit, given
+from cluster_sim.cli.options import Seconds, given, setting_options
 
 if TYPE_CHECKING:
-    from cluster_sim.platform import Platform
-    from cluster_sim.records import Result
-    from cluster_sim.workload import Workload
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.records.result import Result
+    from cluster_sim.workload.workload import Workload
     from schedulers.optimum import Optimum
 
 METRICS = {"energy": ("energy_j", "J"), "makespan": ("makespan_s", "s"), "edp": ("edp_js", "J s")}
 
 
 @click.command(short_help="Find the best schedule of a few jobs, and compare schedulers with it.")
-@click.option("--platform", "-p", metavar="P", help="As of run.")
-@click.option("--workload", "-w", metavar="W", help="As of run.")
-@click.option("--first", type=click.IntRange(min=1), metavar="N", help="Take only the first N jobs.")
-@click.option(
-    "--time-unit",
-    type=TimeUnit(),
-    metavar="UNIT",
-    help=f"What times in the workload count: {', '.join(TIME_UNITS)}. [default: s]",
-)
+@setting_options("platform", "workload", "first", "time_unit")
 @click.option(
     "--objective", type=click.Choice(list(METRICS)), default="energy", show_default=True, help="What is to be least."
 )
 @click.option("--waiting", is_flag=True, help="Also schedules in which a job waits although it would fit.")
 @click.option("--against", "schedulers", multiple=True, metavar="S", help="A scheduler to compare; several times.")
-@click.option("--contention-model", metavar="SPEC", help="In place of the platform's, such as piecewise:k=1.")
-@click.option("--power-model", metavar="SPEC", help="In place of the platform's, such as baseline.")
+@setting_options("contention_model", "power_model")
 @click.option(
     "--max-nodes",
     type=click.IntRange(min=1),
@@ -115,7 +106,7 @@ def _distances(found: Optimum, runs: dict[str, Result]) -> str:
 
 def _save(found: Optimum, platform: Platform, workload: Workload, out: str, invocation: Invocation) -> None:
     """Leave the results of a run that follows the schedule."""
-    from cluster_sim.simulation import Simulation
+    from cluster_sim.run.simulation import Simulation
 
     result = Simulation(platform, workload, found.scheduler()).run()
     result.meta["command"] = invocation.command

@@ -1,14 +1,14 @@
-"""The options that ``run`` and ``compare`` have in common."""
+"""Options of commands that are settings of a run."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_origin
 
 import click
 
-TIME_UNITS = {"ms": "milliseconds", "s": "seconds", "min": "minutes", "h": "hours", "d": "days"}
+from cluster_sim.run.settings import SETTINGS, TIME_UNITS, taken
 
 
 class Seconds(click.ParamType):
@@ -44,42 +44,55 @@ def given(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value not in (None, ())}
 
 
-# No option has a default of its own: a value that was not given may still come from a configuration file.
-_INPUT = (
-    click.option("--platform", "-p", metavar="P", help="File, homogeneous:nodes=N,cores=N or mixed:3x64@3.0,9x8@4.2;"
-                 " left out with an SWF log, as many one-core nodes as it says its machine had."),
-    click.option("--workload", "-w", metavar="W", help="SWF, JSON (IRMaSim) or CSV file, .gz too."),
-    click.option("--first", type=click.IntRange(min=1), metavar="N", help="Take only the first N jobs."),
-    click.option("--reservations", metavar="FILE", help="Nodes set aside for a time: advance reservations, maintenance."),
-    click.option("--time-unit", type=TimeUnit(), metavar="UNIT",
-                 help=f"What times in the workload count: {', '.join(TIME_UNITS)}. [default: s]"),
-    click.option("--think-times", is_flag=True, default=None,
-                 help="Submit a job think_time after the end of its preceding_job, not at the log's time."),
-)  # fmt: skip
-_MODEL = (
-    click.option("--power-policy", metavar="Q", help="When nodes sleep. [default: always-on]"),
-    click.option("--contention-model", metavar="SPEC", help="In place of the platform's, such as piecewise:k=1."),
-    click.option("--power-model", metavar="SPEC", help="In place of the platform's, such as baseline."),
-    click.option("--network-model", metavar="SPEC", help="What communication between nodes costs. [default: none]"),
-    click.option("--enforce-walltime", is_flag=True, default=None, help="Kill jobs at their requested time."),
-    click.option("--quirk", "quirks", multiple=True, metavar="NAME",
-                 help="Imitate a published program in one respect; may be given several times."),
-    click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Of everything random. [default: 0]"),
-    click.option("--until", type=Seconds(), metavar="S", help="Stop at S seconds on the run's clock."),
-)  # fmt: skip
-_OUTPUT = (
-    click.option("--out", required=True, type=click.Path(file_okay=False), metavar="DIR", help="Folder for results."),
-    click.option("--explain", is_flag=True, default=None, help="Keep a log of the scheduler's decisions and reasons."),
-    click.option("--report", is_flag=True, default=None, help="Leave an interactive report.html, too."),
-    click.option("--format", "file_format", type=click.Choice(["csv", "parquet"]), help="Of tables. [default: csv]"),
-)  # fmt: skip
+def setting_option(name: str, meaning: str | None = None) -> Callable[[Any], Any]:
+    """The option of a setting; ``meaning`` in the place of the usual one.
+
+    It has no default of its own: a value that was not given may still come from a configuration file.
+    """
+    setting = SETTINGS[name]
+    told = str(setting.told("command line") if meaning is None else meaning)
+    more: dict[str, Any] = {"metavar": setting.metavar}
+    several = get_origin(setting.kind) is tuple
+    if several:
+        more["multiple"] = True
+        told += "; may be given several times"
+    elif setting.kind is bool:
+        more |= {"is_flag": True, "default": None}
+    elif name == "time_unit":
+        more["type"] = TimeUnit()
+    elif setting.allowed:
+        more["type"] = click.Choice(setting.allowed)
+    elif setting.kind is int:
+        more["type"] = click.IntRange(min=setting.least)
+    elif setting.kind is float:
+        more["type"] = Seconds()
+    shown = isinstance(setting.default, int | str) and not isinstance(setting.default, bool) and meaning is None
+    text = f"{told[0].upper()}{told[1:]}." + (f" [default: {setting.default}]" if shown else "")
+    return click.option(*(setting.flags or (f"--{name.replace('_', '-')}",)), help=text, **more)
+
+
+def setting_options(*names: str) -> Callable[[Any], Any]:
+    """Decorator: the options of several settings."""
+
+    def decorate(command: Any) -> Any:
+        for name in reversed(names):
+            command = setting_option(name)(command)
+        return command
+
+    return decorate
+
+
+_out = click.option("--out", required=True, type=click.Path(file_okay=False), metavar="DIR", help="Folder for results.")
 
 
 def simulation_options(scheduler: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Decorator: all options of a simulation, with ``scheduler``, the one in which the commands differ, among them."""
 
     def decorate(command: Any) -> Any:
-        for option in reversed([*_INPUT, scheduler, *_MODEL, *_OUTPUT]):
+        options = [
+            scheduler if each.name == "scheduler" else setting_option(each.name) for each in taken("command line")
+        ]
+        for option in reversed([*options, _out]):
             command = option(command)
         return command
 

@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
-
-from pydantic import Field
+from typing import Any
 
 from cluster_sim.cli.config import beside
-from cluster_sim.cli.options import TIME_UNITS
 from cluster_sim.errors import FormatError
 from cluster_sim.formats.native_platform import OwnKeys, validated
+from cluster_sim.run.settings import TIME_UNITS, taken, with_settings
 
 
+@with_settings("configuration", lambda setting: (setting.checked | None, None))
 class _Config(OwnKeys):
-    workload: str | None = None
-    platform: str | None = None
-    scheduler: str | None = None
-    power_policy: str | None = None
-    first: Annotated[int, Field(ge=1)] | None = None
-    seed: Annotated[int, Field(ge=0)] | None = None
-    enforce_walltime: bool | None = None
-    quirks: list[str] | None = None
-    until: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    contention_model: str | None = None
-    power_model: str | None = None
-    network_model: str | None = None
-    time_unit: Literal["ms", "s", "min", "h", "d", "milliseconds", "seconds", "minutes", "hours", "days"] | None = None
-    think_times: bool | None = None
-    reservations: str | None = None
-    explain: bool | None = None
-    report: bool | None = None
-    format: Literal["csv", "parquet"] | None = None
+    """The keys are the settings."""
 
 
 def settings(document: object, path: str) -> dict[str, Any]:
@@ -38,13 +20,13 @@ def settings(document: object, path: str) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise FormatError(path, "a configuration: keys such as 'workload' and 'platform'", type(document).__name__)
     values = validated(_Config, document, path).model_dump(exclude_none=True)
-    for key in ("platform", "workload", "reservations"):
-        if key in values:
-            values[key] = beside(path, values[key])
-    if "quirks" in values:
-        values["quirks"] = tuple(values["quirks"])
-    if "time_unit" in values:
-        values["time_unit"] = TIME_UNITS.get(values["time_unit"], values["time_unit"])
-    if "format" in values:
-        values["file_format"] = values.pop("format")
-    return values
+    found = {}
+    for setting in taken("configuration"):
+        if setting.key in values:
+            value = values[setting.key]
+            if setting.file:
+                value = beside(path, value)
+            if isinstance(value, list):
+                value = tuple(value)
+            found[setting.name] = TIME_UNITS.get(value, value) if setting.name == "time_unit" else value
+    return found

@@ -8,16 +8,12 @@ from typing import Any
 import click
 
 from cluster_sim.cli.group import Invocation
-from cluster_sim.cli.options import given, simulation_options
-
-_scheduler = click.option(
-    "--scheduler", "-s", metavar="S", help="Such as fcfs or list:first/high_gflops,blocking=no. [default: fcfs]"
-)
+from cluster_sim.cli.options import given, setting_option, simulation_options
 
 
 @click.command(short_help="Simulate a workload on a platform.")
 @click.argument("config", required=False, metavar="[CONFIG]")
-@simulation_options(_scheduler)
+@simulation_options(setting_option("scheduler"))
 @click.pass_obj
 def run(invocation: Invocation, config: str | None, out: str, **options: Any) -> None:
     """Simulate a workload on a platform, print a summary and leave the results in a folder.

@@ -15,12 +15,12 @@ from cluster_sim.errors import FormatError, InputError, ModelWarning, naming
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cluster_sim.cli.config import Settings
     from cluster_sim.cli.group import Invocation
-    from cluster_sim.platform import Platform
-    from cluster_sim.records import Result
-    from cluster_sim.simulation import Simulation
-    from cluster_sim.workload import Workload
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.records.result import Result
+    from cluster_sim.run.settings import RunSettings
+    from cluster_sim.run.simulation import Simulation
+    from cluster_sim.workload.workload import Workload
 
 SUMMARY_KEYS = (
     "jobs_submitted",
@@ -47,12 +47,12 @@ SUMMARY_KEYS = (
 REPORT = "report.html"
 
 
-def load(settings: Settings) -> tuple[Platform, Workload]:
+def load(settings: RunSettings) -> tuple[Platform, Workload]:
     """The platform and the workload that ``settings`` name. Raises InputError."""
-    from cluster_sim.formats.platform_specs import has_time_unit
-    from cluster_sim.platform import Platform
-    from cluster_sim.resources import as_counted
-    from cluster_sim.workload import Workload
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.platform.specs import has_time_unit
+    from cluster_sim.run.resources import as_counted
+    from cluster_sim.workload.workload import Workload
 
     options = {} if settings.time_unit is None else {"time_unit": settings.time_unit}
     with naming(settings.said_by("workload")):
@@ -72,7 +72,7 @@ def load(settings: Settings) -> tuple[Platform, Workload]:
 
 def platform_of_log(workload: Workload, source: str) -> Platform:
     """As many one-core nodes as the log says its machine had. Raises InputError when it is none that can say so."""
-    from cluster_sim.platform import Platform
+    from cluster_sim.platform.platform import Platform
 
     if not (workload.header or source.lower().removesuffix(".gz").endswith(".swf")):
         raise InputError(
@@ -87,53 +87,41 @@ def platform_of_log(workload: Workload, source: str) -> Platform:
         raise FormatError(f"{source}: header, MaxProcs", error.expected, error.found) from None
 
 
-def build(settings: Settings, scheduler: str, platform: Platform, workload: Workload) -> Simulation:
+def build(settings: RunSettings, scheduler: str, platform: Platform, workload: Workload) -> Simulation:
     """The simulation that ``settings`` describe, under the given scheduler. Raises InputError for unknown names."""
-    from cluster_sim.advance_reservations import windows_on
     from cluster_sim.formats.reservations import read_reservations
-    from cluster_sim.simulation import Simulation
+    from cluster_sim.run.settings import simulation_of
+    from cluster_sim.workload.advance_reservations import windows_on
     from schedulers import make_power_policy, make_scheduler
 
     with naming(settings.said_by("reservations")):
         reservations = () if settings.reservations is None else read_reservations(settings.reservations)
     with naming(settings.reservations):
         windows_on(platform, reservations)
-    return Simulation(
-        platform.with_models(settings.contention_model, settings.power_model),
-        workload,
-        make_scheduler(scheduler),
-        make_power_policy(settings.power_policy),
-        seed=settings.seed,
-        enforce_walltime=settings.enforce_walltime,
-        quirks=settings.quirks,
-        until=settings.until,
-        network=settings.network_model,
-        explain=settings.explain,
-        reservations=reservations,
-    )
+    policies = make_scheduler(scheduler), make_power_policy(settings.power_policy)
+    return simulation_of(vars(settings) | {"reservations": reservations}, platform, workload, *policies)
 
 
-def check(settings: Settings, schedulers: Iterable[str], platform: Platform, workload: Workload) -> None:
+def check(settings: RunSettings, schedulers: Iterable[str], platform: Platform, workload: Workload) -> None:
     """Raise InputError for a name or option that does not exist, before anything long begins."""
     for scheduler in schedulers:
         build(settings, scheduler, platform, workload.first(0))
 
 
 def simulate(
-    settings: Settings, scheduler: str, platform: Platform, workload: Workload, invocation: Invocation
+    settings: RunSettings, scheduler: str, platform: Platform, workload: Workload, invocation: Invocation
 ) -> Result:
     """One run under the given scheduler; how it came about stands in ``result.meta``."""
     simulation = build(settings, scheduler, platform, workload)
     invocation.tell_warnings()
     result = simulation.run(progress=sys.stderr.isatty())
-    result.meta |= {
+    machine = simulation.platform
+    result.meta |= settings.specs() | {
         "scheduler": scheduler,
-        "power_policy": settings.power_policy,
-        "contention_model": simulation.platform.contention_model,
-        "power_model": simulation.platform.power_model,
-        "network_model": settings.network_model,
+        "contention_model": machine.contention_model,
+        "power_model": machine.power_model,
         "command": invocation.command,
-        "inputs": checksums([settings.platform, settings.workload, settings.reservations, settings.config]),
+        "inputs": checksums(settings.files()),
     }
     return result
 
@@ -155,7 +143,7 @@ def prepare(directory: str, file_format: str = "csv", what: str = "program") -> 
     """
     from click import get_current_context
 
-    from cluster_sim.formats.folders import held
+    from cluster_sim.files.folders import held
 
     path = Path(directory)
     if path.exists() and not path.is_dir():
@@ -183,7 +171,7 @@ def table_text(table: pd.DataFrame) -> str:
     return format_table(table.loc[[key for key in SUMMARY_KEYS if key in table.index]])
 
 
-def whereabouts(out: str, settings: Settings) -> str:
+def whereabouts(out: str, settings: RunSettings) -> str:
     """A line that says where the results are."""
     report = f"; the report is {Path(out) / REPORT}" if settings.report else ""
     return f"\nThe results are in {out}{report}"

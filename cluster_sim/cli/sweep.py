@@ -15,7 +15,7 @@ from cluster_sim.cli.group import Invocation, say
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cluster_sim.sweep import Grid, Outcome
+    from analysis.sweep import Grid, Outcome
 
 TABLE, RESULTS = "table.csv", "results.csv"
 _SHOWN = 30
@@ -42,9 +42,9 @@ def sweep(
     The folder receives runs.parquet and results.csv (a row per run), table.csv (means with confidence intervals, a row per
     combination of factors) and manifest.json.
     """
+    from analysis.sweep import Grid
+    from analysis.sweep import sweep as run_all
     from cluster_sim.cli.simulate import prepare
-    from cluster_sim.sweep import Grid
-    from cluster_sim.sweep import sweep as run_all
 
     if workers is not None and dask is not None:
         raise click.UsageError("--workers and --dask exclude each other")
@@ -81,7 +81,7 @@ def _dask(address: str, stack: ExitStack) -> tuple[Executor, Callable[[], int]]:
 
 def _write_results(outcome: Outcome, out: Path) -> None:
     """results.csv: every run a row; in pieces, for there may be millions."""
-    from cluster_sim.formats.atomic import atomic_path
+    from cluster_sim.files.atomic import atomic_path
 
     with atomic_path(out / RESULTS) as aside, aside.open("w", encoding="utf-8", newline="") as file:
         for number, chunk in enumerate(outcome.store.chunks()):
@@ -91,7 +91,7 @@ def _write_results(outcome: Outcome, out: Path) -> None:
 def _conclude(outcome: Outcome, grid: Grid, out: Path, report: bool) -> None:
     """Print the table and who was best; leave table.csv and, if wanted, the figures."""
     from analysis.sweeps import LARGEST_IS_BEST, sweep_table, table_text
-    from cluster_sim.formats.atomic import atomic_path
+    from cluster_sim.files.atomic import atomic_path
 
     metrics, confidence = grid.config.metrics, grid.config.confidence
     runs = outcome.runs(["replication", *grid.factors, "status", *metrics])

@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cluster_sim.cli.options import TimeUnit
+from cluster_sim.cli.options import setting_option
 from cluster_sim.errors import naming, printable
-from cluster_sim.fields import RESULT_TABLES
 from cluster_sim.siblings import sibling
+from cluster_sim.workload.fields import RESULT_TABLES
 
 if TYPE_CHECKING:
     from cluster_sim.cli.kinds import Kind
-    from cluster_sim.platform import NodeType, Platform
-    from cluster_sim.workload import Workload
+    from cluster_sim.platform.platform import NodeType, Platform
+    from cluster_sim.workload.workload import Workload
 
 Facts = list[tuple[str, str]]
 
 
 @click.command(short_help="Check a workload, a platform, a configuration, results or an agent.")
 @click.argument("source", metavar="FILE")
-@click.option("--time-unit", type=TimeUnit(), metavar="UNIT", help="What times in FILE count. [default: s]")
+@setting_option("time_unit", "what times in FILE count; s unless said otherwise")
 def validate(source: str, time_unit: str | None) -> None:
     """Check a file, or a folder that run or train left, and tell in a few lines what it holds.
 
@@ -42,9 +42,9 @@ def validate(source: str, time_unit: str | None) -> None:
 
 def facts_of(source: str, kind: Kind, options: dict[str, Any]) -> Facts:
     """Read all of a file or a folder of that kind, and say what it holds. Raises InputError for what is wrong."""
-    from cluster_sim.formats.platform_specs import has_time_unit
-    from cluster_sim.platform import Platform
-    from cluster_sim.workload import Workload
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.platform.specs import has_time_unit
+    from cluster_sim.workload.workload import Workload
 
     if kind == "platform":
         return platform_facts(Platform.read(source, **(options if has_time_unit(source) else {})))
@@ -141,8 +141,8 @@ def _training_facts(source: str) -> Facts:
 
 
 def _sweep_facts(source: str) -> Facts:
-    from cluster_sim.sweep import Grid
-    from cluster_sim.sweep.checks import check
+    from analysis.sweep import Grid
+    from analysis.sweep.checks import check
 
     grid = Grid.read(source)
     check(grid)
@@ -160,7 +160,7 @@ def _reservations_facts(source: str) -> Facts:
 
 
 def _result_facts(source: str) -> Facts:
-    from cluster_sim.records import Result
+    from cluster_sim.records.result import Result
 
     result = Result.load(source)
     tables = {name: len(getattr(result, name)) for name in RESULT_TABLES}
@@ -195,7 +195,7 @@ _FACTS: dict[Kind, Callable[[str], Facts]] = {
 
 
 def _node_text(node: NodeType, platform: Platform) -> str:
-    from cluster_sim.power import power_models, watts
+    from cluster_sim.models.power import power_models, watts
 
     model = power_models.make(platform.power_model)
     groups = []

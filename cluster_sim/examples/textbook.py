@@ -17,9 +17,9 @@ from cluster_sim.errors import InputError
 from cluster_sim.siblings import sibling
 
 if TYPE_CHECKING:
-    from cluster_sim.platform import Platform
-    from cluster_sim.records import Result
-    from cluster_sim.workload import Workload
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.records.result import Result
+    from cluster_sim.workload.workload import Workload
 
 _FOLDER = files("cluster_sim.examples") / "cases"
 TOLERANCE = 1e-9
@@ -75,7 +75,7 @@ class Case:
     @cached_property
     def workload(self) -> Workload:
         """The jobs."""
-        from cluster_sim.workload import Workload
+        from cluster_sim.workload.workload import Workload
 
         return Workload(pd.DataFrame(self._rows, columns=self._columns), self.name)
 
@@ -89,7 +89,7 @@ class Case:
 
         ``settings`` are those of :class:`~cluster_sim.Simulation`, such as ``contention="none"``. Raises SpecError.
         """
-        from cluster_sim.simulation import Simulation
+        from cluster_sim.run.simulation import Simulation
 
         made = sibling("schedulers")
         scheduler = made.make_scheduler(scheduler) if isinstance(scheduler, str) else scheduler

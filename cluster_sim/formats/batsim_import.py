@@ -22,11 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from cluster_sim.accounting import node_bounds
-from cluster_sim.clock_table import as_clock_table
-from cluster_sim.decision_log import no_decisions
 from cluster_sim.errors import FormatError, ModelWarning, naming
-from cluster_sim.fields import RESULT_TABLES, SUMMARY_METRICS, names
 from cluster_sim.formats.batsim_results import (
     STATE_COLUMNS,
     is_jobs_header,
@@ -35,16 +31,22 @@ from cluster_sim.formats.batsim_results import (
     read_jobs,
     read_machine_states,
 )
-from cluster_sim.metrics import job_metrics
-from cluster_sim.occupancy import Holds, busy_intervals
-from cluster_sim.platform import Platform
-from cluster_sim.run_tables import allocation_table, idle_gaps
-from cluster_sim.saved_tables import InOnePart
+from cluster_sim.machine.occupancy import Holds, busy_intervals
+from cluster_sim.platform.platform import Platform
+from cluster_sim.records.accounting import node_bounds
+from cluster_sim.records.attempt_tables import allocation_table, attempts_of, holds_of
+from cluster_sim.records.clock_table import as_clock_table
+from cluster_sim.records.metrics import energy_delay_product, job_columns, mean_power, watt_minutes
+from cluster_sim.records.run_tables import idle_gaps
+from cluster_sim.records.saved_tables import InOnePart
+from cluster_sim.records.summary import job_metrics
+from cluster_sim.run.decision_log import no_decisions
+from cluster_sim.workload.fields import RESULT_TABLES, SUMMARY_METRICS, names
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.records import Result
+    from cluster_sim.records.result import Result
 
     Floats = npt.NDArray[np.float64]
 
@@ -60,7 +62,7 @@ def read_outputs(path: str | os.PathLike[str], platform: Platform | None = None)
     that a job used.
     Raises FormatError naming file, row and column.
     """
-    from cluster_sim.records import Result
+    from cluster_sim.records.result import Result
 
     name = os.fspath(path)
     file = name if os.path.isfile(name) else name + _JOBS
@@ -115,35 +117,28 @@ class _ImportedTables(InOnePart):
         raw = self._raw
         start, finish, submit = (raw[name].to_numpy(dtype=float) for name in _TIMES)
         energy = raw["consumed_energy"].to_numpy(dtype=float) if "consumed_energy" in raw else math.nan
-        run, limit = finish - start, raw["requested_time"].to_numpy(dtype=float)
+        limit = raw["requested_time"].to_numpy(dtype=float)
         limit = np.where(limit < 0, math.inf, limit)
         success = raw["success"].to_numpy(dtype=float) > 0
         final = raw["final_state"] if "final_state" in raw else pd.Series("", index=raw.index)
         ended = np.where(success, "completed", "killed")
         state = np.where(np.isnan(start), "rejected", ended)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            columns = {
-                "job_id": raw["job_id"],
-                "submit_time": submit,
-                "eligible_time": submit,
-                "allocation_time": start,
-                "start_time": start,
-                "finish_time": finish,
-                "state": state,
-                "reason": np.where(final == "COMPLETED_WALLTIME_REACHED", "walltime", ""),
-                "requested_cores": raw["requested_number_of_resources"].to_numpy(dtype=np.int64),
-                "requested_time": limit,
-                "wait_time": start - submit,
-                "run_time": run,
-                "turnaround_time": finish - submit,
-                "slowdown": np.where(run > 0, (finish - submit) / run, np.nan),
-                "bounded_slowdown": np.maximum(1.0, (finish - submit) / np.maximum(run, 10.0)),
-                "stretch": np.where(limit > 0, (start - submit) / limit, np.nan),
-                "tardiness": np.nan,
-                "energy_j": np.where(np.isnan(start), 0.0, energy),
-                "profile": raw["profile"].fillna("") if "profile" in raw else "",
-                "user": "",
-            }
+        columns = {
+            "job_id": raw["job_id"],
+            "submit_time": submit,
+            "eligible_time": submit,
+            "allocation_time": start,
+            "start_time": start,
+            "finish_time": finish,
+            "state": state,
+            "reason": np.where(final == "COMPLETED_WALLTIME_REACHED", "walltime", ""),
+            "requested_cores": raw["requested_number_of_resources"].to_numpy(dtype=np.int64),
+            "requested_time": limit,
+            **job_columns(submit, start, finish, limit),
+            "energy_j": np.where(np.isnan(start), 0.0, energy),
+            "profile": raw["profile"].fillna("") if "profile" in raw else "",
+            "user": "",
+        }
         table = pd.DataFrame(columns, columns=names(RESULT_TABLES["jobs"]))
         return table.sort_values("submit_time", kind="stable", ignore_index=True)
 
@@ -174,6 +169,18 @@ class _ImportedTables(InOnePart):
     @cached_property
     def _busy(self) -> tuple[npt.NDArray[np.int64], Floats, Floats]:
         return busy_intervals(self._holds, node_bounds(self._platform))
+
+    def holds(self) -> pd.DataFrame:
+        """What each job held, in one attempt: these programs tell of no other."""
+        return holds_of(self.jobs(), self.allocations())
+
+    def has_more_holds(self) -> bool:
+        """No: each job is run once."""
+        return False
+
+    def attempts(self) -> pd.DataFrame:
+        """One attempt of each job that got machines."""
+        return attempts_of(self.jobs())
 
     def node_states(self) -> pd.DataFrame:
         """COMPUTING while a job holds a core of the node, IDLE otherwise."""
@@ -257,10 +264,10 @@ class _ImportedTables(InOnePart):
         known = job_metrics(result, self._horizon, self._horizon)
         known |= {
             "energy_j": energy,
-            "edp_js": energy * known["makespan_s"],
+            "edp_js": energy_delay_product(energy, known["makespan_s"]),
             "energy_jobs_j": float(result.jobs["energy_j"].sum(min_count=1)),
-            "energy_wmin": energy / 60.0,
-            "mean_watts": energy / self._horizon if self._horizon else math.nan,
+            "energy_wmin": watt_minutes(energy),
+            "mean_watts": mean_power(energy, self._horizon),
             "max_watts": float(np.nanmax(level)) if np.isfinite(level).any() else math.nan,
         }
         values = {name: known.get(name) for name in names(SUMMARY_METRICS)}

@@ -1,7 +1,7 @@
 """Platforms from SimGrid's XML, as Batsim uses it: a host is a node, with as many cores as ``core`` says.
 
 * **Resources.** A job of Batsim's gets whole hosts and computes on one core of each. So for a workload of Batsim's
-  (:mod:`cluster_sim.resources`) a host counts as one core, busy or not; for others each of its cores counts.
+  (:mod:`cluster_sim.run.resources`) a host counts as one core, busy or not; for others each of its cores counts.
 * **Clock.** A host computes in the p-state that the file starts it in; if it starts asleep, in its first computing
   p-state. Its computing p-states, in the file's order, become those of the processor; one without watts or speed does not.
 * **Power.** ``idle:epsilon:full`` becomes static = epsilon, dynamic = (full − epsilon) / cores, min_power = idle /
@@ -28,9 +28,17 @@ from pathlib import Path
 
 from cluster_sim.errors import FormatError, InputError, ModelWarning, SpecError
 from cluster_sim.formats.simgrid_hosts import Host, HostKind, Zone, read_hosts
-from cluster_sim.hardware import MAX_CORES, Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType, PState
-from cluster_sim.job_table import TIME_UNITS
-from cluster_sim.platform import Platform
+from cluster_sim.platform.hardware import (
+    MAX_CORES,
+    Cluster,
+    NodeGroup,
+    NodeType,
+    PowerTransitions,
+    ProcessorType,
+    PState,
+)
+from cluster_sim.platform.platform import Platform
+from cluster_sim.workload.job_table import TIME_UNITS
 
 
 def read_simgrid(

@@ -22,19 +22,19 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim.errors import FormatError
-from cluster_sim.formats.atomic import atomic_files, write_bytes
-from cluster_sim.formats.files import read_text
-from cluster_sim.formats.tables import as_numbers
-from cluster_sim.hardware import MAX_CORES
-from cluster_sim.node import NodeState
+from cluster_sim.files.atomic import atomic_files, write_bytes
+from cluster_sim.files.csv import as_numbers
+from cluster_sim.files.reading import read_text
+from cluster_sim.machine.node import NodeState
+from cluster_sim.platform.hardware import MAX_CORES
 
 if TYPE_CHECKING:
     import os
 
     import numpy.typing as npt
 
-    from cluster_sim.platform import Platform
-    from cluster_sim.records import Result
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.records.result import Result
 
 JOB_COLUMNS = (
     "job_id workload_name profile submission_time requested_number_of_resources requested_time success final_state "

@@ -31,10 +31,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from cluster_sim.errors import FormatError, ModelWarning, SpecError
-from cluster_sim.job_table import JOB_FIELD, Columns, to_seconds
+from cluster_sim.workload.job_table import JOB_FIELD, Columns, to_seconds
 
 if TYPE_CHECKING:
-    from cluster_sim.workload import Workload
+    from cluster_sim.workload.workload import Workload
 
 MAX_NESTING = 50
 NO_WALLTIME = -1
@@ -91,7 +91,7 @@ def from_document(
     ``unsupported="drop"`` leaves out the jobs whose profiles cannot be run, with a ModelWarning, instead of refusing
     the file. Raises FormatError naming the job or the profile.
     """
-    from cluster_sim.workload import Workload
+    from cluster_sim.workload.workload import Workload
 
     if unsupported not in ("refuse", "drop"):
         raise SpecError(f"{source}, unsupported", "refuse or drop", unsupported)

@@ -27,9 +27,9 @@ from typing import Annotated, Any
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from cluster_sim.errors import FormatError, InputError, ModelWarning
-from cluster_sim.formats.documents import read_document
+from cluster_sim.files.documents import read_document
 from cluster_sim.formats.native_platform import Text, lookup, validated
-from cluster_sim.hardware import (
+from cluster_sim.platform.hardware import (
     MAX_NODES,
     MAX_PROCESSORS_PER_NODE,
     PIECEWISE_CONTENTION,
@@ -40,7 +40,7 @@ from cluster_sim.hardware import (
     check_count,
     check_parameters,
 )
-from cluster_sim.platform import Platform
+from cluster_sim.platform.platform import Platform
 
 MAX_CLUSTERS = 10_000
 

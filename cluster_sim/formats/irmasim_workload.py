@@ -26,14 +26,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cluster_sim.errors import FormatError, ModelWarning
-from cluster_sim.fields import nearest
-from cluster_sim.formats.atomic import write_bytes
-from cluster_sim.formats.files import read_bytes, read_text
-from cluster_sim.job_table import JOB_FIELD, TRUTH, Columns, as_columns, first_submission, shift, to_seconds, unshifted
-from cluster_sim.phases import phases_text
+from cluster_sim.files.atomic import write_bytes
+from cluster_sim.files.reading import read_bytes, read_text
+from cluster_sim.workload.fields import nearest
+from cluster_sim.workload.job_table import (
+    JOB_FIELD,
+    TRUTH,
+    Columns,
+    as_columns,
+    first_submission,
+    shift,
+    to_seconds,
+    unshifted,
+)
+from cluster_sim.workload.phases import phases_text
 
 if TYPE_CHECKING:
-    from cluster_sim.workload import Workload
+    from cluster_sim.workload.workload import Workload
 
 # Their word -> ours, where the value needs no conversion.
 _NUMBERS = {
@@ -82,7 +91,7 @@ def from_document(
 
     Times are shifted so that the first submission is 0 (``workload.origin_s``). Raises FormatError naming the job.
     """
-    from cluster_sim.workload import Workload
+    from cluster_sim.workload.workload import Workload
 
     jobs, profiles = _jobs_and_profiles(document, source)
     merged = []

@@ -18,15 +18,14 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from cluster_sim.contention import contention_models
 from cluster_sim.errors import FormatError, InputError
-from cluster_sim.fields import nearest
-from cluster_sim.formats.atomic import write_bytes
-from cluster_sim.formats.documents import MAX_JSON_BYTES, MAX_YAML_BYTES, is_plain, is_yaml_name
-from cluster_sim.hardware import (
+from cluster_sim.files.atomic import write_bytes
+from cluster_sim.files.documents import MAX_JSON_BYTES, MAX_NAME, MAX_YAML_BYTES, is_plain, is_yaml_name
+from cluster_sim.models.contention import contention_models
+from cluster_sim.models.power import power_models
+from cluster_sim.platform.hardware import (
     CONTENTION_PARAMETERS,
     LINEAR_POWER,
-    MAX_NAME,
     MAX_PROCESSORS_PER_NODE,
     POLYNOMIAL_POWER,
     Cluster,
@@ -37,9 +36,9 @@ from cluster_sim.hardware import (
     PState,
     check_count,
 )
-from cluster_sim.platform import Platform
-from cluster_sim.power import power_models
+from cluster_sim.platform.platform import Platform
 from cluster_sim.registry import Spec
+from cluster_sim.workload.fields import nearest
 
 Entry = TypeVar("Entry", bound=BaseModel)
 

@@ -13,10 +13,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from cluster_sim.advance_reservations import AdvanceReservation
 from cluster_sim.errors import FormatError, InputError
-from cluster_sim.formats.documents import read_document
+from cluster_sim.files.documents import read_document
 from cluster_sim.formats.native_platform import OwnKeys, validated
+from cluster_sim.workload.advance_reservations import AdvanceReservation
 
 
 class _Reservation(OwnKeys):

@@ -20,8 +20,8 @@ import defusedxml.ElementTree
 from defusedxml import DefusedXmlException
 
 from cluster_sim.errors import FormatError
-from cluster_sim.formats.documents import MAX_JSON_BYTES, is_plain
-from cluster_sim.formats.files import read_text
+from cluster_sim.files.documents import MAX_JSON_BYTES, is_plain
+from cluster_sim.files.reading import read_text
 
 MAX_HOSTS = 1_000_000
 MAX_DEPTH = 50

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pandas as pd
 
-from cluster_sim.dependencies import has_after
 from cluster_sim.errors import FormatError, ModelWarning, SpecError
-from cluster_sim.fields import UNKNOWN, whole_number
-from cluster_sim.formats.atomic import write_bytes
-from cluster_sim.formats.files import read_bytes
-from cluster_sim.job_table import (
+from cluster_sim.files.atomic import write_bytes
+from cluster_sim.files.reading import read_bytes
+from cluster_sim.workload.dependencies import has_after
+from cluster_sim.workload.fields import UNKNOWN, whole_number
+from cluster_sim.workload.job_table import (
     Columns,
     as_columns,
     constant,
@@ -37,7 +37,7 @@ from cluster_sim.job_table import (
 )
 
 if TYPE_CHECKING:
-    from cluster_sim.workload import Workload
+    from cluster_sim.workload.workload import Workload
 
 FIELDS = 18
 FEWEST_FIELDS = 5  # up to the processors used; with less there is no job to simulate
@@ -90,7 +90,7 @@ def read(
 
     Raises FormatError naming the line, SpecError for an unknown option value.
     """
-    from cluster_sim.workload import Workload
+    from cluster_sim.workload.workload import Workload
 
     for option, value, choices in (
         ("requested_time", requested_time, ("recorded", "none")),

@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from cluster_sim.fields import UNKNOWN, whole_number
-from cluster_sim.formats.atomic import write_bytes
+from cluster_sim.files.atomic import write_bytes
 from cluster_sim.formats.swf import numbers_of_names, whole_where_possible
+from cluster_sim.workload.fields import UNKNOWN, whole_number
 
 if TYPE_CHECKING:
-    from cluster_sim.records import Result
+    from cluster_sim.records.result import Result
 
 _STATUS = {"completed": 1, "killed": 0, "rejected": 5, "unfinished": -1}
 _CANCELLED = 5

@@ -10,21 +10,21 @@ from __future__ import annotations
 import csv
 import io
 import warnings
-from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from cluster_sim.errors import FormatError
-from cluster_sim.fields import JOB_FIELDS, REQUIRED, Field, nearest
-from cluster_sim.formats.atomic import write_bytes
-from cluster_sim.formats.files import read_text
-from cluster_sim.job_table import JOB_FIELD, TRUTH, as_columns, to_seconds
+from cluster_sim.files.atomic import write_bytes
+from cluster_sim.files.csv import quoting_for
+from cluster_sim.files.reading import read_text
+from cluster_sim.workload.fields import JOB_FIELDS, REQUIRED, Field, nearest
+from cluster_sim.workload.job_table import JOB_FIELD, TRUTH, as_columns, to_seconds
 
 if TYPE_CHECKING:
-    from cluster_sim.workload import Workload
+    from cluster_sim.workload.workload import Workload
 
 
 def read(path: str, *, time_unit: str = "seconds") -> Workload:
@@ -32,7 +32,7 @@ def read(path: str, *, time_unit: str = "seconds") -> Workload:
 
     Raises FormatError naming line and column.
     """
-    from cluster_sim.workload import Workload
+    from cluster_sim.workload.workload import Workload
 
     text = read_text(path)
     attributes, start = _attributes(text, path)
@@ -59,32 +59,6 @@ def write(workload: Workload, path: str) -> None:
     jobs = workload.jobs[[field.name for field in JOB_FIELDS if _has_content(workload.jobs, field)]]
     table = jobs.to_csv(index=False, na_rep="", lineterminator="\n", quoting=quoting_for(jobs))
     write_bytes(path, (above + table).encode())
-
-
-def write_parts(path: Path, parts: Iterable[pd.DataFrame], quoting: Literal[0, 2]) -> None:
-    """Write the parts of a table as one CSV file, so that they need not all be there at once."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        for number, part in enumerate(parts):
-            part.to_csv(file, index=False, header=not number, lineterminator="\n", quoting=quoting)
-
-
-def quoting_for(table: pd.DataFrame) -> Literal[0, 2]:
-    """How to quote a table as CSV: Python's csv leaves a lone carriage return unquoted, and does not read it so."""
-    return csv.QUOTE_NONNUMERIC if any(_has_return(table[name]) for name in table) else csv.QUOTE_MINIMAL
-
-
-def as_numbers(column: pd.Series) -> pd.Series:
-    """A column of a table as floats: NaN where a cell holds no number, infinite where it is beyond all floats."""
-    if column.dtype.kind in "iuf":
-        return column.astype(float)
-    # By way of text: whole numbers may have any length, and truth values are no numbers here.
-    return pd.to_numeric(column.astype(str), errors="coerce").astype(float)
-
-
-def _has_return(column: pd.Series) -> bool:
-    if pd.api.types.is_numeric_dtype(column.dtype):
-        return False
-    return any(isinstance(text, str) and "\r" in text for text in set(column))
 
 
 def _has_content(jobs: pd.DataFrame, field: Field) -> bool:

@@ -19,10 +19,11 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from cluster_sim.errors import FormatError, SpecError
-from cluster_sim.formats import batsim_workload, files, irmasim_workload, swf, tables
+from cluster_sim.files import reading as files
+from cluster_sim.formats import batsim_workload, irmasim_workload, swf, tables
 
 if TYPE_CHECKING:
-    from cluster_sim.workload import Workload
+    from cluster_sim.workload.workload import Workload
 
 
 def _read_json(path: str, **options: Any) -> Workload:
@@ -48,7 +49,7 @@ WORKLOAD_WRITERS: dict[str, Callable[..., None]] = {
 def read_workload(path: str, **options: Any) -> Workload:
     """Read a workload file of any known format; ``options`` are those of its reader."""
     if not os.path.isfile(path):
-        from cluster_sim.workload import WORKLOAD_GENERATORS
+        from cluster_sim.workload.workload import WORKLOAD_GENERATORS
 
         specs = "".join(f" or {name}:…" for name in WORKLOAD_GENERATORS)
         raise FormatError(path, f"a workload file ({_suffixes(WORKLOAD_READERS)}){specs}", files.instead_of_file(path))

@@ -1,26 +1,11 @@
-"""Ten lessons on scheduling, and what they import: exercises that check themselves, and schedules made by hand.
+"""The lessons are analysis.lessons now; this name stays for one release."""
 
-The lessons are notebooks in MyST Markdown, in the folder ``texts``; ``cluster-sim lesson`` lists, opens and runs them::
+import warnings
 
-    from cluster_sim import examples
-    from cluster_sim.lessons import exercise, play
+from cluster_sim.siblings import sibling
 
-    play(examples.case("short-jobs-first"), {"a": 0, "b": 0, "c": 4, …})   # a schedule made by hand, as a result
-    exercise("1.1").check(5)                                               # right, or what is wrong with it
-    exercise("1.1").hint()
+warnings.warn("cluster_sim.lessons is analysis.lessons now", DeprecationWarning, stacklevel=2)
 
-| module | holds |
-|---|---|
-| ``catalogue`` | the lessons and exercises that there are |
-| ``checks`` | exercises: a number, a choice, a schedule |
-| ``policies`` | exercises: a policy, held to properties |
-| ``plan`` | schedules made by hand: checked, and played |
-| ``notebook`` | running a lesson's cells; as a notebook file, as a page |
-| ``answers`` | the exercises of each lesson: what is right, and why |
-"""
 
-from cluster_sim.lessons.catalogue import exercise, exercises, lesson, lessons
-from cluster_sim.lessons.checks import Verdict
-from cluster_sim.lessons.plan import play
-
-__all__ = ["Verdict", "exercise", "exercises", "lesson", "lessons", "play"]
+def __getattr__(name: str) -> object:
+    return getattr(sibling("analysis.lessons"), name)

@@ -9,7 +9,7 @@ from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
-from cluster_sim.fields import JOB_FIELDS, RESULT_TABLES, SUMMARY_METRICS
+from cluster_sim.workload.fields import JOB_FIELDS, RESULT_TABLES, SUMMARY_METRICS
 from learning.logs import NUMBERS
 
 if TYPE_CHECKING:

@@ -15,15 +15,15 @@ import numpy as np
 from gymnasium import spaces
 
 from cluster_sim.errors import InputError
-from cluster_sim.network import network_models
-from cluster_sim.simulation import Simulation, models_of
+from cluster_sim.models.network import network_models
+from cluster_sim.run.simulation import Simulation, models_of
 
 if TYPE_CHECKING:
-    from cluster_sim.decisions import Decision, PowerDecision
-    from cluster_sim.platform import Platform
-    from cluster_sim.prediction import ProcessorModels
-    from cluster_sim.records import Result
-    from cluster_sim.view import View
+    from cluster_sim.models.processor_step import ProcessorModels
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.records.result import Result
+    from cluster_sim.run.decisions import Decision, PowerDecision
+    from cluster_sim.run.view import View
     from learning.episodes import Episode, EpisodeSource
     from learning.rewards import Reward
     from schedulers.base import PowerPolicy
@@ -202,8 +202,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
             episode.workload,
             power=self._power_policy(),
             seed=episode.seed,
-            enforce_walltime=episode.enforce_walltime,
-            until=episode.until,
+            **episode.rules(),
             models=self._models_of(episode.platform),
             network=self._network,
         )
@@ -261,7 +260,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
         assert simulation is not None
         if not self._is_over:
             return False, False
-        cut_short = simulation.until is not None and simulation.recorder.over < len(simulation.workload)
+        cut_short = simulation.until is not None and simulation.attempts.over < len(simulation.workload)
         return not cut_short, cut_short
 
     def _observation(self) -> Any:
@@ -307,7 +306,7 @@ def described(simulation: Simulation) -> str:
     free, cores = view.free_total, view.platform.core_count
     lines = [
         f"t = {view.now:g} s   {view.watts:g} W   {view.energy_j:g} J",
-        f"jobs: {view.pending_count} pending, {view.running_count} running, {simulation.recorder.over} over "
+        f"jobs: {view.pending_count} pending, {view.running_count} running, {simulation.attempts.over} over "
         f"of {len(simulation.workload)}   cores: {free} of {cores} free",
     ]
     lines += [

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cluster_sim.hardware import Cluster, NodeGroup, NodeType, ProcessorType
-from cluster_sim.platform import Platform
-from cluster_sim.processors import power_at
-from cluster_sim.workload import Workload
+from cluster_sim.platform.hardware import Cluster, NodeGroup, NodeType, ProcessorType
+from cluster_sim.platform.platform import Platform
+from cluster_sim.platform.processor_table import power_at
+from cluster_sim.workload.workload import Workload
 from learning.episodes import Drawn
 
 if TYPE_CHECKING:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from cluster_sim.hardware import PowerTransitions
-from cluster_sim.platform import Platform
-from cluster_sim.workload import Workload
+from cluster_sim.platform.hardware import PowerTransitions
+from cluster_sim.platform.platform import Platform
+from cluster_sim.workload.days import DAY_S
+from cluster_sim.workload.workload import Workload
 from learning.episodes import Days
 
-DAY_S = 86400.0
 TAURUS = PowerTransitions(off_w=108.0, switch_on_s=60.0, switch_on_w=1500.0, switch_off_s=180.0, switch_off_w=1212.0)
 """Switching a node of twelve cores of Taurus, by core as Casagrande et al. (2022, Fig. 4)."""
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from gymnasium import spaces
 
-from cluster_sim.decisions import Decision, Reject, Start, WakeAt
 from cluster_sim.errors import InputError
+from cluster_sim.run.decisions import Decision, Reject, Start, WakeAt
 from learning.environments.base import SchedulingEnv
 from learning.environments.built_in import job_node_case
 from learning.environments.metrics import quick_metrics
@@ -19,10 +19,10 @@ from learning.pairs import PairFinder, PairOptions, Pairs
 from learning.rewards import rewards
 
 if TYPE_CHECKING:
-    from cluster_sim.jobs import Job
-    from cluster_sim.platform import Platform
-    from cluster_sim.view import View
-    from cluster_sim.workload import Workload
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
+    from cluster_sim.workload.workload import Workload
     from learning.environments.base import Observation
     from learning.episodes import EpisodeSource
 
@@ -236,9 +236,9 @@ def episode_source(
     platform: Platform | str | None, workload: Workload | str | None, episodes: EpisodeSource | None
 ) -> EpisodeSource:
     """The episodes that are meant: those given, the whole workload, or a built-in case. Raises InputError for half."""
-    from cluster_sim.platform import Platform
-    from cluster_sim.resources import as_counted
-    from cluster_sim.workload import Workload
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.run.resources import as_counted
+    from cluster_sim.workload.workload import Workload
 
     if (platform is None) != (workload is None) or (episodes is not None and platform is not None):
         raise InputError("JobNode", "platform and workload, or episodes, or nothing")

@@ -6,14 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cluster_sim.jobs import JobState
-from cluster_sim.recorder import STATES
+from cluster_sim.records.metrics import (
+    bounded_slowdown,
+    energy_delay_product,
+    makespan,
+    run_time,
+    turnaround_time,
+    wait_time,
+)
+from cluster_sim.run.attempts import STATES
+from cluster_sim.workload.jobs import JobState
 
 if TYPE_CHECKING:
-    from cluster_sim.simulation import Simulation
-
-BOUND_S = 10.0
-"""Run times below this count as this in a bounded slowdown, s."""
+    from cluster_sim.run.simulation import Simulation
 
 
 def quick_metrics(simulation: Simulation) -> dict[str, Any]:
@@ -22,22 +27,22 @@ def quick_metrics(simulation: Simulation) -> dict[str, Any]:
     The summary as a whole takes longer than many an episode. Where jobs are not submitted at the times of the workload,
     and where a run went on beyond its last completion, it is asked all the same, for what these metrics then mean.
     """
-    records, workload = simulation.recorder, simulation.workload
-    start, finish = np.array(records.start_time), np.array(records.finish_time)
+    records, workload = simulation.attempts, simulation.workload
+    _, start, finish = records.spans(records.columns(simulation.machine.ledger))
     submit = workload.columns["submit_time"]
     ran = ~np.isnan(start) & ~np.isnan(finish)
     if workload.think_times or not ran.any() or finish[ran].max() != simulation.env.now:
         summary = simulation.result().summary()
         return {name: summary[name] for name in KEYS}
-    makespan = float(finish[ran].max() - submit.min())
+    span = makespan(float(submit.min()), float(finish[ran].max()))
     if not ran.all():
         start, finish, submit = start[ran], finish[ran], submit[ran]
-    wait, turnaround = start - submit, finish - submit
-    slowdown = np.maximum(1.0, turnaround / np.maximum(finish - start, BOUND_S))
+    wait, turnaround = wait_time(submit, start), turnaround_time(submit, finish)
+    slowdown = bounded_slowdown(turnaround, run_time(start, finish))
     states = np.bincount(np.frombuffer(records.state, np.uint8), minlength=len(STATES))
     energy = simulation.view.energy_j
     values = (
-        *(energy, makespan, energy * makespan, float(wait.mean()), float(wait.max())),
+        *(energy, span, energy_delay_product(energy, span), float(wait.mean()), float(wait.max())),
         *(float(turnaround.mean()), float(slowdown.mean()), float(slowdown.max())),
         *(int(states[STATES.index(state)]) for state in _STATES),
     )

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cluster_sim.passes import Steered
-from cluster_sim.simulation import Simulation
+from cluster_sim.run.passes import Steered
+from cluster_sim.run.simulation import Simulation
 from learning.environments.base import SchedulingEnv
 from learning.reservations import LATE, Reservations
 from learning.shutdown_rewards import shutdown_rewards
 from schedulers.base import make_scheduler
 
 if TYPE_CHECKING:
-    from cluster_sim.decisions import PowerDecision
-    from cluster_sim.view import View
+    from cluster_sim.run.decisions import PowerDecision
+    from cluster_sim.run.view import View
     from learning.episodes import Episode, EpisodeSource
     from learning.waste import WasteMeter
 
@@ -43,8 +43,8 @@ class NodeShutdown(SchedulingEnv):
     ======================= ==================== =======================================================
     observation             shape                values
     ======================= ==================== =======================================================
-    ``default``: actions    (2 (G + 1), 23)      what each action would mean now, 0 … 1; see foresight.ROW
-    \\            state      (33,)                cluster and queue, 0 … 1; see shutdown_observations.STATE
+    ``default``: actions    (2 (G + 1), 23)      what each action would mean now, 0 … 1; see foresight.ActionRow
+    \\            state      (33,)                cluster and queue, 0 … 1; shutdown_observations.State
     ``as-published``        (20, 48)             the last 20 minutes, 0 … (shares and days)
     ``action_mask``         (2 (G + 1),) int8    1: allowed; half as many actions unless idle=choose
     ======================= ==================== =======================================================
@@ -87,8 +87,7 @@ class NodeShutdown(SchedulingEnv):
             make_scheduler(self.scheduler),
             Metered(self.maker),  # type: ignore[arg-type]
             seed=episode.seed,
-            enforce_walltime=episode.enforce_walltime,
-            until=episode.until,
+            **episode.rules(),
             models=self._models_of(episode.platform),
             network=self._network,
         )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ import pytest
 
 from analysis import gantt
 from analysis.palette import OKABE_ITO, ColourClasses
-from cluster_sim import Simulation, Workload, make_scheduler
+from cluster_sim import Result, Simulation, Workload, make_scheduler
 from cluster_sim.errors import InputError, SpecError
 from cluster_sim.platform import Platform
 
@@ -304,3 +305,55 @@ def test_a_few_nodes_of_one_core_are_named() -> None:
     workload = Workload({"submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [3.0]})
     run = Simulation(Platform.homogeneous(nodes=3, cores=1), workload, make_scheduler("fcfs")).run()
     assert len(gantt(run).layout.yaxis.ticktext) == 3
+
+
+def shared_run() -> Result:
+    """A guest holds core 0 to 10; the job on the other three is stopped at 4 and runs again from 4 to 14."""
+    workload = Workload({"job_id": ["a"], "submit_time": [0.0], "requested_cores": [3], "recorded_run_time": [10.0]})
+    simulation = Simulation(Platform.homogeneous(1, 4), workload, make_scheduler("fcfs"))
+
+    def guest() -> Iterator[object]:
+        with simulation.node(0).request(1, owner="back<up>") as held:
+            yield held
+            yield simulation.env.timeout(10.0)
+
+    def stop() -> Iterator[object]:
+        yield simulation.env.timeout(4.0)
+        simulation.requeue("a", "as a test")
+
+    simulation.env.process(guest())
+    simulation.env.process(stop())
+    return simulation.run()
+
+
+def test_guests_are_hatched_and_named() -> None:
+    """Grey, with their name in legend and hover, on their cores for as long as they held them; in every drawing."""
+    result = shared_run()
+    for drawing in ("bars", "polygons", "raster"):
+        (trace,) = [trace for trace in gantt(result, drawing=drawing).data if (trace.name or "").startswith("guest")]
+        assert trace.name == "guest: back&lt;up&gt;"
+        assert trace.showlegend
+        assert trace.marker.pattern.shape == "-"
+        assert "guest: back&lt;up&gt;" in trace.hovertemplate
+        assert trace.customdata.tolist() == [["cluster0.node0", "0", "10"]]
+        assert (trace.base.tolist(), trace.x.tolist(), trace.y.round().tolist()) == ([0.0], [10.0], [0.0])
+
+
+@pytest.mark.parametrize("drawing", ["bars", "polygons"])
+def test_every_attempt_has_its_piece(drawing: str) -> None:
+    """Two rectangles of one job, whose hovers say which attempt it was and how it ended."""
+    figure = gantt(shared_run(), drawing=drawing)
+    kind = "bar" if drawing == "bars" else "scattergl"
+    (trace,) = [trace for trace in figure.data if trace.type == kind and not (trace.name or "").startswith("guest")]
+    assert sorted(row[-1] for row in trace.customdata) == [
+        "<br>attempt 1 of 2: requeued (as a test), 12 core-s lost",
+        "<br>attempt 2 of 2: completed",
+    ]
+    assert trace.hovertemplate.endswith(f"%{{customdata[{len(trace.customdata[0]) - 1}]}}<extra></extra>")
+
+
+def test_a_chart_of_a_saved_run_is_the_same(tmp_path: Path) -> None:
+    """With its guests and attempts."""
+    result = shared_run()
+    result.save(tmp_path)
+    assert gantt(Result.load(tmp_path), title="one").data == gantt(result, title="one").data

@@ -14,11 +14,10 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 from click.testing import CliRunner
+from markupsafe import Markup
 
 from analysis import gantt
-from analysis.gantt_chart import CONFIG
-from analysis.packed import figure_html
-from analysis.page import page
+from analysis.page import figure_html, page
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.cli import main
 
@@ -145,7 +144,7 @@ def in_browser(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             go.Heatmap(z=np.array([[0.5, np.nan], [1.0, 2.0]])),
         ]
     )
-    text = page("charts", [*(figure_html(chart, name, CONFIG) for name, chart in charts.items()), SCRIPT])
+    text = page("charts", [*(figure_html(chart, name) for name, chart in charts.items()), Markup(SCRIPT)])
     (folder / "page.html").write_text(text, encoding="utf-8")
     command = [
         str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",

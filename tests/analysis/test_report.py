@@ -16,7 +16,7 @@ from analysis import gantt, replication_table, write_gantt, write_report
 from cluster_sim.errors import InputError
 from cluster_sim.platform import Platform
 from cluster_sim.records import Result
-from cluster_sim.simulation import Simulation
+from cluster_sim.run import Simulation
 from cluster_sim.workload import Workload
 from schedulers import make_scheduler
 
@@ -70,7 +70,7 @@ def test_a_report_of_two_runs(run: Run, tmp_path: Path) -> None:
     assert page.count("clusterSim.load(") == 1
     assert not re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=", page)
     assert page.count('"showSendToCloud": false') == 12
-    for text in ("fcfs vs easy", "makespan", "0123abc", "2 nodes, 4 cores", "Jain&#x27;s index", ">bob<"):
+    for text in ("fcfs vs easy", "makespan", "0123abc", "2 nodes, 4 cores", "Jain&#39;s index", ">bob<"):
         assert text in page
     assert charts(page)[4].data[0].y[-1] == pytest.approx(first.summary()["energy_j"])
 

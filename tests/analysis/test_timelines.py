@@ -19,7 +19,7 @@ from analysis import (
 from cluster_sim.errors import SpecError
 from cluster_sim.platform import Cluster, NodeGroup, Platform, PowerTransitions
 from cluster_sim.records import Result
-from cluster_sim.simulation import Simulation
+from cluster_sim.run import Simulation
 from cluster_sim.workload import Workload
 from schedulers import make_power_policy, make_scheduler
 

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from cluster_sim import Simulation, __version__
-from cluster_sim.cli.config import Settings
 
 from .conftest import LOG, PLATFORM, WORKLOAD
 
@@ -281,14 +280,6 @@ def test_help_and_version(done) -> None:
     assert names == ["demo", "run", "compare", *learning, "optimum", *looking, "convert", "validate", "list"]
     for name in names:
         assert done(name, "--help").stdout.startswith(f"Usage: cluster-sim {name}")
-
-
-def test_every_setting_is_an_option() -> None:
-    """Options and settings have the same names."""
-    from cluster_sim.cli.run import run
-
-    options = {parameter.name for parameter in run.params}
-    assert options - {"out"} == set(Settings.__dataclass_fields__) - {"platform_name", "from_config"}
 
 
 def test_a_defect_shows_where(command, monkeypatch) -> None:

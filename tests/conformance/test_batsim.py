@@ -22,7 +22,7 @@ from cluster_sim.formats.batsim_results import (
 )
 from cluster_sim.platform import Platform
 from cluster_sim.records import Result
-from cluster_sim.simulation import Simulation
+from cluster_sim.run import Simulation
 from cluster_sim.workload import Workload
 from schedulers import make_scheduler
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from analysis.deepshutdown import DAY_S, episode
 from cluster_sim import Platform, Simulation, Workload, make_power_policy, make_scheduler
-from cluster_sim.decisions import Offer, PowerDecision, SwitchOff
-from cluster_sim.view import View
+from cluster_sim.run import View
+from cluster_sim.run.decisions import Offer, PowerDecision, SwitchOff
 from schedulers import PowerPolicy
 from schedulers.power import idle_nodes
 from schedulers.power_reservation import OffReservation

@@ -21,11 +21,11 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from cluster_sim.decisions import Decision, PowerDecision, Start, SwitchOff, SwitchOn, WakeAt
-from cluster_sim.jobs import Job
-from cluster_sim.node import NodeState
-from cluster_sim.placement import Placement
-from cluster_sim.view import View
+from cluster_sim.machine.node import NodeState
+from cluster_sim.machine.placement import Placement
+from cluster_sim.run import View
+from cluster_sim.run.decisions import Decision, PowerDecision, Start, SwitchOff, SwitchOn, WakeAt
+from cluster_sim.workload import Job
 from schedulers.base import PowerPolicy, Scheduler
 
 MINUTE_S = 60.0

@@ -10,9 +10,9 @@ import pytest
 
 from analysis.deepshutdown import DAY_S, episode, figures
 from cluster_sim import Platform, Result, Simulation, Workload, make_power_policy, make_scheduler
-from cluster_sim.fields import SUMMARY_METRICS, names
-from cluster_sim.metrics import delays
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
+from cluster_sim.records.metrics import delays
+from cluster_sim.workload.fields import SUMMARY_METRICS, names
 
 MINUTE = 60.0
 OFF, IDLE, BUSY, SWITCH_ON, SWITCH_OFF = 9, 95, 190, 125, 101  # W of a core, and minutes: on 1, off 3

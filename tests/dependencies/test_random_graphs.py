@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from cluster_sim import Platform, Result, Simulation, Workload, make_scheduler
-from cluster_sim.critical_path import critical_path
 from cluster_sim.errors import SpecError
+from cluster_sim.workload.critical_path import critical_path
 from schedulers import schedulers
 
 given_graphs = settings(

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 from cluster_sim import Platform, Result, Simulation, Workload
 from cluster_sim.cli import main
-from cluster_sim.critical_path import critical_path
 from cluster_sim.errors import InputError
+from cluster_sim.workload.critical_path import critical_path
 from schedulers import Fcfs
 
 # number, submission, wait, run time, processors, …, preceding job, think time. Job 2 asks for the whole machine.

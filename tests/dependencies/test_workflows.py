@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 
 from cluster_sim import Platform, Result, Simulation, Workload, make_scheduler
-from cluster_sim.critical_path import CriticalPath, critical_path
-from cluster_sim.decisions import Decision, Reject, Start
 from cluster_sim.errors import FormatError, InputError
-from cluster_sim.view import View
+from cluster_sim.run import View
+from cluster_sim.run.decisions import Decision, Reject, Start
+from cluster_sim.workload.critical_path import CriticalPath, critical_path
 from schedulers import Fcfs, Scheduler
 
 SKIPPING = "list:first/first,blocking=no"

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from cluster_sim import Platform, ProcessorType, PState, Result, Simulation, Start
-from cluster_sim.boot_times import boot_times
 from cluster_sim.errors import FormatError, InputError, PlacementError
-from cluster_sim.placement import Placement
+from cluster_sim.machine.placement import Placement
 from cluster_sim.platform import PowerTransitions
+from cluster_sim.platform.boot_times import boot_times
 from schedulers import Fcfs, Scheduler
 
 from .conftest import jobs, machine, scaling

@@ -12,11 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cluster_sim import Platform, ProcessorType, PState, Result, Simulation, Workload, make_power_policy, make_scheduler
-from cluster_sim.decisions import Start
 from cluster_sim.errors import InputError, PlacementError, SpecError
-from cluster_sim.placement import Placement
+from cluster_sim.machine.placement import Placement
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions
-from cluster_sim.view import View
+from cluster_sim.run import Start, View
 from schedulers import Fcfs, PowerCap, Scheduler, schedulers
 
 from .conftest import jobs, machine, scaling

@@ -228,3 +228,98 @@ def test_many_reasons() -> None:
     lines = result.explain(str(count - 1)).splitlines()
     assert "  from 10 s to 110 s: behind job 11, the first in the queue, which asks for 1 core, 0 free" in lines
     assert "  and 9 more reasons, which lasted 9 s in all" in lines
+
+
+def beside_guests(explain: bool) -> Result:
+    """Four cores; backup holds one to 10, as it says, and noise2 one to 4, of which it says nothing.
+
+    a, for all four, runs from 10 until the node fails at 12; repaired at 15, it runs a again, and at 20 b.
+    """
+    workload = Workload(
+        {
+            "job_id": ["a", "b"],
+            "submit_time": [1.0, 2.0],
+            "requested_cores": [4, 2],
+            "recorded_run_time": [5.0, 8.0],
+            "requested_time": [5.0, 8.0],
+        }
+    )
+    simulation = Simulation(Platform.homogeneous(1, 4), workload, make_scheduler("fcfs"), explain=explain)
+
+    def guest(owner: str, stays: float, expected_s: float | None) -> Iterator[object]:
+        with simulation.node(0).request(1, owner=owner, expected_s=expected_s) as held:
+            yield held
+            yield simulation.env.timeout(stays)
+
+    def breakdown() -> Iterator[object]:
+        yield simulation.env.timeout(12.0)
+        simulation.node(0).fail()
+        yield simulation.env.timeout(3.0)
+        yield simulation.node(0).repair()
+
+    def run_again() -> Iterator[object]:
+        for job in (yield simulation.on("job_killed")):
+            simulation.requeue(job)
+
+    for process in (guest("backup", 10.0, 10.0), guest("noise2", 4.0, None), breakdown(), run_again()):
+        simulation.env.process(process)
+    return simulation.run()
+
+
+def test_guests_and_attempts() -> None:
+    """The log names the guests with what they said of their leaving, and each attempt has its wait, start and end."""
+    result = beside_guests(explain=True)
+    assert result.explain("a").splitlines() == [
+        "Job a was submitted at 1 s and asked for 4 cores for 5 s.",
+        "It waited in the queue for 9 s.",
+        "  from 1 s to 4 s: it asks for 4 cores, 2 free "
+        "(backup, a guest, holds 1 core until 10 s, noise2, a guest, holds 1 core for an unknown time)",
+        "  from 4 s to 10 s: it asks for 4 cores, 3 free (backup, a guest, holds 1 core until 10 s)",
+        "It was started at 10 s, when backup, a guest, gave cores back.",
+        "Its first attempt ran on 4 cores of cluster0.node0 from 10 s to 12 s and was stopped: cluster0.node0 failed; "
+        "8 core-s were lost.",
+        "It joined the queue again at 12 s and waited for 3 s.",
+        "  from 12 s to 15 s: it asks for 4 cores, 0 free (1 of 1 node has failed)",
+        "It was started at 15 s, when cluster0.node0 had become ready.",
+        "Its second attempt ran on 4 cores of cluster0.node0 from 15 s to 20 s.",
+        "It completed at 20 s.",
+    ]
+    assert "  from 4 s to 10 s: behind job a, the first in the queue, which asks for 4 cores, 3 free" in result.explain(
+        "b"
+    )
+
+
+def test_guests_and_attempts_without_a_log(tmp_path: Path) -> None:
+    """The records know when the guests left, also when they have been saved and loaded."""
+    result = beside_guests(explain=False)
+    lines = result.explain("a").splitlines()
+    assert lines[2:6] == [
+        "  in that time 2 to 3 of the platform's 4 cores were held by no job and no guest: fewer than it asked for",
+        "  backup, a guest, held 1 core until 10 s",
+        "  noise2, a guest, held 1 core until 4 s",
+        "It was started at 10 s, when backup, a guest, gave cores back.",
+    ]
+    assert lines[7] == "It joined the queue again at 12 s and waited for 3 s."
+    result.save(tmp_path)
+    assert Result.load(tmp_path).explain("a").splitlines() == lines
+
+
+def test_a_job_that_waits_again_at_the_end() -> None:
+    """Stopped at 4 and not started again before the records end at 5."""
+    workload = Workload({"submit_time": [0.0, 0.0], "requested_cores": [1, 1], "recorded_run_time": [9.0, 9.0]})
+    simulation = Simulation(Platform.homogeneous(1, 1), workload, make_scheduler("fcfs"), until=5.0)
+
+    def stop() -> Iterator[object]:
+        yield simulation.env.timeout(4.0)
+        simulation.node(0).fail()
+        simulation.requeue("0", "as a test")
+
+    simulation.env.process(stop())
+    assert simulation.run().explain("0").splitlines()[2:] == [
+        "It was started at 0 s, as soon as it was submitted.",
+        "Its first attempt ran on 1 core of cluster0.node0 from 0 s to 4 s and was stopped: as a test; "
+        "4 core-s were lost.",
+        "It joined the queue again at 4 s and waited for 1 s.",
+        "  in that time 1 of the platform's 1 core were held by no job: at times as many as it asked for, in all",
+        "It still waited at 5 s, where the records end.",
+    ]

@@ -12,9 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cluster_sim import Platform, Result, Simulation, View, Workload
-from cluster_sim.decisions import Hold, Reserve, Start
 from cluster_sim.errors import PlacementError
-from cluster_sim.reasons import stretches
+from cluster_sim.run.decisions import Hold, Reserve, Start
+from cluster_sim.run.reasons import stretches
 from schedulers import make_scheduler
 
 SCHEDULERS = ["fcfs", "sjf", "list:smallest/first,blocking=no", "pcbe:aging=5", "easy", "conservative"]

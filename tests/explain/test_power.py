@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cluster_sim import Platform, PowerTransitions, Result, Simulation, Workload, make_power_policy, make_scheduler
-from cluster_sim.decisions import PowerDecision, Withhold
+from cluster_sim.run.decisions import PowerDecision, Withhold
 from schedulers import PowerPolicy
 
 TRANSITIONS = PowerTransitions(off_w=1.0, switch_on_s=10.0, switch_on_w=9.0, switch_off_s=60.0, switch_off_w=9.0)

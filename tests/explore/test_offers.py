@@ -11,8 +11,8 @@ from analysis.explore import runs
 from analysis.explore.offers import OF_THE_LOG, READ_FILES, Offers
 from analysis.explore.runs import Choices, Desk, window_of
 from cluster_sim import InputError, Workload
-from cluster_sim.formats.platform_specs import platforms
-from cluster_sim.workload import WORKLOAD_GENERATORS
+from cluster_sim.platform.specs import platforms
+from cluster_sim.workload.workload import WORKLOAD_GENERATORS
 from schedulers import power_policies, schedulers
 
 

@@ -16,7 +16,7 @@ from cluster_sim.formats.batsim_import import read_outputs
 from cluster_sim.formats.batsim_results import jobs_table, machine_states_table, write_outputs
 from cluster_sim.platform import Platform
 from cluster_sim.records import Result
-from cluster_sim.simulation import Simulation
+from cluster_sim.run import Simulation
 from cluster_sim.workload import Workload
 from learning.environments.job_node import episode_source
 from schedulers import make_scheduler

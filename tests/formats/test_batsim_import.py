@@ -16,7 +16,7 @@ from cluster_sim.formats.batsim_results import write_jobs, write_outputs
 from cluster_sim.formats.swf_schedule import schedule_table, write_schedule
 from cluster_sim.platform import Platform
 from cluster_sim.records import Result
-from cluster_sim.simulation import Simulation
+from cluster_sim.run import Simulation
 from cluster_sim.workload import Workload
 from schedulers import make_scheduler
 

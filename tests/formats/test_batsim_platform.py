@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from cluster_sim.errors import FormatError, InputError, ModelWarning, SpecError
 from cluster_sim.formats.simgrid_hosts import batsim_order, read_hosts
+from cluster_sim.models.power import LinearPower, watts
 from cluster_sim.platform import Platform
-from cluster_sim.power import LinearPower, watts
 
 HEAD = '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n'
 SLEEPER = """

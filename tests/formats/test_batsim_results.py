@@ -26,7 +26,7 @@ from cluster_sim.formats.batsim_results import (
 )
 from cluster_sim.platform import Cluster, NodeGroup, Platform, PowerTransitions
 from cluster_sim.records import Result
-from cluster_sim.simulation import Simulation
+from cluster_sim.run import Simulation
 from cluster_sim.workload import Workload
 from schedulers import make_scheduler
 

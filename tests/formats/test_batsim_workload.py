@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from cluster_sim.errors import FormatError, InputError, ModelWarning, SpecError
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, Platform, ProcessorType
-from cluster_sim.simulation import Simulation
+from cluster_sim.run import Simulation
 from cluster_sim.workload import Workload
 from schedulers import make_scheduler
 

@@ -12,9 +12,9 @@ import pytest
 
 from cluster_sim import Platform, Workload
 from cluster_sim.errors import FormatError
-from cluster_sim.formats import files
-from cluster_sim.formats.documents import read_document
-from cluster_sim.formats.files import read_bytes
+from cluster_sim.files import reading as files
+from cluster_sim.files.documents import read_document
+from cluster_sim.files.reading import read_bytes
 from cluster_sim.records import Result
 from learning.config import read_config as read_training
 

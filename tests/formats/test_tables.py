@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cluster_sim.errors import FormatError, SpecError
-from cluster_sim.fields import JOB_FIELDS, Field
-from cluster_sim.formats.atomic import atomic_path
+from cluster_sim.files.atomic import atomic_path
 from cluster_sim.workload import Workload
+from cluster_sim.workload.fields import JOB_FIELDS, Field
 
 LOWEST = {"": -1e300, ">= 0": 0, "> 0": 1e-300, ">= 1": 1}
 

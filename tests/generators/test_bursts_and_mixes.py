@@ -7,7 +7,7 @@ import pytest
 
 from cluster_sim import Workload
 from cluster_sim.errors import InputError
-from cluster_sim.generators import from_profiles, lopez_mixed, lublin, npb, sequential_share, with_bursts
+from cluster_sim.workload.generators import from_profiles, lopez_mixed, lublin, npb, sequential_share, with_bursts
 
 
 def hourly(gap_s: float = 3600.0, jobs: int = 101) -> Workload:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_sim.errors import InputError
-from cluster_sim.estimates import estimate_distribution, popular_values, tsafrir_estimates
-from cluster_sim.generators import LUBLIN, lublin_run_times
+from cluster_sim.workload.estimates import estimate_distribution, popular_values, tsafrir_estimates
+from cluster_sim.workload.generators import LUBLIN, lublin_run_times
 
 HOUR = 3600
 

@@ -14,7 +14,7 @@ from scipy import integrate, stats
 
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.errors import SpecError
-from cluster_sim.generators import (
+from cluster_sim.workload.generators import (
     LUBLIN,
     LublinParameters,
     daily_rate,

@@ -17,7 +17,7 @@ import pandas as pd
 
 from cluster_sim import Platform, Result, Simulation, Workload
 from cluster_sim.errors import InputError, ModelWarning, NodeStateError, SimulationError
-from cluster_sim.node import NodeState
+from cluster_sim.machine.node import NodeState
 from cluster_sim.platform import NodeGroup, NodeType, PowerTransitions
 
 from . import checks
@@ -59,7 +59,7 @@ def disturb(simulation: Simulation, plan: Any) -> Generator[Any, Any, None]:
         except NodeStateError:
             pass
     yield simulation.env.timeout(LAST_REPAIR_S)
-    for node in simulation.view.nodes():
+    for node in simulation.nodes():
         if node.state is NodeState.FAILED:
             node.repair()
 

@@ -17,13 +17,13 @@ from typing import Any
 from hypothesis import strategies as st
 
 from cluster_sim import AdvanceReservation, Platform, Simulation, Workload, make_power_policy, make_scheduler
-from cluster_sim.contention import contention_models
-from cluster_sim.hardware import GOMPERTZ_CONTENTION
-from cluster_sim.network import network_models
+from cluster_sim.models.contention import contention_models
+from cluster_sim.models.network import network_models
+from cluster_sim.models.power import power_models, watts
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType, PState
-from cluster_sim.power import power_models, watts
+from cluster_sim.platform.hardware import GOMPERTZ_CONTENTION
 from cluster_sim.registry import Registry
-from cluster_sim.simulation import QUIRKS, models_of
+from cluster_sim.run.simulation import QUIRKS, models_of
 from schedulers import job_orders, node_orders, power_policies, schedulers
 
 INF, NAN = math.inf, math.nan

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cluster_sim import Result, Simulation, Workload
-from cluster_sim.accounting import Accounts, History, settle, sweep
-from cluster_sim.node import NodeState
-from cluster_sim.occupancy import cut
+from cluster_sim.machine.node import NodeState
+from cluster_sim.machine.occupancy import cut
+from cluster_sim.records.accounting import Accounts, History, settle, sweep
 
 from . import checks, full
 from .runs import LIST_SPECS, ORDERS, Case, cases
@@ -84,7 +84,7 @@ def swept(history: History) -> Accounts:
     """The accounts with every node taken through its events one by one."""
     platform = history.platform
     accounts = Accounts(
-        np.zeros(history.jobs),
+        np.zeros(history.tenants),
         np.zeros(platform.node_count),
         np.zeros(platform.processor_count),
         {s: np.zeros(platform.node_count) for s in NodeState},
@@ -92,7 +92,7 @@ def swept(history: History) -> Accounts:
     runs, pieces = cut(history.holds, platform.first_core)
     job, unit, start, end = runs.expanded()
     rows = list(zip(job, unit, np.diff(platform.first_core)[unit], start, end, strict=True))
-    rows += list(zip(pieces.job, pieces.unit, pieces.cores, pieces.start, pieces.end, strict=True))
+    rows += list(zip(pieces.tenant, pieces.unit, pieces.cores, pieces.start, pieces.end, strict=True))
     for node in range(platform.node_count):
         mine = range(platform.first_processor[node], platform.first_processor[node + 1])
         own = [(int(j), int(u), int(c), float(s), float(e)) for j, u, c, s, e in rows if u in mine]
@@ -107,7 +107,7 @@ def test_accounts_in_bulk_and_event_by_event_agree(case: Case, plan: list[Order]
     simulation, _ = disturbed_run(case, scheduler, plan)
     history = history_of(simulation)
     bulk, slow = settle(history), swept(history)
-    assert bulk.jobs == pytest.approx(slow.jobs, rel=1e-9, abs=1e-9)
+    assert bulk.tenants == pytest.approx(slow.tenants, rel=1e-9, abs=1e-9)
     assert bulk.unused == pytest.approx(slow.unused, rel=1e-9, abs=1e-9)
     for state in NodeState:
         assert bulk.nodes[state] == pytest.approx(slow.nodes[state], rel=1e-9, abs=1e-9), state

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cluster_sim import Simulation, Workload, make_scheduler
-from cluster_sim.decisions import Offer, PowerDecision, SwitchOff, SwitchOn, WakeAt, Withhold
 from cluster_sim.errors import ModelWarning
-from cluster_sim.view import View
+from cluster_sim.run import View
+from cluster_sim.run.decisions import Offer, PowerDecision, SwitchOff, SwitchOn, WakeAt, Withhold
 from schedulers import PowerPolicy, power_policies
 
 from . import checks
@@ -132,7 +132,7 @@ def test_the_running_sum_of_watts_is_what_the_nodes_draw(case: Case, scheduler: 
 
     kept = curve()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cluster_sim.machine.WATTS_FALL", 1e9)
+        patch.setattr("cluster_sim.machine.machine.WATTS_FALL", 1e9)
         anew = curve()
     assert anew[0] == kept[0]
     assert anew[1] == pytest.approx(kept[1], rel=1e-12, abs=1e-9)

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cluster_sim import Platform, PowerTransitions, Simulation, Workload, make_scheduler
-from cluster_sim.decisions import Offer, SwitchOff, WakeAt, Withhold
 from cluster_sim.errors import SimulationError, SpecError
-from cluster_sim.passes import Steered
-from cluster_sim.view import View
+from cluster_sim.run import View
+from cluster_sim.run.decisions import Offer, SwitchOff, WakeAt, Withhold
+from cluster_sim.run.passes import Steered
 from learning.environments.built_in_shutdown import built_in_day
 from learning.environments.node_shutdown import Metered, NodeShutdown
 from learning.episodes import Whole

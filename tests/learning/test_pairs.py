@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from cluster_sim import Platform, View, Workload
-from cluster_sim.decisions import Start
-from cluster_sim.hardware import Cluster, NodeGroup, NodeType, ProcessorType
-from cluster_sim.placement import Placement
+from cluster_sim.machine.placement import Placement
+from cluster_sim.platform import Cluster, NodeGroup, NodeType, ProcessorType
+from cluster_sim.run import Start
 from learning.environments.job_node import TOO_HUNGRY, JobNode
 from learning.episodes import Whole
 from learning.pairs import PairFinder, PairOptions, Pairs

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from cluster_sim import Platform, PowerTransitions, Simulation, Workload, make_power_policy, make_scheduler
 from cluster_sim.errors import InputError, SpecError
-from cluster_sim.node import NodeState
+from cluster_sim.machine.node import NodeState
 from learning.agent import Agent
 from learning.config import Config, EnvironmentKeys, ValidationKeys, WarmStartKeys
 from learning.environments.built_in_shutdown import built_in_day

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from analysis.lessons import exercise, exercises
+from analysis.lessons.checks import Choice, Exercise, Number, Schedule, Verdict
+from analysis.lessons.policies import Policy
 from cluster_sim import Start
-from cluster_sim.decisions import SwitchOff, WakeAt
-from cluster_sim.lessons import exercise, exercises
-from cluster_sim.lessons.checks import Choice, Exercise, Number, Schedule, Verdict
-from cluster_sim.lessons.policies import Policy
-from cluster_sim.node_state import NodeState
+from cluster_sim.platform.node_state import NodeState
+from cluster_sim.run.decisions import SwitchOff, WakeAt
 from schedulers import ConservativeBackfilling, EasyBackfilling, Fcfs, IdleTimeout, PowerPolicy, Scheduler, Sjf
 
 FCFS_1 = {"a": 0, "b": 0, "c": 4, "d": 6, "e": 8, "f": 10, "g": 12, "h": 13}

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from analysis.lesson_page import page as lesson_page
+from analysis.lessons import Verdict, exercises, lesson, lessons, notebook
+from analysis.lessons.catalogue import Lesson
 from cluster_sim.cli import main
 from cluster_sim.errors import InputError
-from cluster_sim.lessons import Verdict, exercises, lesson, lessons, notebook
-from cluster_sim.lessons.catalogue import Lesson
 
 ROOT = Path(__file__).resolve().parents[2]
 SOLUTIONS = ROOT / "docs/lessons/solutions.md"
@@ -82,7 +83,7 @@ class Sources(HTMLParser):
 def test_a_page_needs_nothing_from_elsewhere() -> None:
     """Figures, tables and results are in it; what a cell shows is escaped."""
     cells = [*run(4), notebook.Cell("'<b>'", True, ["<script>alert(1)</script>"])]
-    page = notebook.as_html(lesson(4), cells)
+    page = lesson_page(lesson(4), cells)
     sources = Sources()
     sources.feed(re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL))
     assert sources.loaded == []

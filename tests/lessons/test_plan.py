@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from analysis.lessons import play
 from cluster_sim import Platform, Simulation, Workload, examples
 from cluster_sim.errors import InputError
-from cluster_sim.lessons import play
 from schedulers import EasyBackfilling, Fcfs
 
 FCFS = {"a": 0, "b": 0, "c": 4, "d": 6, "e": 8, "f": 10, "g": 12, "h": 13}

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_sim import Platform, ProcessorType, Simulation, Workload
-from cluster_sim.channel import MemoryChannel
-from cluster_sim.contention import Demand
 from cluster_sim.engine import Environment
+from cluster_sim.machine.channel import MemoryChannel
+from cluster_sim.models.contention import Demand
 from cluster_sim.platform import Cluster, NodeGroup, NodeType
 from schedulers import Fcfs
 
@@ -79,14 +79,14 @@ def test_only_the_plan_that_stands_counts(env: Environment) -> None:
 
 
 def test_below_the_threshold_nothing_is_computed(env: Environment) -> None:
-    """The model is not asked while the demand is below its threshold; once above, it is asked at every change until below."""
+    """The model is not asked while the demand is below its threshold: every speed is 1 there, by what the threshold means."""
     model = Shared()
     channel = MemoryChannel(env, model)
     play(env, channel, [(0.0, 1, 2.0, 0.25), (0.0, 2, 3.0, 0.25)])
     assert model.asked == []
     env, model = Environment(), Shared()
     play(env, MemoryChannel(env, model), [(0.0, 1, 2.0, 0.25), (1.0, 1, 1.0, 2.0), (9.0, 1, 1.0, 0.0)])
-    assert len(model.asked) == 2  # as the heavy group comes, and as it goes
+    assert model.asked == [[(1, 0.25), (1, 2.0)]]  # as the heavy group comes; when it goes, the other is at full speed
 
 
 @given(

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_sim import InputError, Platform, ProcessorType, Simulation, Workload
-from cluster_sim.contention import NoContention, PiecewiseContention, contention_models
-from cluster_sim.contention_gompertz import GompertzContention
-from cluster_sim.contention_roofline import RooflineContention
-from cluster_sim.hardware import CONTENTION_PARAMETERS, Cluster, NodeGroup, NodeType
+from cluster_sim.models.contention import NoContention, PiecewiseContention, contention_models
+from cluster_sim.models.gompertz import GompertzContention
+from cluster_sim.models.roofline import RooflineContention
+from cluster_sim.platform.hardware import CONTENTION_PARAMETERS, Cluster, NodeGroup, NodeType
 from schedulers import Fcfs
 
 # With one other task: onset (da - 1)·db = 0, width dc - dd = 900; the slope falls by 1/1000 for each MB/s above 1000.

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
-from cluster_sim.contention import contention_models
-from cluster_sim.contention_gompertz import SLOWEST
 from cluster_sim.errors import InputError, SpecError
-from cluster_sim.hardware import GOMPERTZ_CONTENTION
+from cluster_sim.models.contention import contention_models
+from cluster_sim.models.gompertz import SLOWEST
 from cluster_sim.platform import ProcessorType
+from cluster_sim.platform.hardware import GOMPERTZ_CONTENTION
 
 # Of the quad-core nodes that come as an example with the public program.
 EXAMPLE = dict.fromkeys(GOMPERTZ_CONTENTION, 0.0) | {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cluster_sim.contention import contention_models
-from cluster_sim.hardware import CONTENTION_PARAMETERS, LINEAR_POWER
-from cluster_sim.network import network_models
-from cluster_sim.power import power_models
+from cluster_sim.models.contention import contention_models
+from cluster_sim.models.network import network_models
+from cluster_sim.models.power import power_models
+from cluster_sim.platform.hardware import CONTENTION_PARAMETERS, LINEAR_POWER
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/models.md").read_text(encoding="utf-8")
 

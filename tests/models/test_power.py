@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cluster_sim import Platform, ProcessorType, Simulation, Workload
+from cluster_sim.models.power import BaselinePower, LinearPower, watts
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions
-from cluster_sim.power import BaselinePower, LinearPower, watts
 from schedulers import Fcfs, IdleTimeout
 
 # Herrera et al. (2021), Table III, 3.4 GHz, in the form of P = pa·n + pb.

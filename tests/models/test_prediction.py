@@ -5,11 +5,16 @@ from __future__ import annotations
 import math
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from cluster_sim.contention import ContentionModel, contention_models
+from cluster_sim.engine import Environment
+from cluster_sim.machine.channel import MemoryChannel
+from cluster_sim.models.contention import ContentionModel, contention_models
+from cluster_sim.models.power import power_models
+from cluster_sim.models.prediction import Group, Share, predict
+from cluster_sim.models.processor_step import ProcessorModel
 from cluster_sim.platform import ProcessorType
-from cluster_sim.power import power_models
-from cluster_sim.prediction import Group, ProcessorModel, Share, predict
 
 KIND = ProcessorType(
     "p",
@@ -102,3 +107,34 @@ def test_piecewise_by_hand() -> None:
     forecast = predict([Share(model, (Group(0, 1, 5.0, 80.0), Group(1, 1, 5.0, 80.0)))])
     assert forecast.ends == pytest.approx({0: 8.0, 1: 8.0})
     assert math.isclose(forecast.energy(0.0, 8.0), 0.0)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    model=st.sampled_from(["roofline", "piecewise", "none"]),
+    tasks=st.lists(
+        st.tuples(st.integers(1, 8), st.floats(1e-3, 1e6), st.one_of(st.just(0.0), st.floats(1.0, 3e4))),
+        min_size=1,
+        max_size=12,
+    ),
+)
+def test_the_channel_and_the_prediction_agree_to_the_last_bit(
+    model: str, tasks: list[tuple[int, float, float]]
+) -> None:
+    """Both step by one law, so that what was predicted is what happens: equal floats, not nearly equal ones."""
+    kind = ProcessorType(
+        "p",
+        96,
+        1.0,
+        contention={"b": -1.85e-5, "c": 2.1e4, "da": 1.0, "db": 100.0, "dc": 2.5e4, "dd": 10.0, "bandwidth": 2.1e4},
+    )
+    processor = ProcessorModel(kind, contention_models.make(model), power_models.make("linear"))
+    env = Environment()
+    channel = MemoryChannel(env, processor.contention)
+    ends: dict[int, float] = {}
+    for i, (count, seconds, bandwidth) in enumerate(tasks):
+        group = channel.run(count, [(seconds, bandwidth)])
+        group.callbacks.append(lambda event, i=i: ends.update({i: env.now}))
+    env.run()
+    forecast = predict([Share(processor, tuple(Group(i, *task) for i, task in enumerate(tasks)))])
+    assert ends == forecast.ends

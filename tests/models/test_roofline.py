@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
-from cluster_sim.contention import contention_models
-from cluster_sim.contention_roofline import fair_level
 from cluster_sim.errors import InputError, SpecError
+from cluster_sim.models.contention import contention_models
+from cluster_sim.models.roofline import fair_level
 from cluster_sim.platform import ProcessorType
 
 CAPACITY = 100.0

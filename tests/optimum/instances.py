@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from cluster_sim import ModelWarning, Platform, Simulation, View, Workload
-from cluster_sim.jobs import Job
-from cluster_sim.placement import Placement
+from cluster_sim.machine.placement import Placement
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, ProcessorType
+from cluster_sim.workload import Job
 
 CONTENDED = {"b": -1.85e-5, "c": 100.0, "da": 1.0, "db": 100.0, "dc": 2500.0, "dd": 10.0}
 POWER = ("linear", "linear", "baseline", "stall-aware:0.25")

@@ -12,9 +12,9 @@ import yaml
 
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.errors import SpecError
-from cluster_sim.machine_table import MACHINES, MachineEntry, ServerEntry
-from cluster_sim.machines import machines, machines_page, server_fit, source_of
-from cluster_sim.power import power_models, watts
+from cluster_sim.models.power import power_models, watts
+from cluster_sim.platform.library import machines, machines_page, server_fit, source_of
+from cluster_sim.platform.library_table import MACHINES, MachineEntry, ServerEntry
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = [entry.name for entry in MACHINES]
@@ -171,6 +171,6 @@ def test_numbers_of_nodes() -> None:
 
 
 def test_the_manuals_page_is_current() -> None:
-    """``docs/machines.md`` is what ``python -m cluster_sim.machines`` prints."""
+    """``docs/machines.md`` is what ``python -m cluster_sim.platform.library`` prints."""
     assert (ROOT / "docs/machines.md").read_text(encoding="utf-8") == machines_page()
     assert all(f"| `{name}` |" in machines_page() for name in NAMES)

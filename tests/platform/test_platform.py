@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cluster_sim.errors import InputError
-from cluster_sim.platform import (
+from cluster_sim.platform.platform import (
     Cluster,
     NodeGroup,
     NodeType,
@@ -22,7 +22,7 @@ from cluster_sim.platform import (
     PState,
     check_contention,
 )
-from cluster_sim.simulation import Simulation
+from cluster_sim.run import Simulation
 from cluster_sim.workload import Workload
 from schedulers import Fcfs
 

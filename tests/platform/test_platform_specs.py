@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from cluster_sim.errors import InputError, ModelWarning, SpecError
-from cluster_sim.formats.platform_specs import platforms
-from cluster_sim.platform import Platform, check_contention
-from cluster_sim.processors import PROCESSORS, documented, power_at
+from cluster_sim.platform.platform import Platform, check_contention
+from cluster_sim.platform.processor_table import PROCESSORS, documented, power_at
+from cluster_sim.platform.specs import platforms
 
 
 def test_homogeneous() -> None:

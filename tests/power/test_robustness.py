@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from cluster_sim import Platform, ProcessorType, Simulation, Workload, make_power_policy, make_scheduler
-from cluster_sim.advance_reservations import AdvanceReservation
 from cluster_sim.errors import SpecError
 from cluster_sim.platform import Cluster, NodeGroup, NodeType
+from cluster_sim.workload.advance_reservations import AdvanceReservation
 
 from .conftest import SWITCHING, WATTS, jobs, nodes
 

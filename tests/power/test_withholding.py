@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from cluster_sim import Simulation
-from cluster_sim.decisions import Decision, Offer, PowerDecision, SwitchOff, SwitchOn, WakeAt, Withhold
 from cluster_sim.errors import ModelWarning, PlacementError, SimulationError
-from cluster_sim.placement import Placement
+from cluster_sim.machine.placement import Placement
 from cluster_sim.platform import PowerTransitions
-from cluster_sim.view import View
+from cluster_sim.run import View
+from cluster_sim.run.decisions import Decision, Offer, PowerDecision, SwitchOff, SwitchOn, WakeAt, Withhold
 from schedulers import ConservativeBackfilling, EasyBackfilling, Fcfs, PowerPolicy, Scheduler
 
 from .conftest import jobs, nodes, states
@@ -143,14 +143,14 @@ class Refusing(Scheduler):
 
 def test_a_scheduler_that_starts_nothing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """A power policy that withholds no node is not to blame that none runs; that it asks to be woken is said."""
-    monkeypatch.setattr("cluster_sim.passes.MOST_FRUITLESS_PASSES", 50)
+    monkeypatch.setattr("cluster_sim.run.passes.MOST_FRUITLESS_PASSES", 50)
     with pytest.raises(SimulationError, match=r"^Refusing starts no job, and Restless, which withholds no node, asks"):
         Simulation(nodes(1), jobs((1, 1, 1, 1)), Refusing(), Restless()).run()
 
 
 def test_a_job_may_wait_for_a_slow_transition(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wake-ups while a node shuts down are no stall: the node will be OFF, and is booted for the job."""
-    monkeypatch.setattr("cluster_sim.passes.MOST_FRUITLESS_PASSES", 50)
+    monkeypatch.setattr("cluster_sim.run.passes.MOST_FRUITLESS_PASSES", 50)
     platform = nodes(1, switching=PowerTransitions(switch_off_s=1000.0, switch_on_s=10.0))
     result = Simulation(platform, jobs((1, 1, 1, 1)), Fcfs(), Restless()).run()
     assert result.jobs["start_time"].tolist() == [1010.0]
@@ -158,7 +158,7 @@ def test_a_job_may_wait_for_a_slow_transition(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_transition_without_an_end_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing withholds the node that a job waits for; it is said what the node does, and until when."""
-    monkeypatch.setattr("cluster_sim.passes.MOST_FRUITLESS_PASSES", 50)
+    monkeypatch.setattr("cluster_sim.run.passes.MOST_FRUITLESS_PASSES", 50)
     platform = nodes(1, switching=PowerTransitions(switch_off_s=1e12))
     with pytest.raises(SimulationError, match=r"node0 is SWITCHING_OFF until 1e\+12 s, and Restless asks again"):
         Simulation(platform, jobs((1, 1, 1, 1)), Fcfs(), Restless()).run()
@@ -166,7 +166,7 @@ def test_a_transition_without_an_end_is_named(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_failed_node_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """The scheduler is not to blame that a job waits for a node that has failed."""
-    monkeypatch.setattr("cluster_sim.passes.MOST_FRUITLESS_PASSES", 50)
+    monkeypatch.setattr("cluster_sim.run.passes.MOST_FRUITLESS_PASSES", 50)
     simulation = Simulation(nodes(2), jobs((1, 2, 1, 1)), Fcfs(), Restless())
     simulation.env.at(0.5).callbacks.append(lambda event: simulation.node(1).fail())
     with pytest.raises(SimulationError, match=r"^1 of 2 nodes has failed, and Restless asks again"):

@@ -21,8 +21,8 @@ from cluster_sim import (
     View,
     WakeAt,
 )
-from cluster_sim.decisions import Decision
 from cluster_sim.errors import PlacementError
+from cluster_sim.run.decisions import Decision
 from schedulers import Fcfs, Scheduler
 
 from .conftest import At, jobs, machine

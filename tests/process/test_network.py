@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_sim.errors import InputError, ModelWarning
-from cluster_sim.network import SharedNetwork, max_min_rates
+from cluster_sim.models.network import SharedNetwork, max_min_rates
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, Platform, ProcessorType
-from cluster_sim.simulation import Simulation
+from cluster_sim.run import Simulation
 from cluster_sim.workload import Workload
 from schedulers import Fcfs
 

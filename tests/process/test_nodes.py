@@ -7,9 +7,9 @@ import pytest
 
 from cluster_sim import Platform, ProcessorType, Result, Simulation
 from cluster_sim.errors import NodeStateError
-from cluster_sim.node import Node
-from cluster_sim.node_state import NodeState
+from cluster_sim.machine.node import Node
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions
+from cluster_sim.platform.node_state import NodeState
 from schedulers import AlwaysOn, Fcfs, IdleTimeout
 
 from .conftest import WATTS, At, Log, Story, jobs, machine
@@ -98,7 +98,7 @@ def test_a_busy_node_cannot_be_switched_off() -> None:
     assert (str(first.state), str(second.state)) == ("IDLE", "SWITCHING_ON")
     simulation.run(until=5.0)
     assert str(first.state) == "COMPUTING"
-    for node, why in ((first, "COMPUTING with cores held by jobs"), (second, "COMPUTING")):
+    for node, why in ((first, "COMPUTING with cores held"), (second, "COMPUTING")):
         with pytest.raises(NodeStateError, match=f"only an idle node can be switched off, it is {why}"):
             node.switch_off()
 

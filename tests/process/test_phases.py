@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from cluster_sim.errors import InputError
-from cluster_sim.phases import parse_phases
 from cluster_sim.platform import Platform
-from cluster_sim.simulation import Simulation
+from cluster_sim.run import Simulation
 from cluster_sim.workload import Workload
+from cluster_sim.workload.phases import parse_phases
 from schedulers import Fcfs
 
 # With k = 1 and these parameters n tasks that ask for 1000 MB/s or more run at 1/n each (s(q) = 0, slope long past).

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cluster_sim.accounting import History, settle
-from cluster_sim.occupancy import Holds
+from cluster_sim.machine.occupancy import Holds
+from cluster_sim.machine.transition_log import TransitionLog
+from cluster_sim.models.power import LinearPower, Load
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, Platform, PowerTransitions, ProcessorType
-from cluster_sim.power import LinearPower, Load
 from cluster_sim.records import Result
-from cluster_sim.simulation import Simulation
-from cluster_sim.transition_log import TransitionLog
+from cluster_sim.records.accounting import History, settle
+from cluster_sim.run import Simulation
 from cluster_sim.workload import Workload
 from schedulers import Fcfs, IdleTimeout
 
@@ -135,6 +135,6 @@ def test_the_accounts_refuse_an_event_that_they_do_not_know() -> None:
     platform = Platform.homogeneous(nodes=1, cores=1)
     unknown: Any = [(1.0, 0, "seven watts", {})]
     holds = Holds(*(np.array([], kind) for kind in (np.int64, np.int64, np.int64, np.float64, np.float64)))
-    history = History(platform, LinearPower(), 0, holds, TransitionLog(), [], 2.0, rate_log=unknown)
+    history = History(platform, LinearPower(), 0, holds, TransitionLog(), [], 2.0, rated_watts=unknown)
     with pytest.raises(TypeError, match="'rate', 0, 'seven watts'"):
         settle(history)

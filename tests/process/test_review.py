@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from cluster_sim import FormatError, InputError, Placement, Platform, Result, Simulation, View, Workload
-from cluster_sim.decisions import Decision, WakeAt
 from cluster_sim.errors import ModelWarning, SimulationError, SpecError
-from cluster_sim.network import network_models
+from cluster_sim.models.network import network_models
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, ProcessorType
 from cluster_sim.registry import Spec
+from cluster_sim.run.decisions import Decision, WakeAt
 from schedulers import AlwaysOn, Fcfs, Scheduler, make_scheduler
 
 from .conftest import SWITCHING, WATTS, At, jobs, machine

@@ -8,7 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cluster_sim.decisions import (
+from cluster_sim.errors import InputError, SimulationError
+from cluster_sim.machine.placement import Placement
+from cluster_sim.platform import Platform
+from cluster_sim.run import Simulation, View
+from cluster_sim.run.decisions import (
     Hold,
     LimitPower,
     Offer,
@@ -22,11 +26,6 @@ from cluster_sim.decisions import (
     WakeAt,
     Withhold,
 )
-from cluster_sim.errors import InputError, SimulationError
-from cluster_sim.placement import Placement
-from cluster_sim.platform import Platform
-from cluster_sim.simulation import Simulation
-from cluster_sim.view import View
 from cluster_sim.workload import Workload
 from schedulers import Fcfs, PowerPolicy, Scheduler
 

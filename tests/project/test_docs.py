@@ -27,7 +27,9 @@ QUICK = {"own-agent": ("iterations=12", "iterations=2")}  # what is long on a pa
 # Most of what a short page costs is importing pandas and plotly: a server does that once, and forks for every page.
 FORKS = multiprocessing.get_context("forkserver") if "forkserver" in multiprocessing.get_all_start_methods() else None
 if FORKS is not None:
-    FORKS.set_forkserver_preload(["cluster_sim.cli", "cluster_sim.simulation", "schedulers", "analysis.gantt_chart"])
+    FORKS.set_forkserver_preload(
+        ["cluster_sim.cli", "cluster_sim.run.simulation", "schedulers", "analysis.gantt_chart"]
+    )
 RUN_IN = """
 import os, runpy, sys
 os.chdir({folder!r})

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -15,14 +16,14 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("cluster_sim", "schedulers", "learning", "analysis")
 
-# cluster_sim <- schedulers <- learning, and cluster_sim <- analysis.
+# cluster_sim <- schedulers <- learning <- analysis.
 MAY_IMPORT = {
     "cluster_sim": {"cluster_sim"},
     "schedulers": {"cluster_sim", "schedulers"},
     "learning": {"cluster_sim", "schedulers", "learning"},
-    "analysis": {"cluster_sim", "analysis"},
+    "analysis": {"cluster_sim", "schedulers", "learning", "analysis"},
 }
-HEAVY = ("torch", "plotly", "dash", "gymnasium", "dask", "distributed", "pyarrow", "matplotlib", "scipy")
+HEAVY = ("torch", "plotly", "dash", "gymnasium", "dask", "distributed", "pyarrow", "matplotlib", "scipy", "jinja2")
 
 
 def imports(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
@@ -56,12 +57,10 @@ def allowed(module: Path, imported: str, when: str) -> bool:
     """Whether ``module`` (a path from the root) may import the package ``imported`` at the time ``when``."""
     if imported in MAY_IMPORT[module.parts[0]]:
         return True
-    if module.is_relative_to("analysis/reproduce"):
-        return True
     if module.is_relative_to("cluster_sim/cli"):
         return when != "start"
-    # The facade tells type checkers what it loads on demand.
-    return module == Path("cluster_sim/__init__.py") and when == "typing"
+    # It tells type checkers what the facade loads on demand.
+    return module.is_relative_to("cluster_sim/above") and when == "typing"
 
 
 def forbidden(root: Path) -> list[str]:
@@ -74,6 +73,54 @@ def forbidden(root: Path) -> list[str]:
                 if not allowed(module, imported, when):
                     found.append(f"{module}:{line} imports {imported}")
     return found
+
+
+# A room knows those above it in this list only.
+ROOMS = ("files", "platform", "workload", "models", "machine", "run", "records", "formats", "cli")
+DOORS = {
+    ("cluster_sim/platform/platform.py", "formats"),  # Platform.write
+    ("cluster_sim/platform/specs.py", "formats"),  # Platform.read, by what a file holds
+    ("cluster_sim/platform/library.py", "models"),  # the manual's page asks what the machines draw
+    ("cluster_sim/workload/workload.py", "formats"),  # Workload.read and .write
+    ("cluster_sim/records/result.py", "formats"),  # the platform beside a result, and other programs' results
+    ("cluster_sim/run/simulation.py", "records"),  # Simulation.result
+}
+"""Modules that open a later room, when somebody reads, writes or asks: inside a function, or for type checkers."""
+
+
+def of_room(name: str) -> str:
+    """The room of a module of cluster_sim; empty for what all may know."""
+    parts = name.split(".")
+    return parts[1] if parts[0] == "cluster_sim" and len(parts) > 1 and parts[1] in ROOMS else ""
+
+
+def imported_modules(tree: ast.AST, when: str = "start") -> Iterator[tuple[str, int, str]]:
+    """(module, line, when) of each ``from … import``, also for type checkers and inside functions."""
+    for node in ast.iter_child_nodes(tree):
+        inside = "lazily" if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) else when
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            inside = "typing"
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module, node.lineno, when
+        yield from imported_modules(node, inside)
+
+
+def test_rooms_know_only_those_above_them() -> None:
+    """No circle among the rooms of cluster_sim, type-only imports counted; the doors are six, and open when they are used."""
+    wrong, used = [], set()
+    for path in sorted((ROOT / "cluster_sim").rglob("*.py")):
+        module = path.relative_to(ROOT)
+        room = of_room(".".join(module.with_suffix("").parts))
+        for name, line, when in imported_modules(ast.parse(path.read_text(encoding="utf-8"))) if room else ():
+            other = of_room(name)
+            if not other or ROOMS.index(other) <= ROOMS.index(room):
+                continue
+            door = (module.as_posix(), other)
+            used.add(door)
+            if door not in DOORS or when == "start":
+                wrong.append(f"{module}:{line} imports {name}")
+    assert not wrong
+    assert used == DOORS, "a door that nobody uses is none"
 
 
 def run_python(cwd: Path, *arguments: str) -> str:
@@ -93,11 +140,11 @@ def test_imports_go_one_way() -> None:
 @pytest.mark.parametrize(
     ("module", "source", "line"),
     [
-        ("cluster_sim/node.py", "import schedulers.base", 1),
-        ("cluster_sim/node.py", "def f():\n    from analysis import gantt", 2),
+        ("cluster_sim/machine/node.py", "import schedulers.base", 1),
+        ("cluster_sim/machine/node.py", "def f():\n    from analysis import gantt", 2),
         ("cluster_sim/cli/run.py", "from schedulers import make_scheduler", 1),
         ("schedulers/lists.py", "import os, learning", 1),
-        ("analysis/gantt.py", "if TYPE_CHECKING:\n    from schedulers import Scheduler", 2),
+        ("learning/gantt.py", "if TYPE_CHECKING:\n    from analysis import gantt", 2),
     ],
 )
 def test_a_wrong_import_is_found(tmp_path: Path, module: str, source: str, line: int) -> None:
@@ -114,7 +161,7 @@ def test_a_wrong_import_is_found(tmp_path: Path, module: str, source: str, line:
         ("learning/agent.py", "from schedulers import Scheduler\nimport cluster_sim"),
         ("cluster_sim/cli/run.py", "def run():\n    from schedulers import make_scheduler"),
         ("analysis/reproduce/ineps.py", "import learning, schedulers"),
-        ("cluster_sim/__init__.py", "if TYPE_CHECKING:\n    from analysis import gantt"),
+        ("cluster_sim/above/analysis.py", "if TYPE_CHECKING:\n    from analysis import gantt"),
     ],
 )
 def test_an_allowed_import_passes(tmp_path: Path, module: str, source: str) -> None:
@@ -157,3 +204,33 @@ def test_the_facade_works_beside_folders_of_the_same_names(crowded_directory: Pa
 def test_the_command_works_beside_folders_of_the_same_names(crowded_directory: Path) -> None:
     """So does ``python -m cluster_sim``, which puts the working directory first on the path."""
     assert "fcfs" in run_python(crowded_directory, "-m", "cluster_sim", "list", "schedulers")
+
+
+def test_the_facade_gives_what_the_users_own_package_does_not_stand_for(crowded_directory: Path) -> None:
+    """A script that has imported an ``analysis`` of its own gets our schedulers all the same."""
+    (crowded_directory / "analysis" / "__init__.py").write_text("")
+    code = "import analysis, cluster_sim as cs; print(cs.make_scheduler('fcfs').__module__)"
+    assert run_python(crowded_directory, "-c", code).startswith("schedulers.")
+
+
+FACADES = ("cluster_sim", "schedulers", "learning", "analysis", "analysis.sweep")
+
+
+@pytest.mark.parametrize("package", FACADES)
+def test_offered_names_are_there(package: str) -> None:
+    """Each name of a package can be imported, is in ``dir()``, and comes with ``from … import *``."""
+    module = import_module(package)
+    everything: dict[str, object] = {}
+    exec(f"from {package} import *", everything)
+    assert module.__all__
+    assert set(module.__all__) <= set(dir(module))
+    assert {name: everything[name] for name in module.__all__} == {
+        name: getattr(module, name) for name in module.__all__
+    }
+
+
+@pytest.mark.parametrize("package", FACADES)
+def test_no_submodule_is_called_as_an_offered_name(package: str) -> None:
+    """Importing such a submodule would put the module in the place of the function."""
+    modules = {path.stem for path in ROOT.joinpath(*package.split(".")).iterdir()}
+    assert modules.isdisjoint(import_module(package).__all__)

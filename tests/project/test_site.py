@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from cluster_sim.contention import contention_models
-from cluster_sim.network import network_models
-from cluster_sim.power import power_models
+from cluster_sim.models.contention import contention_models
+from cluster_sim.models.network import network_models
+from cluster_sim.models.power import power_models
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from cluster_sim import FormatError, InputError, Platform, Result, Simulation, Workload
-from cluster_sim.fields import RESULT_TABLES, SUMMARY_METRICS, names
+from cluster_sim.workload.fields import RESULT_TABLES, SUMMARY_METRICS, names
 from schedulers import Fcfs
 
 FORMATS: tuple[Literal["csv"], Literal["parquet"]] = ("csv", "parquet")
@@ -45,7 +45,7 @@ def test_a_result_written_in_parts_is_the_same(
     """Every file to the last byte, and the table of node states to the last digit, a job and a node at a time."""
     whole = something_of_everything.node_states
     something_of_everything.save(tmp_path / "whole", file_format)
-    monkeypatch.setattr("cluster_sim.run_tables.ROWS_OF_PART", 1)
+    monkeypatch.setattr("cluster_sim.records.run_tables.ROWS_OF_PART", 1)
     tables = something_of_everything._tables
     assert len(list(tables.node_states_in_parts())) > 3
     assert len(list(tables.allocations_in_parts())) > 3
@@ -57,7 +57,7 @@ def test_a_result_written_in_parts_is_the_same(
 
 def test_a_carriage_return_in_a_later_part_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All parts of a file are quoted alike, whichever of them needs it."""
-    monkeypatch.setattr("cluster_sim.run_tables.ROWS_OF_PART", 1)
+    monkeypatch.setattr("cluster_sim.records.run_tables.ROWS_OF_PART", 1)
     columns = {"submit_time": [0.0] * 3, "requested_cores": [1] * 3, "recorded_run_time": [1.0] * 3}
     workload = Workload({"job_id": ["a", "b", "x\ry"], **columns})
     result = Simulation(Platform.homogeneous(nodes=1, cores=4), workload, Fcfs()).run()
@@ -124,10 +124,11 @@ def test_saving_again_in_another_format_replaces_the_first(
 
 
 def test_nothing_half_written_stays_behind(worked_by_hand: Result, tmp_path: Path) -> None:
-    """Only whole files, under their own names."""
+    """Only whole files, under their own names; that one of attempts is there because a job was killed."""
     worked_by_hand.save(tmp_path)
     files = {path.name for path in tmp_path.iterdir()}
-    assert files == {"jobs.csv", "node_states.csv", "nodes.csv", "power.csv", "platform.json", "summary.json"}
+    tables = {"attempts.csv", "jobs.csv", "node_states.csv", "nodes.csv", "power.csv"}
+    assert files == {*tables, "platform.json", "summary.json"}
 
 
 @pytest.mark.parametrize("file_format", FORMATS)

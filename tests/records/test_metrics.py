@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cluster_sim import Platform, Result, Simulation, Workload
-from cluster_sim.fields import RESULT_TABLES, SUMMARY_METRICS, names
+from cluster_sim.workload.fields import RESULT_TABLES, SUMMARY_METRICS, names
 from schedulers import Fcfs
 
 BY_HAND = {

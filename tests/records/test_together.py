@@ -18,8 +18,8 @@ import pandas as pd
 import pytest
 
 from cluster_sim import FormatError, InputError, Platform, Result, Simulation, Workload
-from cluster_sim.formats.atomic import atomic_files
-from cluster_sim.formats.folders import LOCK, held
+from cluster_sim.files.atomic import atomic_files
+from cluster_sim.files.folders import LOCK, held
 from schedulers import make_scheduler
 
 # Two runs that differ in every file: jobs, nodes, clock and decisions.
@@ -86,7 +86,7 @@ while True:
 )
 HOLDING = """
 import sys, time
-from cluster_sim.formats.folders import held
+from cluster_sim.files.folders import held
 with held(sys.argv[1]):
     print("held", flush=True)
     time.sleep(600)

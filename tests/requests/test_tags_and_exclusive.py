@@ -6,7 +6,7 @@ import pytest
 
 from cluster_sim import Placement, Platform, Simulation, View, make_scheduler
 from cluster_sim.errors import PlacementError
-from cluster_sim.node import NodeState
+from cluster_sim.machine.node import NodeState
 from schedulers import Fcfs, ListScheduler
 
 from .conftest import jobs, machine

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cluster_sim import AdvanceReservation, Platform, Simulation, SpecError, View, Workload, make_scheduler
-from cluster_sim.jobs import Job
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
+from cluster_sim.workload import Job
 from schedulers import EasyBackfilling, easy
 from schedulers.plans import CountedPlan
 

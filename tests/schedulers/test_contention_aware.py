@@ -12,11 +12,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from cluster_sim import Platform, Simulation, SpecError, View, Workload, make_scheduler
-from cluster_sim.contention import contention_models
-from cluster_sim.decisions import Decision
-from cluster_sim.hardware import GOMPERTZ_CONTENTION
+from cluster_sim.models.contention import contention_models
+from cluster_sim.models.power import power_models
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, ProcessorType
-from cluster_sim.power import power_models
+from cluster_sim.platform.hardware import GOMPERTZ_CONTENTION
+from cluster_sim.run.decisions import Decision
 from schedulers import ContentionAware
 
 from .conftest import Queue, decide

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cluster_sim.advance_reservations import AdvanceReservation
 from cluster_sim.errors import FormatError, InputError, ModelWarning
 from cluster_sim.formats.batsim_results import write_jobs
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, Platform, PowerTransitions
 from cluster_sim.records import Result
-from cluster_sim.simulation import Simulation
+from cluster_sim.run import Simulation
 from cluster_sim.workload import Workload
+from cluster_sim.workload.advance_reservations import AdvanceReservation
 from schedulers import IdleTimeout, Replay, Scheduler, make_scheduler, power_policies
 
 from ..invariants.runs import Case, cases  # noqa: TID252 - the random machines and jobs that every scheduler is tried on

@@ -23,7 +23,7 @@ SMALL: dict[str, Any] = {
 ON_WORKERS = '''
 import os, signal, time
 from concurrent.futures import Executor
-from cluster_sim.sweep.cell import run_cell
+from analysis.sweep.cell import run_cell
 
 class Through(Executor):
     """Hands tasks to another executor, with a function around theirs."""

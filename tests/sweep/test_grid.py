@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from analysis.sweep import Grid
+from analysis.sweep.cell import inputs_of
+from analysis.sweep.wildcards import schedulers_of
 from cluster_sim import Workload
 from cluster_sim.errors import InputError
-from cluster_sim.sweep import Grid
-from cluster_sim.sweep.cell import inputs_of
-from cluster_sim.sweep.wildcards import schedulers_of
 from schedulers import job_orders, node_orders
 
 from .conftest import SMALL
@@ -45,7 +45,7 @@ def grid_with(replications: int = 3, **factors: Any) -> Grid:
 )  # fmt: skip
 def test_what_is_wrong_is_told_in_one_line(document: Any, line: str) -> None:
     """Naming the key, what was expected and what was found."""
-    from cluster_sim.sweep.config import config_of
+    from analysis.sweep.config import config_of
 
     with pytest.raises(InputError) as refused:
         Grid(config_of(document))
@@ -150,7 +150,7 @@ def test_the_platform_of_a_log(tmp_path: Path) -> None:
 
 def test_mapped_columns_are_the_workload(tmp_path: Path) -> None:
     """A workload that was written for mapping is the one that was read, header and all, and so are its parts."""
-    from cluster_sim.sweep import columns
+    from analysis.sweep import columns
 
     for source in (
         log_of(tmp_path / "log.swf", 20),

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cluster_sim.sweep import Grid
-from cluster_sim.sweep.config import SECTIONS, config_of
+from analysis.sweep import Grid
+from analysis.sweep.config import SECTIONS, config_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")

@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from analysis.sweep import Grid, read_runs, sweep
+from analysis.sweep import storage as storage_module
+from analysis.sweep.manifest import held, read_manifest
+from analysis.sweep.storage import Storage
 from analysis.sweeps import read_sweep
 from cluster_sim.cli import main
 from cluster_sim.errors import FormatError, InputError
-from cluster_sim.sweep import Grid, read_runs, sweep
-from cluster_sim.sweep import storage as storage_module
-from cluster_sim.sweep.manifest import held, read_manifest
-from cluster_sim.sweep.storage import Storage
 from schedulers import Fcfs, schedulers
 
 from .conftest import SMALL
 
 if TYPE_CHECKING:
-    from cluster_sim.decisions import Decision
-    from cluster_sim.view import View
+    from cluster_sim.run import View
+    from cluster_sim.run.decisions import Decision
 
 FACTORS = {"scheduler": ["fcfs"], "load": [0.5, 1.0]}
 

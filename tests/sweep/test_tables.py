@@ -12,6 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from analysis.replications import replication_table
+from analysis.sweep import Grid, sweep
+from analysis.sweep.checks import check
 from analysis.sweep_charts import factor_heatmap, factor_plot, write_sweep_page
 from analysis.sweeps import (
     best_table,
@@ -27,8 +29,6 @@ from analysis.sweeps import (
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.cli import main
 from cluster_sim.errors import InputError
-from cluster_sim.sweep import Grid, sweep
-from cluster_sim.sweep.checks import check
 
 from .conftest import SMALL
 

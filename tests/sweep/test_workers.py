@@ -18,9 +18,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from analysis.sweep import Grid, read_runs, sweep
 from cluster_sim.errors import InputError
-from cluster_sim.sweep import Grid, read_runs, sweep
-from cluster_sim.sweep.executors import Serial, make_processes
+from cluster_sim.executors import Serial, make_processes
 
 from .conftest import SMALL
 

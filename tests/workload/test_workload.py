@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cluster_sim import fields
 from cluster_sim.errors import FormatError, InputError, SpecError
-from cluster_sim.workload import WORKLOAD_GENERATORS, Workload
+from cluster_sim.workload import fields
+from cluster_sim.workload.workload import WORKLOAD_GENERATORS, Workload
 
 PLATFORM = SimpleNamespace(core_count=20, widest_node=8)
 
@@ -281,7 +281,9 @@ def test_empty_workload() -> None:
 def test_the_manual_page_is_up_to_date() -> None:
     """docs/job-schema.md is made from the table that the code uses."""
     page = Path(__file__).resolve().parents[2] / "docs" / "job-schema.md"
-    assert page.read_text() == fields.job_schema_page(), "run: python -m cluster_sim.fields > docs/job-schema.md"
+    assert page.read_text() == fields.job_schema_page(), (
+        "run: python -m cluster_sim.workload.fields > docs/job-schema.md"
+    )
     assert page.with_name("records.md").read_text() == fields.records_page()
 
 

@@ -1,0 +1,26 @@
+"""Ten lessons on scheduling, and what they import: exercises that check themselves, and schedules made by hand.
+
+The lessons are notebooks in MyST Markdown, in the folder ``texts``; ``cluster-sim lesson`` lists, opens and runs them::
+
+    from cluster_sim import examples
+    from analysis.lessons import exercise, play
+
+    play(examples.case("short-jobs-first"), {"a": 0, "b": 0, "c": 4, …})   # a schedule made by hand, as a result
+    exercise("1.1").check(5)                                               # right, or what is wrong with it
+    exercise("1.1").hint()
+
+| module | holds |
+|---|---|
+| ``catalogue`` | the lessons and exercises that there are |
+| ``checks`` | exercises: a number, a choice, a schedule |
+| ``policies`` | exercises: a policy, held to properties |
+| ``plan`` | schedules made by hand: checked, and played |
+| ``notebook`` | running a lesson's cells; as a notebook file, as a page |
+| ``answers`` | the exercises of each lesson: what is right, and why |
+"""
+
+from analysis.lessons.catalogue import exercise, exercises, lesson, lessons
+from analysis.lessons.checks import Verdict
+from analysis.lessons.plan import play
+
+__all__ = ["Verdict", "exercise", "exercises", "lesson", "lessons", "play"]

@@ -1,0 +1,77 @@
+"""The lessons that there are: their files, titles and exercises."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.resources import files
+
+from analysis.lessons.checks import Exercise
+from cluster_sim.errors import InputError
+
+_TEXTS = files("analysis.lessons") / "texts"
+_NAME = re.compile(r"lesson-(\d\d)\.md")
+_TITLE = re.compile(r"^# Lesson \d+ · (.+)$", re.MULTILINE)
+_OBJECTIVE = re.compile(r"^\*\*Objective\.\*\* (.+?)\n\n", re.MULTILINE | re.DOTALL)
+_MINUTES = re.compile(r"^\*\*Time\.\*\* (\d+) minutes", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """One lesson: a MyST Markdown notebook, whose cells run as they stand."""
+
+    number: int
+    title: str
+    objective: str
+    minutes: int
+    text: str
+
+    @property
+    def stem(self) -> str:
+        """The name of its file without the suffix."""
+        return f"lesson-{self.number:02}"
+
+
+@cache
+def lessons() -> dict[int, Lesson]:
+    """All lessons by number."""
+    found = {}
+    for entry in sorted(_TEXTS.iterdir(), key=lambda entry: entry.name):
+        name = _NAME.fullmatch(entry.name)
+        if name:
+            number = int(name[1])
+            found[number] = _lesson(number, entry.read_text(encoding="utf-8"))
+    return found
+
+
+def _lesson(number: int, text: str) -> Lesson:
+    title, objective, minutes = (pattern.search(text) for pattern in (_TITLE, _OBJECTIVE, _MINUTES))
+    if title is None or objective is None or minutes is None:
+        raise InputError(f"lesson {number}", "a title, an objective and a time", text[:40])
+    return Lesson(number, title[1], " ".join(objective[1].split()), int(minutes[1]), text)
+
+
+def lesson(number: int) -> Lesson:
+    """The lesson of that number. Raises InputError when there is none."""
+    if number not in lessons():
+        raise InputError("lesson", f"a number from {min(lessons())} to {max(lessons())}", number)
+    return lessons()[number]
+
+
+@cache
+def exercises() -> dict[str, Exercise]:
+    """All exercises by name, ``1.1``, ``1.2``, …"""
+    return {
+        exercise.name: exercise
+        for number in lessons()
+        for exercise in import_module(f"analysis.lessons.answers.lesson{number:02}").EXERCISES
+    }
+
+
+def exercise(name: str) -> Exercise:
+    """The exercise of that name, such as ``1.2``. Raises InputError that lists the names there are."""
+    if name not in exercises():
+        raise InputError("exercise", f"one of {', '.join(exercises())}", name)
+    return exercises()[name]

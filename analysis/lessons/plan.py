@@ -1,0 +1,152 @@
+"""A schedule made by hand: held against the rules, played in a simulation, and told in one line what is wrong with it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cluster_sim.errors import InputError
+from cluster_sim.run.decisions import Start, WakeAt
+from cluster_sim.run.simulation import Simulation
+
+if TYPE_CHECKING:
+    from simpy.events import Event
+
+    from cluster_sim.examples import Case
+    from cluster_sim.machine.placement import Placement
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.records.result import Result
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
+    from cluster_sim.workload.workload import Workload
+
+PlannedStart = float | tuple[float, str | int]
+"""When a job starts, s, and if it matters on which node: ``4`` or ``(4, "node1")``."""
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A job's line of the plan; ``node`` by position, None: the first that fits."""
+
+    start: float
+    job_id: str
+    node: int | None
+
+
+def play(
+    case: Case | tuple[Platform, Workload], plan: Mapping[str, PlannedStart], power: Any = None, **settings: Any
+) -> Result:
+    """Run a schedule made by hand: ``{"a": 0, "b": (4, "node1")}``, a start (s) per job, and a node where that matters.
+
+    ``settings`` are those of :class:`~cluster_sim.Simulation`. Raises InputError, one line that names the job, for a
+    schedule that cannot be: a job too early, too few free cores, a job that another has to precede, a job left out.
+    """
+    platform, workload = case if isinstance(case, tuple) else (case.platform, case.workload)
+    entries = list(_entries(platform, workload, plan))
+    return Simulation(platform, workload, _ByHand(entries, workload), power, **settings).run()
+
+
+def _entries(platform: Platform, workload: Workload, plan: Mapping[str, PlannedStart]) -> Iterator[_Entry]:
+    """The plan, as far as it can be judged before anything runs."""
+    if not isinstance(plan, Mapping):
+        raise InputError("schedule", 'a start for each job, such as {"a": 0, "b": 4}', plan)
+    jobs = workload.jobs.set_index("job_id")
+    for job_id in plan:
+        if job_id not in jobs.index:
+            raise InputError("schedule", f"jobs {', '.join(jobs.index)}", f"a job '{job_id}'")
+    for job_id, submit in zip(jobs.index.tolist(), jobs["submit_time"].tolist(), strict=True):
+        if job_id not in plan:
+            raise InputError(f"job {job_id}", "a start", "none: it is not in the schedule")
+        yield _entry(platform, job_id, submit, plan[job_id])
+
+
+def _entry(platform: Platform, job_id: str, submit: float, planned: PlannedStart) -> _Entry:
+    start, node = planned if isinstance(planned, tuple | list) and len(planned) == 2 else (planned, None)
+    if isinstance(start, bool) or not isinstance(start, int | float | np.number) or not math.isfinite(float(start)):
+        raise InputError(f"job {job_id}", 'a start in seconds, such as 4 or (4, "node1")', str(planned))
+    if start < submit:
+        raise InputError(f"job {job_id}", f"a start at {submit:g} s or later, when it is submitted", f"{start:g} s")
+    return _Entry(float(start), job_id, None if node is None else _node(platform, job_id, node))
+
+
+def _node(platform: Platform, job_id: str, node: str | int) -> int:
+    """The position of a node, given by it, by its name, or by its name without the cluster's."""
+    names = platform.node_names()
+    for position, name in enumerate(names):
+        if node in (position, name) or node == name.rpartition(".")[2]:
+            return position
+    raise InputError(f"job {job_id}", f"a node of {', '.join(name.rpartition('.')[2] for name in names)}", node)
+
+
+class _ByHand:
+    """Starts each job when the plan says so, or says why that cannot be."""
+
+    memory = False
+    clairvoyant = False
+    spec = "by hand"
+
+    def __init__(self, entries: list[_Entry], workload: Workload):
+        self._due = sorted(entries, key=lambda entry: entry.start)
+        self._precedes = workload.dependencies()
+
+    def begin(self, view: View) -> None:
+        """Nothing to do: the plan is made."""
+
+    def attend(self, simulation: Simulation) -> Generator[Event, Any, None]:
+        """The process: at each planned start, start."""
+        view = simulation.view
+        while True:
+            yield simulation.pass_due()
+            while self._due and self._due[0].start <= view.now:
+                entry = self._due.pop(0)
+                job = self._pending(view, entry)
+                simulation.apply(Start(job, self._placement(simulation, job, entry)))
+            if self._due:
+                simulation.apply(WakeAt(self._due[0].start))
+            view.pass_is_over()
+
+    def _pending(self, view: View, entry: _Entry) -> Job:
+        for job in view.pending:
+            if job.job_id == entry.job_id:
+                return job
+        before = [str(other) for other in self._precedes.predecessors(entry.job_id)]
+        running = [running.job.job_id for running in view.running if running.job.job_id in before]
+        unfinished = running or before
+        raise InputError(
+            f"job {entry.job_id}",
+            f"a start after the end of job {' and job '.join(unfinished)}, which comes before it",
+            f"{entry.start:g} s",
+        )
+
+    def _placement(self, simulation: Simulation, job: Job, entry: _Entry) -> Placement:
+        view = simulation.view
+        within = None
+        if entry.node is not None:
+            within = np.zeros(view.platform.node_count, np.int64)
+            within[entry.node] = view.platform.node_cores[entry.node]
+        placement = view.place(job, within=within)
+        if placement is None:
+            raise _no_room(simulation, job, entry)
+        return placement
+
+
+def _no_room(simulation: Simulation, job: Job, entry: _Entry) -> InputError:
+    """Which cores the job lacks, and who has them until when."""
+    view = simulation.view
+    truth = simulation.clairvoyant_view()
+    nodes = range(view.platform.node_count) if entry.node is None else [entry.node]
+    holders = []
+    for running in view.running:
+        cores = [count for processor, count in view.held_cores(running.job) if view.node_of(processor) in nodes]
+        if cores:
+            until = "" if simulation.machine.follows_rates else f" until {truth.true_end(running):g} s"
+            holders.append(f"{running.job.job_id} has {sum(cores)}{until}")
+    free = max(int(view.free_cores[node]) for node in nodes)
+    name = view.platform.node_name(nodes[0]).rpartition(".")[2]
+    where = f" on {name}" if len(nodes) == 1 else " on one node"
+    expected = f"{job.requested_cores} free core{'s' if job.requested_cores > 1 else ''}{where} at {entry.start:g} s"
+    return InputError(f"job {job.job_id}", expected, f"{free}" + (f" ({', '.join(holders)})" if holders else ""))

@@ -1,0 +1,80 @@
+"""Trainings as factors: a configuration of ``cluster-sim train``, and for each combination of settings one of its own.
+
+A training is a task of the sweep, before the cells that its agent plays in: what it leaves lies in ``agents/KEY`` of the
+sweep's folder, KEY being the digest of its configuration. So it is trained once however many cells use it, and one that was
+killed goes on from its checkpoint.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from analysis.sweep.config import TrainKeys, located
+from cluster_sim.errors import FormatError, InputError
+from cluster_sim.formats.native_platform import validated
+
+AGENTS = "agents"
+PREFIX = "train."
+_FILES = ("environment.platform", "environment.workload", "validation.workload")
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One combination of training settings: its labels, and the training's configuration without the seed."""
+
+    labels: dict[str, Any]
+    document: dict[str, Any]
+    own_seed: bool
+
+    def training(self, seed: int) -> dict[str, Any]:
+        """The configuration with the seed of a replication; with its own, where the seed is one of the settings."""
+        return self.document if self.own_seed else self.document | {"seed": seed}
+
+
+def variants(train: TrainKeys, folder: Path) -> list[Variant]:
+    """Every combination of the settings, checked. Raises FormatError naming the file and the setting."""
+    try:
+        from learning import config as learning
+    except ModuleNotFoundError as error:
+        raise InputError("train", f"{error.name} to be installed (cluster-sim[learning])") from None
+    path = folder / train.config
+    base = learning.read_config(path).model_dump(mode="json", exclude_none=True)
+    found = []
+    for values in product(*train.settings.values()):
+        document = copy.deepcopy(base)
+        labels = dict(zip(train.settings, values, strict=True))
+        for key, value in labels.items():
+            _put(document, key, located(path.parent, value) if key in _FILES else value, path)
+        config = validated(learning.Config, document, f"{path} with {_told(labels)}")
+        document = config.model_dump(mode="json", exclude_none=True) | {"workers": 1, "seeds": 1}
+        shown = {PREFIX + key: _label(value) for key, value in labels.items()}
+        found.append(Variant(shown, document, "seed" in labels))
+    return found
+
+
+def key_of(document: dict[str, Any]) -> str:
+    """The name of a training's folder."""
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _put(document: dict[str, Any], key: str, value: Any, path: Path) -> None:
+    *way, last = key.split(".")
+    for part in way:
+        document = document.setdefault(part, {})
+        if not isinstance(document, dict):
+            raise FormatError(f"{path}, settings", "dotted keys of a training", key)
+    document[last] = value
+
+
+def _label(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | bool) else json.dumps(value)
+
+
+def _told(labels: dict[str, Any]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in labels.items()) or "its own settings"

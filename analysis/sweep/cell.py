@@ -1,0 +1,211 @@
+"""What a worker does: a cell in, a row out. A run that fails is a row as well, with its traceback.
+
+A worker keeps what it has read, a few workloads and platforms, for the cells that follow.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+import time
+import traceback
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from cluster_sim.executors import one_thread_each
+from cluster_sim.run import settings
+
+if TYPE_CHECKING:
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.records.result import Result
+    from cluster_sim.run.simulation import Simulation
+    from cluster_sim.workload.workload import Workload
+
+Thing = TypeVar("Thing")
+
+DONE, FAILED = "done", "failed"
+TRAINED = "trained"
+"""The scheduler, or power policy, that the sweep trains itself."""
+FINISHED = "finished"
+"""The file that says that a training has reached its end."""
+
+_KEPT = 8
+_LONGEST_TRACEBACK = 20_000
+
+
+def run_cell(cell: dict[str, Any]) -> dict[str, Any]:
+    """Run a cell of a grid; its row: ``cell, status, error, elapsed_s, cpu_s, worker`` and the metrics of its summary.
+
+    Never raises for what goes wrong in the run: then ``status`` is failed and ``error`` holds the traceback.
+    """
+    begin, cpu = time.perf_counter(), time.process_time()
+    if cell.get("lost"):
+        return {"cell": cell["cell"], "status": FAILED, "error": f"Its agent could not be trained.\n{cell['lost']}"}
+    row: dict[str, Any] = {"cell": cell["cell"], "status": DONE, "error": None}
+    one_thread_each()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # told once, when the sweep began
+            result = simulation_of(cell).run()
+            metrics = dict(result.summary())
+            _keep(result, cell)
+    except Exception:
+        row |= {"status": FAILED, "error": traceback.format_exc()[-_LONGEST_TRACEBACK:]}
+    else:
+        row |= metrics
+    row["elapsed_s"], row["cpu_s"] = time.perf_counter() - begin, time.process_time() - cpu
+    row["worker"] = f"{socket.gethostname()}:{os.getpid()}"
+    return row
+
+
+def train_agent(task: dict[str, Any]) -> dict[str, Any]:
+    """Train the agent of ``task["document"]`` in ``task["folder"]``, going on where an earlier attempt ended.
+
+    Returns ``status`` and ``error``, as a cell does.
+    """
+    one_thread_each()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from learning import training
+            from learning.config import Config
+
+            config = Config.model_validate(task["document"])
+            one_thread_each()  # now that torch is there
+            training.train(config, task["folder"], resume=True)
+        (Path(task["folder"]) / FINISHED).touch()
+    except Exception:
+        return {"status": FAILED, "error": traceback.format_exc()[-_LONGEST_TRACEBACK:]}
+    return {"status": DONE, "error": None}
+
+
+def simulation_of(cell: dict[str, Any], empty: bool = False) -> Simulation:
+    """The simulation of a cell, or the same without jobs, to see whether it can be made. Raises InputError."""
+    from schedulers import make_power_policy, make_scheduler
+
+    platform, workload = inputs_of(cell)
+    agent = None if cell.get("agent") is None else f"learned:{Path(cell['out']) / 'agents' / cell['agent']}"
+    scheduler, power = (
+        agent if spec == TRAINED and agent else spec for spec in (cell["scheduler"], cell["power_policy"])
+    )
+    made = make_scheduler(scheduler), make_power_policy(power)
+    if "torch" in sys.modules:
+        one_thread_each()
+    return settings.simulation_of(cell, platform, workload.first(0) if empty else workload, *made)
+
+
+def inputs_of(cell: dict[str, Any]) -> tuple[Platform, Workload]:
+    """The platform and the workload of a cell, read or taken from what this process has read. Raises InputError."""
+    from cluster_sim.platform.platform import Platform
+
+    says, source = cell["workload"], cell["platform"]
+    read = {key: says[key] for key in ("source", "columns", "time_unit", "think_times") if key in says}
+    log = (*_key(read), _stamp(says.get("columns") or says["source"]))
+    whole = _kept(("workload", log), lambda: read_workload(says))
+    if source is None:
+        platform: Platform = _kept(("platform of", log), lambda: _platform_of_log(whole, says["source"]))
+    else:
+        platform = _kept(("platform", source, _stamp(source)), lambda: Platform.read(source))
+    key = ("cut", log, *_key(says), cell["load"], (source, _stamp(source or "")) if says.get("fit") else None)
+    return platform, _kept(key, lambda: _cut(whole, says, cell["load"], platform))
+
+
+def read_workload(says: dict[str, Any]) -> Workload:
+    """The workload that a cell speaks of, before it is cut: a file, a generator's, or one that is mapped into memory."""
+    from analysis.sweep.columns import mapped
+    from cluster_sim.workload.workload import Workload
+
+    if says.get("columns") and Path(says["columns"]).exists():
+        return mapped(says["columns"])
+    options = {"time_unit": settings.TIME_UNITS[says["time_unit"]]} if says.get("time_unit") else {}
+    workload = Workload.read(says["source"], **options)
+    return workload.with_think_times() if says.get("think_times") else workload
+
+
+def _cut(workload: Workload, says: dict[str, Any], load: float, platform: Platform) -> Workload:
+    """The part of it that is played, at its load. Raises InputError where there is none."""
+    import numpy as np
+
+    from cluster_sim.errors import InputError
+
+    if says.get("slice"):
+        workload = workload.slice(*says["slice"])
+    if says.get("first"):
+        workload = workload.first(says["first"])
+    length = says.get("window")
+    if length:
+        if length > len(workload):
+            raise InputError(f"{says['source']}, window", f"at most {len(workload)} jobs, its length", length)
+        start = int(np.random.default_rng(says.get("window_seed", 0)).integers(len(workload) - length + 1))
+        workload = workload._part(start, start + length)
+    if not len(workload):
+        raise InputError(says["source"], "at least one job")
+    if load != 1.0:
+        workload = workload.scale_load(load)
+    return workload.fit_to(platform, says["fit"]) if says.get("fit") else workload
+
+
+def _platform_of_log(workload: Workload, source: str) -> Platform:
+    from cluster_sim.cli.simulate import platform_of_log
+
+    return platform_of_log(workload, source)
+
+
+def _keep(result: Result, cell: dict[str, Any]) -> None:
+    """Write what is wanted of a run beside its metrics; each file whole or absent."""
+    wanted = cell.get("outputs") or {}
+    if not any(wanted.values()):
+        return
+    from cluster_sim.files.atomic import atomic_path
+
+    out, name = Path(cell["out"]), f"{cell['cell']:07d}"
+    if wanted["jobs"]:
+        path = out / "jobs" / f"{name}.parquet"
+        path.parent.mkdir(exist_ok=True)
+        with atomic_path(path) as aside:
+            result.jobs.to_parquet(aside, index=False, compression="zstd")
+    if 0 < len(result.jobs) <= wanted["gantt"]:
+        from analysis.report import write_gantt
+
+        write_gantt(result, out / "gantt" / f"{name}.html")
+    if wanted["charts"]:
+        from analysis.sweep_charts import write_charts
+
+        write_charts(result, out / "charts" / f"{name}.html", f"cell {cell['cell']}")
+
+
+_cache: OrderedDict[Any, Any] = OrderedDict()
+_guard = threading.Lock()  # the executor may be one of threads
+
+
+def _kept(key: Any, make: Callable[[], Thing]) -> Thing:
+    """What was made for this key before, or now; the least recently used goes when there are too many."""
+    with _guard:
+        if key in _cache:
+            _cache.move_to_end(key)
+            known: Thing = _cache[key]
+            return known
+    thing = make()
+    with _guard:
+        _cache[key] = thing
+        if len(_cache) > _KEPT:
+            _cache.popitem(last=False)
+    return thing
+
+
+def _stamp(place: str) -> tuple[int, int] | None:
+    """What differs when a file has been written anew: a process may see several sweeps. None for specs."""
+    try:
+        found = os.stat(place)
+    except (OSError, ValueError):
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def _key(says: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
+    return tuple(sorted((key, tuple(value) if isinstance(value, list) else value) for key, value in says.items()))

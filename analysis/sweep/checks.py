@@ -1,0 +1,50 @@
+"""What is wrong with a sweep, found before hours go into it: every value of every factor is tried once, on no jobs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from analysis.sweep.cell import TRAINED, read_workload, simulation_of
+from analysis.sweep.grid import DECIDERS, Cell, Grid, source_key
+from cluster_sim.errors import naming
+from cluster_sim.run.settings import SETTINGS
+
+_STAND_INS = {name: SETTINGS[name].default for name in DECIDERS}
+
+
+def check(grid: Grid) -> None:
+    """Read every input and make every scheduler, policy and model of a grid. Raises InputError for the first wrong one.
+
+    One factor is varied at a time, the others keep their first value. Others stand in for agents that are still to be trained.
+    """
+    with naming(grid.source):
+        for cell in _one_at_a_time(grid):
+            others = {name: spec for name, spec in _STAND_INS.items() if cell[name] == TRAINED}
+            simulation_of(cell | others | {"agent": None}, empty=True)
+
+
+def _one_at_a_time(grid: Grid) -> list[Cell]:
+    """The first cell, and for each other value of each factor the first cell that has it."""
+    found, stride = [grid[0]], grid.combinations
+    for size in grid.sizes:
+        stride //= size
+        found += [grid[stride * place] for place in range(1, size)]
+    return found
+
+
+def share_workloads(grid: Grid, folder: Path) -> dict[str, str]:
+    """Write every workload that comes from a file where workers can map it into memory.
+
+    Returns what stands for which: a source with its options, as :func:`source_key` writes it -> the file.
+    """
+    from analysis.sweep.columns import write
+
+    found: dict[str, str] = {}
+    for says in grid.files():
+        key = source_key(says)
+        path = folder / "workloads" / f"{key}.arrow"
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write(read_workload(says), path)
+        found[key] = str(path)
+    return found

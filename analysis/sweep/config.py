@@ -1,0 +1,175 @@
+"""What a sweep is: the keys of its configuration file, checked.
+
+A YAML or JSON file; relative names of files start in its folder::
+
+    factors:
+      platform: homogeneous:nodes=16,cores=4
+      workload: lublin:jobs=200,nodes=64
+      scheduler: ["list:*/*", easy]
+      power_policy: [always-on, timeout:300]
+    replications: 5
+
+Every key is a field of a class below, with what it means (docs/sweeps.md has the same as a table). A factor is a list of
+values, or a single one. A key that does not exist and a value of the wrong type end in one line that names file and key.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from cluster_sim.errors import FormatError
+from cluster_sim.files.documents import read_document
+from cluster_sim.formats.native_platform import OwnKeys, validated
+from cluster_sim.run.settings import SETTINGS, Setting, TimeUnit, as_in_a_run, with_settings
+from cluster_sim.workload.fields import SUMMARY_METRICS, names, nearest
+
+Count = Annotated[int, Field(ge=1)]
+Whole = Annotated[int, Field(ge=0)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+SHOWN = ["mean_wait_s", "mean_bounded_slowdown", "utilisation", "energy_j", "edp_js"]
+
+
+def _as_list(value: Any) -> Any:
+    return value if isinstance(value, list) else [value]
+
+
+def _as_workload(value: Any) -> Any:
+    return {"source": value} if isinstance(value, str) else value
+
+
+def _as_quirks(value: Any) -> Any:
+    """Quirks hold together: a list of names is one value of the factor, a list of lists several."""
+    return value if isinstance(value, list) and value and all(isinstance(one, list) for one in value) else [value]
+
+
+def _known_metric(name: str) -> str:
+    known = names(SUMMARY_METRICS)
+    if name not in known:
+        raise PydanticCustomError("metric", "{expected}", {"expected": nearest(name, known)})
+    return name
+
+
+Metric = Annotated[str, AfterValidator(_known_metric)]
+
+
+def _values(kind: Any) -> Any:
+    return Annotated[list[kind], BeforeValidator(_as_list), Field(min_length=1)]
+
+
+def _field(meaning: Any, default: Any = None, **more: Any) -> Any:
+    """A key with its meaning, for the manual."""
+    return Field(description=meaning, **({"default": default} if "default_factory" not in more else {}), **more)
+
+
+def _factor(setting: Setting) -> tuple[Any, Any]:
+    """The type and the default of the factor that a setting is."""
+    kind, default = as_in_a_run(setting)
+    if setting.name == "quirks":
+        return Annotated[list[list[str]], BeforeValidator(_as_quirks)], [list(default)]
+    return _values(kind), [default]
+
+
+class WorkloadKeys(OwnKeys):
+    """A workload, where more is to be said of it than its name."""
+
+    source: str = _field("a file, or a spec such as lublin:jobs=1000,nodes=64", ...)
+    name: str | None = _field("what tables call it; its source unless said otherwise")
+    first: Count | None = _field(SETTINGS["first"].meaning)
+    slice: tuple[float, float] | None = _field("take only the jobs submitted from … up to … (s)", strict=False)
+    window: Count | None = _field(
+        "each replication takes that many consecutive jobs, from a job on that is drawn with its seed"
+    )
+    time_unit: TimeUnit | None = _field(SETTINGS["time_unit"].meaning)
+    think_times: bool = _field(SETTINGS["think_times"].meaning, False)
+    fit: Literal["clamp", "drop"] | None = _field("jobs wider than the platform get fewer cores, or are left out")
+
+
+@with_settings("sweep", _factor)
+class FactorKeys(OwnKeys):
+    """The factors: each a list of values, or one value. The grid is all their combinations. Most are settings of a run."""
+
+    workload: Annotated[
+        list[Annotated[WorkloadKeys, BeforeValidator(_as_workload)]], BeforeValidator(_as_list), Field(min_length=1)
+    ] = _field(SETTINGS["workload"].told("sweep"), ...)
+    load: _values(Positive) = _field("gaps between submissions are divided by it", [1.0])  # type: ignore[valid-type]
+
+    def values(self, factor: str) -> list[Any]:
+        """The values of a factor."""
+        found: list[Any] = getattr(self, factor)
+        return found
+
+
+class TrainKeys(OwnKeys):
+    """Agents that the sweep trains itself, for the scheduler or power policy ``trained``."""
+
+    config: str = _field("a configuration of cluster-sim train", ...)
+    settings: dict[str, list[Any]] = _field(
+        "factors of the training: dotted keys of its configuration, each with a list of values", default_factory=dict
+    )
+
+    @model_validator(mode="after")
+    def _something_each(self) -> TrainKeys:
+        for key, values in self.settings.items():
+            if not values:
+                raise PydanticCustomError("settings", "{expected}", {"expected": f"at least one value of {key}"})
+        return self
+
+
+class OutputKeys(OwnKeys):
+    """What is kept of a run beside its metrics."""
+
+    jobs: bool = _field("its table of jobs, jobs/CELL.parquet", False)
+    gantt: Whole = _field("its Gantt chart, gantt/CELL.html, if it has at most that many jobs", 0)
+    charts: bool = _field("curves of power, use and queue, charts/CELL.html", False)
+
+
+class SweepConfig(OwnKeys):
+    """A whole sweep."""
+
+    factors: FactorKeys = _field("see below", ...)
+    replications: Count = _field("runs of each combination, with seeds of their own", 1)
+    seed: Whole = _field("what all seeds are derived from", 0)
+    train: TrainKeys | None = _field("see below")
+    outputs: OutputKeys = _field("see below", default_factory=OutputKeys)
+    metrics: Annotated[list[Metric], Field(min_length=1)] = _field(
+        "what the printed table shows, keys of summary.json; for each the best is named",
+        default_factory=lambda: list(SHOWN),
+    )
+    confidence: Annotated[float, Field(gt=0, lt=1)] = _field("of the intervals", 0.95)
+
+
+SECTIONS: tuple[tuple[str, type[OwnKeys]], ...] = (
+    ("", SweepConfig),
+    ("factors", FactorKeys),
+    ("a workload", WorkloadKeys),
+    ("train", TrainKeys),
+    ("outputs", OutputKeys),
+)
+"""Every section of a configuration, for the manual."""
+
+
+def located(folder: Path, source: str) -> str:
+    """A file that a configuration in ``folder`` names, as an absolute path; or a spec as it is."""
+    from cluster_sim.platform.specs import is_platform_spec
+    from cluster_sim.workload.workload import WORKLOAD_GENERATORS
+
+    if is_platform_spec(source) or source.partition(":")[0] in WORKLOAD_GENERATORS:
+        return source
+    return str((folder / source).resolve())
+
+
+def read_config(path: str | Path) -> SweepConfig:
+    """The configuration in a file. Raises FormatError naming file and key."""
+    return config_of(read_document(path), path)
+
+
+def config_of(document: object, path: str | Path = "sweep") -> SweepConfig:
+    """A configuration from a parsed document; ``path`` is for messages. Raises FormatError."""
+    if not isinstance(document, dict):
+        raise FormatError(path, "a sweep: keys such as 'factors' and 'replications'", type(document).__name__)
+    return validated(SweepConfig, document, path)

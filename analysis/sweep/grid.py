@@ -1,0 +1,272 @@
+"""The grid: all combinations of the factors, in a fixed order, each cell worked out when it is asked for.
+
+Replications change slowest, then workloads: so cells that share a workload follow each other, and more replications later
+on leave the numbers of the cells as they were. Nothing grows with the number of cells.
+
+Seeds. Replication r has three, each the first word of ``numpy.random.SeedSequence(seed, spawn_key=(k, r))``: that of
+generated workloads and of windows (k = 0), of the run (k = 1), of a training (k = 2). They do not depend on the cell: in one
+replication every scheduler, policy and model meets the same jobs and the same luck (common random numbers), so that
+differences can be taken within it. A seed that is written in a generator's spec is that of replication 0; those of the others
+are derived from it, with ``SeedSequence([seed, written], spawn_key=(0, r))``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from analysis.sweep.agents import Variant, key_of, variants
+from analysis.sweep.cell import TRAINED
+from analysis.sweep.config import SweepConfig, WorkloadKeys, config_of, located, read_config
+from analysis.sweep.wildcards import schedulers_of
+from cluster_sim.errors import InputError, naming
+from cluster_sim.registry import Spec
+from cluster_sim.run.settings import SETTINGS
+from cluster_sim.workload.fields import whole_number
+from cluster_sim.workload.workload import WORKLOAD_GENERATORS
+
+Cell = dict[str, Any]
+"""What a worker needs to know of a run: numbers, text, lists and mappings of them, nothing else."""
+
+WORKLOADS, RUNS, TRAININGS = 0, 1, 2
+DECIDERS = ("power_policy", "scheduler")
+OF_THE_LOG = "the log's"
+MOST_CELLS = 2**40
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One value of a factor: what tables call it, by column, and what it says to a cell."""
+
+    labels: dict[str, Any]
+    says: dict[str, Any]
+    agent: Variant | None = field(default=None, compare=False)
+
+
+class Grid(Sequence[Cell]):
+    """The cells of a sweep, from 0 to ``len(grid) - 1``.
+
+    ``folder`` is where relative names of files start, ``source`` what messages call the configuration. ``factors`` are the
+    columns of the factors with their values, in the order of their appearance.
+    """
+
+    def __init__(self, config: SweepConfig, folder: str | Path = ".", source: str | Path = ""):
+        self.config = config
+        self.folder = Path(folder).resolve()
+        self.source = str(source)
+        with naming(source):
+            self._axes = _axes(config, self.folder)
+        self.sizes = [len(levels) for levels in self._axes]  #: Values of each factor, the slowest first.
+        self._length = config.replications * math.prod(self.sizes)
+        if self._length > MOST_CELLS:
+            where = f"{source}: replications" if source else "replications"
+            raise InputError(where, f"at most {MOST_CELLS:,} runs in all", config.replications)
+
+    @classmethod
+    def read(cls, path: str | Path) -> Grid:
+        """The grid of a configuration file. Raises FormatError naming file and key."""
+        return cls(read_config(path), Path(path).parent, path)
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any], folder: str | Path = ".") -> Grid:
+        """The grid of a configuration that is given as a mapping with the keys of the file. Raises FormatError."""
+        return cls(config_of(dict(document)), folder)
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"cell {index} of a grid of {len(self)}")
+        return self._cell(int(index) % len(self))
+
+    def __iter__(self) -> Iterator[Cell]:
+        return (self._cell(i) for i in range(len(self)))
+
+    @cached_property
+    def factors(self) -> dict[str, list[Any]]:
+        """The factors' columns, each with its values; those of trainings only where agents are trained."""
+        found: dict[str, dict[Any, None]] = {}
+        for levels in self._axes:
+            for level in levels:
+                for column, value in level.labels.items():
+                    found.setdefault(column, {})[value] = None
+        return {column: list(values) for column, values in found.items()}
+
+    def levels(self) -> Iterator[Level]:
+        """Every value of every factor."""
+        return (level for levels in self._axes for level in levels)
+
+    def files(self) -> list[dict[str, Any]]:
+        """What cells say of the workloads that are no generators'."""
+        found = [level.says["workload"] for level in self._axes[0]]
+        return [says for says in found if not _generator(says["source"])]
+
+    @property
+    def combinations(self) -> int:
+        """Combinations of factors; each is run once in every replication."""
+        return self._length // self.config.replications
+
+    def labels(self, index: int) -> dict[str, Any]:
+        """The values of the factors in a cell, None where it has no such factor, and its replication and seeds."""
+        replication, levels = self._place(index)
+        found: dict[str, Any] = {"replication": replication, **dict.fromkeys(self.factors)}
+        for level in levels:
+            found |= level.labels
+        source = levels[0].says["workload"]["source"]
+        return found | {
+            "workload_seed": self._workload_seed(source, replication),
+            "seed": self.seed(RUNS, replication),
+        }
+
+    def training(self, index: int) -> tuple[str, dict[str, Any]] | None:
+        """The training whose agent plays in a cell: its key and its configuration; None where none does."""
+        replication, levels = self._place(index)
+        agent = levels[-1].agent
+        if agent is None:
+            return None
+        document = agent.training(self.seed(TRAININGS, replication))
+        return key_of(document), document
+
+    def seed(self, kind: int, replication: int, *written: int) -> int:
+        """The seed of that kind in a replication, see the module's docstring."""
+        entropy = [self.config.seed, *written] if written else self.config.seed
+        return int(np.random.SeedSequence(entropy, spawn_key=(kind, replication)).generate_state(1)[0])
+
+    def _place(self, index: int) -> tuple[int, list[Level]]:
+        """Replication and levels of a cell: the digits of its number."""
+        digits = []
+        for size in reversed([self.config.replications, *self.sizes]):
+            index, digit = divmod(index, size)
+            digits.append(digit)
+        replication, *places = reversed(digits)
+        return replication, [levels[place] for levels, place in zip(self._axes, places, strict=True)]
+
+    def _cell(self, index: int) -> Cell:
+        replication, levels = self._place(index)
+        cell: Cell = {"cell": index, "seed": self.seed(RUNS, replication)}
+        for level in levels:
+            cell |= level.says
+        cell["workload"] = self._workload(cell["workload"], replication)
+        training = self.training(index)
+        return cell | {"agent": None if training is None else training[0]}
+
+    def _workload(self, says: dict[str, Any], replication: int) -> dict[str, Any]:
+        """What is said of a workload, with the seed of the replication in the place where it belongs."""
+        source, drawn = says["source"], self._workload_seed(says["source"], replication)
+        if _generator(source):
+            return says | {"source": _with_seed(source, drawn)}
+        return says | {"window_seed": drawn} if says.get("window") else says
+
+    def _workload_seed(self, source: str, replication: int) -> int:
+        written = Spec.parse(source).options.get("seed", "") if _generator(source) else ""
+        if not written:
+            return self.seed(WORKLOADS, replication)
+        seed = whole_number(written)
+        if seed is None:
+            raise InputError(f"factors.workload, {source}", "a seed, a whole number from 0 on", written)
+        return self.seed(WORKLOADS, replication, seed) if replication else seed
+
+
+def source_key(says: Mapping[str, Any]) -> str:
+    """A name for what is read of a workload before it is cut: its file and how it is read."""
+    text = json.dumps([says["source"], says.get("time_unit"), bool(says.get("think_times"))])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _generator(source: str) -> bool:
+    return source.partition(":")[0] in WORKLOAD_GENERATORS
+
+
+def _with_seed(source: str, seed: int) -> str:
+    spec = Spec.parse(source)
+    options = spec.options | {"seed": str(seed)}
+    return f"{spec.name}:{','.join([*spec.positional, *(f'{key}={value}' for key, value in options.items())])}"
+
+
+def _axes(config: SweepConfig, folder: Path) -> list[list[Level]]:
+    """The factors, the one that changes slowest first: workloads first, who decides last."""
+    factors = config.factors
+    others = [name for name in type(factors).model_fields if name not in ("workload", *DECIDERS)]
+    axes = [
+        [_workload_level(keys, folder) for keys in factors.workload],
+        *([_level(name, value, folder) for value in factors.values(name)] for name in others),
+        _deciders(config, folder),
+    ]
+    return [_unique(next(iter(levels[0].labels)), levels) for levels in axes]
+
+
+def _level(name: str, value: Any, folder: Path) -> Level:
+    label = (" ".join(value) or None) if isinstance(value, list) else value
+    if name == "platform":
+        label = value or OF_THE_LOG
+    is_file = value is not None and name in SETTINGS and SETTINGS[name].file
+    return Level({name: label}, {name: located(folder, value) if is_file else value})
+
+
+def _unique(name: str, levels: list[Level]) -> list[Level]:
+    """The levels. Raises InputError where two would be one in the tables."""
+    seen: set[str] = set()
+    for level in levels:
+        text = str(level.labels)
+        if text in seen:
+            raise InputError(f"factors.{name}", "different values (a workload may be given a name)", text)
+        seen.add(text)
+    return levels
+
+
+def _workload_level(keys: WorkloadKeys, folder: Path) -> Level:
+    says = keys.model_dump(mode="json", exclude_defaults=True, exclude={"name"})
+    return Level({"workload": keys.name or keys.source}, {"workload": says | {"source": located(folder, keys.source)}})
+
+
+def _deciders(config: SweepConfig, folder: Path) -> list[Level]:
+    """Pairs of a scheduler and a power policy; those with an agent once for each combination of training settings."""
+    factors = config.factors
+    pairs = list(product(factors.values("power_policy"), schedulers_of(factors.values("scheduler"))))
+    trained = any(TRAINED in pair for pair in pairs)
+    if trained != (config.train is not None):
+        raise InputError("train", f"both this section and the scheduler or power policy '{TRAINED}', or neither")
+    agents = variants(config.train, folder) if config.train is not None else []
+    if agents:
+        _check_place(agents[0], pairs)
+    found = []
+    for power, scheduler in pairs:
+        labels = {"power_policy": power, "scheduler": scheduler}
+        says = {name: _with_place(spec, folder) for name, spec in labels.items()}
+        if TRAINED in (power, scheduler):
+            found += [Level(labels | agent.labels, says, agent) for agent in agents]
+        else:
+            found.append(Level(labels, says))
+    return found
+
+
+def _with_place(spec: str, folder: Path) -> str:
+    """A spec that names a file or a folder, ``learned:DIR``, with its absolute path: workers may stand elsewhere."""
+    name, colon, rest = spec.partition(":")
+    if not colon or name not in ("learned", "replay"):
+        return spec
+    place, comma, options = rest.partition(",")
+    return f"{name}:{(folder / place).resolve()}{comma}{options}"
+
+
+def _check_place(agent: Variant, pairs: Sequence[tuple[str, str]]) -> None:
+    """Raise InputError where an agent is to do what it does not learn."""
+    kind = agent.document.get("environment", {}).get("kind", "job-node")
+    switches = kind == "node-shutdown"
+    for power, scheduler in pairs:
+        wrong = scheduler if switches else power
+        if wrong == TRAINED:
+            place = "power_policy" if switches else "scheduler"
+            raise InputError(f"train, an agent of kind {kind}", f"'{TRAINED}' as a {place}", "it in the other place")

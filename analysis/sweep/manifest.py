@@ -1,0 +1,146 @@
+"""manifest.json: what a folder of results holds, so that nothing else is ever put into it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from analysis.sweep.grid import DECIDERS
+from cluster_sim import __version__
+from cluster_sim.errors import FormatError, InputError
+from cluster_sim.files.atomic import write_bytes
+from cluster_sim.files.folders import held as held
+from cluster_sim.files.reading import read_own_json
+
+if TYPE_CHECKING:
+    from analysis.sweep.grid import Grid
+
+MANIFEST = "manifest.json"
+FORMAT = 1
+
+# What may change from one call to the next of one sweep: more replications are more cells, the rest is how they are shown.
+FREE_KEYS = ("replications", "metrics", "confidence")
+
+
+def begin(grid: Grid, folder: Path, resume: bool, command: str) -> dict[str, Any]:
+    """The manifest of a sweep that begins or goes on in a folder, written there.
+
+    Raises InputError where the folder holds a sweep and ``resume`` was not asked for, or another one: the first key in which
+    it differs, or the file that is not the one it was.
+    """
+    path = folder / MANIFEST
+    new = _manifest(grid, command)
+    if path.exists():
+        if not resume:
+            raise InputError(folder, "a folder without a sweep in it, or --resume")
+        old = read_manifest(folder)
+        _check_same(new, old, path)
+        new["begun"] = old["begun"]
+    elif any((folder / name).exists() for name in ("parts", "runs.parquet", "workloads", "agents")):
+        raise InputError(folder, "a folder without results, or those of a sweep", f"no {MANIFEST}")
+    _write(new, path)
+    return new
+
+
+def end(manifest: dict[str, Any], folder: Path, done: int, failed: int) -> None:
+    """Say how far the sweep has come."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    _write(manifest | {"done": done, "failed": failed, "ended": now}, folder / MANIFEST)
+
+
+def read_manifest(folder: str | Path) -> dict[str, Any]:
+    """The manifest in a folder. Raises FormatError."""
+    path = Path(folder) / MANIFEST
+    content = read_own_json(path, "the manifest of a sweep")
+    if content.get("format") != FORMAT:
+        raise FormatError(path, f"the manifest of a sweep, format {FORMAT}", content.get("format", "no format"))
+    for key, kind in {"factors": dict, "config": dict, "inputs": dict, "begun": str, "version": str}.items():
+        if not isinstance(content.get(key), kind):
+            expected = "an object" if kind is dict else "text"
+            raise FormatError(f"{path}: {key}", expected, type(content.get(key)).__name__)
+    if type(content["config"].get("replications")) is not int:
+        raise FormatError(f"{path}: config.replications", "a whole number", content["config"].get("replications"))
+    return content
+
+
+def _manifest(grid: Grid, command: str) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "version": __version__,
+        "command": command,
+        "begun": datetime.now(UTC).isoformat(timespec="seconds"),
+        "cells": len(grid),
+        "combinations": grid.combinations,
+        "factors": grid.factors,
+        "config": grid.config.model_dump(mode="json"),
+        "inputs": {source: _digest(Path(source)) for source in _sources(grid)},
+    }
+
+
+def _sources(grid: Grid) -> list[str]:
+    """The files, and the folders of agents, that the cells are made of."""
+    found: dict[str, None] = {}
+    for level in grid.levels():
+        for key in ("platform", "workload"):
+            source = level.says.get(key)
+            found[str(source["source"] if isinstance(source, dict) else source)] = None
+        for key in DECIDERS:
+            name, _, place = str(level.says.get(key)).partition(":")
+            if name == "learned":
+                found[str((Path(place.partition(",")[0])).resolve())] = None
+    if grid.config.train is not None:
+        found[str((grid.folder / grid.config.train.config).resolve())] = None
+    return [source for source in found if os.path.exists(source)]
+
+
+def _digest(path: Path) -> str:
+    """SHA-256 of a file, or of all agents in a folder."""
+    files = [path] if path.is_file() else sorted(file for file in path.rglob("best/*") if file.is_file())
+    digest = hashlib.sha256()
+    for file in files:
+        with file.open("rb") as content:
+            digest.update(hashlib.file_digest(content, "sha256").digest())
+    return digest.hexdigest()
+
+
+def _check_same(new: Mapping[str, Any], old: Mapping[str, Any], where: Path) -> None:
+    one, other = (dict(_flat(m["config"])) for m in (new, old))
+    for key in dict.fromkeys([*other, *one]):
+        if key not in FREE_KEYS and one.get(key) != other.get(key):
+            raise InputError(f"{where}, {key}", f"{_told(other.get(key))}, as in the sweep there", _told(one.get(key)))
+    if new["config"]["replications"] < old["config"]["replications"]:
+        found = new["config"]["replications"]
+        raise InputError(
+            f"{where}, replications", f"at least {old['config']['replications']}, as in the sweep there", found
+        )
+    for source, digest in new["inputs"].items():
+        if old["inputs"].get(source, digest) != digest:
+            raise InputError(
+                f"{where}, inputs", f"the file {source} with which the sweep there began", "another content"
+            )
+    if new["version"] != old["version"]:
+        raise InputError(f"{where}, version", f"{old['version']}, with which the sweep there began", new["version"])
+    if new["factors"] != old["factors"]:  # a wildcard that means more than it did, a training's configuration
+        raise InputError(f"{where}, factors", "the values with which the sweep there began", "others")
+
+
+def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def _told(value: Any) -> str:
+    return "nothing" if value is None else json.dumps(value)
+
+
+def _write(manifest: Mapping[str, Any], path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_bytes(path, (json.dumps(manifest, indent=2, default=os.fspath) + "\n").encode())

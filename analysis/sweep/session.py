@@ -1,0 +1,222 @@
+"""``sweep``: a grid is run, on whatever executor, and its rows kept; what was begun and killed goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from analysis.sweep import manifest as manifests
+from analysis.sweep.agents import AGENTS
+from analysis.sweep.cell import DONE, FINISHED, run_cell, train_agent
+from analysis.sweep.checks import check, share_workloads
+from analysis.sweep.grid import Cell, Grid, source_key
+from analysis.sweep.runner import Runner, Task
+from analysis.sweep.storage import STATUS, Memory, Storage
+from cluster_sim.errors import InputError
+from cluster_sim.executors import Serial, cores, make_processes, single_threaded_children
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from tqdm import tqdm
+
+AnyExecutor = Executor | Callable[[], Executor]
+_OTHERS_IN_FLIGHT = 32  # of an executor that does not say how many workers it has
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a sweep stands: its cells, how many of them are done and failed, how many this call has run; where it lies."""
+
+    grid: Grid
+    cells: int
+    done: int
+    failed: int
+    ran: int
+    folder: Path | None
+    store: Storage | Memory
+
+    def runs(self, columns: Iterable[str] | None = None) -> pd.DataFrame:
+        """One row per run, in the order of the cells: numbers, factors, how it went, metrics; ``columns`` only, if given."""
+        import pyarrow as pa
+
+        chunks = list(self.store.chunks(None if columns is None else list(columns)))
+        frame: pd.DataFrame = (pa.concat_tables(chunks) if chunks else self.store.schema.empty_table()).to_pandas()
+        frame.attrs["factors"] = list(self.grid.factors)
+        return frame
+
+    def failures(self) -> pd.DataFrame:
+        """The runs that failed: their cells, factors, and tracebacks in ``error``."""
+        frame = self.runs(["cell", "replication", *self.grid.factors, "status", "error"])
+        return frame[frame["status"] != DONE].drop(columns="status")
+
+
+def sweep(
+    grid: Grid,
+    out: str | Path | None = None,
+    *,
+    executor: AnyExecutor | None = None,
+    workers: int | None = None,
+    in_flight: int | Callable[[], int] | None = None,
+    resume: bool = False,
+    progress: bool = False,
+    command: str = "",
+) -> Outcome:
+    """Run every cell of a grid that has no row yet, and keep the rows.
+
+    Parameters
+    ----------
+    grid : what is to be run.
+    out : folder for the rows; without one they stay in memory.
+    executor : any ``concurrent.futures.Executor``, which is left as it is; or a function that makes one, called again where
+        the first breaks. Without it ``workers`` processes of our own; with one worker, this process.
+    in_flight : most runs under way, or a function that says so from time to time; by default twice the workers, or 32 where
+        the executor does not say how many it has.
+    resume : go on with the sweep that is in the folder. Runs that failed are tried again.
+    progress : a bar on stderr, if that is a terminal.
+
+    A run that fails is a row with its traceback. Raises InputError for wrong inputs, before any run; and where the folder holds
+    a sweep and ``resume`` was not asked for, or another one.
+    """
+    folder = None if out is None else Path(out).resolve()
+    if folder is None and (grid.config.train is not None or any(grid.config.outputs.model_dump().values())):
+        raise InputError("sweep", "a folder (out=…): agents or files beside the metrics are wanted")
+    check(grid)
+    with ExitStack() as stack:
+        manifest: dict[str, Any] = {}
+        store: Storage | Memory
+        if folder is None:
+            store = Memory(grid.factors, len(grid))
+        else:
+            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(manifests.held(folder, "sweep"))
+            manifest = manifests.begin(grid, folder, resume, command)
+            store = Storage(folder, grid.factors, len(grid))
+        session = _Session(grid, folder, store, progress)
+        stack.enter_context(single_threaded_children())
+        ran = session.run(*_resources(executor, workers, in_flight, session.left))
+        store.compact()
+        done, failed = (int((store.state == STATUS[status]).sum()) for status in STATUS)
+        if folder is not None:
+            manifests.end(manifest, folder, done, failed)
+        return Outcome(grid, len(grid), done, failed, ran, folder, store)
+
+
+def _resources(
+    executor: AnyExecutor | None, workers: int | None, in_flight: int | Callable[[], int] | None, left: int
+) -> tuple[Callable[[], Executor], bool, Callable[[], int]]:
+    """How an executor is made, whether it is ours to end, and how many runs may be under way."""
+    make: Callable[[], Executor]
+    own, most = False, _OTHERS_IN_FLIGHT
+    if executor is None:
+        count = max(1, min(cores() if workers is None else workers, left))
+        make, own, most = (Serial, False, 1) if count == 1 else (partial(make_processes, count), True, 2 * count)
+    elif isinstance(executor, Executor):
+        make = _Once(executor)
+        most = 1 if isinstance(executor, Serial) else 2 * int(getattr(executor, "_max_workers", _OTHERS_IN_FLIGHT // 2))
+    else:
+        make, own = executor, True
+    if in_flight is None:
+        return make, own, lambda: most
+    return make, own, in_flight if callable(in_flight) else lambda: in_flight
+
+
+class _Once:
+    """Hands out the executor that was given; there is no other when it is broken."""
+
+    def __init__(self, executor: Executor):
+        self._executor: Executor | None = executor
+
+    def __call__(self) -> Executor:
+        executor, self._executor = self._executor, None
+        if executor is None:
+            raise InputError(
+                "sweep, executor", "an executor that lives, or a function that makes another", "a broken one"
+            )
+        return executor
+
+
+class _Session:
+    """One call of ``sweep``: makes tasks of cells, and rows of answers."""
+
+    def __init__(self, grid: Grid, folder: Path | None, store: Storage | Memory, progress: bool):
+        self._grid, self._folder, self._store, self._progress = grid, folder, store, progress
+        self._columns = {} if folder is None else share_workloads(grid, folder)
+        self._todo = np.flatnonzero(store.state != STATUS[DONE])
+        self._trainings, self._lost = self._wanted_trainings(), {}  # type: dict[str, dict[str, Any]], dict[str, str]
+        self.left = len(self._todo)
+        self._failed = 0
+
+    def run(self, make: Callable[[], Executor], own: bool, in_flight: Callable[[], int]) -> int:
+        """Run what is left to do; how many cells that were."""
+        if not self.left:
+            return 0
+        runner = Runner(make, own, in_flight)
+        with _bar(len(self._grid), len(self._grid) - self.left, not self._progress) as bar:
+            try:
+                # Agents first; meanwhile the cells that do without them.
+                runner.run(self._first_tasks(), partial(self._ended, bar))
+                runner.run(self._tasks(with_agents=True), partial(self._ended, bar))
+            finally:
+                runner.close()
+        return self.left
+
+    def _first_tasks(self) -> Iterator[Task]:
+        for key, document in self._trainings.items():
+            assert self._folder is not None
+            yield Task(train_agent, {"agent": key, "document": document, "folder": str(self._folder / AGENTS / key)})
+        yield from self._tasks(with_agents=False)
+
+    def _tasks(self, with_agents: bool) -> Iterator[Task]:
+        if with_agents and self._grid.config.train is None:
+            return
+        for index in self._todo:
+            cell = self._grid[int(index)]
+            if (cell["agent"] is not None) == with_agents:
+                yield Task(run_cell, self._complete(cell))
+
+    def _complete(self, cell: Cell) -> Cell:
+        """The cell with what this session adds: where its files go, and where its workload's columns are."""
+        cell["outputs"] = self._grid.config.outputs.model_dump()
+        cell["out"] = None if self._folder is None else str(self._folder)
+        columns = self._columns.get(source_key(cell["workload"]))
+        if columns is not None:
+            cell["workload"] = cell["workload"] | {"columns": columns}
+        if cell["agent"] in self._lost:
+            cell["lost"] = self._lost[cell["agent"]]
+        return cell
+
+    def _ended(self, bar: tqdm, task: Task, answer: dict[str, Any]) -> None:
+        if task.work is train_agent:
+            if answer["status"] != DONE:
+                self._lost[task.given["agent"]] = str(answer["error"])
+            return
+        index = task.given["cell"]
+        self._store.append(self._grid.labels(index) | answer | {"cell": index})
+        self._failed += answer["status"] != DONE
+        bar.update(1)
+        if self._failed:
+            bar.set_postfix(failed=self._failed, refresh=False)
+
+    def _wanted_trainings(self) -> dict[str, dict[str, Any]]:
+        """The trainings, by their keys, whose agents play in cells that are left to do and that have not ended yet."""
+        found: dict[str, dict[str, Any]] = {}
+        if self._grid.config.train is None or self._folder is None:
+            return found
+        for index in self._todo:
+            training = self._grid.training(int(index))
+            if training is not None and not (self._folder / AGENTS / training[0] / FINISHED).exists():
+                found[training[0]] = training[1]
+        return found
+
+
+def _bar(total: int, initial: int, hidden: bool) -> tqdm:
+    from tqdm import tqdm
+
+    return tqdm(total=total, initial=initial, unit=" runs", disable=True if hidden else None, smoothing=0.05)

@@ -1,0 +1,38 @@
+"""``list:*/*`` spelt out: every list scheduler whose orders fit the pattern."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from itertools import product
+
+from cluster_sim.errors import SpecError
+from cluster_sim.registry import Spec
+
+
+def schedulers_of(specs: Iterable[str]) -> list[str]:
+    """The specs, each ``list:JOB/NODE`` with ``*`` or ``?`` in place replaced by all that it stands for, none twice.
+
+    Options behind it go to each: ``list:smallest/*,blocking=no``. Raises SpecError for a pattern that no order fits.
+    """
+    return list(dict.fromkeys(one for spec in specs for one in _expanded(spec)))
+
+
+def _expanded(text: str) -> list[str]:
+    spec = Spec.parse(text)
+    pattern = spec.positional[0] if spec.positional else ""
+    if spec.name != "list" or not set("*?") & set(pattern):
+        return [text]
+    jobs, slash, nodes = pattern.partition("/")
+    from schedulers import job_orders, node_orders
+
+    pairs = product(_fitting(job_orders, jobs, text), _fitting(node_orders, nodes if slash else "*", text))
+    rest = "".join(f",{key}={value}" for key, value in spec.options.items())
+    return [f"list:{job}/{node}{rest}" for job, node in pairs]
+
+
+def _fitting(orders: Iterable[str], pattern: str, text: str) -> list[str]:
+    found = [name for name in orders if fnmatchcase(name, pattern)]
+    if not found:
+        raise SpecError(f"scheduler '{text}'", f"a pattern that fits some order ({', '.join(orders)})", pattern)
+    return found

@@ -1,0 +1,484 @@
+"""Which cores of the machine are free, and the jobs' hold on them.
+
+Kept in columns over nodes and processors, in platform order. A job on a run of whole neighbouring nodes is booked in one
+slice, so that its cost does not grow with their number.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cluster_sim.errors import PlacementError
+from cluster_sim.machine.intervals import IntervalSet
+from cluster_sim.machine.ledger import Ledger
+from cluster_sim.machine.placement import Placement
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.engine import Environment
+    from cluster_sim.machine.eligibility import Eligibility
+    from cluster_sim.machine.guests import Guests
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.workload.jobs import Job
+
+MB_PER_GB = 1024.0
+NOBODY = -1
+"""The tenant of cores that are held where nobody asks whose they are."""
+
+
+class Allocation:
+    """The cores that a job holds: single nodes by processor and core mask, runs of whole nodes as spans."""
+
+    __slots__ = ("hold", "idle", "memory_mb", "pieces", "spans")
+
+    def __init__(self, memory_mb: float) -> None:
+        self.pieces: list[tuple[int, int, int, int]] = []  #: (node, processor, mask of its cores, how many)
+        self.spans: list[tuple[int, int, int, int]] = []  #: (first node, stop node, first processor, stop processor)
+        self.memory_mb = memory_mb  #: Memory of one task.
+        self.idle: Sequence[tuple[int, int]] = ()  #: (node, cores) held beside, so that nobody else gets them.
+        self.hold = -1  #: Its number in the ledger.
+
+
+def tasks_in(left_mb: npt.NDArray[np.float64], memory: float, most: int) -> npt.NDArray[np.int64]:
+    """Tasks of ``memory`` MB each, at ``most`` so many, that so many MB of each node are enough for, shape (nodes,)."""
+    return np.minimum(left_mb / memory + 1e-9, most).astype(np.int64)
+
+
+class Bookings:
+    """Columns of free cores, and the few operations that change them.
+
+    A job that has its nodes for itself (``exclusive``) also holds their other cores, which stay idle: they are not free,
+    and not busy.
+    """
+
+    guests: Guests
+
+    def __init__(self, env: Environment, platform: Platform):
+        self.env = env
+        self.platform = platform
+        self.ledger = Ledger()
+        self.widest = platform.widest_node
+        self.shapes = True  #: Whether any job of the workload fixes nodes or tasks per node.
+        self.eligibility: Eligibility | None = (
+            None  #: None while jobs ask for no particular nodes and none are reserved.
+        )
+        self.first_processor: list[int] = platform.first_processor.tolist()
+        self.first_core: list[int] = platform.first_core.tolist()
+        masks = [(1 << kind.cores) - 1 for kind in platform.processor_types]
+        self._cores_of: list[int] = np.diff(platform.first_core).tolist()
+        self._full_mask: list[int] = [masks[i] for i in platform.type_of_processor.tolist()]
+
+        self.free = platform.node_cores.astype(np.int32)  #: Free cores of each node, shape (nodes,).
+        self.free_total = platform.core_count  #: Free cores of nodes that can be used, booting them first if need be.
+        self.free_mask = list(self._full_mask)  #: Free cores of each processor, one bit each.
+        self.memory_used = np.zeros(platform.node_count)  #: MB that the tasks on each node occupy.
+        self.guests_memory_mb = 0.0  #: MB that guests hold on all nodes together.
+        self.guest_nodes: set[int] = set()  #: Nodes for which guests wait.
+        capacity = [t.memory_gb * MB_PER_GB if t.memory_gb is not None else np.inf for t in platform.node_types]
+        self.memory_mb = np.array(capacity)[platform.type_of_node]  #: Memory of each node, inf when not given.
+        self.powered_on = np.ones(platform.node_count, bool)  #: IDLE or COMPUTING.
+        self.powered_off = np.zeros(platform.node_count, bool)  #: OFF.
+        self.withheld = np.zeros(platform.node_count, bool)  #: Taken out of the scheduler's reach by a power policy.
+        self.withheld_count = 0  #: How many are,
+        self.offered_cores = platform.core_count  #: and how many cores the others have, free or not.
+        self.is_on = self.powered_on.copy()  #: IDLE or COMPUTING, and not withheld.
+        self.is_off = self.powered_off.copy()  #: OFF and not withheld: can be booted for a job.
+        self._not_on = 0  #: Nodes that are not `is_on`,
+        self.all_on = True  #: and whether there are none: then much need not be looked at.
+        #: When nodes in transition should be on, or OFF, s on the run's clock, by node.
+        self.transition_ends: dict[int, float] = {}
+        #: Another object after every change of what is free; while it is the same, what was found free still is.
+        self.version: object = object()
+        #: How often a node has become usable, or has ceased to be, or what was known of its return has changed.
+        self.capacity_changes = 0
+        self._node_count = platform.node_count
+        self._node_cores = platform.node_cores
+        self._cores_of_every_node = platform.widest_node if len(platform.node_types) == 1 else 0
+        self.available = IntervalSet(0, platform.node_count)  #: Nodes that are on and have a free core.
+        self.asleep = IntervalSet()  #: Nodes that are OFF and have a free core.
+
+    def processors_of(self, node: int) -> range:
+        """Indices of a node's processors."""
+        return range(self.first_processor[node], self.first_processor[node + 1])
+
+    def node_of(self, processor: int) -> int:
+        """The node that a processor is in."""
+        return bisect_right(self.first_processor, processor) - 1
+
+    def room(self, memory: float, if_empty: bool = False) -> npt.NDArray[np.int64]:
+        """Tasks of ``memory`` MB each for which every node has memory left (or has, if it were empty), shape (nodes,)."""
+        left = self.memory_mb if if_empty else np.maximum(self.memory_mb - self.memory_used, 0.0)
+        return tasks_in(left, memory, self.platform.core_count)
+
+    def hold(
+        self, placement: Placement, memory: float = 0.0, job: Job | None = None, tenant: int = NOBODY
+    ) -> Allocation:
+        """Take the cores of a placement. Raises PlacementError, with nothing changed, if one cannot be had.
+
+        With ``job``, its nodes must be eligible for it now, and it has them for itself if it asks for that. The ledger has
+        the cores under the number of the ``tenant``.
+        """
+        if placement.found_at is not self.version:
+            self._check(placement)
+        if job is not None and self.eligibility is not None:
+            self._check_eligible(self.eligibility, placement, job)
+        self.version = object()
+        allocation = Allocation(memory)
+        for first, stop, cores in placement.spans:
+            whole = cores == self._cores_of_every_node
+            if whole and self.all_on:
+                self._hold_whole(first, stop, allocation)
+            elif stop - first == 1:
+                self._hold_on(first, cores, allocation)
+            elif self._are_alike(first, stop) and (whole or (self._node_cores[first:stop] == cores).all()):
+                self._hold_whole(first, stop, allocation)
+            else:
+                for node in range(first, stop):
+                    self._hold_on(node, cores, allocation)
+        self.free_total -= placement.cores
+        if memory:
+            for node, cores in placement.cores_by_node().items():
+                self.memory_used[node] += memory * cores
+        if job is not None and self.eligibility is not None and job.exclusive:
+            self._close(placement, allocation)
+        allocation.hold = self.ledger.hold(self.env.now, tenant, self.core_ranges(allocation))
+        return allocation
+
+    def _are_alike(self, first: int, stop: int) -> bool:
+        """Whether nodes with free cores are all on, or all OFF: then one of the sets has them all."""
+        return self.available.covers(first, stop) or self.asleep.covers(first, stop)
+
+    def _check(self, placement: Placement) -> None:
+        if not placement.spans:
+            raise PlacementError("the placement has no cores")
+        reached, ascending = 0, True
+        for first, stop, cores in placement.spans:
+            if not 0 <= first < stop <= self._node_count or cores < 1:
+                raise PlacementError(f"{placement}: no such nodes on {self.platform!r}")
+            ascending = ascending and first >= reached
+            reached = stop
+            # Nodes in `available` are on and have a free core; most placements need no more than that.
+            if not (cores == 1 and self.available.covers(first, stop)):
+                self._check_nodes(placement, first, stop, cores)
+        if not ascending and any(a[1] > b[0] for a, b in pairwise(sorted(placement.spans))):
+            raise PlacementError(f"{placement}: a node appears twice")
+
+    def _check_nodes(self, placement: Placement, first: int, stop: int, cores: int) -> None:
+        if not self.all_on and not (self.is_on[first:stop] | self.is_off[first:stop]).all():
+            raise PlacementError(f"{placement}: a node is failed, in transition or withheld")
+        free = self.free
+        if (free.item(first) if stop == first + 1 else free[first:stop].min()) < cores:
+            raise PlacementError(f"{placement}: fewer cores are free")
+
+    def _check_eligible(self, eligibility: Eligibility, placement: Placement, job: Job) -> None:
+        allowed = eligibility.open_at(job, self.env.now)
+        for node in placement.nodes:
+            name = self.platform.node_name(node)
+            if allowed is not None and not allowed[node]:
+                reason = eligibility.why_closed(job, node, self.env.now)
+                raise PlacementError(f"job {job.job_id} may not start on {name} now: {reason}")
+            if job.exclusive and self.free[node] < self._node_cores[node]:
+                raise PlacementError(f"job {job.job_id} may not start on {name} now: another job is there")
+
+    def _close(self, placement: Placement, allocation: Allocation) -> None:
+        """Hold what is left free of the nodes of an allocation, too."""
+        allocation.idle = [(node, left) for node in placement.nodes if (left := self.free.item(node))]
+        for node, left in allocation.idle:
+            self.free[node] = 0
+            self.free_total -= left
+            (self.available if self.is_on[node] else self.asleep).remove(node, node + 1)
+
+    def _hold_whole(self, first: int, stop: int, allocation: Allocation) -> None:
+        begin, end = self.first_processor[first], self.first_processor[stop]
+        self.free_mask[begin:end] = [0] * (end - begin)
+        self.free[first:stop] = 0
+        (self.available if self.all_on or self.is_on[first] else self.asleep).remove(first, stop)
+        allocation.spans.append((first, stop, begin, end))
+
+    def _hold_on(self, node: int, cores: int, allocation: Allocation) -> None:
+        left = self.free.item(node) - cores
+        self.free[node] = left
+        if not left:
+            (self.available if self.is_on[node] else self.asleep).remove(node, node + 1)
+        self._take_cores(node, self.processors_of(node), cores, allocation)
+
+    def _take_cores(self, node: int, processors: range, cores: int, allocation: Allocation) -> None:
+        for processor in processors:
+            mask = self.free_mask[processor]
+            if mask and cores:
+                taken = lowest_bits(mask, cores)
+                self.free_mask[processor] = mask ^ taken
+                count = taken.bit_count()
+                allocation.pieces.append((node, processor, taken, count))
+                cores -= count
+                if not cores:
+                    return
+
+    def hold_cores(self, node: int, processors: range, cores: int, tenant: int) -> Allocation:
+        """Take cores of some processors of a node that is on, lowest first: of a node that is withheld, too.
+
+        They are there, and no job has them: who calls has looked.
+        """
+        self.version = object()
+        self.capacity_changes += 1
+        allocation = Allocation(0.0)
+        self._take_cores(node, processors, cores, allocation)
+        left = self.free.item(node) - cores
+        self.free[node] = left
+        if self.is_on[node]:
+            self.free_total -= cores
+            if cores and not left:
+                self.available.remove(node, node + 1)
+        allocation.hold = self.ledger.hold(self.env.now, tenant, self.core_ranges(allocation))
+        return allocation
+
+    def release_cores(self, allocation: Allocation) -> None:
+        """Give back what :meth:`hold_cores` took."""
+        self.capacity_changes += 1
+        self.release(allocation)
+
+    def release(self, allocation: Allocation) -> None:
+        """Give the cores of an allocation back."""
+        self.version = object()
+        self.ledger.held_until[allocation.hold] = self.env.now
+        free = self.free
+        for node, left in allocation.idle:
+            free[node] = left
+            self._open(node, node + 1)
+            if self.is_on[node] or self.is_off[node]:
+                self.free_total += left
+        for node, processor, mask, count in allocation.pieces:
+            before = free.item(node)
+            free[node] = before + count
+            if not before:
+                self._open(node, node + 1)
+            self.free_mask[processor] |= mask
+            if self.all_on or self.is_on[node] or self.is_off[node]:
+                self.free_total += count
+        for first, stop, begin, end in allocation.spans:
+            self.free_mask[begin:end] = self._full_mask[begin:end]
+            free[first:stop] = self._node_cores[first:stop]
+            if not self.all_on:
+                on = self.is_on[first:stop]
+                if _all(on):
+                    self.available.add(first, stop)
+                    self.free_total += self.first_core[end] - self.first_core[begin]
+                    continue
+                self._open(first, stop)
+                self.free_total += int(free[first:stop][on | self.is_off[first:stop]].sum())
+            else:
+                self.available.add(first, stop)
+                self.free_total += self.first_core[end] - self.first_core[begin]
+        if allocation.memory_mb:
+            self._release_memory(allocation)
+        if self.guest_nodes:
+            self._tell_guests(allocation)
+
+    def _release_memory(self, allocation: Allocation) -> None:
+        memory = allocation.memory_mb
+        for node, _, _, count in allocation.pieces:
+            self.memory_used[node] -= memory * count
+        for first, stop, _, _ in allocation.spans:
+            self.memory_used[first:stop] -= memory * self._node_cores[first:stop]
+        if self.free_total == self.platform.core_count and not self.guests_memory_mb:
+            self.memory_used[:] = 0.0  # nothing runs: no rounding error may outlive it
+
+    def _tell_guests(self, allocation: Allocation) -> None:
+        """Guests may wait for what has become free."""
+        for node, *_ in (*allocation.idle, *allocation.pieces):
+            self.guests.look_at(node)
+        for node in self.guest_nodes if allocation.spans else ():
+            if any(first <= node < stop for first, stop, _, _ in allocation.spans):
+                self.guests.look_at(node)
+
+    def _open(self, first: int, stop: int) -> None:
+        """Enter nodes that get free cores into the set in which placements look for them."""
+        if self.all_on:
+            self.available.add(first, stop)
+            return
+        for node in range(first, stop):
+            if self.is_on[node]:
+                self.available.add(node, node + 1)
+            elif self.is_off[node]:
+                self.asleep.add(node, node + 1)
+
+    def is_idle(self, node: int) -> bool:
+        """Whether a node is on and no job holds a core of it."""
+        return bool(self.powered_on[node]) and self.free.item(node) == self._node_cores.item(node)
+
+    def have_free_cores(self, nodes: Sequence[int]) -> bool:
+        """Whether any of the nodes has a core that no job holds."""
+        return any(map(self.free.item, nodes))
+
+    def enter_states(self, nodes: Sequence[int], on: bool, off: bool) -> None:
+        """Nodes are now on, or OFF, or neither (in transition or failed); all of them were in one state before."""
+        for node in self.guest_nodes.intersection(nodes) if on and self.guest_nodes else ():
+            self.guests.look_at(node)
+        ends = self.transition_ends
+        for node in nodes if ends else ():
+            ends.pop(node, None)
+        was_on, was_off = self.powered_on.item(nodes[0]), self.powered_off.item(nodes[0])
+        if not (was_on or was_off or on or off):  # it breaks down on the way, or is repaired
+            self.capacity_changes += len(nodes)
+        self.version = object()
+        for first, stop in _runs(nodes):
+            if was_on != on:
+                self.powered_on[first:stop] = on
+            if was_off != off:
+                self.powered_off[first:stop] = off
+            if self.withheld_count:
+                for node in range(first, stop):
+                    offered = not self.withheld[node]
+                    self._make_usable(node, on and offered, off and offered)
+            else:
+                self._make_all_usable(first, stop, was_on, was_off, on, off)
+
+    def _make_all_usable(self, first: int, stop: int, was_on: bool, was_off: bool, on: bool, off: bool) -> None:
+        """The same as ``_make_usable`` for neighbouring nodes that were in one state, none of which is withheld."""
+        if was_on != on:
+            self.is_on[first:stop] = on
+            self._not_on += first - stop if on else stop - first
+            self.all_on = not self._not_on
+        if was_off != off:
+            self.is_off[first:stop] = off
+        if was_on:
+            self.available.remove(first, stop)
+        elif was_off and self.asleep:
+            self.asleep.remove(first, stop)
+        if (was_on or was_off) == (on or off):
+            if on or off:
+                self._open_free(first, stop)
+            return
+        self.capacity_changes += stop - first
+        if on or off:
+            self.free_total += self._open_free(first, stop)
+        else:
+            self.free_total -= sum(self.free[first:stop].tolist())
+
+    def _open_free(self, first: int, stop: int) -> int:
+        """Enter those of some nodes that have free cores into the set in which placements look; how many cores."""
+        free = self.free[first:stop].tolist()
+        if not any(free):  # a job has them: they have been booted for it
+            return 0
+        if min(free) > 0:
+            (self.available if self.is_on[first] else self.asleep).add(first, stop)
+        else:
+            for node, cores in enumerate(free, first):
+                if cores:
+                    self._open(node, node + 1)
+        return sum(free)
+
+    def withhold(self, nodes: Sequence[int], withheld: bool) -> bool:
+        """Take nodes out of the scheduler's reach, or give them back; what runs on them goes on. Whether that is new."""
+        fresh = [node for node in dict.fromkeys(nodes) if self.withheld.item(node) != withheld]
+        if not fresh:
+            return False
+        self.version = object()
+        self.capacity_changes += len(fresh)  # also of nodes in transition, on whose return somebody may count
+        self.withheld[fresh] = withheld
+        self.withheld_count += len(fresh) if withheld else -len(fresh)
+        for node in fresh:
+            cores, on, off = self._node_cores.item(node), self.powered_on.item(node), self.powered_off.item(node)
+            self.offered_cores += -cores if withheld else cores
+            self._make_usable(node, on and not withheld, off and not withheld)
+        return True
+
+    def _make_usable(self, node: int, on: bool, off: bool) -> None:
+        """The scheduler can use a node as it is, or boot it for a job, or neither."""
+        was_on, was_off, free = self.is_on.item(node), self.is_off.item(node), self.free.item(node)
+        self.is_on[node] = on
+        self.is_off[node] = off
+        self._not_on += was_on - on
+        self.all_on = not self._not_on
+        if free and (was_on or was_off):
+            (self.available if was_on else self.asleep).remove(node, node + 1)
+        if free and (on or off):
+            (self.available if on else self.asleep).add(node, node + 1)
+        change = (on or off) - (was_on or was_off)
+        self.free_total += free * change
+        self.capacity_changes += abs(change)
+
+    def has_ready_nodes(self, placement: Placement) -> bool:
+        """Whether all nodes of a placement are on."""
+        is_on = self.is_on
+        spans = placement.spans
+        return all(is_on.item(first) if stop == first + 1 else _all(is_on[first:stop]) for first, stop, _ in spans)
+
+    def boot_time(self, placement: Placement) -> float:
+        """How long it should take until all nodes of a placement are on, s: the slowest boot of those that are OFF."""
+        types, kinds, is_off = self.platform.node_types, self.platform.type_of_node.item, self.is_off.item
+        if len(types) == 1:
+            boots = any(b"\1" in self.is_off[first:stop].tobytes() for first, stop, _ in placement.spans)
+            return types[0].transitions.switch_on_s if boots else 0.0
+        return max(
+            (types[kinds(node)].transitions.switch_on_s for node in placement.nodes if is_off(node)), default=0.0
+        )
+
+    def cores_by_processor(self, allocation: Allocation) -> list[tuple[int, int]]:
+        """(processor, cores of it) of an allocation."""
+        pairs = [(processor, count) for _, processor, _, count in allocation.pieces]
+        for _, _, begin, end in allocation.spans:
+            pairs += zip(range(begin, end), self._cores_of[begin:end], strict=True)
+        return pairs
+
+    def ranges_of(self, processor: int, mask: int) -> list[tuple[int, int]]:
+        """Global indices (first, last) of some cores of a processor, as maximal runs."""
+        ranges: list[tuple[int, int]] = []
+        base = self.first_core[processor]
+        while mask:
+            low = (mask & -mask).bit_length() - 1
+            run = ~(mask >> low)
+            length = (run & -run).bit_length() - 1
+            ranges.append((base + low, base + low + length - 1))
+            mask &= ~(((1 << length) - 1) << low)
+        return ranges
+
+    def core_ranges(self, allocation: Allocation) -> list[tuple[int, int]]:
+        """Global indices (first, last) of the cores of an allocation, as maximal runs within nodes or spans."""
+        ranges = [(self.first_core[begin], self.first_core[end] - 1) for _, _, begin, end in allocation.spans]
+        for _, processor, mask, _ in allocation.pieces:
+            ranges += self.ranges_of(processor, mask)
+        return ranges
+
+
+def _all(mask: npt.NDArray[np.bool_]) -> bool:
+    """``mask.all()`` for the few nodes of a job, which costs less than numpy's own."""
+    return b"\0" not in mask.tobytes()
+
+
+def _runs(nodes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Nodes, in any order, as (first, stop) of neighbours."""
+    ordered = sorted(nodes)
+    first = last = ordered[0]
+    if ordered[-1] - first < len(ordered):
+        yield first, ordered[-1] + 1
+        return
+    for node in ordered:
+        if node > last + 1:
+            yield first, last + 1
+            first = node
+        last = node
+    yield first, last + 1
+
+
+def lowest_bits(mask: int, count: int) -> int:
+    """The ``count`` lowest set bits of ``mask`` (all of them if there are fewer)."""
+    if mask.bit_count() <= count:
+        return mask
+    count = int(count)  # numpy's integers, of which users make placements, would overflow in the shifts
+    taken = 0
+    while count:
+        low = (mask & -mask).bit_length() - 1
+        run = ~(mask >> low)
+        length = min((run & -run).bit_length() - 1, count)
+        bits = ((1 << length) - 1) << low
+        taken |= bits
+        mask ^= bits
+        count -= length
+    return taken

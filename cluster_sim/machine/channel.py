@@ -1,0 +1,147 @@
+"""The memory channel of a processor: a processor-sharing resource for task groups, in the style of SimPy's resources.
+
+The tasks of one job on one processor always have the same rate and end together, so they are one unit of work, a
+:class:`TaskGroup`. Requesting is ``channel.run(…)``; the group is itself the event to wait for, as SimPy's requests are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from simpy.events import Event
+
+from cluster_sim.engine import PlannedEvent
+from cluster_sim.models.processor_step import Phase, TaskProgress, adapt, complete, demand_of, next_end
+
+if TYPE_CHECKING:
+    from cluster_sim.engine import Environment
+    from cluster_sim.models.contention import Contention
+
+
+class TaskGroup(TaskProgress, Event):
+    """The tasks of one job on one processor, as an event: it happens when their last phase ends."""
+
+    def __init__(
+        self,
+        channel: MemoryChannel,
+        tasks: int,
+        phases: Sequence[Phase],
+        since: float,
+        fixed: bool = False,
+        owner: int = -1,
+    ):
+        Event.__init__(self, channel.env)
+        TaskProgress.__init__(self, owner, tasks, phases, since, fixed)
+        self.channel = channel
+
+
+class MemoryChannel:
+    """Shares a processor's memory bandwidth among the task groups that run on it.
+
+    When its members change it lets the contention model say their speeds, credits progress to those whose speed changed,
+    and plans **one** next completion. A superseded plan stays in SimPy's queue and is ignored. While demand stays under
+    the model's threshold no speed can change and nothing is recomputed.
+
+    With ``at_job_boundaries`` speeds are not recomputed when a group ends, only when a whole job starts or is released
+    (the quirk ``contention-at-job-boundaries``).
+    """
+
+    def __init__(
+        self,
+        env: Environment,
+        contention: Contention,
+        at_job_boundaries: bool = False,
+        on_change: Callable[[], None] = lambda: None,
+    ):
+        self.env = env
+        self._contention = contention
+        self._at_job_boundaries = at_job_boundaries
+        self._on_change = on_change
+        self._groups: list[TaskGroup] = []
+        self._ended: list[TaskGroup] = []
+        self._plan: PlannedEvent | None = None
+        self._planned_for = float("inf")
+        self._contended = False
+        self.demand = 0.0  #: Bandwidth that the running tasks ask for, MB/s, as last computed.
+
+    @property
+    def groups(self) -> tuple[TaskGroup, ...]:
+        """The task groups that run, in the order in which they started."""
+        return tuple(self._groups)
+
+    @property
+    def ended_groups(self) -> tuple[TaskGroup, ...]:
+        """Task groups that have ended, but whose job still holds their cores."""
+        return tuple(self._ended)
+
+    def run(
+        self,
+        tasks: int,
+        phases: Sequence[Phase],
+        since: float | None = None,
+        fixed: bool = False,
+        owner: int = -1,
+    ) -> TaskGroup:
+        """Run ``tasks`` tasks through ``phases``, each of so many uncontended seconds and so many MB/s a task.
+
+        ``since``: when the first of these phases started, if it has run uncontended for a while already.
+        ``fixed``: the tasks wait rather than compute, so that neither clock nor contention changes their time.
+        ``owner``: the number of their tenant in the ledger.
+        """
+        group = TaskGroup(self, tasks, phases, self.env.now if since is None else since, fixed, owner)
+        self._groups.append(group)
+        self.refresh()
+        return group
+
+    def release(self, group: TaskGroup) -> None:
+        """The group's whole job is over: take the group out if it has not ended (then it never happens)."""
+        if not group.triggered:
+            self._groups.remove(group)
+            self.refresh()
+        else:
+            self._ended.remove(group)
+            if self._at_job_boundaries:
+                self.refresh()
+
+    def change_rate(self, ratio: float) -> None:
+        """The processor's clock changes by ``ratio``: work left shrinks, and bandwidth asked for grows, with it."""
+        for group in self._groups:
+            if not group.fixed:
+                group.change_rate(ratio, self.env.now)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Recompute the demand, the speeds if it matters, and the next completion."""
+        self.demand = demand_of(self._groups)
+        contended = self.demand >= self._contention.threshold
+        if contended or self._contended:
+            adapt(self._groups, self._contention, self.demand, self.env.now)
+            self._contended = contended
+        self._on_change()
+        self._plan_next()
+
+    def _plan_next(self) -> None:
+        """Plan the next completion, unless the one already planned is it."""
+        next_finish = next_end(self._groups)
+        if next_finish != self._planned_for:
+            self._planned_for = next_finish
+            self._plan = None
+            if self._groups:
+                self._plan = self.env.at(next_finish)
+                self._plan.callbacks.append(self._complete)
+
+    def _complete(self, plan: Event) -> None:
+        if plan is not self._plan:
+            return  # superseded
+        due = self._planned_for
+        self._planned_for = float("inf")
+        ended = complete(self._groups, due)
+        self._ended += ended
+        for group in ended:
+            group.succeed()
+        if self._at_job_boundaries and ended:
+            self._on_change()
+            self._plan_next()
+        else:
+            self.refresh()

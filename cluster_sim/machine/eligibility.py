@@ -1,0 +1,174 @@
+"""Which nodes are eligible for a job: by its tags, and by the advance reservations.
+
+What a job may never use and what is only closed to it for a time are two questions: the first says which jobs are
+impossible, the second which have to wait. Whether cores are free there is a third, and the machine's.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cluster_sim.workload.advance_reservations import AdvanceReservation, windows_on
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.workload.jobs import Job
+
+    Mask = npt.NDArray[np.bool_]
+    """One entry per node, in platform order."""
+
+INF = float("inf")
+
+
+class Eligibility:
+    """Answers of one platform under some advance reservations. None stands for all nodes; masks are not written to."""
+
+    def __init__(self, platform: Platform, reservations: Iterable[AdvanceReservation] = ()):
+        self._platform = platform
+        self.windows = windows_on(platform, reservations)  #: The advance reservations, by start.
+        self._by_name = {window.name: window for window in self.windows}
+        self._ends = sorted(window.end for window in self.windows)
+        self._masks: dict[tuple[frozenset[str], str], Mask | None] = {}
+        self._widest: dict[tuple[frozenset[str], str], int] = {}
+        self._nowhere: Mask = np.zeros(platform.node_count, bool)
+        self._closing = lru_cache(maxsize=16)(self._closing_after)
+
+    @classmethod
+    def of(
+        cls, platform: Platform, columns: Mapping[str, Any], reservations: Iterable[AdvanceReservation]
+    ) -> Eligibility | None:
+        """None when no job of a workload (its columns) asks for anything that it takes to answer, and nothing is reserved."""
+        reservations = tuple(reservations)
+        asked = any((columns[name] != "").any() for name in ("requires", "reservation") if name in columns)
+        asked = asked or ("exclusive" in columns and bool(columns["exclusive"].any()))
+        return cls(platform, reservations) if reservations or asked else None
+
+    @property
+    def turning_times(self) -> list[float]:
+        """When a window begins or ends, s: then a job may be able to start, though nothing else has happened."""
+        return sorted({time for window in self.windows for time in (window.start, window.end)})
+
+    # ------------------------------------------------------------------ for ever
+
+    def nodes(self, job: Job) -> Mask | None:
+        """Nodes that the job may ever use: they have its tags and are in the reservation that it names."""
+        key = (job.requires, job.reservation)
+        if key not in self._masks:
+            self._masks[key] = self._nodes(*key)
+        return self._masks[key]
+
+    def _nodes(self, tags: frozenset[str], reservation: str) -> Mask | None:
+        mask: Mask | None = None
+        if tags:
+            tagged = np.array([tags <= node_type.tags for node_type in self._platform.node_types])
+            mask = tagged[self._platform.type_of_node]
+        if reservation:
+            window = self._by_name.get(reservation)
+            reserved = self._nowhere if window is None else window.nodes
+            mask = reserved if mask is None else mask & reserved
+        return None if mask is None or mask.all() else mask
+
+    def widest(self, job: Job) -> int:
+        """Cores of the widest node that the job may ever use; 0 when there is none."""
+        key = (job.requires, job.reservation)
+        if key not in self._widest:
+            mask = self.nodes(job)
+            cores = self._platform.node_cores if mask is None else self._platform.node_cores[mask]
+            self._widest[key] = int(cores.max(initial=0))
+        return self._widest[key]
+
+    def why_never(self, job: Job, now: float) -> str:
+        """Why no node at all will be eligible for the job from now on; empty when some will."""
+        if job.reservation:
+            window = self._by_name.get(job.reservation)
+            if window is None:
+                return f"there is no advance reservation '{job.reservation}'"
+            begins = max(window.start, now)
+            if begins + job.requested_time > window.end or begins >= window.end:
+                asked = "which requests no time" if job.requested_time == INF else f"of {job.requested_time:g} s"
+                return f"advance reservation '{window.name}', until {window.end:g} s, is too short for a job {asked}"
+        if job.requires and not self.widest(job):
+            within = f" of advance reservation '{job.reservation}'" if job.reservation else ""
+            return f"no node{within} has {_tags(job)}"
+        return ""
+
+    def described(self, job: Job) -> str:
+        """What is particular about the nodes that the job may use, in words: after "8 cores on nodes"."""
+        parts = [f" with {_tags(job)}"] if job.requires else []
+        if job.reservation:
+            parts.append(f" in advance reservation '{job.reservation}'")
+        return "".join(parts)
+
+    # ------------------------------------------------------------------ for a time
+
+    def earliest_start(self, job: Job) -> float:
+        """When the window of the reservation that the job names begins, s; -inf when it names none."""
+        window = self._by_name.get(job.reservation)
+        return -INF if window is None else window.start
+
+    def latest_start(self, job: Job) -> float:
+        """After when the job can no longer end, by its request, within the reservation that it names, s; inf: never."""
+        window = self._by_name.get(job.reservation)
+        return INF if window is None else window.end - job.requested_time
+
+    def open_at(self, job: Job, time: float) -> Mask | None:
+        """Nodes on which the job may start at ``time``, s, such that it ends, by its request, before they are closed to it.
+
+        Jobs that name a reservation: its nodes, if they start and end within its window.
+        """
+        mask = self.nodes(job)
+        if not self.windows:
+            return mask
+        window = self._by_name.get(job.reservation)
+        end = time + job.requested_time
+        if window is not None:
+            within = window.start <= time < window.end and end <= window.end
+            return mask_of_all(mask, self._platform) if within else self._nowhere
+        over = bisect_right(self._ends, time)
+        if over == len(self._ends):
+            return mask
+        first, closing = self._closing(over)
+        if end <= first and time < first:
+            return mask
+        still_open = (closing > time) & (closing >= end)
+        return still_open if mask is None else still_open & mask
+
+    def _closing_after(self, over: int) -> tuple[float, npt.NDArray[np.float64]]:
+        """When each node is closed next, or since when it is, once ``over`` windows have ended; and the earliest of it."""
+        closing = np.full(self._platform.node_count, INF)
+        since = self._ends[over - 1] if over else -INF
+        for window in reversed(self.windows):  # a node's windows do not overlap, so the earliest is written last
+            if window.end > since:
+                closing[window.nodes] = window.start
+        return float(closing.min()), closing
+
+    def why_closed(self, job: Job, node: int, time: float) -> str:
+        """Why the job may not start on a node at ``time`` (s); empty when it may."""
+        mask = self.nodes(job)
+        if mask is not None and not mask[node]:
+            return f"it may run only on nodes{self.described(job)}"
+        allowed = self.open_at(job, time)
+        if allowed is None or allowed[node]:
+            return ""
+        if job.reservation:
+            window = self._by_name[job.reservation]
+            return f"its advance reservation lasts from {window.start:g} s to {window.end:g} s"
+        window = next(w for w in self.windows if w.nodes[node] and w.end > time)
+        return f"advance reservation '{window.name}' has that node from {window.start:g} s to {window.end:g} s"
+
+
+def mask_of_all(mask: Mask | None, platform: Platform) -> Mask:
+    """A mask for None, too."""
+    return np.ones(platform.node_count, bool) if mask is None else mask
+
+
+def _tags(job: Job) -> str:
+    names = sorted(job.requires)
+    return f"the tag{'s' * (len(names) > 1)} {', '.join(names)}"

@@ -1,0 +1,68 @@
+"""P-states that a scheduler has chosen for jobs: the job's processors run in them as long as it does.
+
+A processor has one clock for all its cores, so a job can be given a p-state only on processors that it has for itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cluster_sim.errors import InputError, PlacementError
+
+if TYPE_CHECKING:
+    from cluster_sim.machine.bookings import Allocation
+    from cluster_sim.machine.machine import Machine
+    from cluster_sim.platform.platform import ProcessorType
+    from cluster_sim.workload.jobs import Job
+
+
+class JobClocks:
+    """The processors that run in a p-state chosen for their job, and how they ran before."""
+
+    def __init__(self, machine: Machine):
+        self._machine = machine
+        self._processors: dict[int, list[int]] = {}  # of each job that was given a p-state
+        self.before: dict[int, ProcessorType] = {}  #: By processor of such a job: what it goes back to at the end.
+        self.chosen: dict[int, int] = {}  #: By processor of such a job: the p-state.
+
+    def __bool__(self) -> bool:
+        return bool(self._processors)
+
+    def choose(self, job: Job, allocation: Allocation, p_state: int) -> None:
+        """The job that has just been allocated these cores is to run in that p-state.
+
+        Raises PlacementError, with nothing changed, unless the job has its processors for itself and they have that state.
+        """
+        machine = self._machine
+        alone = {node for node, _ in allocation.idle}
+        held = machine.cores_by_processor(allocation)
+        for processor, cores in held:
+            kind = machine.type_of[processor]
+            if cores < kind.cores and machine.node_of(processor) not in alone:
+                name = machine.processor(processor).name
+                found = f"{cores} of the {kind.cores} cores of {name}"
+                raise PlacementError(
+                    f"job {job.job_id} cannot have p-state {p_state}: it gets {found}, and others share its clock"
+                )
+            try:
+                kind.in_p_state(p_state)
+            except InputError as error:
+                raise PlacementError(f"job {job.job_id}: {error}") from None
+        self._processors[job.index] = [processor for processor, _ in held]
+        for processor, _ in held:
+            self.before[processor] = machine.type_of[processor]
+            self.chosen[processor] = p_state
+
+    def begin(self, job: Job) -> None:
+        """The job's tasks are about to start."""
+        for processor in self._processors.get(job.index, ()):
+            self.before[processor] = self._machine.type_of[processor]
+            self._machine.processor(processor).set_p_state(self.chosen[processor])
+
+    def end(self, job: Job, began: bool) -> None:
+        """The job is over: its processors go back to how they ran before."""
+        for processor in self._processors.pop(job.index, ()):
+            before = self.before.pop(processor)
+            del self.chosen[processor]
+            if began and before != self._machine.type_of[processor]:
+                self._machine.set_clock(processor, before)

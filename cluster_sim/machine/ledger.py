@@ -1,0 +1,189 @@
+"""The ledger of the machine: who held and loaded which cores, and what everything drew, written down when it happens.
+
+The machine alone writes it, whoever makes it change: a job, a scheduler, a process of the user's own. Allocations, node
+states, energies by job, node and state, explanations and charts all read it. It is append-only; what is entered later
+is only how an entry ends.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cluster_sim.machine.occupancy import Holds
+from cluster_sim.machine.transition_log import TransitionLog
+
+if TYPE_CHECKING:
+    from cluster_sim.machine.occupancy import Floats, Ints
+    from cluster_sim.platform.platform import ProcessorType
+
+NAN = float("nan")
+OPEN = float("inf")
+"""Stands for the end of a hold that has not ended."""
+
+ClockChange = tuple[float, int, "ProcessorType"]
+"""(time s, processor, its type from then on)."""
+RatedWatts = tuple[float, int, float, dict[int, float]]
+"""(time s, processor, W that its tenants share, W of each tenant by its number), where watts follow the tasks' speeds."""
+
+
+class _Pieces:
+    """Ranges of cores by their global indices, first and last, each of a numbered entry."""
+
+    def __init__(self) -> None:
+        self.entry, self.first, self.last = array("q"), array("q"), array("q")
+
+    def add(self, entry: int, ranges: Iterable[tuple[int, int]]) -> None:
+        for first, last in ranges:
+            self.entry.append(entry)
+            self.first.append(first)
+            self.last.append(last)
+
+    def take_back(self, entry: int) -> None:
+        while self.entry and self.entry[-1] == entry:
+            for column in (self.entry, self.first, self.last):
+                column.pop()
+
+    def holds(self, tenant: Ints, start: Floats, end: Floats) -> Holds:
+        """The ranges with what is known of their entries."""
+        entry = np.array(self.entry)
+        return Holds(tenant[entry], np.array(self.first), np.array(self.last), start[entry], end[entry])
+
+
+class Ledger:
+    """Columns of machine numbers, not lists of objects: a million jobs have to fit.
+
+    A *hold* is one time that somebody holds cores, from when to when, with its *pieces*, ranges of neighbouring cores by
+    their global indices. Tasks load the cores from ``loaded_from`` on, to the end of the hold; before, while nodes boot,
+    the cores are held and idle. Whose a hold is, its tenant, is a number that means something to who asked for it: the
+    attempts of jobs count from 0.
+    """
+
+    def __init__(self) -> None:
+        self.tenant = array("q")  #: Of each hold: whose,
+        self.held_from = array("d")  #: since when, s,
+        self.loaded_from = array("d")  #: since when its tasks load the cores, s; NaN: not yet, or never,
+        self.held_until = array("d")  #: and until when, s; inf while it lasts.
+        self._pieces = _Pieces()
+        self.load_tenant = array("q")  #: Of each load by a guest, which loads some of the cores that it holds: whose,
+        self.load_from = array("d")  #: since when,
+        self.load_until = array("d")  #: and until when, s; inf while it lasts.
+        self._load_pieces = _Pieces()
+        self.transitions = TransitionLog()  #: (time, node, new state, W drawn when not on)
+        self.clock_changes: list[ClockChange] = []
+        self.rated_watts: list[RatedWatts] = []
+        self.power_times = array("d", [0.0])  #: What the whole machine draws, a step function: since when, s,
+        self.power_watts = array("d", [0.0])  #: and how much, W.
+
+    def hold(self, now: float, tenant: int, ranges: Iterable[tuple[int, int]]) -> int:
+        """A tenant gets these cores; the number of the hold."""
+        number = len(self.tenant)
+        self.tenant.append(tenant)
+        self.held_from.append(now)
+        self.loaded_from.append(NAN)
+        self.held_until.append(OPEN)
+        self._pieces.add(number, ranges)
+        return number
+
+    def load(self, now: float, tenant: int, ranges: Iterable[tuple[int, int]]) -> int:
+        """A guest loads these of its cores; the number of the load."""
+        number = len(self.load_tenant)
+        self.load_tenant.append(tenant)
+        self.load_from.append(now)
+        self.load_until.append(OPEN)
+        self._load_pieces.add(number, ranges)
+        return number
+
+    def take_back(self, hold: int) -> None:
+        """The last hold has been refused after all, in the instant in which it was entered."""
+        assert hold == len(self.tenant) - 1, "only the last entry can be taken back"
+        self._pieces.take_back(hold)
+        self.tenant.pop()
+        self.held_from.pop()
+        self.loaded_from.pop()
+        self.held_until.pop()
+
+    def times_of(self, tenants: int) -> tuple[Floats, Floats, Floats]:
+        """When each of the first tenants got its first cores, first loaded them and gave the last back, s.
+
+        Shape (tenants,) each; NaN for what has not happened.
+        """
+        tenant = np.array(self.tenant)
+        held, loaded, until = (np.array(column) for column in (self.held_from, self.loaded_from, self.held_until))
+        until[until == OPEN] = np.nan
+        if len(tenant) == tenants and np.array_equal(tenant, np.arange(tenants)):
+            return held, loaded, until  # each held cores once
+        of_tenants = (tenant >= 0) & (tenant < tenants)
+        tenant, held, loaded, until = (column[of_tenants] for column in (tenant, held, loaded, until))
+        first, began, last = (np.full(tenants, np.nan) for _ in range(3))
+        first[tenant[::-1]] = held[::-1]
+        computed = ~np.isnan(loaded)
+        began[tenant[computed][::-1]] = loaded[computed][::-1]
+        last[tenant] = until
+        return first, began, last
+
+    def up_to(self, horizon: float, attempts: int) -> Extract:
+        """What has been entered up to a time, s; what lasts beyond it ends there. Tenants 0 … ``attempts`` - 1 are of jobs.
+
+        The ledger may go on beyond the time: a guest comes or stays while the last job of the run waits to be refused.
+        """
+        tenant = _numbered(np.array(self.tenant), attempts)
+        held, loaded = np.array(self.held_from), np.array(self.loaded_from)
+        until = np.minimum(np.array(self.held_until), horizon)
+        holds = self._pieces.holds(tenant, held, until)
+        loads = self._pieces.holds(tenant, loaded, until)
+        loads = loads.where(~np.isnan(loads.start))
+        if self.load_tenant:
+            of_guests, since = _numbered(np.array(self.load_tenant), attempts), np.array(self.load_from)
+            loads += self._load_pieces.holds(of_guests, since, np.minimum(np.array(self.load_until), horizon))
+        if len(held) and max(held[-1], self.load_from[-1] if self.load_from else 0.0) > horizon:
+            holds, loads = holds.where(holds.start <= horizon), loads.where(loads.start <= horizon)
+        times = np.array(self.power_times)
+        within = times <= horizon
+        seconds = until - loaded
+        return Extract(
+            holds,
+            loads,
+            tenant,
+            np.where(seconds > 0.0, seconds, 0.0),
+            self.transitions.until(horizon),
+            [row for row in self.clock_changes if row[0] <= horizon],
+            [_with_numbers(row, attempts) for row in self.rated_watts if row[0] <= horizon],
+            (times[within], np.array(self.power_watts)[within]),
+            horizon,
+        )
+
+
+def _numbered(tenant: Ints, attempts: int) -> Ints:
+    """Tenants by numbers from 0: first the attempts, then the guests, whom the machine counts down from -2."""
+    return np.where(tenant < -1, attempts - 2 - tenant, tenant)
+
+
+def _with_numbers(row: RatedWatts, attempts: int) -> RatedWatts:
+    time, processor, shared, own = row
+    if min(own, default=0) >= 0:
+        return row
+    return time, processor, shared, {attempts - 2 - t if t < -1 else t: watts for t, watts in own.items()}
+
+
+@dataclass(frozen=True)
+class Extract:
+    """The entries of a ledger up to ``horizon`` (s), as arrays."""
+
+    holds: Holds  #: Cores held, one row for each piece.
+    loads: Holds  #: The same from when tasks load them; without those that no task ever loaded.
+    tenant: Ints  #: Of each hold: whose,
+    loaded_s: Floats  #: and how long its tasks loaded it, s.
+    transitions: TransitionLog
+    clock_changes: list[ClockChange]
+    rated_watts: list[RatedWatts]
+    power: tuple[Floats, Floats]  #: Times (s) and W of the whole machine.
+    horizon: float
+
+    def seconds_loaded(self, tenants: int) -> Floats:
+        """How long the tasks of each tenant ran, all its holds together, s, shape (tenants,)."""
+        return np.bincount(self.tenant, self.loaded_s, tenants)[:tenants].astype(np.float64)

@@ -1,0 +1,178 @@
+"""From ranges of cores to what they mean for processors and nodes, in bulk.
+
+A range (tenant, first core, last core) is cut at the bounds of *units*, processors or nodes, into **runs** of units that it
+holds entirely, so that nobody else can be there, and **pieces** of single units that it may share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Ints = npt.NDArray[np.int64]
+    Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Holds:
+    """Cores held over time, one row each: whose, which (first and last by their global indices), from when to when (s)."""
+
+    tenant: Ints
+    first: Ints
+    last: Ints
+    start: Floats
+    end: Floats
+
+    def __add__(self, other: Holds) -> Holds:
+        """The rows of both."""
+        pairs = zip(self._columns, other._columns, strict=True)
+        return Holds(*(np.concatenate(pair) for pair in pairs))
+
+    @property
+    def _columns(self) -> tuple[npt.NDArray[Any], ...]:
+        return self.tenant, self.first, self.last, self.start, self.end
+
+    def where(self, mask: npt.NDArray[np.bool_]) -> Holds:
+        """The rows where ``mask`` is true."""
+        return Holds(*(column[mask] for column in self._columns))
+
+    def within(self, begin: int, stop: int) -> Holds:
+        """What is held of cores ``begin`` … ``stop`` - 1."""
+        part = self.where((self.first < stop) & (self.last >= begin))
+        first, last = np.maximum(part.first, begin), np.minimum(part.last, stop - 1)
+        return Holds(part.tenant, first, last, part.start, part.end)
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Units ``first`` … ``stop`` - 1 that a tenant holds entirely."""
+
+    tenant: Ints
+    first: Ints
+    stop: Ints
+    start: Floats
+    end: Floats
+
+    def expanded(self) -> tuple[Ints, Ints, Floats, Floats]:
+        """(tenant, unit, start, end), one row per unit."""
+        count = self.stop - self.first
+        return (
+            np.repeat(self.tenant, count),
+            spread(self.first, count),
+            np.repeat(self.start, count),
+            np.repeat(self.end, count),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """``cores`` cores of one unit that a tenant holds."""
+
+    tenant: Ints
+    unit: Ints
+    cores: Ints
+    start: Floats
+    end: Floats
+
+
+def cut(holds: Holds, bounds: Ints) -> tuple[Runs, Pieces]:
+    """Cut holds at the bounds of units; ``bounds`` are the units' first cores and the core count, ascending."""
+    first_unit = np.searchsorted(bounds, holds.first, side="right") - 1
+    last_unit = np.searchsorted(bounds, holds.last, side="right") - 1
+    begin = first_unit + (holds.first > bounds[first_unit])
+    stop = last_unit + (holds.last == bounds[last_unit + 1] - 1)
+    whole = begin < stop
+    runs = Runs(holds.tenant[whole], begin[whole], stop[whole], holds.start[whole], holds.end[whole])
+    head = (holds.first > bounds[first_unit]) | (first_unit == last_unit) & ~whole
+    tail = (holds.last < bounds[last_unit + 1] - 1) & (first_unit != last_unit)
+    head_cores = np.minimum(bounds[first_unit + 1] - 1, holds.last) - holds.first + 1
+    tail_cores = holds.last - bounds[last_unit] + 1
+    pieces = Pieces(
+        np.concatenate([holds.tenant[head], holds.tenant[tail]]),
+        np.concatenate([first_unit[head], last_unit[tail]]),
+        np.concatenate([head_cores[head], tail_cores[tail]]),
+        np.concatenate([holds.start[head], holds.start[tail]]),
+        np.concatenate([holds.end[head], holds.end[tail]]),
+    )
+    return runs, pieces
+
+
+def spread(first: Ints, count: Ints) -> Ints:
+    """first, first + 1, … ``count`` numbers for each entry, concatenated."""
+    total = int(count.sum())
+    offsets = np.repeat(np.cumsum(count) - count, count)
+    return np.repeat(first, count) + np.arange(total) - offsets
+
+
+def seconds_in_runs(runs: Runs, units: int) -> Floats:
+    """Seconds that each unit is held entirely, shape (units,)."""
+    change = np.zeros(units + 1)
+    duration = runs.end - runs.start
+    np.add.at(change, runs.first, duration)
+    np.subtract.at(change, runs.stop, duration)
+    return np.cumsum(change)[:-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """How many cores of each shared unit are held, as a step function: rows sorted by unit, then time.
+
+    ``row_of_start`` and ``row_of_end`` say for each piece where it begins and ends to count.
+    """
+
+    unit: Ints
+    seconds: Floats
+    cores: Ints
+    time: Floats
+    row_of_start: Ints
+    row_of_end: Ints
+
+
+def steps(pieces: Pieces) -> Steps:
+    """The step function of the pieces' cores on each unit."""
+    count = len(pieces.tenant)
+    unit = np.concatenate([pieces.unit, pieces.unit])
+    time = np.concatenate([pieces.start, pieces.end])
+    change = np.concatenate([pieces.cores, -pieces.cores])
+    order = np.lexsort((time, unit))
+    row = np.empty(2 * count, np.int64)
+    row[order] = np.arange(2 * count)
+    unit, time = unit[order], time[order]
+    held = np.cumsum(change[order])
+    seconds = np.zeros(2 * count)
+    if count:
+        # Over the last row of a unit nothing is held, so the jump to the next unit's first row lasts no time.
+        seconds[:-1] = np.where(unit[1:] == unit[:-1], time[1:] - time[:-1], 0.0)
+    # In the middle of an instant cores that change hands count twice, or less than nothing: only what lasts counts.
+    held[seconds == 0.0] = 0
+    return Steps(unit, seconds, held, time, row[:count], row[count:])
+
+
+def busy_intervals(holds: Holds, bounds: Ints) -> tuple[Ints, Floats, Floats]:
+    """Maximal intervals (unit, start, end) in which some core of a unit is held, sorted by unit and start."""
+    runs, pieces = cut(holds, bounds)
+    tenant, unit, start, end = runs.expanded()
+    everything = Pieces(
+        np.concatenate([pieces.tenant, tenant]),
+        np.concatenate([pieces.unit, unit]),
+        np.concatenate([pieces.cores, np.ones(len(tenant), np.int64)]),
+        np.concatenate([pieces.start, start]),
+        np.concatenate([pieces.end, end]),
+    )
+    table = steps(everything)
+    lasting = table.seconds > 0.0
+    unit, time, seconds = table.unit[lasting], table.time[lasting], table.seconds[lasting]
+    busy = table.cores[lasting] > 0
+    unit, start, end = unit[busy], time[busy], time[busy] + seconds[busy]
+    if not len(unit):
+        return unit, start, end
+    stop = table.time[np.flatnonzero(lasting)[busy] + 1]  # the next row's time itself, which start + seconds rounds
+    breaks: npt.NDArray[Any] = np.flatnonzero((unit[1:] != unit[:-1]) | (start[1:] != stop[:-1])) + 1
+    begins = np.concatenate([[0], breaks])
+    ends = np.concatenate([breaks, [len(unit)]]) - 1
+    return unit[begins], start[begins], stop[ends]

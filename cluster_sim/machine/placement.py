@@ -1,0 +1,310 @@
+"""Which cores a job gets: placements, and the search for free cores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from operator import index
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.machine.intervals import IntervalSet
+    from cluster_sim.machine.machine import Machine
+    from cluster_sim.workload.jobs import Job
+
+Span = tuple[int, int, int]
+"""Nodes ``first`` … ``stop - 1`` by platform index, and the cores taken on each of them."""
+
+
+class Placement:
+    """How many cores a job takes on which nodes. Within a node, idle cores are taken in processor order, lowest first.
+
+    ``Placement.on({3: 8})`` is eight cores on node 3.
+    """
+
+    __slots__ = ("cores", "found_at", "spans")
+
+    def __init__(self, spans: Iterable[Span]):
+        self.spans: tuple[Span, ...] = tuple(spans)
+        self.found_at: object = None  #: The state of the machine in which it was found free, see ``Machine.version``.
+        self.cores = 0  #: Cores on all nodes together.
+        for first, stop, taken in self.spans:
+            self.cores += (stop - first) * taken
+
+    @classmethod
+    def on(cls, cores: dict[int, int]) -> Placement:
+        """From a mapping of node index to cores on that node."""
+        return cls((node, node + 1, index(taken)) for node, taken in cores.items())
+
+    @property
+    def nodes(self) -> list[int]:
+        """Indices of the nodes, in the order in which they are filled."""
+        return [node for first, stop, _ in self.spans for node in range(first, stop)]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Placement) and self.cores_by_node() == other.cores_by_node()
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.cores_by_node().items()))
+
+    def cores_by_node(self) -> dict[int, int]:
+        """Cores on each node, by node index."""
+        return {node: taken for first, stop, taken in self.spans for node in range(first, stop)}
+
+    def __repr__(self) -> str:
+        parts = (
+            f"node {first}: {taken}" if stop == first + 1 else f"nodes {first}-{stop - 1}: {taken} each"
+            for first, stop, taken in self.spans
+        )
+        return f"<Placement {', '.join(parts)}>"
+
+
+def shape(job: Job) -> list[int] | None:
+    """Cores per node that the job insists on, widest first; None when the width rule decides.
+
+    ``nodes`` spreads the tasks as evenly as it goes, ``ntasks_per_node`` being the most that a node may get;
+    ``ntasks_per_node`` alone fills nodes to that many tasks.
+    """
+    nodes, per_node, cores = job.nodes, job.ntasks_per_node, job.requested_cores
+    if not nodes and not per_node:
+        return None
+    if nodes:
+        each, left = divmod(cores, nodes)
+        return [each + 1] * left + ([each] * (nodes - left) if each else [])
+    full, left = divmod(cores, per_node)
+    return [per_node] * full + ([left] if left else [])
+
+
+def why_impossible(machine: Machine, job: Job, memory: bool = False) -> str:
+    """Why the job could not be placed even on the empty machine; empty when it could."""
+    platform, cores = machine.platform, job.requested_cores
+    if cores > platform.core_count:
+        return f"it asks for {cores} cores, the platform has {platform.core_count}"
+    by_memory = memory and job.memory > 0.0
+    wanted = shape(job)
+    eligibility = machine.eligibility
+    never = eligibility.why_never(job, machine.env.now) if eligibility is not None else ""
+    allowed = eligibility.nodes(job) if eligibility is not None else None
+    if never or (wanted is None and not by_memory and allowed is None):
+        return never
+    if wanted is not None and job.nodes and (len(wanted) < job.nodes or wanted[0] > (job.ntasks_per_node or wanted[0])):
+        most = f", at most {job.ntasks_per_node} on each" if job.ntasks_per_node else ""
+        return f"{cores} tasks cannot be spread over {job.nodes} nodes{most}"
+    capacity = platform.node_cores if allowed is None else np.where(allowed, platform.node_cores, 0)
+    where = eligibility.described(job) if eligibility is not None else ""
+    if capacity.sum() < cores:
+        return f"it asks for {cores} cores on nodes{where}, which have {capacity.sum()}"
+    if by_memory:
+        capacity = np.minimum(capacity, machine.room(job.memory, if_empty=True))
+    if wanted is None and cores > (machine.widest if eligibility is None else eligibility.widest(job)):
+        enough = capacity.sum() >= cores
+        return "" if enough else f"no set of nodes{where} has memory for {cores} tasks of {job.memory:g} MB"
+    wishes = wanted or [cores]
+    # Widest wish against widest node, and so on: if that fails, no other matching works.
+    widest = np.sort(capacity)[::-1][: len(wishes)]
+    if len(widest) < len(wishes) or (widest < wishes).any():
+        what = f"with {job.memory:g} MB for each task" if by_memory else "that wide"
+        return f"it asks for {len(wishes)} nodes of {wishes[0]} cores{where}, the platform has too few {what}"
+    return ""
+
+
+def place(
+    machine: Machine,
+    job: Job,
+    order: npt.NDArray[np.float64] | None = None,
+    memory: bool = False,
+    within: npt.NDArray[np.integer] | None = None,
+    time: float | None = None,
+) -> Placement | None:
+    """A placement of the job on cores that are free now, or None.
+
+    A job that fits the widest node goes on one node; a wider one takes free cores node by node, partly free nodes
+    included; ``nodes`` and ``ntasks_per_node`` override. ``order`` ranks the nodes (shape (nodes,), least first, ties
+    and None in platform order). Nodes that are on come before nodes that would have to be booted.
+    With ``memory``, a node must also have room for its tasks' memory. ``within``, shape (nodes,), are the most cores that
+    may be taken on each node: the plan of a scheduler that has promised the others. Only nodes that are eligible for the
+    job at ``time`` (s, by default now) are taken, and only empty ones if it wants them for itself.
+    """
+    cores = job.requested_cores
+    if cores > machine.free_total:
+        return None
+    rooms: npt.NDArray[np.integer] | None = machine.room(job.memory) if memory and job.memory > 0.0 else None
+    if within is not None:
+        rooms = within if rooms is None else np.minimum(rooms, within)
+    widest = machine.widest
+    if machine.eligibility is not None:
+        widest = machine.eligibility.widest(job)
+        rooms = _eligible(machine, job, time, rooms, within)
+    wanted = shape(job) if machine.shapes else None
+    if wanted is not None:
+        return _place_shaped(machine, wanted, order, rooms)
+    if cores <= widest:
+        return _place_on_one(machine, cores, order, rooms)
+    if order is None and rooms is None:
+        return _place_wide(machine, cores)
+    return _place_wide_in_order(machine, cores, order, rooms)
+
+
+def _eligible(
+    machine: Machine,
+    job: Job,
+    time: float | None,
+    rooms: npt.NDArray[np.integer] | None,
+    within: npt.NDArray[np.integer] | None,
+) -> npt.NDArray[np.integer] | None:
+    """``rooms``, the most cores to be taken on each node, with none on nodes that are not eligible now."""
+    assert machine.eligibility is not None
+    cores = machine.platform.node_cores
+    allowed = machine.eligibility.open_at(job, machine.env.now if time is None else time)
+    if job.exclusive:
+        empty = (machine.free if within is None else np.minimum(machine.free, within)) == cores
+        allowed = empty if allowed is None else allowed & empty
+    if allowed is None:
+        return rooms
+    return np.where(allowed, cores if rooms is None else rooms, 0)
+
+
+def _place_on_one(
+    machine: Machine, cores: int, order: npt.NDArray[np.float64] | None, rooms: npt.NDArray[np.integer] | None
+) -> Placement | None:
+    if order is None and rooms is None:
+        for nodes in (machine.available, machine.asleep):
+            node = _first_with(machine, nodes, cores)
+            if node is not None:
+                return Placement(((node, node + 1, cores),))
+        return None
+    for candidates in _candidates(machine, _capacity(machine, rooms), cores):
+        if len(candidates):
+            best = candidates[0] if order is None else candidates[np.argmin(order[candidates])]
+            return Placement(((int(best), int(best) + 1, cores),))
+    return None
+
+
+def _first_with(machine: Machine, nodes: IntervalSet, cores: int) -> int | None:
+    """First of ``nodes`` (a set of usable nodes with free cores) that has that many free cores."""
+    free = machine.free
+    if not nodes:
+        return None
+    start = nodes.first()
+    if free.item(start) >= cores:
+        return start
+    # While all nodes are on, those between the runs have no free core, and can be compared along with the others.
+    runs = ((start, len(free)),) if machine.all_on else nodes
+    for first, stop in runs:
+        # Looked at in growing windows: the answer is usually near, and comparing a whole large machine is not free.
+        window = 256
+        while first < stop:
+            fits = free[first : min(first + window, stop)] >= cores
+            best = int(fits.argmax())
+            if fits[best]:
+                return first + best
+            first += window
+            window *= 4
+    return None
+
+
+def _capacity(machine: Machine, rooms: npt.NDArray[np.integer] | None) -> npt.NDArray[np.integer]:
+    """The most cores that can be taken on each node."""
+    return machine.free if rooms is None or rooms is machine.free else np.minimum(machine.free, rooms)
+
+
+def _candidates(machine: Machine, capacity: npt.NDArray[np.integer], cores: int) -> Iterable[npt.NDArray[np.int64]]:
+    """Nodes of that much capacity: those that are on, then those that would have to be booted."""
+    for usable in (machine.is_on, machine.is_off):
+        yield ((capacity >= cores) & usable).nonzero()[0]
+
+
+def _place_wide(machine: Machine, cores: int) -> Placement | None:
+    """Free cores node by node in platform order, in as few spans as there are runs of equal nodes."""
+    spans: list[Span] = []
+    for nodes in (machine.available, machine.asleep):
+        for first, stop in nodes:
+            if machine.widest == 1:
+                taken = min(stop - first, cores)
+                spans.append((first, first + taken, 1))
+                cores -= taken
+            else:
+                cores = _take(machine.free, first, stop, cores, spans)
+            if not cores:
+                return Placement(spans)
+    return None
+
+
+def _take(free: npt.NDArray[np.int32], first: int, stop: int, cores: int, spans: list[Span]) -> int:
+    """Take free cores from neighbouring nodes, each of which has some, until there are enough; what is still missing."""
+    while cores and first < stop:
+        taken = min(free.item(first), cores)
+        end = _end_of_run(free, first, min(stop, first + cores // taken)) if taken < cores else first + 1
+        spans.append((first, end, taken))
+        cores -= (end - first) * taken
+        first = end
+    return cores
+
+
+def _end_of_run(free: npt.NDArray[np.int32], first: int, stop: int) -> int:
+    """Up to where before ``stop`` nodes have as many free cores as the first; runs are short, or very long."""
+    if stop == first + 1 or free.item(first + 1) != free.item(first):
+        return first + 1
+    length = (free[first:stop] == free.item(first)).tobytes().find(b"\0")
+    return stop if length < 0 else first + length
+
+
+def _place_wide_in_order(
+    machine: Machine, cores: int, order: npt.NDArray[np.float64] | None, rooms: npt.NDArray[np.integer] | None
+) -> Placement | None:
+    """Free cores node by node in the given order, nodes that are on before those that would have to be booted."""
+    capacity = _capacity(machine, rooms)
+    spans: list[Span] = []
+    for candidates in _candidates(machine, capacity, 1):
+        ranked = candidates if order is None else candidates[np.argsort(order[candidates], kind="stable")]
+        counts = capacity[ranked]
+        reached = counts.cumsum()
+        count = int(reached.searchsorted(cores)) + 1  # nodes that it takes, the last one perhaps in part
+        nodes, taken = ranked[:count].tolist(), counts[:count].tolist()
+        if count <= len(ranked):
+            taken[-1] -= reached.item(count - 1) - cores
+            return Placement([*spans, *_runs(nodes, taken)])
+        spans += _runs(nodes, taken)
+        cores -= sum(taken)
+    return None
+
+
+def _runs(nodes: list[int], taken: list[int]) -> list[Span]:
+    """Nodes and the cores taken on each, neighbours with equal numbers as one span."""
+    spans: list[Span] = []
+    first = stop = cores = 0
+    for node, count in zip(nodes, taken, strict=True):
+        if node != stop or count != cores:
+            if cores:
+                spans.append((first, stop, cores))
+            first, cores = node, count
+        stop = node + 1
+    return [*spans, (first, stop, cores)] if cores else spans
+
+
+def _place_shaped(
+    machine: Machine,
+    wanted: list[int],
+    order: npt.NDArray[np.float64] | None,
+    rooms: npt.NDArray[np.integer] | None,
+) -> Placement | None:
+    capacity = _capacity(machine, rooms)
+    ordered = [
+        candidates if order is None else candidates[np.argsort(order[candidates], kind="stable")]
+        for candidates in _candidates(machine, capacity, min(wanted))
+    ]
+    ranked = np.concatenate(ordered)
+    spans: list[Span] = []
+    # Widest first: a node that is good enough for a wish would be for every later one, so none is wasted.
+    for taken in dict.fromkeys(wanted):
+        count = wanted.count(taken)
+        fitting = ranked[capacity[ranked] >= taken][:count]
+        if len(fitting) < count:
+            return None
+        spans += [(node, node + 1, taken) for node in fitting.tolist()]
+        if taken != wanted[-1]:
+            ranked = ranked[~np.isin(ranked, fitting)]
+    return Placement(spans)

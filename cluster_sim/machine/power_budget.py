@@ -1,0 +1,372 @@
+"""A power budget: what the whole machine may draw, and whether a job can start under it.
+
+The budget looks at what the machine may *come to* draw. Besides what it draws now that is what has been set off and
+costs more later: nodes that boot for a job will compute, a node that boots will idle, a processor that runs slower for
+one job goes back to its clock. A job starts only if all that, and the job, fit under the limit, so that the draw never
+exceeds it. Only what is done from outside, such as a node repaired or a clock raised by a process of the user's own, is
+not asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from heapq import heapify, heappop, heappush
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cluster_sim.errors import InputError, PlacementError
+from cluster_sim.machine.lone_draw import LoneDraw
+from cluster_sim.machine.node import NodeState
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.machine.job_clocks import JobClocks
+    from cluster_sim.machine.machine import Machine
+    from cluster_sim.machine.placement import Placement
+    from cluster_sim.machine.running import Running
+    from cluster_sim.platform.platform import ProcessorType
+    from cluster_sim.workload.jobs import Job
+
+ROUNDING = 1e-9
+"""Sums of watts may be off by that much of the limit."""
+
+Again = Callable[["npt.NDArray[np.float64] | None", "npt.NDArray[np.integer] | None"], "Placement | None"]
+"""Looks for another placement of a job: by another order of the nodes, or with at most so many cores on each."""
+
+
+class PowerBudget:
+    """A limit in W for a machine; with ``slow``, processors may be slowed to make room for a job.
+
+    Raises InputError when even what the machine draws now does not fit, or when the power model cannot be bounded: its
+    watts have to grow with the busy cores, and to be greatest where nothing slows the tasks.
+    """
+
+    def __init__(self, machine: Machine, clocks: JobClocks, limit_w: float, slow: bool = False):
+        self._machine = machine
+        self._clocks = clocks
+        self.limit_w = limit_w
+        self.slow = slow
+        self.refused: dict[int, Job] = {}  #: Jobs that the limit has kept from starting, until somebody clears it.
+        self._most_w = limit_w * (1.0 + ROUNDING)
+        self._booting: list[Running] = []  # jobs that wait for their nodes
+        self._slowed: dict[int, int] = {}  # the p-state in which each slowed processor ran before
+        self._tables: dict[ProcessorType, list[float]] = {}
+        self._ladders: dict[str, list[int]] = {}
+        self._check_model()
+        if limit_w < float("inf"):
+            self._check_rest()
+        self._lone = LoneDraw(machine, self._least_table if slow else self._table)
+
+    def _check_model(self) -> None:
+        model = self._machine.power
+        name = getattr(model, "spec", type(model).__name__)
+        where, expected = (
+            "power cap",
+            "a power model whose watts grow with the busy cores and are greatest at full speed",
+        )
+        if self._machine.follows_rates and not getattr(model, "draws_most_at_full_speed", False):
+            raise InputError(where, expected, name)
+        for kind in self._machine.platform.processor_types:
+            for state in range(max(len(kind.p_states), 1)):
+                table = self._table(kind.in_p_state(state))
+                if any(after < before for before, after in pairwise(table)):
+                    raise InputError(where, expected, f"{name} with the watts of processor type '{kind.name}'")
+
+    def _check_rest(self) -> None:
+        steps = self._room_for({}, None)
+        if steps is None:
+            raise InputError("power cap", f"at least the {self._bound({}):g} W of the idle machine", self.limit_w)
+        self.slow_down(steps)
+
+    # ------------------------------------------------------------------ whether a job can start
+
+    def allows(self, placement: Placement, p_state: int | None = None) -> bool:
+        """Whether a job can start there now, in that p-state of its processors if one is given.
+
+        Raises PlacementError if they have no such state.
+        """
+        return self.limit_w == float("inf") or self._steps(placement, p_state) is not None
+
+    def fit(
+        self, job: Job, placement: Placement, again: Again, within: npt.NDArray[np.integer] | None
+    ) -> Placement | None:
+        """The placement if it is allowed, else one ``within`` as many cores of each node that is; None if there is none."""
+        if self.allows(placement):
+            return placement
+        other = again(*self._elsewhere(placement, within))
+        if other is not None and self.allows(other):
+            return other
+        self.refused[job.index] = job
+        return None
+
+    def require(self, job: Job, placement: Placement, p_state: int | None) -> dict[int, ProcessorType]:
+        """What :meth:`slow_down` has to do for a job that is to start there now. Raises PlacementError if it cannot."""
+        if self.limit_w == float("inf"):
+            return {}
+        steps = self._steps(placement, p_state)
+        if steps is None:
+            self.refused[job.index] = job
+            raise PlacementError(f"job {job.job_id} may not start on {placement!r} now: {self.why_not()}")
+        return steps
+
+    def _steps(self, placement: Placement, p_state: int | None) -> dict[int, ProcessorType] | None:
+        try:
+            return self._room_for(self._cores_on(placement), p_state)
+        except InputError as error:  # as JobClocks.choose has it where there is no cap
+            raise PlacementError(f"on {placement!r}: {error}") from None
+
+    def start(self, running: Running) -> None:
+        """A job has been allocated its cores."""
+        if not self._machine.all_on:
+            self._booting.append(running)
+
+    def why_not(self) -> str:
+        """Why a job waits, as a clause about it."""
+        return f"would have the machine draw more than the power cap of {self.limit_w:g} W"
+
+    def why_never(self, job: Job) -> str:
+        """Why a job could not start even if nothing else ran; empty if it could."""
+        if self.limit_w == float("inf"):
+            return ""
+        least = self._lone.watts(job)
+        return f"with nothing else running, the machine would draw {least:g} W, the power cap is {self.limit_w:g} W" * (
+            least > self._most_w
+        )
+
+    # ------------------------------------------------------------------ what the machine may come to draw
+
+    def _bound(
+        self,
+        extra: Mapping[int, int],
+        p_state: int | None = None,
+        kinds: Mapping[int, ProcessorType] | None = None,
+    ) -> float:
+        """W that the machine may come to draw with ``extra`` cores of processors busy, if ``kinds`` run at other clocks."""
+        machine = self._machine
+        cores = self._pledged()
+        nodes = {machine.node_of(processor) for processor in (*cores, *extra, *self._clocks.before, *(kinds or ()))}
+        if not machine.all_on:
+            nodes.update(np.flatnonzero(~(machine.powered_on | machine.powered_off)).tolist())
+        if machine.follows_rates:
+            nodes.update(machine.node_of(processor) for processor in machine.channels)
+        for processor, count in extra.items():
+            cores[processor] = cores.get(processor, 0) + count
+        total = machine.watts
+        for node in sorted(nodes):
+            total += self._node_bound(node, cores, extra, p_state, kinds or {}) - machine.node(node).watts
+        return total
+
+    def _pledged(self) -> dict[int, int]:
+        """Cores of processors that will be busy when nodes have booted."""
+        self._booting = [job for job in self._booting if job.start_time == float("inf") and not job._ended]
+        cores: dict[int, int] = {}
+        for job in self._booting:
+            for processor, count in self._machine.cores_by_processor(job._allocation):
+                cores[processor] = cores.get(processor, 0) + count
+        return cores
+
+    def _node_bound(
+        self,
+        number: int,
+        cores: Mapping[int, int],
+        extra: Mapping[int, int],
+        p_state: int | None,
+        kinds: Mapping[int, ProcessorType],
+    ) -> float:
+        """W that a node may come to draw with so many more ``cores`` of its processors busy."""
+        machine, node = self._machine, self._machine.node(number)
+        if node.state is NodeState.FAILED:
+            return node.watts
+        loaded, wanted = 0.0, False
+        for processor in machine.processors_of(number):
+            kind = kinds.get(processor, machine.type_of[processor])
+            more = cores.get(processor, 0)
+            wanted = wanted or more > 0
+            loaded += self._processor_bound(processor, kind, more, p_state if processor in extra else None)
+        if machine.powered_on[number]:
+            return loaded
+        costs = node.type.transitions
+        booting = machine.idle_watts(number) if costs.switch_on_w is None else costs.switch_on_w
+        match node.state:
+            case NodeState.SWITCHING_ON:
+                return max(node.watts, loaded)
+            case NodeState.SWITCHING_OFF:
+                resting = max(node.watts, costs.off_w)
+                return (
+                    max(resting, booting, loaded) if wanted or machine.switching.boots_afterwards(number) else resting
+                )
+            case _:
+                return max(booting, loaded) if wanted else node.watts
+
+    def _processor_bound(self, processor: int, kind: ProcessorType, more: int, p_state: int | None) -> float:
+        """W of a processor with ``more`` cores busy than now, and, if it runs in a job's p-state, before and after."""
+        busy = self._machine.busy[processor] + more
+        if not busy and self._machine.is_unused(processor):
+            return 0.0
+        most = self._table(kind)[busy]
+        if p_state is not None:
+            most = max(most, self._table(kind.in_p_state(p_state))[busy])
+        before = self._clocks.before.get(processor)
+        if before is not None:
+            chosen = before.in_p_state(self._clocks.chosen[processor])
+            most = max(most, self._table(before)[0], self._table(chosen)[busy])
+        return most
+
+    def _table(self, kind: ProcessorType) -> list[float]:
+        table = self._tables.get(kind)
+        if table is None:
+            table = self._tables[kind] = self._machine.table(kind)
+        return table
+
+    def _least_table(self, kind: ProcessorType) -> list[float]:
+        """W for 0, 1, … cores busy in the p-state that draws least at full load."""
+        return self._table(kind.in_p_state(self._ladder(kind)[-1]) if kind.p_states else kind)
+
+    def _cores_on(self, placement: Placement) -> dict[int, int]:
+        """Cores of each processor that a placement takes: idle ones in processor order."""
+        machine, cores = self._machine, {}
+        for node, wanted in placement.cores_by_node().items():
+            for processor in machine.processors_of(node):
+                taken = min(machine.free_mask[processor].bit_count(), wanted)
+                if taken:
+                    cores[processor] = taken
+                    wanted -= taken
+        return cores
+
+    # ------------------------------------------------------------------ another placement
+
+    def _elsewhere(
+        self, placement: Placement, within: npt.NDArray[np.integer] | None
+    ) -> tuple[npt.NDArray[np.float64] | None, npt.NDArray[np.integer] | None]:
+        """Where to look instead: for a job on one node, where it is allowed; else on nodes that cost least a core."""
+        machine = self._machine
+        free = machine.free if within is None else np.minimum(machine.free, within)
+        usable = machine.is_on | machine.is_off
+        one = len(placement.spans) == 1 and placement.spans[0][1] - placement.spans[0][0] == 1
+        cores = placement.spans[0][2] if one else 1
+        order = np.full(len(free), np.inf)
+        seen: dict[object, float] = {}
+        for node in np.flatnonzero(usable & (free >= cores)).tolist():
+            taken = cores if one else int(free[node])
+            alike = self._alike(node, taken)
+            if alike not in seen:
+                seen[alike] = self._cost(node, taken, one)
+            order[node] = seen[alike]
+        if not one:
+            return order, within
+        return None, np.where(order < np.inf, free, 0)
+
+    def _alike(self, node: int, cores: int) -> object:
+        """Equal for nodes that cost the same."""
+        machine = self._machine
+        processors = machine.processors_of(node)
+        kinds = tuple((id(machine.type_of[p]), machine.busy[p], machine.free_mask[p].bit_count()) for p in processors)
+        return kinds, machine.node(node).state, machine.platform.type_of_node[node], cores
+
+    def _cost(self, node: int, cores: int, one: bool) -> float:
+        """Of a job on one node: 0 where it is allowed, else inf. Of a wider one: W per core."""
+        from cluster_sim.machine.placement import Placement
+
+        extra = self._cores_on(Placement.on({node: cores}))
+        if one:
+            return 0.0 if self._room_for(extra, None) is not None else np.inf
+        return (self._bound(extra) - self._bound({})) / cores
+
+    # ------------------------------------------------------------------ slower and faster
+
+    def _room_for(self, extra: Mapping[int, int], p_state: int | None) -> dict[int, ProcessorType] | None:
+        """The clocks at which ``extra`` busy cores fit, as few changes as need be; None if they fit at none.
+
+        Of all processors, the one that draws most goes down by one p-state, until there is room.
+        """
+        bound = self._bound(extra, p_state)
+        if bound <= self._most_w:
+            return {}
+        if not self.slow:
+            return None
+        kinds: dict[int, ProcessorType] = {}
+        cores = self._pledged()
+        for processor, count in extra.items():
+            cores[processor] = cores.get(processor, 0) + count
+        fixed = extra if p_state is not None else {}
+        heap = [
+            (-self._watts_of(processor, kind, cores), processor, kind)
+            for processor, kind in self._adjustable(cores)
+            if processor not in fixed
+        ]
+        heapify(heap)
+        while heap:
+            _, processor, kind = heappop(heap)
+            ladder = self._ladder(kind)
+            place = ladder.index(kind.p_state or 0)
+            if place + 1 == len(ladder):
+                continue
+            lower = kind.in_p_state(ladder[place + 1])
+            node = self._machine.node_of(processor)
+            bound -= self._node_bound(node, cores, extra, p_state, kinds)
+            kinds[processor] = lower
+            bound += self._node_bound(node, cores, extra, p_state, kinds)
+            if bound <= self._most_w:
+                return kinds
+            heappush(heap, (-self._watts_of(processor, lower, cores), processor, lower))
+        return None
+
+    def _watts_of(self, processor: int, kind: ProcessorType, cores: Mapping[int, int]) -> float:
+        return self._table(kind)[self._machine.busy[processor] + cores.get(processor, 0)]
+
+    def _adjustable(self, cores: Mapping[int, int]) -> Iterator[tuple[int, ProcessorType]]:
+        """Processors whose clock counts and may be changed: not while a job runs in a p-state of its own on it."""
+        machine = self._machine
+        for processor, kind in enumerate(machine.type_of):
+            if kind.p_states and processor not in self._clocks.before and kind.p_state is not None:
+                node = machine.node_of(processor)
+                if processor in cores or machine.powered_on[node] or not machine.powered_off[node]:
+                    yield processor, kind
+
+    def _ladder(self, kind: ProcessorType) -> list[int]:
+        """The p-states of a type from the one that draws most at full load to the one that draws least."""
+        ladder = self._ladders.get(kind.name)
+        if ladder is None:
+            states = range(len(kind.p_states))
+            ladder = sorted(states, key=lambda state: -self._table(kind.in_p_state(state))[-1])
+            self._ladders[kind.name] = ladder
+        return ladder
+
+    def slow_down(self, kinds: Mapping[int, ProcessorType]) -> None:
+        """Have processors run at other clocks, until :meth:`faster` says that they can go back."""
+        for processor, kind in kinds.items():
+            self._slowed.setdefault(processor, self._machine.type_of[processor].p_state or 0)
+            self._machine.processor(processor).set_p_state(kind.p_state or 0)
+
+    def faster(self) -> list[tuple[int, int]]:
+        """(processor, p-state) of slowed processors that there is room to speed up again, least watts first."""
+        machine = self._machine
+        if not self._slowed:
+            return []
+        bound, cores = self._bound({}), self._pledged()
+        kinds: dict[int, ProcessorType] = {}
+        heap = []
+        for processor in list(self._slowed):
+            kind = machine.type_of[processor]
+            if processor not in self._clocks.before:
+                heap.append((self._watts_of(processor, kind, cores), processor, kind))
+        heapify(heap)
+        while heap:
+            _, processor, kind = heappop(heap)
+            ladder, home = self._ladder(kind), self._slowed[processor]
+            place = len(ladder) if kind.p_state is None else ladder.index(kind.p_state)
+            if kind.p_state is None or place <= ladder.index(home):
+                del self._slowed[processor]
+                continue
+            higher = kind.in_p_state(ladder[place - 1])
+            node = machine.node_of(processor)
+            raised = bound - self._node_bound(node, cores, {}, None, kinds)
+            raised += self._node_bound(node, cores, {}, None, {**kinds, processor: higher})
+            if not machine.powered_off[node] and raised > self._most_w:
+                continue
+            bound, kinds[processor] = raised, higher
+            heappush(heap, (self._watts_of(processor, higher, cores), processor, higher))
+        return [(processor, kind.p_state or 0) for processor, kind in kinds.items()]

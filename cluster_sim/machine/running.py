@@ -1,0 +1,54 @@
+"""A job on the machine: which cores it holds, since when, and until when by its request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import simpy
+    from simpy.events import Event
+
+    from cluster_sim.machine.bookings import Allocation
+    from cluster_sim.machine.placement import Placement
+    from cluster_sim.workload.jobs import Job
+
+
+class Running:
+    """A job that holds cores: since when, which, and until when at the latest by its request."""
+
+    __slots__ = (
+        "_allocation",
+        "_attempt",
+        "_ended",
+        "_groups",
+        "_process",
+        "_transfer",
+        "allocation_time",
+        "expected_start",
+        "extended_by",
+        "job",
+        "placement",
+        "start_time",
+    )
+
+    def __init__(self, job: Job, placement: Placement, allocation: Allocation, now: float, attempt: int = -1):
+        self.job = job
+        self.placement = placement
+        self.allocation_time = now  #: When it got its cores, s.
+        self.start_time = now  #: When its tasks began, s; inf while its nodes boot.
+        self.expected_start = now  #: When its tasks can be expected to begin, s: now, or when its nodes should be on.
+        self.extended_by = 0.0  #: How much a scheduler that saw it outlive its request has added to it, s.
+        self._allocation = allocation
+        self._attempt = attempt
+        self._groups: list[Event] = []
+        self._process: simpy.Process | None = None
+        self._ended = False
+        self._transfer: Event | None = None
+
+    @property
+    def expected_end(self) -> float:
+        """Start (while its nodes boot, the expected one) + requested time + extensions, s; inf when no time was requested."""
+        return self.expected_start + self.job.requested_time + self.extended_by
+
+    def __repr__(self) -> str:
+        return f"<Running {self.job.job_id} on {self.placement!r} since {self.start_time:g} s>"

@@ -1,0 +1,171 @@
+"""Switching nodes off and on: one process for the transition of nodes that are switched together.
+
+A timeout switches off all nodes of a job that ended, a wide job boots hundreds: nodes that get the same order in the same
+instant, and take the same time for it, are one process, as the tasks of one job are. So what a transition costs grows
+with their number only where it has to: in the books.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Generator, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cluster_sim.engine import EagerProcess
+from cluster_sim.errors import NodeStateError
+from cluster_sim.platform.node_state import NodeState
+
+if TYPE_CHECKING:
+    from simpy.events import Event
+
+    from cluster_sim.machine.machine import Machine
+    from cluster_sim.platform.hardware import PowerTransitions
+
+
+class Transition(EagerProcess):
+    """The process of nodes that shut down or boot together. It ends, as an event, when they are OFF, or on."""
+
+    def __init__(self, switching: Switching, nodes: Sequence[int], off: bool, seconds: float):
+        self.nodes = nodes
+        self.off = off  #: Whether they shut down, or boot.
+        env = switching.env
+        super().__init__(env, switching.course(self, env.now + seconds))
+
+
+class Switching:
+    """Which nodes are in transition, until when, and what follows. Nodes are given by their positions in the platform."""
+
+    def __init__(self, machine: Machine):
+        self._machine = machine
+        self.env = machine.env
+        self._underway: dict[int, Transition] = {}  # of each node in transition
+        self._wake_afterwards: set[int] = set()
+        self._ready: dict[int, Event] = {}  # events that somebody has asked for and that have not happened
+        self._off: dict[int, Event] = {}  # the same for nodes that shut down
+        platform = machine.platform
+        self._costs: list[PowerTransitions] = [kind.transitions for kind in platform.node_types]
+        self._type_of: list[int] = platform.type_of_node.tolist()
+
+    def costs(self, node: int) -> PowerTransitions:
+        """What it costs to switch a node."""
+        return self._costs[self._type_of[node]]
+
+    def switch_off(self, nodes: Sequence[int]) -> None:
+        """Nodes that are idle begin to shut down."""
+        for costs, alike in self._by_costs(nodes):
+            self._begin(alike, NodeState.SWITCHING_OFF, costs.switch_off_w, costs.switch_off_s, costs.switch_off_s)
+
+    def switch_on(self, nodes: Sequence[int]) -> None:
+        """Nodes begin to boot; those that are shutting down do so afterwards, those that are on or booting are left alone."""
+        states, off = self._machine.node_states, []
+        for node in nodes:
+            if states[node] is NodeState.OFF:
+                off.append(node)
+            elif states[node] is NodeState.SWITCHING_OFF and node not in self._wake_afterwards:
+                self._wake_afterwards.add(node)
+                self._machine.transition_ends[node] += self.costs(node).switch_on_s
+                self._machine.capacity_changes += 1  # it could have been had, to boot, when it is OFF
+        if off:
+            self.boot(off)
+
+    def boot(self, nodes: Sequence[int]) -> None:
+        """Nodes that are OFF, or have been repaired, begin to boot."""
+        for costs, alike in self._by_costs(nodes):
+            together: dict[float, list[int]] = defaultdict(list)
+            if costs.switch_on_distribution:
+                for node in alike:
+                    together[self._machine.boot_seconds(costs)].append(node)
+            else:
+                together[costs.switch_on_s] = list(alike)
+            for seconds, some in together.items():
+                self._begin(some, NodeState.SWITCHING_ON, costs.switch_on_w, seconds, costs.switch_on_s)
+
+    def _by_costs(self, nodes: Sequence[int]) -> list[tuple[PowerTransitions, Sequence[int]]]:
+        if len(self._costs) == 1 or len(nodes) == 1:
+            return [(self.costs(nodes[0]), nodes)]
+        alike: dict[int, list[int]] = defaultdict(list)
+        for node in nodes:
+            alike[self._type_of[node]].append(node)
+        return [(self._costs[kind], some) for kind, some in alike.items()]
+
+    def _begin(
+        self, nodes: Sequence[int], state: NodeState, watts: float | None, seconds: float, expected_s: float
+    ) -> None:
+        """Enter a transition at once, and stay in it for ``seconds``; schedulers know the expected time."""
+        machine = self._machine
+        draws = machine.idle_watts_of(nodes) if watts is None else [watts] * len(nodes)
+        machine.enter(nodes, state, draws)
+        machine.transition_ends.update(dict.fromkeys(nodes, self.env.now + expected_s))
+        transition = Transition(self, nodes, state is NodeState.SWITCHING_OFF, seconds)
+        self._underway.update(dict.fromkeys(nodes, transition))
+
+    def course(self, transition: Transition, end: float) -> Generator[Event, Any, None]:
+        """The process of a transition: its time passes, and the nodes that have not broken down are OFF, or on."""
+        yield self.env.at(end)
+        underway = self._underway
+        there = [node for node in transition.nodes if underway.get(node) is transition]
+        for node in there:
+            del underway[node]
+        if there:
+            self._enter(there, transition.off)
+
+    def _enter(self, there: list[int], off: bool) -> None:
+        """Nodes whose transition ends are OFF, or on."""
+        machine = self._machine
+        if not off:
+            machine.enter(there, NodeState.IDLE, machine.idle_watts_of(there))
+            self._tell(self._ready, there)
+            return
+        machine.enter(there, NodeState.OFF, [self.costs(there[0]).off_w] * len(there))  # alike
+        self._tell(self._off, there)
+        if self._wake_afterwards:
+            woken = [node for node in there if node in self._wake_afterwards]
+            self._wake_afterwards.difference_update(woken)
+            if woken:
+                self.boot(woken)
+
+    # ------------------------------------------------------------------ waiting
+
+    def boots_afterwards(self, node: int) -> bool:
+        """Whether a node that is shutting down has been told to boot as soon as it is OFF."""
+        return node in self._wake_afterwards
+
+    def ready(self, node: int) -> Event:
+        """An event that happens when a node is on; at once if it is."""
+        event = self._ready.get(node)
+        if event is None:
+            event = self.env.event()
+            if self._machine.node_states[node] is NodeState.IDLE:
+                event.succeed(self._machine.node(node))
+            else:
+                self._ready[node] = event
+        return event
+
+    def off(self, node: int) -> Event:
+        """An event that happens when a node that shuts down is OFF; it fails with NodeStateError if the node breaks down."""
+        event = self._off.get(node)
+        if event is None:
+            event = self._off[node] = self.env.event()
+        return event
+
+    def _tell(self, waiting: dict[int, Event], nodes: Iterable[int]) -> None:
+        for node in nodes if waiting else ():
+            if node in waiting:
+                waiting.pop(node).succeed(self._machine.node(node))
+
+    def wait_for(self, nodes: Sequence[int]) -> Generator[Event, Any, None]:
+        """Goes on when all of the nodes are on; they have been told to boot, and none of them breaks down."""
+        powered_on = self._machine.powered_on
+        for node in nodes:
+            while not powered_on[node]:
+                yield self._underway[node]
+
+    def fail(self, node: int) -> None:
+        """A node breaks down: its transition, if it is in one, ends here."""
+        self._underway.pop(node, None)
+        self._wake_afterwards.discard(node)
+        if node in self._off:
+            name = self._machine.platform.node_name(node)
+            event = self._off.pop(node).fail(NodeStateError(f"{name}: it failed before it was OFF"))
+            event.defused = True  # who does not wait for it need not know
+        self._machine.enter((node,), NodeState.FAILED, (0.0,))

@@ -1,0 +1,169 @@
+"""What will become of the tasks on some processors if no other job joins them: when they end, and the energy until then.
+
+Pure, as the contention and power models that it asks: no clock, no events; times are seconds from when the prediction is
+made. Between two completions every speed is constant, so a prediction steps from one completion to the next, as the
+simulated memory channels do; for work that is known exactly it arrives at the same times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from cluster_sim.models.power import Load
+from cluster_sim.models.processor_step import ProcessorModel, TaskProgress, adapt, complete, demand_of, next_end
+
+Stretch = tuple[float, float, list[int], list[float]]
+"""From when to when (s), which task groups of the processor run meanwhile, by position, and the speed of each."""
+
+
+class Group(NamedTuple):
+    """The tasks of one job on one processor."""
+
+    job: int  #: Index of the job.
+    tasks: int
+    seconds: float  #: Work that each task has left, s at full speed. 0: ended, its cores are held for the job's others.
+    bandwidth: float  #: MB/s that each task asks for at full speed.
+
+
+class Share(NamedTuple):
+    """A processor and the task groups that hold its cores."""
+
+    model: ProcessorModel
+    groups: tuple[Group, ...] = ()
+
+    @property
+    def free(self) -> int:
+        """Cores that no group holds."""
+        return self.model.kind.cores - sum([group.tasks for group in self.groups])
+
+
+class Forecast:
+    """The future of some processors, as :func:`predict` sees it."""
+
+    def __init__(self, shares: Sequence[Share], courses: list[list[Stretch]], ends: dict[int, float]):
+        self._shares = tuple(shares)
+        self._courses = courses
+        self.ends = ends  #: When each job gives its cores back, s from the time of the prediction, by index of the job.
+
+    @property
+    def horizon(self) -> float:
+        """When the last job is over, s; 0 when there is none."""
+        return max(self.ends.values(), default=0.0)
+
+    def instead(self, changed: Mapping[int, Share]) -> Forecast:
+        """What happens if some processors, by position, were in another state; the others take the course they took."""
+        shares = [changed.get(i, share) for i, share in enumerate(self._shares)]
+        courses = [_course(changed[i]) if i in changed else course for i, course in enumerate(self._courses)]
+        return _forecast(shares, courses)
+
+    def held_until(self, elsewhere: Mapping[int, float]) -> Forecast:
+        """The same where jobs have tasks on other processors too, which end at ``elsewhere`` (s, by index of the job).
+
+        Cores are held until a job's last task ends, so this changes ends and energy, but nobody's speed.
+        """
+        later = {job: max(end, elsewhere.get(job, end)) for job, end in self.ends.items()}
+        return Forecast(self._shares, self._courses, later)
+
+    def starts_from(self, shares: Sequence[Share]) -> bool:
+        """Whether it says what happens on processors in exactly this state."""
+        return self._shares == tuple(shares)
+
+    def after(self, seconds: float) -> list[Share]:
+        """The processors that much later: how much work their tasks have left; the groups stay, with 0 left when ended."""
+        return [self._share_after(*pair, seconds) for pair in zip(self._shares, self._courses, strict=True)]
+
+    def _share_after(self, share: Share, course: list[Stretch], seconds: float) -> Share:
+        left = [0.0] * len(share.groups)
+        for start, end, running, speeds in reversed(course):
+            if end <= seconds:
+                break
+            # Counted back from its end, so that a task that ends in the next instant has hardly anything left, not less.
+            for i, speed in zip(running, speeds, strict=True):
+                left[i] += (end - max(start, seconds)) * speed
+        groups = [
+            Group(job, tasks, work, bandwidth)
+            for (job, tasks, _, bandwidth), work in zip(share.groups, left, strict=True)
+        ]
+        return Share(share.model, tuple(groups))
+
+    def energy(self, start: float, stop: float) -> float:
+        """Energy of the processors from ``start`` to ``stop`` (s), J. A processor whose jobs are over idles."""
+        joules = 0.0
+        for share, course in zip(self._shares, self._courses, strict=True):
+            pieces = self._by_rates(share, course) if share.model.follows_rates else self._by_cores(share)
+            for since, until, drawn in pieces:
+                if until > start and since < stop:
+                    joules += (min(until, stop) - max(since, start)) * drawn
+            idle_from = max([start, *(self.ends[group.job] for group in share.groups)])
+            joules += max(stop - idle_from, 0.0) * share.model.watts[0]
+        return joules
+
+    def _by_cores(self, share: Share) -> Iterator[tuple[float, float, float]]:
+        """(since, until, W): with each job that ends some cores are no longer busy."""
+        busy = sum([group.tasks for group in share.groups])
+        since = 0.0
+        for until, tasks in sorted([(self.ends[group.job], group.tasks) for group in share.groups]):
+            yield since, until, share.model.watts[busy]
+            since = until
+            busy -= tasks
+
+    def _by_rates(self, share: Share, course: list[Stretch]) -> Iterator[tuple[float, float, float]]:
+        """(since, until, W): the watts change whenever a speed does, and when a job ends."""
+        times = sorted({0.0, *(end for _, end, _, _ in course), *(self.ends[group.job] for group in share.groups)})
+        position = 0
+        for since, until in pairwise(times):
+            while position < len(course) and course[position][1] <= since:
+                position += 1
+            _, _, running, speeds = course[position] if position < len(course) else (since, until, [], [])
+            loads: list[Load] = [
+                (share.groups[i].tasks, share.groups[i].bandwidth, speed)
+                for i, speed in zip(running, speeds, strict=True)
+            ]
+            # Cores held for tasks elsewhere: they wait actively.
+            loads += [
+                (group.tasks, 0.0, 1.0)
+                for i, group in enumerate(share.groups)
+                if i not in running and self.ends[group.job] > since
+            ]
+            shared, own = share.model.draw(loads)
+            yield since, until, shared + sum(own)
+
+
+def predict(shares: Sequence[Share]) -> Forecast:
+    """What happens on these processors if no job joins. A job is over when its last task on them is."""
+    return _forecast(shares, [_course(share) for share in shares])
+
+
+def _forecast(shares: Sequence[Share], courses: list[list[Stretch]]) -> Forecast:
+    ends = {group.job: 0.0 for share in shares for group in share.groups}
+    for share, course in zip(shares, courses, strict=True):
+        for _, end, running, _ in course:
+            for i in running:
+                job = share.groups[i].job
+                if end > ends[job]:
+                    ends[job] = end
+    return Forecast(shares, courses, ends)
+
+
+def _course(share: Share) -> list[Stretch]:
+    contention = share.model.contention
+    tasks = [
+        TaskProgress(i, tasks, ((seconds, bandwidth),), 0.0)
+        for i, (_, tasks, seconds, bandwidth) in enumerate(share.groups)
+        if seconds > 0.0
+    ]
+    now = 0.0
+    course: list[Stretch] = []
+    slows = True  # once nothing slows, nothing will: the demand only falls
+    while tasks:
+        if slows:
+            demand = demand_of(tasks)
+            adapt(tasks, contention, demand, now)
+            slows = demand >= contention.threshold
+        due = next_end(tasks)
+        course.append((now, due, [group.owner for group in tasks], [group.speed for group in tasks]))
+        complete(tasks, due)
+        now = due
+    return course

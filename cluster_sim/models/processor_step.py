@@ -1,0 +1,175 @@
+"""One processor, step by step: how fast its tasks run, what it draws meanwhile, and what ends next.
+
+The laws stand here once, pure: no clock that runs, no events. The memory channel lives by them in a run, a prediction
+foresees by them, and the search for an optimum moves by them, in the same order of arithmetic, so that all three arrive at
+the same times to the last bit. A step is::
+
+    demand = demand_of(groups)                      # MB/s
+    adapt(groups, contention, demand, now)          # speeds, with progress credited
+    due = next_end(groups)                          # s, if nothing else happens
+    ended = complete(groups, due)                   # groups that end then; others may go on to another phase
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+from cluster_sim.models.contention import Contention, ContentionModel
+from cluster_sim.models.power import Load, PowerModel, watts_by_cores
+from cluster_sim.platform.platform import ProcessorType
+from cluster_sim.workload.phases import Phase as Phase
+
+
+class TaskProgress:
+    """The tasks of one job on one processor, and how far they are in the phases of their work.
+
+    They always have the same rate and end together, so they are one unit. While a phase runs it has a planned finish,
+    which every change of its speed supersedes.
+    """
+
+    __slots__ = ("bandwidth", "finish", "fixed", "later", "owner", "remaining", "since", "speed", "tasks")
+
+    def __init__(self, owner: int, tasks: int, phases: Sequence[Phase], since: float, fixed: bool = False):
+        self.owner = owner  #: Whose they are, by the number that whoever steps gives them.
+        self.tasks = tasks
+        self.fixed = fixed  #: Whether it waits rather than computes: no clock and no contention changes its time.
+        self.speed = 1.0  #: Achieved over uncontended rate.
+        self.later = phases  #: The phases to come.
+        self.enter_phase(since)
+
+    def enter_phase(self, now: float) -> None:
+        """Begin the next phase."""
+        seconds, self.bandwidth = self.later[0]  #: MB/s that each task asks for.
+        self.later = self.later[1:]
+        self.remaining = seconds  #: Work left in this phase at :attr:`since`, in seconds at full speed.
+        self.since = now  #: When the speed last changed.
+        self.finish = now + seconds / self.speed  #: When the phase ends if the speed stays.
+
+    def change_speed(self, speed: float, now: float) -> None:
+        """Credit the progress so far and go on at another speed."""
+        remaining = self.remaining - (now - self.since) * self.speed
+        self.remaining = remaining = remaining if remaining > 0.0 else 0.0
+        self.since = now
+        self.speed = speed
+        self.finish = now + remaining / speed
+
+    def change_rate(self, ratio: float, now: float) -> None:
+        """The clock changes by ``ratio``: work left shrinks, and the bandwidth asked for grows, with it."""
+        self.change_speed(self.speed, now)
+        self.remaining /= ratio
+        self.finish = now + self.remaining / self.speed
+        self.bandwidth *= ratio
+        self.later = [(seconds / ratio, bandwidth * ratio) for seconds, bandwidth in self.later]
+
+    def copy(self) -> TaskProgress:
+        """The same, to be changed by itself."""
+        other = TaskProgress.__new__(TaskProgress)
+        other.owner, other.tasks, other.fixed, other.speed = self.owner, self.tasks, self.fixed, self.speed
+        other.later, other.bandwidth, other.remaining = self.later, self.bandwidth, self.remaining
+        other.since, other.finish = self.since, self.finish
+        return other
+
+    def left(self, now: float) -> float:
+        """Work left at ``now``, all phases together, s at full speed."""
+        return (self.finish - now) * self.speed + sum(seconds for seconds, _ in self.later)
+
+
+Tasks = TypeVar("Tasks", bound=TaskProgress)
+
+
+def demand_of(groups: Iterable[TaskProgress]) -> float:
+    """Bandwidth that the running tasks of a processor ask for, MB/s."""
+    return sum([group.tasks * group.bandwidth for group in groups])
+
+
+def adapt(groups: Sequence[TaskProgress], contention: Contention, demand: float, now: float) -> None:
+    """Change the speeds to what the contention model makes of this demand; below its threshold they are all 1."""
+    if demand < contention.threshold:
+        for group in groups:
+            if group.speed != 1.0:
+                group.change_speed(1.0, now)
+        return
+    computing = [group for group in groups if not group.fixed]
+    speeds = contention.speedups([(group.tasks, group.bandwidth) for group in computing])
+    for group, speed in zip(computing, speeds, strict=True):
+        if speed != group.speed:
+            group.change_speed(speed, now)
+
+
+def next_end(groups: Iterable[TaskProgress]) -> float:
+    """When the first of the phases that run ends, s; inf where none runs."""
+    return min([group.finish for group in groups], default=math.inf)
+
+
+def complete(groups: list[Tasks], due: float) -> list[Tasks]:
+    """Phases end that are due: their groups go on to the next, or have ended, are taken out, and come back."""
+    ended = []
+    for group in groups:
+        if group.finish <= due:
+            if group.later:
+                group.enter_phase(due)
+            else:
+                ended.append(group)
+    for group in ended:
+        groups.remove(group)
+    return ended
+
+
+def loads_of(groups: Iterable[TaskProgress], waiting: Iterable[int]) -> list[Load]:
+    """What a power model looks at: the groups that run, and the tasks of groups that have ended but hold their cores.
+
+    The latter wait actively, at full speed and without traffic.
+    """
+    loads = [(group.tasks, group.bandwidth, group.speed) for group in groups]
+    loads += [(tasks, 0.0, 1.0) for tasks in waiting]
+    return loads
+
+
+class ProcessorModel:
+    """A type of processor with the models applied to it: how its tasks slow each other, what it draws."""
+
+    __slots__ = ("contention", "follows_rates", "kind", "power", "watts")
+
+    def __init__(self, kind: ProcessorType, contention: ContentionModel, power: PowerModel):
+        self.kind = kind
+        self.contention = contention.on(kind)
+        self.power = power
+        self.follows_rates = bool(getattr(power, "follows_rates", False))
+        #: W with 0, 1, … all of its cores busy, for models that do not look at speeds.
+        self.watts = watts_by_cores(power, kind)
+
+    def draw(self, loads: Sequence[Load]) -> tuple[float, list[float]]:
+        """W with these task groups on it, for models that look at speeds: what they share, and each one's own."""
+        if not loads:
+            return self.watts[0], []
+        shared, own = self.power.loaded_watts(self.kind, loads)  # type: ignore[attr-defined]
+        return float(shared), [float(watts) for watts in own]  # a user's model may give any kind of number
+
+
+class ProcessorModels:
+    """Types of processors with the models applied to them, each made when it is first asked for.
+
+    The models are pure and the types frozen, so one object may serve any number of runs.
+    """
+
+    def __init__(self, contention: ContentionModel, power: PowerModel):
+        self.contention = contention
+        self.power = power
+        self._made: dict[ProcessorType, ProcessorModel] = {}
+        self._watts: dict[ProcessorType, list[float]] = {}  # by themselves: not every run looks at contention
+
+    def of(self, kind: ProcessorType) -> ProcessorModel:
+        """The type with the models applied."""
+        model = self._made.get(kind)
+        if model is None:
+            model = self._made[kind] = ProcessorModel(kind, self.contention, self.power)
+        return model
+
+    def watts(self, kind: ProcessorType) -> list[float]:
+        """W of the type with 0, 1, … all of its cores busy; not to be written to."""
+        table = self._watts.get(kind)
+        if table is None:
+            table = self._watts[kind] = watts_by_cores(self.power, kind)
+        return table

@@ -1,0 +1,206 @@
+"""A library of machines: published clusters, supercomputers and servers as platforms, each with its source.
+
+``Platform.read("machine:taurus")`` reads one, ``machine:taurus,nodes=4`` a part or a multiple of it.
+:data:`machines` lists them; ``python -m cluster_sim.platform.library`` prints the manual's page (``docs/machines.md``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from cluster_sim.errors import SpecError
+from cluster_sim.platform.hardware import Cluster, NodeGroup, NodeType, ProcessorType
+from cluster_sim.platform.library_table import MACHINES, MachineEntry, MixedEntry, NodeEntry, ServerEntry
+from cluster_sim.platform.platform import Platform
+from cluster_sim.platform.specs import mixed, platforms
+from cluster_sim.registry import Registry
+
+Entry = MachineEntry | MixedEntry | ServerEntry
+
+machines: Registry[Platform] = Registry("machine", "cluster_sim.platform.library")
+"""Machines by name; a third party's own entry is a function ``nodes: int = 0 -> Platform``."""
+
+
+@platforms.register("machine")
+def machine(name: str, nodes: int = 0) -> Platform:
+    """A machine of the library: NAME[,nodes=N]; ``cluster-sim list platforms`` names them."""
+    return machines.factory(name)(nodes)
+
+
+def source_of(name: str) -> str:
+    """Where the figures of a built-in machine come from. Raises SpecError for an unknown name."""
+    for entry in MACHINES:
+        if entry.name == name:
+            return _source(entry)
+    raise SpecError("machine", f"one of {', '.join(entry.name for entry in MACHINES)}", name)
+
+
+def server_fit(watts: tuple[float, ...]) -> tuple[float, float, float, float]:
+    """The linear power model of a SPECpower result: idle, intercept and full-load watts, and the largest error.
+
+    The line is fitted to the watts at 10, 20, … 100 % load by least squares; the idle watts stand for themselves,
+    unless they lie above the line, which the model cannot have: then the line starts at them.
+    """
+    load = np.arange(1, len(watts)) / (len(watts) - 1)
+    slope, start = np.polyfit(load, watts[1:], 1)
+    if start < watts[0]:
+        start = watts[0]
+        slope = float(load @ (np.array(watts[1:]) - start) / (load @ load))
+    error = float(np.abs(np.array(watts[1:]) - start - slope * load).max())
+    return float(watts[0]), float(start), float(start + slope), error
+
+
+def _register(entry: Entry) -> None:
+    def build(nodes: int = 0) -> Platform:
+        return _platform(entry, nodes)
+
+    build.__doc__ = f"{entry.title}."
+    machines.register(entry.name)(build)
+
+
+def _platform(entry: Entry, nodes: int) -> Platform:
+    where = f"machine '{entry.name}'"
+    if nodes < 0:
+        raise SpecError(f"{where}, nodes", "a number of nodes, at least 1", nodes)
+    if isinstance(entry, MixedEntry):
+        groups = entry.groups
+        if nodes:
+            if len(groups) > 1:
+                raise SpecError(f"{where}, nodes", "no such option: the machine has several kinds of nodes", nodes)
+            groups = ((nodes, *groups[0][1:]),)
+        return replace(mixed(*(f"{count}x{cores}@{ghz}" for count, cores, ghz in groups)), id=entry.name)
+    node = _server_node(entry) if isinstance(entry, ServerEntry) else entry.nodes
+    kind = _node_type(entry, node)
+    contention = "roofline" if node.bandwidth else "none"
+    return Platform((Cluster(entry.name, (NodeGroup(kind, nodes or node.count),)),), entry.name, contention)
+
+
+def _server_node(entry: ServerEntry) -> NodeEntry:
+    return NodeEntry(
+        1, entry.sockets, entry.cores, entry.ghz, 1.0, entry.memory_gb, entry.watts[0], entry.watts[-1], entry.bandwidth
+    )
+
+
+def _node_type(entry: MachineEntry | ServerEntry, node: NodeEntry) -> NodeType:
+    idle, start, full = node.idle_w, node.idle_w, node.full_w
+    if isinstance(entry, ServerEntry):
+        idle, start, full, _ = server_fit(entry.watts)
+    processor = ProcessorType(
+        f"{entry.name}-cpu",
+        node.cores,
+        node.ghz,
+        node.flops_per_cycle,
+        power={
+            "static_w": start / node.sockets,
+            "dynamic_w": (full - start) / (node.sockets * node.cores),
+            "min_power": idle / start,
+        },
+        contention={"bandwidth": node.bandwidth} if node.bandwidth else {},
+    )
+    return NodeType(entry.name, (processor,) * node.sockets, node.memory_gb, node.transitions)
+
+
+def _source(entry: Entry) -> str:
+    if isinstance(entry, ServerEntry):
+        return f"SPECpower_ssj2008 result {entry.result}, as in CloudSim's power models"
+    return entry.source
+
+
+for _entry in MACHINES:
+    _register(_entry)
+
+
+# ---------------------------------------------------------------------- the manual's page
+
+
+def machines_page() -> str:
+    """The manual's page on the machines."""
+    tables = {
+        "mixed": [_row(entry) for entry in MACHINES if isinstance(entry, MixedEntry)],
+        "nodes": [_row(entry) for entry in MACHINES if isinstance(entry, MachineEntry)],
+        "servers": [_server_row(entry) for entry in MACHINES if isinstance(entry, ServerEntry)],
+    }
+    return _PAGE.format(**{name: "\n".join(rows) for name, rows in tables.items()})
+
+
+def _row(entry: Entry) -> str:
+    platform = machines.factory(entry.name)()
+    idle, full = _watts(platform, busy=False), _watts(platform, busy=True)
+    cores = " + ".join(f"{g.count:,} × {g.type.cores}" for cluster in platform.clusters for g in cluster.groups)
+    switching = platform.node_types[0].transitions
+    seconds = f"{switching.switch_on_s:g} / {switching.switch_off_s:g} s" if switching.switch_on_s else "–"
+    cells = (f"`{entry.name}`", entry.title, cores, f"{_power(idle)} / {_power(full)}", seconds, _source(entry))
+    return f"| {' | '.join(cells)} |"
+
+
+def _server_row(entry: ServerEntry) -> str:
+    idle, start, full, error = server_fit(entry.watts)
+    cells = (
+        f"`{entry.name}`", entry.title, f"{entry.sockets * entry.cores}", f"{idle:g}", f"{start:.1f}", f"{full:.1f}",
+        f"{error:.1f} ({error / entry.watts[-1]:.0%})", entry.result,
+    )  # fmt: skip
+    return f"| {' | '.join(cells)} |"
+
+
+def _watts(platform: Platform, busy: bool) -> float:
+    """Watts of the whole machine, idle or with every core busy."""
+    from cluster_sim.models.power import power_models, watts
+
+    model = power_models.make(platform.power_model)
+    counts = np.bincount(platform.type_of_processor, minlength=len(platform.processor_types))
+    each = [watts(model, kind, kind.cores if busy else 0) for kind in platform.processor_types]
+    return float(counts @ np.array(each))
+
+
+def _power(value: float) -> str:
+    return f"{value:,.0f} W" if value < 10_000.0 else f"{value / 1000.0:,.0f} kW"
+
+
+_PAGE = """\
+<!-- Made by `python -m cluster_sim.platform.library > docs/machines.md`; edit cluster_sim/platform/library_table.py instead. -->
+# Machines
+
+Published machines as platforms: `Platform.read("machine:taurus")` in Python, `--platform machine:taurus` on the command
+line, `machine:taurus,nodes=4` for another number of nodes. `cluster-sim list platforms` names them.
+
+What they are, and are not: the CPU side of a machine, its nodes equal as bought, power between idle and full load
+interpolated by busy cores (the `linear` model). GPUs, networks and cooling are not in it. Write one to a file
+(`platform.write("taurus.yaml")`) to change what you know better.
+
+## Clusters of the source papers
+
+Processors with their power and `piecewise` contention as published (parameters: `cluster_sim/platform/processor_table.py`).
+
+| name | what | nodes × cores | idle / full | on / off | source |
+|---|---|---|---|---|---|
+{mixed}
+
+## Clusters and supercomputers
+
+Contention: `roofline`, with the peak memory bandwidth of the sockets. Watts include memory, network cards and disks,
+and not the GPUs.
+
+| name | what | nodes × cores | idle / full | on / off | source |
+|---|---|---|---|---|---|
+{nodes}
+
+Left out, because their RAPS configurations do not describe the CPUs of the machine of that name, or not beyond doubt:
+Kestrel, Perlmutter, Blue Waters, Lassen, Selene and MIT Supercloud (peak rates that no clock of their CPU gives, watts
+or node counts that are another machine's).
+
+## Servers
+
+One node each. Their SPECpower_ssj2008 results give watts at eleven loads; the `linear` model has the measured idle
+watts and a line fitted to the other ten, whose start, end and largest error (also as a share of the watts at full load)
+stand here. Figures as they come with CloudSim; two of them name the same result.
+
+| name | what | cores | idle W | line from W | to W | largest error W | SPEC result |
+|---|---|---|---|---|---|---|---|
+{servers}
+"""
+
+
+if __name__ == "__main__":
+    print(machines_page(), end="")

@@ -1,0 +1,388 @@
+"""What became of one job and why, in plain words: the text of ``result.explain(job_id)``.
+
+Everything is read from the tables of the result, so that a run that was saved and loaded says the same. Why a job waited
+is what its scheduler said, if the run kept a log of decisions; else it is read off the records, which know what was free
+and who was started, but not why.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from cluster_sim.errors import InputError
+from cluster_sim.records.attempt_tables import GUEST, JOB
+from cluster_sim.run.attempts import Outcome
+from cluster_sim.run.reasons import Stretch, stretches
+from cluster_sim.run.shortage import counted, seconds
+
+if TYPE_CHECKING:
+    from cluster_sim.records.result import Result
+
+SHOWN = 5
+"""Jobs or nodes that are named before the rest is counted."""
+ORDINALS = ("first", "second", "third", "fourth", "fifth")
+SHOWN_STRETCHES = 12
+"""Stretches and promises that are told, the longest, before the rest is counted."""
+
+
+def explain(result: Result, job_id: str) -> str:
+    """The text for one job, a line for each thing that happened to it. Raises InputError for an unknown id."""
+    return "\n".join(_Explanation(result, _row(result.jobs, str(job_id))).lines()) + "\n"
+
+
+def _row(jobs: pd.DataFrame, job_id: str) -> int:
+    ids = jobs["job_id"].to_numpy()
+    found = np.flatnonzero(ids == job_id)
+    if not len(found):
+        raise InputError("result.explain", f"the id of a job of the run, such as {_neighbours(ids, job_id)}", job_id)
+    return int(found[0])
+
+
+def _neighbours(ids: Iterable[str], job_id: str) -> str:
+    """The ids between which an unknown one would stand, numbers in order of size."""
+
+    def key(text: str) -> tuple[float, str]:
+        return (float(text) if text.isdecimal() else math.inf, text)
+
+    ordered: list[str] = sorted(ids, key=key)
+    place = bisect_left(ordered, key(job_id), key=key)
+    return " or ".join(ordered[max(place - 1, 0) : place + 1]) or "none: the run has no jobs"
+
+
+class _Explanation:
+    """One job of a result; each method makes the lines about one thing."""
+
+    def __init__(self, result: Result, row: int):
+        self._result = result
+        self._jobs = result.jobs
+        self._row = row
+        job: dict[str, Any] = {str(name): value for name, value in result.jobs.iloc[row].items()}
+        self._id, self._state = job["job_id"], job["state"]
+        self._job = job
+        self._horizon = float(result.power["time"].iloc[-1])
+        self._since = job["eligible_time"]
+        self._until = self._end_of_wait()
+        self._attempts = result.attempts[result.attempts["job_id"] == self._id]
+        self._again = 0  # how often the job has joined the queue again, at the wait that is told
+
+    def _end_of_wait(self) -> float:
+        """When the job ceased to wait, s: if it still does, where the records end."""
+        job = self._job
+        for time in (job["allocation_time"], job["finish_time"]):
+            if not math.isnan(time):
+                return float(time)
+        refused_at_once = self._state == "rejected"
+        return float(self._since) if refused_at_once else max(self._horizon, float(self._since))
+
+    def lines(self) -> list[str]:
+        """All there is to say."""
+        if self._was_stopped():
+            return [*self._request(), *self._told_by_attempt(), *self._end()]
+        lines = [*self._request(), *self._wait()]
+        if not math.isnan(self._job["allocation_time"]):
+            lines += [self._start(self._job), *self._boot(self._job["start_time"])]
+        if not math.isnan(self._job["start_time"]):
+            lines += self._run()
+        return [*lines, *self._end()]
+
+    # ------------------------------------------------------------------ attempts
+
+    def _was_stopped(self) -> bool:
+        """Whether the job was attempted more than once, or waits for that."""
+        ended = self._attempts["end_time"].notna().any()
+        return len(self._attempts) > 1 or bool(ended and self._state == "unfinished")
+
+    def _told_by_attempt(self) -> list[str]:
+        lines = []
+        for attempt in self._attempts.to_dict("records"):
+            self._since, self._until = attempt["queue_time"], attempt["allocation_time"]
+            self._again = attempt["attempt"] - 1
+            lines += [*self._wait(), self._start(attempt), *self._boot(attempt["start_time"]), self._attempt(attempt)]
+        if math.isnan(attempt["end_time"]) or attempt["outcome"] == Outcome.COMPLETED:
+            return lines
+        ended = attempt["end_time"] if math.isnan(self._job["finish_time"]) else self._job["finish_time"]
+        if self._state == "unfinished" or ended > attempt["end_time"]:
+            self._since, self._until = attempt["end_time"], max(self._horizon, ended)
+            self._again += 1
+            lines += self._wait()
+        return lines
+
+    def _attempt(self, attempt: dict[Any, Any]) -> str:
+        """Where an attempt ran and how long, and what ended it if it was stopped."""
+        number, start, end = attempt["attempt"], attempt["start_time"], attempt["end_time"]
+        holds = self._result.holds
+        mine = holds[(holds["kind"] == JOB) & (holds["owner"] == self._id) & (holds["attempt"] == number)]
+        which = f"Its {ORDINALS[number - 1] if number <= len(ORDINALS) else f'{number}th'} attempt"
+        began = f"ran on {self._nodes(mine)} from {seconds(start)}" if start == start else "never began"
+        if math.isnan(end):
+            return f"{which} {began}."
+        until = f"{which} {began}{f' to {seconds(end)}' if start == start else f', until {seconds(end)}'}"
+        if attempt["outcome"] == Outcome.COMPLETED:
+            return f"{until}."
+        lost = f"; {attempt['lost_core_s']:,.6g} core-s were lost" if attempt["lost_core_s"] else ""
+        return f"{until} and was stopped: {attempt['reason'] or attempt['outcome']}{lost}."
+
+    # ------------------------------------------------------------------ before it started
+
+    def _request(self) -> list[str]:
+        job = self._job
+        time = f" for {seconds(job['requested_time'])}" if job["requested_time"] < math.inf else ", and named no time"
+        asked = f"{counted(job['requested_cores'], 'core')}{time}"
+        if math.isnan(job["submit_time"]):
+            return [f"Job {self._id}, which asks for {asked}, was not submitted in this run: it follows other jobs."]
+        lines = [f"Job {self._id} was submitted at {seconds(job['submit_time'])} and asked for {asked}."]
+        if job["eligible_time"] > job["submit_time"]:
+            at = seconds(job["eligible_time"])
+            lines.append(f"Until {at} it was not in the queue: other jobs had to be over, or its reservation to begin.")
+        return lines
+
+    def _wait(self) -> list[str]:
+        if math.isnan(self._since):
+            return []
+        waited = self._until - self._since
+        if self._again:
+            when = f"at {seconds(self._since)}"
+            if waited <= 0.0:
+                return [f"It joined the queue again {when} and did not wait in it."]
+            return [f"It joined the queue again {when} and waited for {seconds(waited)}.", *self._reasons()]
+        if waited <= 0.0:
+            return [] if self._state == "rejected" else ["It did not wait in the queue."]
+        return [f"It waited in the queue for {seconds(waited)}.", *self._reasons()]
+
+    def _reasons(self) -> list[str]:
+        return self._logged_reasons() if len(self._result.decisions) else self._recorded_reasons()
+
+    def _logged_reasons(self) -> list[str]:
+        decisions = self._result.decisions
+        found = stretches(decisions, self._jobs, self._id, self._since, self._until)
+        if not found:
+            return self._recorded_reasons()
+        lines = [(stretch.start, stretch.end - stretch.start, _stretch_line(stretch)) for stretch in found]
+        own = decisions[(decisions["job_id"] == self._id) & (decisions["decision"] == "reserve")]
+        own = own[(own["time"] >= self._since) & (own["time"] <= self._until)]
+        columns = (own[name].tolist() for name in ("time", "promised_time", "because"))
+        promises = list(zip(*columns, strict=True))
+        # A promise of the same start on other nodes is no move.
+        told = [row for last, row in zip([(0.0, math.nan), *promises], promises, strict=False) if row[1] != last[1]]
+        for number, (time, promised, because) in enumerate(told):
+            words = f"{'it was promised a start at' if not number else 'the promise moved to'} {seconds(promised)}"
+            if promised == math.inf and because:
+                words = "the promise was taken back"
+            weight = math.inf if number in (0, len(told) - 1) else 0.0
+            lines.append((time, weight, f"  at {seconds(time)} {words}{f': {because}' if because else ''}"))
+        return _most_important(lines)
+
+    def _recorded_reasons(self) -> list[str]:
+        """What was free over the wait, who went first and who overtook; nobody noted why."""
+        jobs, cores = self._jobs, self._job["requested_cores"]
+        least, most = self._free_cores()
+        free = f"{least:,} to {most:,}" if least < most else f"{least:,}"
+        enough = "fewer than it asked for" if most < cores else "at times as many as it asked for, in all"
+        guests = self._guests()
+        nobody = "no job and no guest" if guests else "no job"
+        cores_there = counted(self._core_count, "core")
+        lines = [f"  in that time {free} of the platform's {cores_there} were held by {nobody}: {enough}", *guests]
+        got = jobs["allocation_time"].to_numpy()
+        before = self._submitted_before()
+        lines += self._who(
+            "submitted earlier", "started before it", before & (got > self._since) & (got <= self._until)
+        )
+        lines += self._who("submitted later", "overtook it", ~before & (got >= self._since) & (got < self._until))
+        return lines
+
+    def _who(self, which: str, what: str, chosen: np.ndarray) -> list[str]:
+        ids = self._jobs["job_id"].to_numpy()[chosen].tolist()
+        return [f"  {counted(len(ids), 'job')} {which} {what}: {named(ids)}"] if ids else []
+
+    def _guests(self) -> list[str]:
+        """Which guests held cores while the job waited, and until when."""
+        guests = self._holds_of_guests
+        guests = guests[(guests["start"] < self._until) & (guests["end"] > self._since)]
+        lines = []
+        for (owner, end), cores in guests.groupby(["owner", "end"], sort=False)["cores"].sum().items():
+            until = f"until {seconds(end)}" if end < self._horizon else "to the end of the records"
+            lines.append(f"  {owner}, a guest, held {counted(int(cores), 'core')} {until}")
+        left = len(lines) - SHOWN
+        return lines if left <= 0 else [*lines[:SHOWN], f"  and {left:,} more holds of guests"]
+
+    @cached_property
+    def _holds_of_guests(self) -> pd.DataFrame:
+        holds = self._result.holds
+        guests = holds[holds["kind"] == GUEST]
+        return guests.assign(cores=guests["last_core"] - guests["first_core"] + 1)
+
+    def _submitted_before(self) -> np.ndarray:
+        eligible, mine = self._jobs["eligible_time"].to_numpy(dtype=np.float64), self._job["eligible_time"]
+        tied_before = (eligible == mine) & (np.arange(len(eligible)) < self._row)
+        return np.asarray((eligible < mine) | tied_before)
+
+    def _free_cores(self) -> tuple[int, int]:
+        """Fewest and most cores that neither a job nor a guest held while this one waited."""
+        attempts, guests = self._result.attempts, self._holds_of_guests
+        cores = attempts["job_id"].map(self._jobs.set_index("job_id")["requested_cores"])
+        ends = attempts["end_time"].fillna(np.inf)
+        times = np.concatenate([attempts["allocation_time"], guests["start"], ends, guests["end"]])
+        change = np.concatenate([cores, guests["cores"], -cores, -guests["cores"]])
+        order = np.argsort(times, kind="stable")
+        times, held = times[order], np.cumsum(change[order])
+        # Whatever happened in one instant counts together: what it left.
+        first = max(int(np.searchsorted(times, self._since, side="right")) - 1, 0)
+        stop = int(np.searchsorted(times, self._until, side="left"))
+        lasting = np.append(times[1:] > times[:-1], True)[first:stop]
+        seen = held[first:stop][lasting] if stop > first else np.array([0])
+        return self._core_count - int(seen.max()), self._core_count - int(seen.min())
+
+    @property
+    def _core_count(self) -> int:
+        return self._result.platform.core_count
+
+    # ------------------------------------------------------------------ its start
+
+    def _start(self, attempt: dict[Any, Any]) -> str:
+        time = attempt["allocation_time"]
+        because = self._because(time)
+        how = "got its cores" if attempt["start_time"] != time else "was started"
+        return f"It {how} at {seconds(time)}, {self._trigger(time)}{f'; {because}' if because else ''}."
+
+    def _because(self, time: float) -> str:
+        decisions = self._result.decisions
+        own = (decisions["job_id"] == self._id) & (decisions["decision"] == "start")
+        row = decisions[own & (decisions["time"] == time)]
+        return str(row["because"].iloc[0]) if len(row) else ""
+
+    def _trigger(self, time: float) -> str:
+        """What happened in that instant that made the scheduler look, and let it start the job."""
+        if time == self._since:
+            return (
+                "as soon as it was submitted" if self._since == self._job["submit_time"] else "as soon as it could be"
+            )
+        freed = self._freed(time)
+        if freed:
+            return f"when {'job' if len(freed) == 1 else 'jobs'} {named(freed)} ended and gave cores back"
+        guests = self._holds_of_guests
+        if left := guests[guests["end"] == time]["owner"].unique().tolist():
+            return f"when {named(left)}, {'a guest' if len(left) == 1 else 'guests'}, gave cores back"
+        if ready := self._back(time, "SWITCHING_ON", "FAILED"):
+            return f"when {named(ready)} had become ready"
+        if off := self._back(time, "SWITCHING_OFF"):
+            return f"when {named(off)} had switched off and could be booted"
+        jobs = self._jobs
+        gone = jobs[(jobs["finish_time"] == time) & jobs["start_time"].isna()]["job_id"].tolist()
+        if gone:
+            return f"when {named(gone)} left the queue"
+        promised = self._result.decisions
+        promised = promised[(promised["job_id"] == self._id) & (promised["promised_time"] == time)]
+        return "the time that it was promised" if len(promised) else "in a pass of the scheduler in which no job ended"
+
+    def _freed(self, time: float) -> list[str]:
+        """The jobs that ended then on this one's nodes; if there are none, all that ended then."""
+        attempts, ids = self._result.attempts, self._jobs["job_id"]
+        over = attempts[(attempts["end_time"] == time) & attempts["start_time"].notna()]["job_id"]
+        ended = ids[ids.isin(over) & (ids != self._id)]
+        if ended.empty:
+            return []
+        allocations = self._result.allocations
+        mine = allocations[allocations["job_id"] == self._id]["node"]
+        theirs = allocations[allocations["job_id"].isin(ended)]
+        on_mine = set(theirs[theirs["node"].isin(mine)]["job_id"])
+        return [job for job in ended if job in on_mine] or ended.tolist()
+
+    def _back(self, time: float, *left: str) -> list[str]:
+        """The nodes of this job that left one of these states then; if there are none, all that left them then."""
+        states = self._result.node_states
+        nodes = states[(states["end"] == time) & states["state"].isin(left)]["node"].tolist()
+        allocations = self._result.allocations
+        mine = set(allocations[allocations["job_id"] == self._id]["node"])
+        return [node for node in nodes if node in mine] or nodes
+
+    def _boot(self, start: float) -> list[str]:
+        if start == self._until:
+            return []
+        if math.isnan(start):
+            return ["Its nodes had to boot, and it never began."]
+        return [f"Its nodes had to boot, so it began at {seconds(start)}."]
+
+    # ------------------------------------------------------------------ its run
+
+    def _run(self) -> list[str]:
+        job = self._job
+        allocations = self._result.allocations
+        where = f"It ran on {self._nodes(allocations[allocations['job_id'] == self._id])}"
+        if math.isnan(job["run_time"]):
+            return [f"{where}."]
+        run, requested = job["run_time"], job["requested_time"]
+        lines = [f"{where}, for {seconds(run)}{_against(run, requested)}."]
+        if run > 0.0 and job["turnaround_time"] > run:
+            whole = seconds(job["turnaround_time"])
+            lines.append(f"From its submission to its end it took {whole}, a slowdown of {job['slowdown']:.3g}.")
+        return lines
+
+    @staticmethod
+    def _nodes(mine: pd.DataFrame) -> str:
+        """The nodes of some allocations or holds, and how many cores of each."""
+        cores = (mine["last_core"] - mine["first_core"] + 1).groupby(mine["node"], sort=False).sum()
+        if len(cores) == 1:
+            return f"{counted(int(cores.iloc[0]), 'core')} of {cores.index[0]}"
+        whole = f"{counted(int(cores.sum()), 'core')} of {len(cores):,} nodes"
+        if (cores == cores.iloc[0]).all():
+            return f"{whole}, {cores.iloc[0]} on each: {named(cores.index)}"
+        return f"{whole}: {named(f'{node} ({count})' for node, count in cores.items())}"
+
+    def _end(self) -> list[str]:
+        job, state = self._job, self._state
+        if state == "rejected":
+            at = "at once" if math.isnan(job["finish_time"]) else f"at {seconds(job['finish_time'])}"
+            return [f"It was rejected {at}: {job['reason']}."]
+        if state == "unfinished":
+            if math.isnan(self._since):
+                return []
+            ran = self._attempts["start_time"].notna() & self._attempts["end_time"].isna()
+            doing = "ran" if ran.any() else "waited"
+            return [f"It still {doing} at {seconds(self._horizon)}, where the records end."]
+        late = f", {seconds(job['tardiness'])} after its deadline" if job["tardiness"] > 0.0 else ""
+        reason = f": {job['reason']}" if job["reason"] else ""
+        verb = "completed" if state == "completed" else "was killed"
+        return [f"It {verb} at {seconds(job['finish_time'])}{late}{reason}."]
+
+
+def _most_important(lines: list[tuple[float, float, str]]) -> list[str]:
+    """Of (time, how long it lasted, text) the texts in order of time; of many those that lasted longest."""
+    shown = sorted(lines, key=lambda line: -line[1])[:SHOWN_STRETCHES]
+    texts = [text for _, _, text in sorted(shown, key=lambda line: line[0])]
+    if len(shown) == len(lines):
+        return texts
+    left_out = sum(lasted for _, lasted, _ in lines if lasted < math.inf) - sum(x for _, x, _ in shown if x < math.inf)
+    return [*texts, f"  and {len(lines) - len(shown):,} more reasons, which lasted {seconds(left_out)} in all"]
+
+
+def _stretch_line(stretch: Stretch) -> str:
+    period = f"  from {seconds(stretch.start)} to {seconds(stretch.end)}"
+    if stretch.is_head:
+        return f"{period}: behind job {stretch.behind}, the first in the queue, which {stretch.because}"
+    if stretch.behind:
+        return f"{period}: {stretch.because} (job {stretch.behind})"
+    return f"{period}: it {stretch.because}"
+
+
+def _against(run: float, requested: float) -> str:
+    """A run time beside the requested one."""
+    if not 0.0 < requested < math.inf:
+        return ""
+    share = f"{run / requested:.3g}"
+    return ", as long as it had requested" if share == "1" else f", {share} times what it had requested"
+
+
+def named(names: Iterable[str]) -> str:
+    """``a, b and c``; of many the first few, and how many more."""
+    names = list(names)
+    rest = len(names) - SHOWN
+    if rest > 0:
+        return f"{', '.join(names[:SHOWN])} and {rest:,} more"
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

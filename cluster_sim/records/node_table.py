@@ -1,0 +1,85 @@
+"""The table ``result.nodes``: for each node its seconds, joules and switches, and what its idle cores come to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from cluster_sim.machine.node import NodeState
+from cluster_sim.machine.transition_log import CODES
+from cluster_sim.records.accounting import computing_seconds
+from cluster_sim.records.metrics import energy_waste, on_off_cycles
+from cluster_sim.workload.fields import RESULT_TABLES, names
+
+if TYPE_CHECKING:
+    from cluster_sim.machine.occupancy import Floats, Ints
+    from cluster_sim.records.accounting import Accounts, History
+
+
+def seconds_by_state(history: History) -> dict[NodeState, Floats]:
+    """How long each node was in each state, s, shape (nodes,); summed without making the intervals, which may be millions."""
+    count = history.platform.node_count
+    seconds = {state: np.zeros(count) for state in NodeState}
+    seconds[NodeState.COMPUTING] = computing_seconds(history.holds, history.platform)
+    node, code, start, end, _ = history.off_intervals
+    for state in NodeState:
+        if state in CODES and state not in (NodeState.COMPUTING, NodeState.IDLE):
+            chosen = code == CODES[state]
+            seconds[state] = np.bincount(node[chosen], (end - start)[chosen], count).astype(np.float64)
+    spent: Floats = sum((seconds[state] for state in NodeState), np.zeros(count))
+    seconds[NodeState.IDLE] = np.maximum(history.horizon - spent, 0.0)
+    return seconds
+
+
+def _entries(history: History, state: NodeState) -> Ints:
+    """How often each node entered a state."""
+    log = history.transitions
+    return np.bincount(log.nodes[log.codes == CODES[state]], minlength=history.platform.node_count)
+
+
+def waste_by_core(history: History, accounts: Accounts, computing_s: Floats) -> Floats:
+    """J that nodes and the idle cores of computing nodes wasted, shape (nodes,)."""
+    return energy_waste(accounts.nodes) + _idle_cores_of_computing_nodes(history, accounts, computing_s)
+
+
+def node_table(history: History, accounts: Accounts) -> pd.DataFrame:
+    """One row per node, in platform order."""
+    platform = history.platform
+    count = platform.node_count
+    seconds = seconds_by_state(history)
+    joules = accounts.nodes
+    on, off = (_entries(history, state) for state in (NodeState.SWITCHING_ON, NodeState.SWITCHING_OFF))
+    columns: dict[str, object] = {"node": np.array(platform.node_names(), object)}
+    columns |= {f"{s.lower()}_s": seconds[s] for s in NodeState}
+    columns |= {f"{s.lower()}_j": joules[s] for s in NodeState}
+    columns |= {
+        "energy_j": sum(joules.values(), np.zeros(count)),
+        "energy_waste_j": energy_waste(joules),
+        "energy_waste_by_core_j": waste_by_core(history, accounts, seconds[NodeState.COMPUTING]),
+        "busy_core_s": _sum_over_processors(history, accounts.core_s),
+        "switches_on": on,
+        "switches_off": off,
+        "on_off_cycles": on_off_cycles(on, off),
+    }
+    return pd.DataFrame(columns, columns=names(RESULT_TABLES["nodes"]))
+
+
+def _idle_cores_of_computing_nodes(history: History, accounts: Accounts, computing_s: Floats) -> Floats:
+    """J that idle cores of computing nodes draw, each its part of its processor's idle watts, shape (nodes,)."""
+    platform = history.platform
+    kind, kinds = platform.type_of_processor, platform.processor_types
+    cores = np.array([k.cores for k in kinds])[kind]
+    watts_of_core = np.array([history.power.idle_watts(k) / k.cores for k in kinds])[kind]
+    node_of = np.repeat(np.arange(platform.node_count), np.diff(platform.first_processor))
+    idle_core_s = np.maximum(computing_s[node_of] * cores - accounts.core_s, 0.0)  # both are sums, and rounded
+    joules = _sum_over_processors(history, watts_of_core * idle_core_s)
+    for node, at_its_clocks in accounts.idle_cores.items():  # those whose clocks may have changed
+        joules[node] = at_its_clocks
+    return joules
+
+
+def _sum_over_processors(history: History, values: Floats) -> Floats:
+    summed: Floats = np.add.reduceat(values, history.platform.first_processor[:-1])
+    return summed

@@ -1,0 +1,326 @@
+"""The result of a run: its tables, its summary, and its files."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+import pandas as pd
+
+from cluster_sim.errors import FormatError, InputError
+from cluster_sim.files.atomic import atomic_files, remove_leftovers
+from cluster_sim.files.csv import quoting_for, write_parts
+from cluster_sim.files.folders import held
+from cluster_sim.files.reading import read_own_json
+from cluster_sim.platform.platform import Platform
+from cluster_sim.records.attempt_tables import attempts_tell_more
+from cluster_sim.records.run_tables import RunTables
+from cluster_sim.records.saved_tables import SUMMARY_FILE, SavedTables, allocation_texts, seal_of
+from cluster_sim.records.summary import queue_steps
+from cluster_sim.run.settings import SETTINGS
+from cluster_sim.workload.fields import SUMMARY_METRICS, names
+
+if TYPE_CHECKING:
+    from cluster_sim.run.simulation import Simulation
+
+FileFormat = Literal["csv", "parquet"]
+Written = tuple[Iterable[pd.DataFrame], pd.DataFrame]
+"""The parts of a table that is written, and the one that has its texts."""
+PLATFORM_FILE = "platform.json"
+_SOMETIMES = ("decisions", "p_states", "attempts", "holds")
+"""Tables that are written if they say something."""
+_TABLE_FILES = frozenset(
+    f"{name}.{suffix}"
+    for name in ("jobs", "nodes", "node_states", "power", *_SOMETIMES)
+    for suffix in ("csv", "parquet")
+)
+_METRICS = frozenset(names(SUMMARY_METRICS))
+
+
+class Tables(Protocol):
+    """Where a result's tables come from: a run, or the files of one."""
+
+    def jobs(self) -> pd.DataFrame:
+        """See the property of that name of Result."""
+        ...
+
+    def allocations(self) -> pd.DataFrame:
+        """See the property of that name of Result."""
+        ...
+
+    def holds(self) -> pd.DataFrame:
+        """See the property of that name of Result."""
+        ...
+
+    def attempts(self) -> pd.DataFrame:
+        """See the property of that name of Result."""
+        ...
+
+    def has_more_holds(self) -> bool:
+        """Whether the holds say more than the allocations: of jobs that ran again, and of guests."""
+        ...
+
+    def allocations_in_parts(self) -> Iterator[tuple[slice, pd.DataFrame]]:
+        """The same for some of the jobs at a time, and which rows of the jobs' table these are; of a job's last attempt."""
+        ...
+
+    def node_states(self) -> pd.DataFrame:
+        """See the property of that name of Result."""
+        ...
+
+    def node_states_in_parts(self) -> Iterator[pd.DataFrame]:
+        """The same for some of the nodes at a time."""
+        ...
+
+    def nodes(self) -> pd.DataFrame:
+        """See the property of that name of Result."""
+        ...
+
+    def power(self) -> pd.DataFrame:
+        """See the property of that name of Result."""
+        ...
+
+    def p_states(self) -> pd.DataFrame:
+        """See the property of that name of Result."""
+        ...
+
+    def decisions(self) -> pd.DataFrame:
+        """See the property of that name of Result."""
+        ...
+
+    def summary(self, result: Result) -> dict[str, Any]:
+        """See the property of that name of Result."""
+        ...
+
+
+class Result:
+    """What a run left: tables as pandas DataFrames, with the columns of ``cluster_sim.workload.fields``; times in s.
+
+    ``jobs`` has one row per job of the workload, in order of submission; ``allocations`` one per job, processor and run
+    of neighbouring cores; ``node_states`` one per node and interval; ``nodes`` one per node; ``power`` and ``queue`` are
+    step functions.
+    ``meta`` says what was run: scheduler, models, seed, version and so on.
+    """
+
+    def __init__(self, platform: Platform, meta: dict[str, Any], tables: Tables):
+        self.platform = platform
+        self.meta = meta
+        self._tables = tables
+
+    @classmethod
+    def of(cls, simulation: Simulation) -> Result:
+        """The result of a simulation as it stands."""
+        from cluster_sim import __version__
+
+        meta = {
+            "version": __version__,
+            **_recorded(simulation, specs=True),
+            "platform": simulation.platform.id,
+            "workload": simulation.workload.name,
+            "origin_s": simulation.workload.origin_s,
+            **_recorded(simulation, specs=False),
+        }
+        return cls(simulation.platform, meta, RunTables(simulation))
+
+    # ------------------------------------------------------------------ tables
+
+    @cached_property
+    def jobs(self) -> pd.DataFrame:
+        """One row per job: times, state, cores, metrics, energy."""
+        return self._tables.jobs()
+
+    @cached_property
+    def allocations(self) -> pd.DataFrame:
+        """Which cores each job's tasks used, from when to when."""
+        return self._tables.allocations()
+
+    @cached_property
+    def holds(self) -> pd.DataFrame:
+        """Who held which cores, jobs and guests, from when to when, booting included."""
+        return self._tables.holds()
+
+    @cached_property
+    def has_more_holds(self) -> bool:
+        """Whether a job was run more than once, or a guest held cores: then ``holds`` says more than ``allocations``."""
+        return self._tables.has_more_holds()
+
+    @cached_property
+    def attempts(self) -> pd.DataFrame:
+        """One row per attempt to run a job: when it joined the queue, got its cores, began and ended, and how."""
+        return self._tables.attempts()
+
+    @cached_property
+    def node_states(self) -> pd.DataFrame:
+        """The states of each node, without gaps."""
+        return self._tables.node_states()
+
+    @cached_property
+    def nodes(self) -> pd.DataFrame:
+        """One row per node: seconds and joules in each state, energy waste, switches and on-off cycles."""
+        return self._tables.nodes()
+
+    @cached_property
+    def power(self) -> pd.DataFrame:
+        """Power of the whole platform as a step function; the last row closes it."""
+        return self._tables.power()
+
+    @cached_property
+    def queue(self) -> pd.DataFrame:
+        """Jobs that wait, and the cores they ask for, as a step function."""
+        steps = queue_steps(self.jobs, self.attempts)
+        seen: pd.DataFrame = steps[steps["time"] <= self.power["time"].iloc[-1]]  # not what would come after the end
+        return seen
+
+    @cached_property
+    def p_states(self) -> pd.DataFrame:
+        """At which clock the processors ran that have p-states, or changed their clock; see ``cluster_sim.workload.fields``."""
+        return self._tables.p_states()
+
+    @cached_property
+    def decisions(self) -> pd.DataFrame:
+        """What the scheduler decided and why; empty unless the simulation was made with ``explain=True``."""
+        return self._tables.decisions()
+
+    def explain(self, job_id: str) -> str:
+        """Why a job waited and for how long, what started it, where it ran and how it ended, in a few plain sentences.
+
+        The reasons are the scheduler's own if the run kept a log of decisions, else read off the records: what was
+        free, and who went first. Raises InputError for a job that the run does not have.
+        """
+        from cluster_sim.records.explanation import explain
+
+        return explain(self, job_id)
+
+    def jobs_with_allocation(self) -> pd.DataFrame:
+        """``jobs`` with the column ``allocation``: ``cluster0.node1.processor0:0-3;…``, of a job's last attempt."""
+        return pd.concat(self._jobs_in_parts())
+
+    def _jobs_in_parts(self) -> Iterator[pd.DataFrame]:
+        """The same, some rows at a time: the texts of a million jobs' cores take gigabytes."""
+        for rows, allocations in self._tables.allocations_in_parts():
+            jobs = self.jobs.iloc[rows]
+            yield jobs.assign(allocation=allocation_texts(jobs, allocations))
+
+    def summary(self) -> pd.Series:
+        """The metrics of the run, units in their names (``cluster_sim.workload.fields.SUMMARY_METRICS``)."""
+        return pd.Series(self._summary, name=str(self.meta.get("scheduler", "")), dtype=object)
+
+    @cached_property
+    def _summary(self) -> dict[str, Any]:
+        return self._tables.summary(self)
+
+    # ------------------------------------------------------------------ files
+
+    def save(self, directory: str | Path, file_format: FileFormat = "csv") -> None:
+        """Write summary.json, the platform, and jobs, nodes, node_states and power as CSV (or parquet) into ``directory``.
+
+        So are the decisions, if the run kept a log of them, the p-states, if processors have some, the attempts, if one
+        ended early, and the holds, if a job was run again or a guest held cores. An older result is replaced when all files
+        of this one are written; while that happens there is no summary.json, so that a folder with one holds a single run,
+        whenever the program is killed. Raises InputError while another program writes there.
+        """
+        if file_format not in ("csv", "parquet"):
+            raise InputError("Result.save, file_format", "csv or parquet", file_format)
+        directory = Path(directory)
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+        except FileExistsError:
+            raise InputError(directory, "a directory for the results", "a file") from None
+        tables: dict[str, Written] = {
+            "jobs": (self._jobs_in_parts(), self.jobs),
+            "nodes": ([self.nodes], self.nodes),
+            "node_states": (self._tables.node_states_in_parts(), self.nodes),
+            "power": ([self.power], self.power),
+        }
+        tables |= {name: ([table], table) for name in self._tables_that_tell_more() for table in [getattr(self, name)]}
+        with held(directory):
+            remove_leftovers(directory, {*_TABLE_FILES, PLATFORM_FILE, SUMMARY_FILE})
+            self._write(directory, tables, file_format)
+
+    def _tables_that_tell_more(self) -> list[str]:
+        """Those of the tables that are not always written that say what the others do not."""
+        tells = (
+            len(self.decisions),
+            len(self.p_states),
+            attempts_tell_more(self.attempts),
+            self.has_more_holds,
+        )
+        return [name for name, more in zip(_SOMETIMES, tells, strict=True) if more]
+
+    def _write(self, directory: Path, tables: dict[str, Written], file_format: FileFormat) -> None:
+        from cluster_sim.formats.native_platform import native_bytes
+
+        summary = json.dumps({**self._summary, **self.meta}, indent=2, default=_plain) + "\n"
+        with atomic_files(directory / SUMMARY_FILE) as aside:
+            aside(directory / SUMMARY_FILE).write_text(summary)
+            aside(directory / PLATFORM_FILE).write_bytes(native_bytes(self.platform, PLATFORM_FILE))
+            for name, (parts, texts) in tables.items():
+                path = aside(directory / f"{name}.{file_format}")
+                if file_format == "parquet":
+                    pd.concat(parts, ignore_index=True).to_parquet(path, index=False, compression="zstd")
+                else:
+                    write_parts(path, parts, quoting_for(texts))
+            (directory / SUMMARY_FILE).unlink(missing_ok=True)
+            # Tables of another run, or in the other format, would be read instead.
+            for other in _TABLE_FILES - {f"{name}.{file_format}" for name in tables}:
+                (directory / other).unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, directory: str | Path) -> Result:
+        """Read what :meth:`save` wrote, or what Batsim did. Raises FormatError naming the file that is missing or wrong.
+
+        A file of jobs, as Batsim and evalys write it, or the prefix of Batsim's files, stands for them: ``out_jobs.csv``
+        or ``out`` (:func:`cluster_sim.formats.batsim_import.read_outputs`).
+        """
+        directory = Path(directory)
+        if not os.path.isdir(directory):
+            from cluster_sim.formats.batsim_import import is_batsim_result, read_outputs
+
+            if is_batsim_result(directory):
+                return read_outputs(directory)
+            if os.path.exists(directory):
+                expected = "the folder of a run, or a table with Batsim's columns (job_id, allocated_resources, …)"
+                raise FormatError(directory, expected, "a file of something else")
+        seal = seal_of(directory)  # before anything is read
+        content = read_own_json(directory / SUMMARY_FILE, "the results of a run")
+        platform = Platform.read(directory / PLATFORM_FILE)
+        metrics = {key: value for key, value in content.items() if key in _METRICS}
+        tables = SavedTables(directory, metrics, platform, seal)
+        tables.check_unchanged()
+        meta = {key: value for key, value in content.items() if key not in _METRICS}
+        return cls(platform, meta, tables)
+
+    def __repr__(self) -> str:
+        return f"<Result of {self.meta.get('scheduler')} on {self.meta.get('workload')!r}: {len(self.jobs)} jobs>"
+
+
+def describe(thing: object) -> str:
+    """A spec-like name of a scheduler, policy or model for the records."""
+    if thing is None:
+        return ""
+    return str(getattr(thing, "spec", "")) or type(thing).__name__
+
+
+def _recorded(simulation: Simulation, specs: bool) -> dict[str, Any]:
+    """What is kept of the settings: those that name policies and models, or the others, with their units."""
+    found: dict[str, Any] = {}
+    for name, setting in SETTINGS.items():
+        if setting.recorded and setting.is_spec == specs:
+            value = getattr(simulation, setting.recorded)
+            value = (describe(value) or setting.nothing) if specs else value
+            found[f"{name}_{setting.unit}" if setting.unit else name] = (
+                sorted(value) if isinstance(value, frozenset) else value
+            )
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """Numpy's scalars as JSON knows them."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")

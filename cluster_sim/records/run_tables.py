@@ -1,0 +1,275 @@
+"""The tables of a run that has just been simulated, made from its attempts and the ledger of its machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from cluster_sim.machine.node import NodeState
+from cluster_sim.machine.occupancy import busy_intervals
+from cluster_sim.machine.transition_log import STATES as NODE_STATES
+from cluster_sim.records.accounting import Accounts, History, node_bounds, settle
+from cluster_sim.records.attempt_tables import (
+    GUEST,
+    JOB,
+    allocation_table,
+    attempt_table,
+    numbers_of_attempts,
+    piece_columns,
+)
+from cluster_sim.records.clock_table import clock_table
+from cluster_sim.records.metrics import InPieces, job_columns
+from cluster_sim.records.node_table import node_table
+from cluster_sim.records.summary import TenantsEnergy, summarise
+from cluster_sim.run.attempts import STATES
+from cluster_sim.run.decision_log import no_decisions
+from cluster_sim.workload.fields import RESULT_TABLES, names
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.machine.occupancy import Floats, Holds, Ints
+    from cluster_sim.records.result import Result
+    from cluster_sim.run.simulation import Simulation
+
+ROWS_OF_PART = 500_000
+"""So many rows of a table are written at a time."""
+
+
+class RunTables:
+    """Tables made from the attempts and the ledger, as they were at that moment."""
+
+    def __init__(self, simulation: Simulation):
+        attempts = simulation.attempts
+        self._platform = simulation.platform
+        self._now = simulation.env.now
+        self._jobs = dict(simulation.jobs.columns)  # the arrays as they are now, however many jobs come later
+        self._attempts = attempts.columns(simulation.machine.ledger)
+        self._allocated, self._started, self._finished = attempts.spans(self._attempts)
+        self._job_of_attempt = self._attempts.job
+        self._job_ids = self._jobs["job_id"]
+        self._submitted, self._eligible = simulation.admission.times()
+        self._horizon = self._end_of_window(simulation)
+        self._codes = np.frombuffer(bytes(attempts.state), np.uint8)
+        self._reasons = dict(attempts.reason)
+        self._decision_log = simulation.decision_log
+        self._decisions = len(simulation.decision_log or ())
+        self._guests = list(simulation.machine.guests.names)
+        ledger = simulation.machine.ledger.up_to(self._horizon, len(attempts))
+        self._power, self._held = ledger.power, ledger.holds
+        self._loaded_s = ledger.seconds_loaded(len(attempts))
+        self._history = History(
+            simulation.platform,
+            simulation.power_model,
+            len(attempts) + len(self._guests),
+            ledger.loads,
+            ledger.transitions,
+            ledger.clock_changes,
+            self._horizon,
+            "unused-processors-draw-nothing" in simulation.quirks,
+            ledger.rated_watts,
+        )
+
+    def _end_of_window(self, simulation: Simulation) -> float:
+        """The end of what is recorded: the last completion of a run that is over, else now.
+
+        A run may go on a little longer, until its last job is refused or cancelled.
+        """
+        if simulation.stopped_at is not None or not simulation.is_over:
+            return self._now
+        ended = self._finished[~np.isnan(self._started) & ~np.isnan(self._finished)]
+        return float(ended.max()) if len(ended) else self._now
+
+    @cached_property
+    def accounts(self) -> Accounts:
+        """Where the energy went."""
+        return settle(self._history)
+
+    @cached_property
+    def tenants_j(self) -> TenantsEnergy:
+        """Energy of the jobs and of the guests, J."""
+        joules, attempts = self.accounts.tenants, len(self._job_of_attempt)
+        of_jobs = np.bincount(self._job_of_attempt, joules[:attempts], len(self._codes)).astype(np.float64)
+        return TenantsEnergy(of_jobs, joules[attempts:])
+
+    def jobs(self) -> pd.DataFrame:
+        """One row per job: times, state, metrics, energy."""
+        table = self._jobs
+        submit = self._submitted
+        requested = table["requested_time"]
+        reason = np.full(len(submit), "", object)
+        reason[list(self._reasons)] = list(self._reasons.values())
+        columns = {
+            "job_id": table["job_id"],
+            "submit_time": submit,
+            "eligible_time": self._eligible,
+            "allocation_time": self._allocated,
+            "start_time": self._started,
+            "finish_time": self._finished,
+            "state": np.array([str(state) for state in STATES], object)[self._codes],
+            "reason": reason,
+            "requested_cores": table["requested_cores"],
+            "requested_time": requested,
+            **job_columns(submit, self._started, self._finished, requested, table["deadline"], self._in_pieces()),
+            "energy_j": self.tenants_j.jobs,
+            "profile": table["profile"],
+            "user": table["user"],
+        }
+        return pd.DataFrame(columns, columns=names(RESULT_TABLES["jobs"]), copy=False)
+
+    def _in_pieces(self) -> InPieces | None:
+        """The jobs that were attempted more than once."""
+        job, jobs = self._job_of_attempt, len(self._codes)
+        rows = np.flatnonzero(np.bincount(job, minlength=jobs) > 1)
+        if not len(rows):
+            return None
+        run, last = np.bincount(job, self._loaded_s, jobs).astype(np.float64), np.zeros(jobs)
+        last[job] = self._loaded_s
+        return InPieces(rows, run[rows], last[rows])
+
+    def allocations(self) -> pd.DataFrame:
+        """One row per job, processor and run of neighbouring cores."""
+        return allocation_table(self._platform, self._loads_of_jobs, self._job_ids[self._job_of_attempt])
+
+    @property
+    def _loads_of_jobs(self) -> Holds:
+        loads = self._history.holds
+        return loads.where(loads.tenant < len(self._job_of_attempt)) if self._guests else loads
+
+    def holds(self) -> pd.DataFrame:
+        """One row per interval, processor and run of neighbouring cores that somebody held."""
+        tenant, columns = piece_columns(self._platform, self._held)
+        guests = len(self._guests)
+        owners = np.concatenate([self._job_ids[self._job_of_attempt], np.array(self._guests, object)])
+        numbers = np.concatenate([numbers_of_attempts(self._job_of_attempt), np.zeros(guests, np.int64)])
+        columns |= {
+            "owner": owners[tenant],
+            "kind": np.where(tenant < len(self._job_of_attempt), JOB, GUEST).astype(object),
+            "attempt": numbers[tenant],
+        }
+        return pd.DataFrame(columns, columns=names(RESULT_TABLES["holds"]))
+
+    def has_more_holds(self) -> bool:
+        """Whether a job ran more than once, or a guest held cores."""
+        return bool(self._guests) or self._in_pieces() is not None
+
+    def attempts(self) -> pd.DataFrame:
+        """One row per attempt, in order of allocation."""
+        cores = self._jobs["requested_cores"][self._job_of_attempt]
+        return attempt_table(self._attempts, self._job_ids, self._eligible, self._loaded_s * cores)
+
+    def allocations_in_parts(self) -> Iterator[tuple[slice, pd.DataFrame]]:
+        """The same for some of the jobs at a time, of their last attempts; and which rows of the jobs' table these are."""
+        loads, attempt = self._loads_of_jobs, np.arange(len(self._job_of_attempt))
+        last = np.zeros(len(self._codes), np.int64)
+        last[self._job_of_attempt] = attempt
+        loads = loads.where((last[self._job_of_attempt] == attempt)[loads.tenant])
+        job = self._job_of_attempt[loads.tenant]
+        cores = np.bincount(job, loads.last - loads.first + 1, len(self._codes))
+        for first, stop in pairwise(_bounds_of_parts(cores)):
+            part = loads.where((job >= first) & (job < stop))
+            yield slice(first, stop), allocation_table(self._platform, part, self._job_ids[self._job_of_attempt])
+
+    def node_states(self) -> pd.DataFrame:
+        """One row per node and interval: what it computes and what it is not on, and IDLE in between."""
+        parts = list(self.node_states_in_parts())
+        return parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
+
+    def node_states_in_parts(self) -> Iterator[pd.DataFrame]:
+        """The same for some of the nodes at a time."""
+        holds, bounds = self._history.holds, node_bounds(self._platform)
+        first, last = (np.searchsorted(bounds, cores, side="right") - 1 for cores in (holds.first, holds.last))
+        nodes = self._platform.node_count
+        held = np.cumsum(np.bincount(first, minlength=nodes) - np.bincount(last + 1, minlength=nodes + 1)[:nodes])
+        not_on = np.bincount(self._history.off_intervals[0], minlength=nodes)
+        for begin, stop in pairwise(_bounds_of_parts(held + not_on)):
+            yield self._node_states(begin, stop)
+
+    def _node_states(self, first: int, stop: int) -> pd.DataFrame:
+        """The rows of nodes ``first`` … ``stop`` - 1."""
+        node, state, start, end = self._intervals(first, stop)
+        columns = {
+            "node": np.array(self._platform.node_names(), object)[node],
+            "state": state,
+            "start": start,
+            "end": end,
+        }
+        return pd.DataFrame(columns, columns=names(RESULT_TABLES["node_states"]))
+
+    def _intervals(self, first: int, stop: int) -> tuple[Ints, npt.NDArray[np.object_], Floats, Floats]:
+        """(node, state, start, end) of nodes ``first`` … ``stop`` - 1, sorted by node and start, without gaps."""
+        horizon, bounds = self._horizon, node_bounds(self._platform)
+        node, start, end = busy_intervals(self._history.holds.within(bounds[first], bounds[stop]), bounds)
+        state = np.full(len(node), str(NodeState.COMPUTING), object)
+        off, code, since, until, _ = self._history.off_intervals
+        rows = slice(*np.searchsorted(off, (first, stop)))
+        off, code, since, until = off[rows], code[rows], since[rows], until[rows]
+        if len(off):
+            # Two that differ in watts alone are one: between them the node was on for no time.
+            same = (off[1:] == off[:-1]) & (code[1:] == code[:-1]) & (since[1:] == until[:-1])
+            begins, ends = np.append(True, ~same), np.append(~same, True)
+            off, code, since, until = off[begins], code[begins], since[begins], until[ends]
+            node = np.concatenate([node, off])
+            state = np.concatenate([state, np.array([str(s) for s in NODE_STATES], object)[code]])
+            start, end = np.concatenate([start, since]), np.concatenate([end, until])
+            order = np.lexsort((start, node))
+            node, state, start, end = node[order], state[order], start[order], end[order]
+        gaps = idle_gaps(node, start, end, range(first, stop), horizon)
+        node = np.concatenate([node, gaps[0]])
+        state = np.concatenate([state, np.full(len(gaps[0]), str(NodeState.IDLE), object)])
+        start, end = np.concatenate([start, gaps[1]]), np.concatenate([end, gaps[2]])
+        order = np.lexsort((start, node))
+        return node[order], state[order], start[order], end[order]
+
+    def nodes(self) -> pd.DataFrame:
+        """One row per node: seconds, joules, switches."""
+        return node_table(self._history, self.accounts)
+
+    def power(self) -> pd.DataFrame:
+        """The power curve, closed at the horizon."""
+        times, watts = self._power
+        if times[-1] < self._horizon:
+            times, watts = np.append(times, self._horizon), np.append(watts, watts[-1])
+        return pd.DataFrame({"time": times, "watts": watts})
+
+    def p_states(self) -> pd.DataFrame:
+        """The clocks of the processors that have p-states or changed their clock."""
+        return clock_table(self._platform, self._history.clock_changes, self._horizon)
+
+    def decisions(self) -> pd.DataFrame:
+        """What the scheduler had decided by then; empty when it was not to explain."""
+        if self._decision_log is None:
+            return no_decisions()
+        return self._decision_log.table(self._decisions, self._jobs["job_id"], self._platform)
+
+    def summary(self, result: Result) -> dict[str, Any]:
+        """All metrics of the run."""
+        return summarise(result, self.accounts, self.tenants_j, self._horizon, self._now)
+
+
+def _bounds_of_parts(rows: npt.NDArray[np.number]) -> list[int]:
+    """Where to cut a sequence of which each element makes so many rows, into parts of some ``ROWS_OF_PART`` rows."""
+    part = np.cumsum(rows) // ROWS_OF_PART
+    return [0, *(np.flatnonzero(part[1:] > part[:-1]) + 1).tolist(), len(rows)]
+
+
+def idle_gaps(
+    node: np.ndarray, start: np.ndarray, end: np.ndarray, nodes: range, horizon: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What intervals sorted by node and start leave free of [0, horizon] on each of ``nodes``."""
+    everyone = np.arange(nodes.start, nodes.stop)
+    # Each gap begins at 0 or where an interval ends, and ends where the node's next interval begins, or at the horizon.
+    owner = np.concatenate([everyone, node])
+    begin = np.concatenate([np.zeros(len(nodes)), end])
+    order = np.lexsort((begin, owner))
+    owner, begin = owner[order], begin[order]
+    stop_owner = np.concatenate([node, everyone])
+    stop = np.concatenate([start, np.full(len(nodes), horizon)])
+    stop = stop[np.lexsort((stop, stop_owner))]
+    wide = stop > begin
+    return owner[wide], begin[wide], stop[wide]

@@ -1,0 +1,141 @@
+"""The way of a job from its submission to the queue, and out again if it does not start: rejected, or cancelled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cluster_sim.machine.placement import why_impossible
+from cluster_sim.run.arrivals import arrivals
+from cluster_sim.run.precedence import Precedence, has_dependencies
+from cluster_sim.run.window_gate import WindowGate
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from cluster_sim.run.simulation import Simulation
+    from cluster_sim.workload.jobs import Job
+
+
+class Admission:
+    """Submits the jobs of a run and lets them into its queue, ``pending``, where schedulers see them.
+
+    On the way a job can be rejected, because the platform can never hold it, or held back: until the jobs that it waits
+    for are over, and until its advance reservation begins. ``columns`` are those that schedulers see.
+    """
+
+    def __init__(self, simulation: Simulation, columns: dict[str, npt.NDArray[Any]], pending: dict[int, Job]):
+        self._simulation = simulation
+        self._env = simulation.env
+        self._machine = simulation.machine
+        self._notices = simulation.notices
+        self._columns = columns
+        self._pending = pending
+        self._core_count = simulation.platform.core_count
+        self._gate: WindowGate | None = None
+        self.prepare()
+        self._precedence: Precedence | None = None
+        if has_dependencies(simulation.workload):
+            acts = (self.submit, self.admit, self.reject)
+            self._precedence = Precedence(self._env, simulation.workload, columns, *acts)
+        others = self._precedence.following if self._precedence is not None else frozenset[int]()
+        #: The process that submits jobs, each at its time.
+        self.process = self._env.process(arrivals(self._env, columns, len(simulation.workload), self.submit, others))
+
+    def prepare(self) -> None:
+        """Look at what jobs may ask for besides cores."""
+        scheduler, eligibility = self._simulation.scheduler, self._machine.eligibility
+        self._by_memory = scheduler is not None and scheduler.memory and bool((self._columns["memory"] > 0).any())
+        #: Whether a job can ask for more than cores.
+        self._has_wishes = self._machine.shapes or self._by_memory or eligibility is not None
+        if self._gate is None and eligibility is not None:
+            self._gate = WindowGate(self._env, eligibility, self.admit, self._refuse, self._turn)
+
+    def expect(self, job: Job) -> None:
+        """Another job than those of the workload will be submitted, at its time."""
+        if self._precedence is not None:
+            self._precedence.expect(job)
+
+    def readmit(self, job: Job) -> None:
+        """A job that ran waits again, in its old place."""
+        if self._notices.wanted:
+            self._notices.note("job_submitted", job)
+        later = [index for index in self._pending if index > job.index]
+        self.admit(job)
+        for index in later:  # behind it, in the order that they have
+            if job.index in self._pending:
+                self._pending[index] = self._pending.pop(index)
+
+    def submit(self, job: Job) -> None:
+        """A job arrives now."""
+        if job.requested_cores > self._core_count or self._has_wishes:
+            reason = why_impossible(self._machine, job, self._by_memory)
+            if reason:
+                self.reject(job, reason)
+                return
+        if self._precedence is not None and job.index in self._precedence.refused:
+            self.reject(job, self._precedence.refused[job.index])
+            return
+        if self._machine.budget is not None:
+            reason = self._machine.budget.why_never(job)
+            if reason:
+                self.reject(job, reason)
+                return
+        if self._notices.wanted:
+            self._notices.note("job_submitted", job)
+        if self._precedence is None or not self._precedence.holds(job):
+            self.admit(job)
+
+    def admit(self, job: Job) -> None:
+        """From now on schedulers see the job, unless its advance reservation has not begun."""
+        if self._gate is not None and self._gate.holds(job):
+            return
+        self._pending[job.index] = job
+        self._simulation.view.submitted.append(job)
+        self._simulation.request_pass()
+
+    def reject(self, job: Job, reason: str) -> None:
+        """Refuse a job for good, whether it waits or is just being submitted."""
+        simulation = self._simulation
+        waited = self.withdraw(job.index) is not None
+        simulation.attempts.rejected(self._env.now, job, reason, waited)
+        if simulation.decision_log is not None:
+            simulation.decision_log.rejected(self._env.now, job, reason)
+        self._notices.note("job_rejected", job)
+        simulation.over(job, "rejected")
+
+    def withdraw(self, index: int) -> Job | None:
+        """Take out a job that waits, in the queue or on its way to it; None if it does not."""
+        job = self._pending.pop(index, None)
+        if job is None and self._precedence is not None:
+            job = self._precedence.held.pop(index, None)
+        if job is None and self._gate is not None:
+            job = self._gate.held.pop(index, None)
+        return job
+
+    def over(self, job: Job, outcome: str) -> None:
+        """A job is over, with the ``outcome`` completed, killed or rejected; others may have waited for that."""
+        if self._precedence is not None:
+            self._precedence.over(job, outcome)
+
+    def times(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """When each job is submitted and when it is eligible to start, s; NaN: it depends on jobs not yet over."""
+        if self._precedence is not None:
+            submit, eligible = self._precedence.submit_time.copy(), self._precedence.eligible_time.copy()
+        else:
+            submit = eligible = self._columns["submit_time"]
+        if self._gate is not None and self._gate.eligible_time:
+            eligible = eligible.copy()
+            eligible[list(self._gate.eligible_time)] = list(self._gate.eligible_time.values())
+        return submit, eligible
+
+    def _refuse(self, job: Job, reason: str) -> None:
+        """Reject a job if it is still in the queue."""
+        if self._pending.get(job.index) is job:
+            self.reject(job, reason)
+            self._simulation.request_pass()
+
+    def _turn(self) -> None:
+        """The window of an advance reservation begins or ends."""
+        self._machine.version = object()
+        self._simulation.request_pass()

@@ -1,0 +1,141 @@
+"""What became of the jobs: every attempt to run one, from its allocation to its end, and the state of each job.
+
+Passive and cheap: when an attempt got its cores, loaded them and gave them back stands in the machine's ledger, under its
+number; here stands whose it was, and how it ended if it did not complete. Tables are made afterwards.
+"""
+
+from __future__ import annotations
+
+from array import array
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cluster_sim.workload.jobs import JobState
+
+if TYPE_CHECKING:
+    from cluster_sim.machine.ledger import Ledger
+    from cluster_sim.workload.jobs import Job
+
+STATES = (JobState.UNFINISHED, JobState.COMPLETED, JobState.KILLED, JobState.REJECTED)
+_COMPLETED, _KILLED, _REJECTED = (STATES.index(s) for s in (JobState.COMPLETED, JobState.KILLED, JobState.REJECTED))
+
+
+class Outcome(StrEnum):
+    """How an attempt ended."""
+
+    UNFINISHED = "unfinished"
+    COMPLETED = "completed"
+    KILLED = "killed"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+    REQUEUED = "requeued"
+    PREEMPTED = "preempted"
+    CANCELLED = "cancelled"
+
+
+class Stopped(NamedTuple):
+    """An attempt that ended before its work was done."""
+
+    outcome: Outcome
+    work_done: float  #: Part of the job's work, 0 to 1.
+    reason: str
+
+
+class AttemptColumns(NamedTuple):
+    """The attempts of a run up to some time, in order of allocation; arrays of shape (attempts,)."""
+
+    job: npt.NDArray[np.int64]  #: The job by its index.
+    allocation_time: npt.NDArray[np.float64]  #: When it got its cores, s.
+    start_time: npt.NDArray[np.float64]  #: When its tasks began, s; NaN if they did not.
+    end_time: npt.NDArray[np.float64]  #: When it gave its cores back, s; NaN while it holds them.
+    stopped: dict[int, Stopped]
+    queue_time: dict[
+        int, float
+    ]  #: When the job joined the queue again, s; of those that are not the first of their job.
+
+
+class Attempts:
+    """The attempts in order of allocation, and the states of the jobs by their index.
+
+    Arrays of machine numbers, not lists of objects: a million jobs have to fit.
+    """
+
+    def __init__(self, jobs: int):
+        self.job = array("q")  #: Of each attempt: the job by its index.
+        self.stopped: dict[int, Stopped] = {}  #: Attempts that ended early.
+        self.state = bytearray(jobs)  #: Of each job: its state, as an index into STATES.
+        self.reason: dict[int, str] = {}  #: Why it was killed or rejected,
+        self.left_queue: dict[int, float] = {}  #: and when, if it waited, s; by index.
+        self.over = 0  #: Jobs that are completed, killed or rejected.
+        self._rejoined: dict[int, float] = {}  # jobs that wait for another attempt: since when
+        self._queue_time: dict[int, float] = {}  # attempts that are not the first of their job: since when it waited
+
+    def __len__(self) -> int:
+        return len(self.job)
+
+    def add_job(self) -> None:
+        """Another job has been submitted."""
+        self.state.append(0)
+
+    def begin(self, job: Job) -> None:
+        """A job got its cores: its next attempt."""
+        if self._rejoined and job.index in self._rejoined:
+            self._queue_time[len(self.job)] = self._rejoined.pop(job.index)
+        self.job.append(job.index)
+
+    def completed(self, job: Job) -> None:
+        """A job is over: its work is done."""
+        self.state[job.index] = _COMPLETED
+        self.over += 1
+
+    def killed(self, job: Job, reason: str) -> None:
+        """A job is over: it was killed."""
+        self.state[job.index] = _KILLED
+        self.reason[job.index] = reason
+        self.over += 1
+
+    def withdrawn(self, now: float, job: Job, reason: str) -> None:
+        """A job that waited was killed."""
+        self.left_queue[job.index] = now
+        self.killed(job, reason)
+
+    def rejected(self, now: float, job: Job, reason: str, waited: bool) -> None:
+        """A job was refused: when it was submitted, or, having waited until now, by the scheduler."""
+        if waited:
+            self.left_queue[job.index] = now
+        self.state[job.index] = _REJECTED
+        self.reason[job.index] = reason
+        self.over += 1
+
+    def requeued(self, now: float, job: Job) -> None:
+        """A job that ran, or was killed, waits again."""
+        index = job.index
+        if self.state[index] == _KILLED:
+            self.state[index] = 0
+            self.over -= 1
+            del self.reason[index]
+            self.left_queue.pop(index, None)
+        self._rejoined[index] = now
+
+    # ------------------------------------------------------------------ as arrays
+
+    def columns(self, ledger: Ledger) -> AttemptColumns:
+        """The attempts up to now, with what the ledger says of them."""
+        times = ledger.times_of(len(self.job))
+        return AttemptColumns(np.array(self.job), *times, dict(self.stopped), dict(self._queue_time))
+
+    def spans(self, attempts: AttemptColumns) -> tuple[npt.NDArray[np.float64], ...]:
+        """First allocation, first start, and finish of each job, s, NaN where there is none, shape (jobs,) each."""
+        jobs = len(self.state)
+        allocated, started, finished = (np.full(jobs, np.nan) for _ in range(3))
+        began = ~np.isnan(attempts.start_time)
+        # Backwards: of several attempts the first one counts.
+        allocated[attempts.job[::-1]] = attempts.allocation_time[::-1]
+        started[attempts.job[began][::-1]] = attempts.start_time[began][::-1]
+        finished[attempts.job] = attempts.end_time
+        finished[list(self.left_queue)] = list(self.left_queue.values())
+        finished[np.frombuffer(bytes(self.state), np.uint8) == STATES.index(JobState.UNFINISHED)] = np.nan
+        return allocated, started, finished

@@ -1,0 +1,149 @@
+"""The log of a scheduler's decisions: why each job waits, what it was promised, how it came to start."""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from cluster_sim.run.decisions import Hold
+from cluster_sim.workload.fields import RESULT_TABLES, names
+
+if TYPE_CHECKING:
+    from cluster_sim.machine.placement import Span
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.run.decisions import Reserve, Start
+    from cluster_sim.workload.jobs import Job
+
+KINDS = ("start", "reserve", "hold", "reject")
+_START, _RESERVE, _HOLD, _REJECT = range(len(KINDS))
+NOBODY = -1
+NAN = float("nan")
+LATE_BOOT = "its nodes take longer to boot than expected"
+
+
+class DecisionLog:
+    """A row whenever something changed for a job: what it waits for, what it was promised, its start, its refusal.
+
+    Columns, with jobs by their position in the workload and texts by their number: a scheduler that looks at every
+    pending job in every pass says the same thing many times, in few words.
+    """
+
+    def __init__(self) -> None:
+        self._time = array("d")
+        self._job = array("q")
+        self._kind = bytearray()
+        self._because = array("q")
+        self._behind = array("q")
+        self._promised = array("d")
+        self._spans: list[tuple[Span, ...]] = []
+        self._texts: dict[str, int] = {}
+        self._held: dict[int, tuple[str, int]] = {}  #: Per job what was last said of it: the reason, behind whom,
+        self._promises: dict[int, tuple[float, tuple[Span, ...]]] = {}  #: and when and where it is to start.
+        self._booting: dict[int, tuple[float, tuple[Span, ...]]] = {}  #: The same of jobs that have got their cores.
+
+    def __len__(self) -> int:
+        return len(self._kind)
+
+    def started(self, now: float, decision: Start) -> None:
+        """A job got its cores at ``now`` (s)."""
+        index = decision.job.index
+        self._held.pop(index, None)
+        promise = self._promises.pop(index, None)
+        if promise is not None:
+            self._booting[index] = promise
+        self._add(now, index, _START, decision.because, spans=decision.placement.spans)
+
+    def booted(self, now: float, index: int, is_late: bool) -> None:
+        """The nodes of a job are on, and its tasks begin; a row if the boot has made it miss its promise."""
+        promised, spans = self._booting.pop(index, (now, ()))
+        if is_late and now > promised:
+            self._add(now, index, _RESERVE, LATE_BOOT, promised=now, spans=spans)
+
+    def note(self, now: float, decision: Hold | Reserve) -> None:
+        """A job stays in the queue, or was promised a start; a row if that was not the last thing said of it."""
+        if isinstance(decision, Hold):
+            self._hold(now, decision)
+        else:
+            self._reserve(now, decision)
+
+    def _hold(self, now: float, decision: Hold) -> None:
+        index = decision.job.index
+        behind = NOBODY if decision.behind is None else decision.behind.index
+        said = (decision.because, behind)
+        if self._held.get(index) != said:
+            self._held[index] = said
+            self._add(now, index, _HOLD, decision.because, behind)
+
+    def _reserve(self, now: float, decision: Reserve) -> None:
+        index = decision.job.index
+        spans = () if decision.placement is None else decision.placement.spans
+        promise = (decision.time, spans)
+        if self._promises.get(index) != promise:
+            self._promises[index] = promise
+            self._add(now, index, _RESERVE, decision.because, promised=decision.time, spans=spans)
+
+    def rejected(self, now: float, job: Job, reason: str) -> None:
+        """A job was refused at ``now`` (s): when it was submitted, or later by the scheduler."""
+        self._add(now, job.index, _REJECT, reason)
+
+    def _add(
+        self,
+        now: float,
+        index: int,
+        kind: int,
+        because: str = "",
+        behind: int = NOBODY,
+        promised: float = NAN,
+        spans: tuple[Span, ...] = (),
+    ) -> None:
+        self._time.append(now)
+        self._job.append(index)
+        self._kind.append(kind)
+        self._because.append(self._texts.setdefault(because, len(self._texts)))
+        self._behind.append(behind)
+        self._promised.append(promised)
+        self._spans.append(spans)
+
+    def table(self, rows: int, job_ids: np.ndarray, platform: Platform) -> pd.DataFrame:
+        """The first ``rows`` rows as a table with the columns of ``cluster_sim.workload.fields``."""
+        behind = np.array(self._behind[:rows], np.int64)
+        # The extra entry is for NOBODY, which as an index is the last.
+        ids = np.append(job_ids.astype(object), "")
+        columns = {
+            "time": np.array(self._time[:rows], np.float64),
+            "job_id": ids[np.array(self._job[:rows], np.int64)],
+            "decision": np.array(KINDS, object)[np.frombuffer(bytes(self._kind[:rows]), np.uint8)],
+            "because": np.array([*self._texts, ""], object)[np.array(self._because[:rows], np.int64)],
+            "behind": ids[behind],
+            "promised_time": np.array(self._promised[:rows], np.float64),
+            "nodes": np.array([*nodes_texts(self._spans[:rows], platform), ""], object)[:-1],
+        }
+        return pd.DataFrame(columns, columns=names(RESULT_TABLES["decisions"]))
+
+
+def no_decisions() -> pd.DataFrame:
+    """The table of a run that kept no log."""
+    types = {"str": object, "float": np.float64}
+    return pd.DataFrame({field.name: np.array([], types[field.kind]) for field in RESULT_TABLES["decisions"]})
+
+
+def nodes_texts(placements: list[tuple[Span, ...]], platform: Platform) -> list[str]:
+    """Placements as text: cores on a node, or on each from one node to another.
+
+    ``cluster0.node3:8;cluster0.node4..cluster0.node7:2``; a placement of thousands of nodes stays readable.
+    """
+    node_names = platform.node_names()
+    return [
+        ";".join(
+            (
+                f"{node_names[first]}:{taken}"
+                if stop == first + 1
+                else f"{node_names[first]}..{node_names[stop - 1]}:{taken}"
+            )
+            for first, stop, taken in spans
+        )
+        for spans in placements
+    ]

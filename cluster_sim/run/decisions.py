@@ -1,0 +1,166 @@
+"""What a scheduler can decide. A pass of a scheduler yields these, one after the other; each takes effect at once.
+
+``Start``, ``Reject`` and ``WakeAt`` act on the run. ``Reserve`` and ``Hold`` change nothing: they tell the decision log
+why a job waits and what it was promised, and are worth yielding only on a run that keeps one::
+
+    if view.explains:
+        yield Hold(job, view.shortage(job))  # asks for 8 cores, no node has more than 5 free
+        yield Reserve(job, time=3600.0)
+
+A scheduler may say the same in every pass; the log keeps what changed. It need not speak for every job that waits:
+a job of which nothing was said is explained by the queue's head. That is the job that was last promised a start, of
+those that still wait; where the scheduler makes no promises, the one that was last held ``behind`` nobody.
+
+*Wording.* ``because`` is a clause about the job, in plain words, without its id, a capital, or a full stop: it is read
+after "it waited:" or "it was started:". Of a job that waits, what it asks for and what there is of it: ``asks for 8
+cores, no node has more than 5 free``; if the reason is another job, name none in the text (``would delay a job that was
+promised a start``) but give it as ``behind`` where it is a single one. Of a job that starts out of turn, how it came to
+overtake: ``backfilled: it delays no job that was promised a start``. A job that starts because it is first and fits
+needs no words. Leave out of a clause what changes from pass to pass without meaning anything: a new text is a new row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Real
+
+from cluster_sim.errors import InputError
+from cluster_sim.machine.placement import Placement
+from cluster_sim.workload.jobs import Job
+
+
+@dataclass(slots=True)
+class Start:
+    """Start a pending job on these cores now (when its nodes have booted, if some are off).
+
+    ``because`` says what is not obvious about it, for the decision log: why it overtakes, or why just there.
+    ``p_state`` has its processors run in that p-state while it runs; it must have all cores of each, or be exclusive.
+    """
+
+    job: Job
+    placement: Placement
+    because: str = ""
+    p_state: int | None = None
+
+
+@dataclass(slots=True)
+class Reserve:
+    """Promise that a pending job starts at ``time`` (s) or before, boots included; nothing changes on the machine.
+
+    ``placement`` says on which cores, if that is part of the promise. A later promise replaces it; ``because`` says why,
+    if it puts the start off, or, with a ``time`` of inf, takes the promise back.
+    """
+
+    job: Job
+    time: float
+    placement: Placement | None = None
+    because: str = ""
+
+
+@dataclass(slots=True)
+class Hold:
+    """Leave a job in the queue in this pass: why, and ``behind`` which job, if that is the reason. Nothing changes."""
+
+    job: Job
+    because: str
+    behind: Job | None = None
+
+
+@dataclass(slots=True)
+class Reject:
+    """Refuse a pending job for good; ``reason`` stands in its record."""
+
+    job: Job
+    reason: str
+
+
+@dataclass(slots=True)
+class WakeAt:
+    """Hold a scheduling pass at ``time`` (s), even if nothing happens then."""
+
+    time: float
+
+
+Decision = Start | Reserve | Hold | Reject | WakeAt
+
+# What a value has to be: the usual type, any type, whether None will do, and how to say it.
+_Wish = tuple[type, type, bool, str]
+_JOB: _Wish = (Job, Job, False, "a job, such as view.pending has")
+_FOUND = "a placement, such as view.place finds for a job that fits (None: it does not fit)"
+_PLACEMENT: _Wish = (Placement, Placement, False, _FOUND)
+_WORDS: _Wish = (str, str, False, "a clause in words")
+_TIME: _Wish = (float, Real, False, "a time in s")
+_WISHES: Mapping[type, Mapping[str, _Wish]] = {
+    Start: {"job": _JOB, "placement": _PLACEMENT, "because": _WORDS},
+    Reserve: {"job": _JOB, "time": _TIME, "placement": (Placement, Placement, True, "a placement, or None")},
+    Hold: {"job": _JOB, "because": _WORDS, "behind": (Job, Job, True, "a job, or None")},
+    Reject: {"job": _JOB, "reason": _WORDS},
+    WakeAt: {"time": _TIME},
+}
+
+
+def check_decision(decision: Decision) -> None:
+    """Raise InputError, naming decision and value, if one of its values is of a kind that means nothing there."""
+    kind = type(decision) if type(decision) in _WISHES else next(k for k in _WISHES if isinstance(decision, k))
+    for name, (usual, wanted, optional, expected) in _WISHES[kind].items():
+        value = getattr(decision, name)
+        if value is None and optional:
+            continue
+        fits = type(value) is usual or isinstance(value, wanted)
+        if not fits or (wanted is Real and value != value):  # NaN is no time
+            raise InputError(f"{kind.__name__}, {name}", expected, "None" if value is None else value)
+
+
+@dataclass(slots=True)
+class SwitchOn:
+    """A power policy boots a node that is off: one, where the other decisions on nodes also take a list."""
+
+    node: int
+
+
+@dataclass(slots=True)
+class SwitchOff:
+    """A power policy shuts an idle node down, or several at once, which is cheaper than one by one."""
+
+    node: int | list[int]
+
+
+@dataclass(slots=True)
+class Withhold:
+    """A power policy takes a node out of the scheduler's reach, whatever its state; what runs on it ends first.
+
+    Several at once are cheaper than one by one. The power policy alone brings a node back: one that withholds it should
+    also say, by ``WakeAt``, when it will think again.
+    """
+
+    node: int | list[int]
+
+
+@dataclass(slots=True)
+class Offer:
+    """A power policy gives a withheld node, or several, back to the scheduler: used again, and booted if OFF."""
+
+    node: int | list[int]
+
+
+@dataclass(slots=True)
+class SetPState:
+    """A power policy has a processor, by its position in the platform, run in another p-state of its type."""
+
+    processor: int
+    p_state: int
+
+
+@dataclass(slots=True)
+class LimitPower:
+    """A power policy limits what the whole machine may draw, W: jobs whose start would exceed it cannot start.
+
+    With ``slow``, processors are put in p-states that draw less where that makes room for a start.
+    """
+
+    watts: float
+    slow: bool = False
+
+
+PowerDecision = SwitchOn | SwitchOff | Withhold | Offer | WakeAt | SetPState | LimitPower | Reject

@@ -1,0 +1,191 @@
+"""A job on the machine: a SimPy process that waits for its nodes, starts its tasks together and joins them."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import simpy
+
+from cluster_sim.engine import Environment
+from cluster_sim.machine.channel import TaskGroup
+from cluster_sim.machine.machine import Machine
+from cluster_sim.machine.running import Running
+from cluster_sim.models.contention import contention_models
+from cluster_sim.models.power import power_models
+from cluster_sim.models.processor_step import ProcessorModels
+from cluster_sim.run.attempts import Outcome
+from cluster_sim.workload.work import Work
+
+if TYPE_CHECKING:
+    from simpy.events import Event
+
+    from cluster_sim.machine.guests import Request
+    from cluster_sim.machine.node import NodeState
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.run.simulation import Simulation
+    from cluster_sim.workload.jobs import Job
+
+
+REPLANNED = "replanned"
+"""Cause of an interrupt that only means: what you wait for has been replaced, look again."""
+
+
+class Kill:
+    """Cause of an interrupt that ends an attempt early: the reason, for people, and what it is called in the records."""
+
+    __slots__ = ("outcome", "reason")
+
+    def __init__(self, reason: str, outcome: Outcome = Outcome.KILLED):
+        self.reason = reason
+        self.outcome = outcome
+
+
+def execute(simulation: Simulation, running: Running) -> Generator[Event, Any, None]:
+    """The process of one job, from its allocation to the release of its cores."""
+    try:
+        if running.start_time == float("inf"):
+            switching, nodes = simulation.machine.switching, running.placement.nodes
+            switching.switch_on(nodes)
+            yield from switching.wait_for(nodes)
+            simulation.begin(running)
+        while True:
+            try:
+                # Waiting for a group that has ended already costs nothing, so this joins them in any order.
+                for group in running._groups:  # noqa: UP028 - these are events, not a generator to delegate to
+                    yield group
+                if simulation.jobs_communicate:
+                    simulation.communicate(running)
+                    if running._transfer is not None:
+                        yield running._transfer
+                break
+            except simpy.Interrupt as interrupt:
+                if interrupt.cause is not REPLANNED:
+                    raise
+    except simpy.Interrupt as interrupt:
+        kill: Kill = interrupt.cause  # type: ignore[assignment]
+        simulation.end(running, kill)
+    else:
+        simulation.end(running)
+
+
+class Executor:
+    """Starts the tasks of jobs: as one planned event while no task can slow another, else as groups on the channels."""
+
+    def __init__(self, machine: Machine, work: Work, on_channels: bool):
+        self._machine = machine
+        self._env = machine.env
+        self.work = work
+        self.on_channels = on_channels  #: Whether all jobs are; else those on processors where others move memory.
+        self._shared: set[int] = set()  # such processors
+        rates = {kind.ops_per_s for kind in machine.platform.processor_types}
+        self._only_rate = rates.pop() if len(rates) == 1 else None
+
+    def start_tasks(self, running: Running) -> None:
+        """Start all tasks of a job now, together."""
+        if self.on_channels or (self._shared and self._meets_traffic(running)):
+            running._groups = self._on_channels(running)
+        else:
+            running._groups = [self._env.at(self._env.now + self._longest(running))]
+
+    def _longest(self, running: Running) -> float:
+        index = running.job.index
+        if self._only_rate is not None:
+            return self.work.seconds(index, self._only_rate)
+        rates = {self._machine.type_of[p].ops_per_s for p, _ in self._machine.cores_by_processor(running._allocation)}
+        return max(self.work.seconds(index, rate) for rate in rates)
+
+    def _on_channels(self, running: Running, since: float | None = None) -> list[Event]:
+        """Put the tasks on their channels; ``since``: they have run uncontended since then."""
+        index = running.job.index
+        fixed = self.work.is_fixed(index)
+        groups: list[Event] = []
+        for processor, tasks in self._machine.cores_by_processor(running._allocation):
+            phases = self.work.phases(index, self._machine.type_of[processor].ops_per_s)
+            begun = since
+            if begun is not None:
+                # Leave out the phases that are over; if all are, the job waits for tasks elsewhere that are slower.
+                while phases and begun + phases[0][0] < self._env.now:
+                    begun += phases.pop(0)[0]
+                if not phases:
+                    continue
+            groups.append(self._machine.channel(processor).run(tasks, phases, begun, fixed, running._attempt))
+        return groups
+
+    def move_to_channels(self, running: dict[int, Running]) -> None:
+        """From now on tasks can change their speed: put the work in progress on the channels."""
+        self.on_channels = True
+        for job in running.values():
+            self._move(job)
+
+    def put_on_channel(self, processor: int, running: dict[int, Running]) -> None:
+        """From now on somebody else moves memory on a processor: its jobs go on the channels, now and later."""
+        if self.on_channels or processor in self._shared:
+            return
+        self._shared.add(processor)
+        for job in running.values():
+            if self._meets_traffic(job):
+                self._move(job)
+
+    def _meets_traffic(self, running: Running) -> bool:
+        held = self._machine.cores_by_processor(running._allocation)
+        return any(processor in self._shared for processor, _ in held)
+
+    def _move(self, job: Running) -> None:
+        if job._groups and not isinstance(job._groups[0], TaskGroup):
+            job._groups = self._on_channels(job, since=job.start_time)
+            assert job._process is not None
+            job._process.interrupt(REPLANNED)
+
+    def work_done(self, running: Running) -> float:
+        """Which part of the job's work its tasks have done by now, from 0 to 1."""
+        if running.start_time == float("inf"):
+            return 0.0
+        index, now = running.job.index, self._env.now
+        left = total = 0.0
+        on_channels = self.on_channels or any(isinstance(group, TaskGroup) for group in running._groups)
+        for processor, tasks in self._machine.cores_by_processor(running._allocation):
+            seconds = self.work.seconds(index, self._machine.type_of[processor].ops_per_s)
+            total += tasks * seconds
+            if not on_channels:
+                left += tasks * max(running.start_time + seconds - now, 0.0)
+        for group in running._groups:
+            if isinstance(group, TaskGroup) and not group.triggered:
+                left += group.tasks * group.left(now)
+        return 1.0 - min(left / total, 1.0) if total > 0.0 else 1.0
+
+    def stop_tasks(self, running: Running) -> None:
+        """The job is over: what is left of its tasks leaves the channels, if they are on any."""
+        if self.on_channels or self._shared:
+            for group in running._groups:
+                if isinstance(group, TaskGroup):
+                    group.channel.release(group)
+
+
+class Bench:
+    """A machine without a simulation: nothing happens on it, but cores can be held (for views made by hand)."""
+
+    def __init__(self, platform: Platform):
+        contention = contention_models.make(platform.contention_model)
+        models = ProcessorModels(contention, power_models.make(platform.power_model))
+        self.machine = Machine(Environment(), platform, models, self)
+
+    def nodes_changed(self, nodes: Sequence[int], state: NodeState) -> None:
+        """Nobody is told."""
+
+    def kill_jobs_on(self, node: int, reason: str) -> int:
+        """No job runs."""
+        return 0
+
+    def job_on_core(self, processor: int, core: int) -> Job | None:
+        """No job runs."""
+        return None
+
+    def guest_left(self, guest: Request) -> None:
+        """Nobody waits."""
+
+    def traffic_on(self, processor: int) -> None:
+        """No work is in progress."""
+
+    def rates_will_change(self) -> None:
+        """No work is in progress."""

@@ -1,0 +1,75 @@
+"""What happened in one instant, and its delivery to whoever asked for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cluster_sim.engine import OBSERVE
+from cluster_sim.errors import InputError
+
+if TYPE_CHECKING:
+    from simpy.events import Event
+
+    from cluster_sim.engine import Environment
+    from cluster_sim.machine.node import Node, NodeState
+    from cluster_sim.workload.jobs import Job
+
+_FIELDS = {
+    "job_submitted": "submitted",
+    "job_started": "started",
+    "job_completed": "completed",
+    "job_killed": "killed",
+    "job_rejected": "rejected",
+    "node_state_changed": "node_states",
+}
+NOTICES = (*_FIELDS, "instant")
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Everything that happened at ``time`` (s) since the last delivery, each kind in order of happening."""
+
+    time: float
+    submitted: tuple[Job, ...] = ()
+    started: tuple[Job, ...] = ()
+    completed: tuple[Job, ...] = ()
+    killed: tuple[Job, ...] = ()
+    rejected: tuple[Job, ...] = ()
+    node_states: tuple[tuple[Node, NodeState], ...] = ()
+
+
+class Notices:
+    """Collects what happens and delivers it in one batch per instant.
+
+    A one-shot event that is re-armed loses the second of two notices of one instant; a batch loses nothing. Until
+    somebody asks for the first time, nothing is collected.
+    """
+
+    def __init__(self, env: Environment):
+        self._env = env
+        self.wanted = False  #: Whether anybody has ever asked; looked at before every note.
+        self._events: dict[str, Event] = {}
+        self._collected: dict[str, list[Any]] = {}
+
+    def on(self, name: str) -> Event:
+        """The event of the next delivery of that kind."""
+        if name not in NOTICES:
+            raise InputError("simulation.on", f"one of {', '.join(NOTICES)}", name)
+        self.wanted = True
+        return self._events.setdefault(name, self._env.event())
+
+    def note(self, name: str, what: object) -> None:
+        """Something of that kind happened now."""
+        if self.wanted:
+            if not self._collected:
+                self._env.at(self._env.now, OBSERVE).callbacks.append(self._deliver)
+            self._collected.setdefault(name, []).append(what)
+
+    def _deliver(self, event: Event) -> None:
+        collected, self._collected = self._collected, {}
+        batch = Batch(self._env.now, **{_FIELDS[name]: tuple(items) for name, items in collected.items()})
+        for name in NOTICES:
+            if name in self._events and (name == "instant" or name in collected):
+                payload = batch if name == "instant" else getattr(batch, _FIELDS[name])
+                self._events.pop(name).succeed(payload)

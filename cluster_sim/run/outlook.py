@@ -1,0 +1,106 @@
+"""What the machine should have free later: now, and after some of the running jobs have ended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from cluster_sim.machine.bookings import tasks_in
+from cluster_sim.machine.placement import Placement, place
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.machine.machine import Machine
+    from cluster_sim.machine.running import Running
+    from cluster_sim.workload.jobs import Job
+
+
+class Outlook:
+    """A copy of what placements look at, on which jobs can be released and held without anything happening.
+
+    Nodes that are on, or off and bootable, count as usable; a node in transition does once a job that holds it ends, or
+    the transition does. Nodes that the power policy withholds stay out of it, unless it is made ``withheld``: as if none
+    were.
+    It stands in for the machine in :func:`~cluster_sim.machine.placement.place`.
+    """
+
+    def __init__(self, machine: Machine, empty: bool = False, withheld: bool = False):
+        self.platform = machine.platform
+        self.widest = machine.widest
+        self.shapes = machine.shapes
+        self.eligibility = machine.eligibility
+        self.memory_mb = machine.memory_mb
+        nodes = self.platform.node_count
+        self.memory_used = np.zeros(nodes) if empty else machine.memory_used.copy()
+        self._withheld = machine.withheld if machine.withheld_count and not withheld else None
+        usable = machine.powered_on | machine.powered_off if withheld else machine.is_on | machine.is_off
+        self.is_on = np.ones(nodes, bool) if empty else usable
+        self.is_off = np.zeros(nodes, bool)
+        #: Free cores of each node, shape (nodes,).
+        self.free = self.platform.node_cores.astype(np.int64) if empty else np.where(usable, machine.free, 0)
+        self.free_total = int(self.free.sum())
+
+    def release(self, running: Running) -> None:
+        """As if the job had ended."""
+        placement = offered(running.placement, self._withheld)
+        for first, stop, _ in placement.spans:
+            self.is_on[first:stop] = True
+        self.give_back(running.job, placement, running._allocation.memory_mb)
+
+    def leave(self, node: int, cores: int) -> None:
+        """As if ``cores`` of a node, which no job holds, could not be had until it comes back."""
+        self.free[node] -= cores
+        self.free_total -= cores
+
+    def come_back(self, node: int, cores: int) -> None:
+        """As if the transition of a node that is not withheld, ``cores`` of which no job holds, had ended."""
+        self.is_on[node] = True
+        self.free[node] += cores
+        self.free_total += cores
+
+    def hold(self, job: Job, placement: Placement, memory: float = 0.0) -> None:
+        """As if the job, of that memory per task (MB), had started there. What is free may fall below 0."""
+        self._add(job, placement, memory, -1)
+
+    def give_back(self, job: Job, placement: Placement, memory: float = 0.0) -> None:
+        """Undo :meth:`hold`."""
+        self._add(job, placement, memory, 1)
+
+    def _add(self, job: Job, placement: Placement, memory: float, sign: int) -> None:
+        for first, stop, cores in placement.spans:
+            if memory:
+                self.memory_used[first:stop] -= sign * memory * cores
+            held = self.cores_held(job, first, stop, cores)
+            self.free[first:stop] += sign * held
+            self.free_total += sign * (cores * (stop - first) if isinstance(held, int) else int(held.sum()))
+
+    def cores_held(self, job: Job, first: int, stop: int, cores: int) -> int | npt.NDArray[np.int32]:
+        """Cores of each of some nodes that nobody else gets while the job has ``cores`` on them."""
+        if self.eligibility is not None and job.exclusive:
+            return self.platform.node_cores[first:stop]
+        return cores
+
+    def room(self, memory: float) -> npt.NDArray[np.int64]:
+        """Tasks of ``memory`` MB each for which every node has memory left, shape (nodes,)."""
+        return tasks_in(np.maximum(self.memory_mb - self.memory_used, 0.0), memory, self.platform.core_count)
+
+    def place(
+        self,
+        job: Job,
+        order: npt.NDArray[np.float64] | None = None,
+        memory: bool = False,
+        time: float = 0.0,
+        within: npt.NDArray[np.integer] | None = None,
+    ) -> Placement | None:
+        """A placement of the job on cores that should be free at ``time`` (s), or None; see ``View.place``."""
+        return place(cast("Machine", self), job, order, memory, self.free if within is None else within, time)
+
+
+def offered(placement: Placement, withheld: npt.NDArray[np.bool_] | None) -> Placement:
+    """What of a placement is on nodes that are not withheld (None: none is)."""
+    # Among the few nodes of a job, bytes are found faster than numpy says whether there are any.
+    if withheld is None or not any(b"\1" in withheld[first:stop].tobytes() for first, stop, _ in placement.spans):
+        return placement
+    return Placement.on({node: cores for node, cores in placement.cores_by_node().items() if not withheld[node]})

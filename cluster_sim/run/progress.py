@@ -1,0 +1,31 @@
+"""A progress bar for long runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from simpy.events import Event
+    from tqdm import tqdm
+
+    from cluster_sim.run.simulation import Simulation
+
+
+def show_progress(simulation: Simulation) -> None:
+    """Show on stderr how many jobs are over, if it is a terminal. The bar is a process that listens, like a user's own."""
+    from tqdm import tqdm
+
+    bar = tqdm(total=len(simulation.workload), unit=" jobs", disable=None, leave=False)
+    simulation.env.process(_follow(simulation, bar))
+
+
+def _follow(simulation: Simulation, bar: tqdm) -> Generator[Event, object, None]:
+    while True:
+        yield simulation.on("instant")
+        bar.n = simulation.attempts.over
+        bar.update(0)
+        if bar.n >= len(simulation.workload):
+            bar.close()
+            return

@@ -1,0 +1,96 @@
+"""The jobs of a run: those of its workload, and those that a process submits while it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cluster_sim.errors import InputError
+from cluster_sim.workload.job_table import as_columns, job_table
+from cluster_sim.workload.jobs import REQUEST_COLUMNS, Job
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.workload.workload import Workload
+
+WHERE = "simulation.submit"
+
+
+class RunJobs:
+    """Columns of jobs, by their index: the workload's own arrays until a job is added, from then on longer copies.
+
+    ``requests`` are those that schedulers see. Both mappings stay the same objects, their arrays do not.
+    """
+
+    def __init__(self, workload: Workload):
+        self.columns: dict[str, npt.NDArray[Any]] = dict(workload.columns)
+        self.requests: dict[str, npt.NDArray[Any]] = dict(workload.request_columns)
+        self._count = len(workload)
+        self._room: dict[str, npt.NDArray[Any]] = {}  # the arrays, with space for more, once there are added jobs
+        self._index_of: dict[str, int] = {}  # of the first so many jobs by their ids; made when somebody asks
+
+    def __len__(self) -> int:
+        return self._count
+
+    def index(self, job: Job | str, where: str) -> int:
+        """The index of a job that is given as an object or by its id. Raises InputError for an id that no job has."""
+        if not isinstance(job, str):
+            return job.index
+        known = self._index_of
+        if len(known) < self._count:
+            known.update(
+                zip(self.columns["job_id"][len(known) :].tolist(), range(len(known), self._count), strict=True)
+            )
+        if job not in known:
+            raise InputError(where, "the id of a job of the workload", job)
+        return known[job]
+
+    def job(self, index: int) -> Job:
+        """A job as schedulers see it."""
+        hot = (self.requests[name][index] for name in REQUEST_COLUMNS[:4])
+        job_id, submit_time, cores, requested_time = hot
+        return Job(self.requests, index, str(job_id), float(submit_time), int(cores), float(requested_time))
+
+    def add(self, fields: Mapping[str, Any], time: float) -> Job:
+        """Another job, submitted at ``time`` (s). Raises FormatError for fields that the job schema does not allow."""
+        if fields.get("after"):
+            expected = "no other jobs to wait for: submit it when they are over"
+            raise InputError(f"{WHERE}, after", expected, fields["after"])
+        row = {"job_id": str(self._count), **fields, "submit_time": time}
+        columns = as_columns(job_table({name: _alone(value) for name, value in row.items()}, WHERE))
+        job_id = str(columns["job_id"][0])
+        self._refuse_known(job_id)
+        self._append(columns)
+        return self.job(self._count - 1)
+
+    def _refuse_known(self, job_id: str) -> None:
+        try:
+            self.index(job_id, WHERE)
+        except InputError:
+            return
+        raise InputError(f"{WHERE}, job_id", "an id that no other job of the run has", job_id)
+
+    def _append(self, row: Mapping[str, npt.NDArray[Any]]) -> None:
+        count = self._count
+        if not self._room or count == len(self._room["job_id"]):
+            self._room = {
+                name: np.concatenate([column, np.repeat(row[name], count + 16)])
+                for name, column in self.columns.items()
+            }
+        self._count = count + 1
+        for name, column in self._room.items():
+            column[count] = row[name][0]
+            shown = self.requests.get(name)
+            if shown is self.columns[name]:
+                self.requests[name] = column[: self._count]
+            elif shown is not None:  # submission times that are found while the run goes on
+                self.requests[name] = np.append(shown, row[name])
+            self.columns[name] = column[: self._count]
+
+
+def _alone(value: object) -> npt.NDArray[Any]:
+    """A column with one entry."""
+    return np.array([value], dtype=object if isinstance(value, str) else None)

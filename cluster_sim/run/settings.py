@@ -1,0 +1,334 @@
+"""What settings a run takes: each is one entry here, with its type, its default, its meaning and who takes it.
+
+Derived from the entries are the options of the commands (:mod:`cluster_sim.cli.options`), the keys of configuration files
+(:mod:`cluster_sim.cli.own_config`), the factors of sweeps (:mod:`analysis.sweep.config`), the keys of a training's
+environment (:mod:`learning.config`), the rules of its episodes (:mod:`learning.episodes`), what a simulation is made with
+(:func:`simulation_of`) and what a result keeps of it (:meth:`cluster_sim.records.result.Result.of`).
+
+To add a setting, write an entry, and have Simulation use its ``parameter``. Where it is not taken, the entry says why.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.run.passes import PowerPolicy, Scheduler
+    from cluster_sim.run.simulation import Simulation
+    from cluster_sim.workload.workload import Workload
+
+Place = Literal["command line", "configuration", "sweep", "environment"]
+"""Where settings are given."""
+
+TimeUnit = Literal["ms", "s", "min", "h", "d"]
+TIME_UNITS: dict[str, str] = {"ms": "milliseconds", "s": "seconds", "min": "minutes", "h": "hours", "d": "days"}
+
+
+@dataclass(frozen=True, slots=True)
+class NotTaken:
+    """In the place of a meaning: the setting does not exist there, and why."""
+
+    because: str
+
+
+Told = str | NotTaken | None
+"""What a setting means in a place: None where it means what it means everywhere."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """An entry. Its type and its name are those of its field in :class:`RunSettings`."""
+
+    name: str = ""
+    kind: Any = None  #: Its type, without None.
+    default: Any  #: ... where it must be given.
+    meaning: str = ""
+    metavar: str | None = None  #: For the value, in the help of commands.
+    flags: tuple[str, ...] = ()  #: Of its option, as click takes them; its name unless said otherwise.
+    key: str = ""  #: In configurations; its name unless said otherwise.
+    least: int | None = None  #: The smallest whole number; times are above 0.
+    allowed: tuple[str, ...] = ()  #: All values, if these are few.
+    unit: str = ""
+    file: bool = False  #: It may be the name of a file, which starts in the folder of the configuration.
+    of_workload: bool = False  #: It says how the workload is read: sweeps and environments have it among its keys.
+    parameter: str = ""  #: The parameter of Simulation that takes the value as it stands.
+    recorded: str = ""  #: The attribute of a simulation that says in summary.json what was run.
+    nothing: str = ""  #: What stands there where a simulation has no such policy.
+    command: Told = None
+    configuration: Told = None
+    sweep: Told = None
+    environment: Told = None
+
+    def told(self, place: Place) -> str | NotTaken:
+        """What it means in a place, or why it is not taken there."""
+        own: Told = getattr(self, "command" if place == "command line" else place)
+        return self.meaning if own is None else own
+
+    @property
+    def is_spec(self) -> bool:
+        """Whether it names a policy or a model."""
+        return bool(self.recorded) and self.kind is str
+
+    @property
+    def checked(self) -> Any:
+        """Its type with its bounds, for pydantic."""
+        from pydantic import Field
+
+        if self.allowed:
+            return Literal[self.allowed]
+        if self.kind is float:
+            return Annotated[float, Field(gt=0, allow_inf_nan=False)]
+        if self.kind is int:
+            return Annotated[int, Field(ge=self.least)]
+        return list[str] if get_origin(self.kind) is tuple else self.kind
+
+
+def _setting(default: Any, meaning: str, **more: Any) -> Any:
+    entry = Setting(default=default, meaning=meaning, **more)
+    return dataclasses.field(**({} if default is ... else {"default": default}), metadata={"setting": entry})
+
+
+_RUN_ONLY = NotTaken("of a single run's files")
+_NOT_YET = NotTaken("not offered yet")
+_AGENT = NotTaken("the agent decides; what decides beside it is an option of the environment")
+_IRMASIM = NotTaken("only IRMaSim's options.json says it")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Inputs:
+    """What is run, and with which policies and models."""
+
+    platform: str | None = _setting(
+        None,
+        "file, homogeneous:nodes=N,cores=N or mixed:3x64@3.0,9x8@4.2;"
+        " left out with an SWF log, as many one-core nodes as it says its machine had",
+        metavar="P",
+        flags=("--platform", "-p"),
+        file=True,
+        sweep="files or specs; as an SWF log says where left out",
+        environment="a file, or a spec such as homogeneous:nodes=4,cores=8; without, a small built-in case",
+    )
+    platform_name: str | None = _setting(
+        None, "which of several", command=_IRMASIM, configuration=_IRMASIM, sweep=_IRMASIM, environment=_IRMASIM
+    )
+    workload: str = _setting(
+        ...,
+        "SWF, JSON (IRMaSim) or CSV file, .gz too",
+        metavar="W",
+        flags=("--workload", "-w"),
+        file=True,
+        sweep="files, specs of generators, or mappings with the keys below",
+        environment="a file, or a spec such as lublin:jobs=1000,nodes=64",
+    )
+    first: int | None = _setting(None, "take only the first N jobs", metavar="N", least=1, of_workload=True)
+    reservations: str | None = _setting(
+        None,
+        "nodes set aside for a time: advance reservations, maintenance",
+        metavar="FILE",
+        file=True,
+        parameter="reservations",
+        sweep=_NOT_YET,
+        environment=_NOT_YET,
+    )
+    time_unit: str | None = _setting(
+        None,
+        f"what times in the workload count: {', '.join(TIME_UNITS)}; s unless said otherwise",
+        metavar="UNIT",
+        allowed=(*TIME_UNITS, *TIME_UNITS.values()),
+        of_workload=True,
+    )
+    think_times: bool = _setting(
+        False,
+        "submit a job think_time after the end of its preceding_job, not at the log's time",
+        of_workload=True,
+        environment=_NOT_YET,
+    )
+    scheduler: str = _setting(
+        "fcfs",
+        "such as fcfs or list:first/high_gflops,blocking=no",
+        metavar="S",
+        flags=("--scheduler", "-s"),
+        recorded="scheduler",
+        sweep="specs, list:JOB/NODE with * and ? for any order, or trained",
+        environment=_AGENT,
+    )
+    power_policy: str = _setting(
+        "always-on",
+        "when nodes sleep",
+        metavar="Q",
+        recorded="power_policy",
+        nothing="none",
+        sweep="specs, or trained",
+        environment=_AGENT,
+    )
+    contention_model: str | None = _setting(
+        None, "in place of the platform's, such as piecewise:k=1", metavar="SPEC", recorded="contention"
+    )
+    power_model: str | None = _setting(
+        None, "in place of the platform's, such as baseline", metavar="SPEC", recorded="power_model"
+    )
+    network_model: str = _setting(
+        "none",
+        "what communication between nodes costs",
+        metavar="SPEC",
+        parameter="network",
+        recorded="network_model",
+        environment=NotTaken("not offered yet: what agents see and are rewarded for knows no network"),
+    )
+    seed: int = _setting(
+        0,
+        "of everything random",
+        metavar="N",
+        least=0,
+        parameter="seed",
+        recorded="seed",
+        sweep=NotTaken("each replication has its own, derived from the sweep's"),
+        environment=NotTaken("each episode has its own, drawn with the training's"),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """The rules of a run, under the names of Simulation's parameters; episodes of environments have them, too."""
+
+    enforce_walltime: bool = _setting(
+        False, "kill jobs at their requested time", parameter="enforce_walltime", recorded="enforce_walltime"
+    )
+    quirks: tuple[str, ...] = _setting(
+        (),
+        "imitate a published program in one respect",
+        metavar="NAME",
+        flags=("--quirk", "quirks"),
+        parameter="quirks",
+        recorded="quirks",
+        sweep="lists of names",
+        environment=NotTaken("they are for comparisons with published numbers, not to learn from"),
+    )
+    until: float | None = _setting(
+        None,
+        "the run stops there, at the latest (s)",
+        metavar="S",
+        unit="s",
+        command="stop at S seconds on the run's clock",
+        parameter="until",
+        recorded="until",
+    )
+
+    def rules(self) -> dict[str, Any]:
+        """The rules alone, by name."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(Rules)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Outputs:
+    """What is kept of a run."""
+
+    explain: bool = _setting(
+        False,
+        "keep a log of the scheduler's decisions and reasons",
+        parameter="explain",
+        sweep=_RUN_ONLY,
+        environment=_RUN_ONLY,
+    )
+    report: bool = _setting(False, "leave an interactive report.html, too", sweep=_RUN_ONLY, environment=_RUN_ONLY)
+    file_format: Literal["csv", "parquet"] = _setting(
+        "csv",
+        "of tables",
+        flags=("--format", "file_format"),
+        key="format",
+        sweep=_RUN_ONLY,
+        environment=_RUN_ONLY,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSettings(_Outputs, Rules, _Inputs):
+    """What is to be run: all settings, in the order of the entries, which is that of the bases from right to left."""
+
+    config: str | None = None  # the file that the settings were read from: no setting of its own
+    from_config: frozenset[str] = frozenset()  # which of them it gave
+
+    def specs(self) -> dict[str, str]:
+        """The policies and models that are named, as they were typed."""
+        named = {name: getattr(self, name) for name, setting in SETTINGS.items() if setting.is_spec}
+        return {name: spec for name, spec in named.items() if spec is not None}
+
+    def said_by(self, name: str) -> str:
+        """What gave a setting, for messages: the configuration file, or "" for the command line."""
+        return self.config if self.config and name in self.from_config else ""
+
+    def files(self) -> list[str | None]:
+        """What may be files: what was named as such, and the configuration."""
+        return [*(getattr(self, name) for name, setting in SETTINGS.items() if setting.file), self.config]
+
+
+def _entries() -> dict[str, Setting]:
+    hints = get_type_hints(RunSettings)
+    found = {}
+    for field in dataclasses.fields(RunSettings):
+        if "setting" not in field.metadata:
+            continue
+        setting, hint = field.metadata["setting"], hints[field.name]
+        kinds = [kind for kind in get_args(hint) if kind is not NoneType]
+        kind = Union[tuple(kinds)] if NoneType in get_args(hint) else hint  # noqa: UP007 - of a list of types
+        allowed = get_args(kind) if get_origin(kind) is Literal else setting.allowed
+        key = setting.key or field.name
+        found[field.name] = dataclasses.replace(setting, name=field.name, kind=kind, allowed=allowed, key=key)
+    return found
+
+
+SETTINGS: Mapping[str, Setting] = _entries()
+"""Every entry by its name."""
+
+
+def taken(place: Place) -> list[Setting]:
+    """The settings that a place takes."""
+    return [setting for setting in SETTINGS.values() if isinstance(setting.told(place), str)]
+
+
+Keys = TypeVar("Keys", bound="BaseModel")
+
+
+def as_in_a_run(setting: Setting) -> tuple[Any, Any]:
+    """The type and the default of a key that is left out where a run's own default is meant."""
+    return (setting.checked | None if setting.default is None else setting.checked), setting.default
+
+
+def with_settings(place: Place, shape: Callable[[Setting], tuple[Any, Any]]) -> Callable[[type[Keys]], type[Keys]]:
+    """Decorator: a pydantic model with a key for each setting that the place takes, but for those it has already.
+
+    ``shape`` gives the type and the default of a key. In sweeps, a workload's settings are among its own keys.
+    """
+    from pydantic import Field, create_model
+
+    def decorate(model: type[Keys]) -> type[Keys]:
+        fields: dict[str, Any] = {}
+        for setting in sorted(taken(place), key=lambda each: each.default is not ...):  # what must be given, first
+            if setting.key not in model.model_fields and not (place == "sweep" and setting.of_workload):
+                kind, default = shape(setting)
+                fields[setting.key] = (kind, Field(default=default, description=str(setting.told(place))))
+        named: Any = {"__base__": model, "__module__": model.__module__, "__doc__": model.__doc__}
+        made: Any = create_model(model.__name__, **named, **fields)
+        return made  # type: ignore[no-any-return]
+
+    return decorate
+
+
+def simulation_of(
+    says: Mapping[str, Any], platform: Platform, workload: Workload, scheduler: Scheduler, power: PowerPolicy | None
+) -> Simulation:
+    """The simulation that settings describe, by name; those left out are Simulation's own. Raises InputError."""
+    from cluster_sim.run.simulation import Simulation
+
+    arguments = {
+        setting.parameter: says[name] for name, setting in SETTINGS.items() if setting.parameter and name in says
+    }
+    machine = platform.with_models(says["contention_model"], says["power_model"])
+    return Simulation(machine, workload, scheduler, power, **arguments)

@@ -1,0 +1,126 @@
+"""Why a job does not fit on what is free now, in words for the decision log."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cluster_sim.machine.placement import place, shape
+from cluster_sim.platform.node_state import NodeState
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.machine.machine import Machine
+    from cluster_sim.workload.jobs import Job
+
+MOST_GUESTS = 3
+"""Guests that are named before the rest is counted."""
+CLOSED = "fits only on nodes that an advance reservation keeps from it now"
+OUT_OF_USE = {
+    NodeState.SWITCHING_OFF: ("is switching off", "are switching off"),
+    NodeState.SWITCHING_ON: ("is booting", "are booting"),
+    NodeState.FAILED: ("has failed", "have failed"),
+}
+"""What is said of one node, and of several, that no job can be given; in the order in which it is said."""
+
+
+def shortage(machine: Machine, job: Job, memory: bool = False, policy: str = "the power policy") -> str:
+    """What the job asks for and what there is of it, as a clause about the job; empty if it fits now.
+
+    ``asks for 8 cores, no node has more than 5 free``; with ``memory`` only cores with room for its memory count. Nodes
+    with free cores for the job that it cannot be given now are named with the reason: ``(3 of 4 nodes are withheld by
+    off-reservation)``, where ``policy`` is the name of the power policy. So are guests that hold cores it might have:
+    ``(backup, a guest, holds 2 cores until 10 s)``.
+    """
+    if place(machine, job, None, memory) is not None:
+        return ""
+    free, where, widest = machine.free, "", machine.widest
+    mask = None
+    if machine.eligibility is not None:
+        mask, widest = machine.eligibility.nodes(job), machine.eligibility.widest(job)
+        free = free if mask is None else np.where(mask, free, 0)
+        particular = machine.eligibility.described(job)
+        where = f" on nodes{particular}" if particular else ""
+        if job.exclusive:
+            free = np.where(machine.free == machine.platform.node_cores, free, 0)
+            where += ", on nodes where nobody else runs" if where else " on nodes where nobody else runs"
+    if memory and job.memory > 0.0:
+        free = np.minimum(free, machine.room(job.memory))
+        where += f" with {job.memory:g} MB for each"
+    usable = machine.is_on | machine.is_off
+    beyond_reach = np.flatnonzero((free > 0) & ~usable).tolist()
+    free = np.where(usable, free, 0)
+    wanted = shape(job) if machine.shapes else None
+    missing = _missing_shape(wanted, where, free) if wanted else _missing(job.requested_cores, where, free, widest)
+    if not missing:
+        return CLOSED
+    remarks = [_why_not(machine, beyond_reach, policy)] if beyond_reach else []
+    remarks += _guests(machine, mask) if machine.guests else []
+    return f"{missing} ({', '.join(remarks)})" if remarks else missing
+
+
+def _why_not(machine: Machine, nodes: list[int], policy: str) -> str:
+    """Why no job can be given these nodes: ``2 of 4 nodes are withheld by off-reservation, 1 is booting``."""
+    withheld = sum(machine.withheld[node] for node in nodes)
+    states = Counter(machine.node_states[node] for node in nodes if not machine.withheld[node])
+    said = [(withheld, f"is withheld by {policy}", f"are withheld by {policy}")]
+    said += [(states[state], *words) for state, words in OUT_OF_USE.items()]
+    (count, one, several), *others = [row for row in said if row[0]]
+    first = f"{count:,} of {counted(len(machine.node_states), 'node')} {one if count == 1 else several}"
+    return ", ".join([first, *(f"{count:,} {one if count == 1 else several}" for count, one, several in others)])
+
+
+def _guests(machine: Machine, mask: npt.NDArray[np.bool_] | None) -> list[str]:
+    """Which guests hold cores of the nodes that a job may use: of each how many, and until when it should."""
+    cores: dict[str, int] = {}
+    until: dict[str, float] = {}
+    for guest in machine.guests.expected():
+        if mask is None or mask[guest.node]:
+            cores[guest.owner] = cores.get(guest.owner, 0) + guest.cores
+            until[guest.owner] = max(until.get(guest.owner, 0.0), guest.expected_end)
+    told = [
+        f"{owner}, a guest, holds {counted(count, 'core')} {expected(until[owner], machine.env.now)}"
+        for owner, count in cores.items()
+    ]
+    left = len(told) - MOST_GUESTS
+    return told if left <= 0 else [*told[:MOST_GUESTS], f"{counted(left, 'more guest')} hold cores"]
+
+
+def expected(end: float, now: float) -> str:
+    """Until when a guest should hold its cores, in words; it may not keep to it."""
+    if not math.isfinite(end):
+        return "for an unknown time"
+    return f"until {seconds(end)}" if end > now else f"longer than until {seconds(end)}, as it had said"
+
+
+def _missing(cores: int, where: str, free: npt.NDArray[np.integer], widest: int) -> str:
+    total, most = int(free.sum()), int(free.max(initial=0))
+    if total < cores:
+        return f"asks for {counted(cores, 'core')}{where}, {total:,} free"
+    if cores <= widest and most < cores:
+        return f"asks for {counted(cores, 'core')}{where}, no node has more than {most} free"
+    return ""
+
+
+def _missing_shape(wanted: list[int], where: str, free: npt.NDArray[np.integer]) -> str:
+    """Of the widest wishes that cannot all be met: ``asks for 3 nodes with 4 free cores, 1 like that``."""
+    for cores in dict.fromkeys(wanted):
+        nodes, there = sum(other >= cores for other in wanted), int((free >= cores).sum())
+        if there < nodes:
+            return f"asks for {counted(nodes, 'node')} with {counted(cores, 'free core')}{where}, {there:,} like that"
+    return ""
+
+
+def seconds(time: float) -> str:
+    """``1,234.5 s``; milliseconds are enough."""
+    text = f"{time:,.3f}".rstrip("0").rstrip(".")
+    return f"{text} s" if float(text.replace(",", "")) or not time else f"{time:.3g} s"
+
+
+def counted(count: int, noun: str) -> str:
+    """``1 core``, ``8 cores``."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

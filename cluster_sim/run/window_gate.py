@@ -1,0 +1,62 @@
+"""Jobs that name an advance reservation, before and after its window: they wait for its start, and are refused too late."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from cluster_sim.engine import REACT
+
+if TYPE_CHECKING:
+    from cluster_sim.engine import Environment
+    from cluster_sim.machine.eligibility import Eligibility
+    from cluster_sim.workload.jobs import Job
+
+
+class WindowGate:
+    """Stands between submission and queue.
+
+    A job that comes before its window is held back until that begins, so that it stands in nobody's way: no scheduler
+    could start it. One that still waits when it can no longer end within the window, by its request, is refused after
+    the pass of that instant. ``admit`` (to the queue) and ``refuse`` (unless it is in the queue no more) are the
+    simulation's; ``turn`` is called when a window begins or ends.
+    """
+
+    def __init__(
+        self,
+        env: Environment,
+        eligibility: Eligibility,
+        admit: Callable[[Job], None],
+        refuse: Callable[[Job, str], None],
+        turn: Callable[[], None],
+    ):
+        self._env = env
+        self._eligibility = eligibility
+        self._admit, self._refuse = admit, refuse
+        self.held: dict[int, Job] = {}  #: Jobs whose window has not begun.
+        self.eligible_time: dict[int, float] = {}  #: When the window of each job that was held began, s; NaN: not yet.
+        for time in eligibility.turning_times:
+            if time > env.now:
+                env.at(time).callbacks.append(lambda event: turn())
+
+    def holds(self, job: Job) -> bool:
+        """Whether a job that could now go to the queue is held back instead."""
+        if not job.reservation:
+            return False
+        start = self._eligibility.earliest_start(job)
+        if start > self._env.now:
+            self.held[job.index] = job
+            self.eligible_time[job.index] = float("nan")
+            self._env.at(start).callbacks.append(lambda event: self._open(job))
+            return True
+        last = max(self._eligibility.latest_start(job), self._env.now)
+        self._env.at(last, REACT).callbacks.append(lambda event: self._close(job))
+        return False
+
+    def _open(self, job: Job) -> None:
+        if self.held.pop(job.index, None) is not None:
+            self.eligible_time[job.index] = self._env.now
+            self._admit(job)
+
+    def _close(self, job: Job) -> None:
+        self._refuse(job, f"it could not start in time to end within advance reservation '{job.reservation}'")

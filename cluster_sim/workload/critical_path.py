@@ -1,0 +1,88 @@
+"""The dependencies of a workload as a graph, and the longest path through it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from cluster_sim.workload.dependencies import follows, waits
+from cluster_sim.workload.job_table import as_columns
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.workload.workload import Workload
+
+T = TypeVar("T")
+
+
+def dependency_graph(workload: Workload) -> nx.DiGraph:
+    """See :meth:`Workload.dependencies`."""
+    import networkx as nx
+
+    columns = as_columns(workload.jobs)
+    ids = columns["job_id"].tolist()
+    graph: nx.DiGraph = nx.DiGraph()
+    graph.add_nodes_from(ids)
+    graph.add_edges_from((ids[before], ids[row], {"when": when}) for row, before, when in waits(columns))
+    if workload.think_times:
+        graph.add_edges_from((ids[before], ids[row], {"think_time": think}) for row, before, think in follows(columns))
+    return graph
+
+
+class CriticalPath(NamedTuple):
+    """The jobs that no schedule can finish sooner, one after the other, and the makespan that they make inevitable."""
+
+    job_ids: tuple[str, ...]
+    makespan_s: float
+
+
+def critical_path(workload: Workload, platform: Platform) -> CriticalPath:
+    """The longest path through a workload: what its makespan would be on endlessly many of the platform's fastest cores.
+
+    A job on it begins when it is submitted or when what it waits for is over, and runs without contention. No schedule
+    in which all jobs complete is shorter; without dependencies the path is the one job that is over last.
+    """
+    import networkx as nx
+
+    from cluster_sim.workload.work import Work
+
+    columns = as_columns(workload.jobs)
+    if not len(workload):
+        return CriticalPath((), 0.0)
+    reference = workload.reference_gflops
+    fastest = platform.fastest_ops_per_s
+    work = Work(columns, fastest if reference is None else reference * 1e9)
+    waiting = _by_row(((row, before) for row, before, _ in waits(columns)))
+    following = (
+        _by_row((row, (before, think)) for row, before, think in follows(columns)) if workload.think_times else {}
+    )
+    graph: nx.DiGraph = nx.DiGraph()
+    graph.add_nodes_from(range(len(workload)))
+    graph.add_edges_from((before, row) for row, befores in waiting.items() for before in befores)
+    graph.add_edges_from((before, row) for row, pairs in following.items() for before, _ in pairs)
+
+    submit = columns["submit_time"].tolist()
+    finish = [0.0] * len(workload)
+    last: dict[int, int] = {}  # of the jobs that one waits for, the last to be over
+    for row in nx.topological_sort(graph):
+        for before, think in following.get(row, ()):
+            submit[row] = finish[before] + think
+            last[row] = before
+        begin = submit[row]
+        for before in waiting.get(row, ()):
+            if finish[before] >= begin:
+                begin, last[row] = finish[before], before
+        finish[row] = begin + work.seconds(row, fastest)
+    path = [max(range(len(workload)), key=finish.__getitem__)]
+    while path[-1] in last:
+        path.append(last[path[-1]])
+    return CriticalPath(tuple(columns["job_id"][row] for row in reversed(path)), max(finish) - min(submit))
+
+
+def _by_row(pairs: Iterable[tuple[int, T]]) -> dict[int, list[T]]:
+    grouped: dict[int, list[T]] = {}
+    for row, value in pairs:
+        grouped.setdefault(row, []).append(value)
+    return grouped

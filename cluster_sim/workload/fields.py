@@ -1,0 +1,404 @@
+"""Every column and metric of the toolkit, once: name, type, unit, default, meaning.
+
+Readers, checks, writers, axis titles and the manual all take names and units from these tables.
+``python -m cluster_sim.workload.fields`` prints the manual's page on the job columns (``docs/job-schema.md``).
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["float", "int", "bool", "str"]
+
+
+class _Required:
+    """The default of a column that has none."""
+
+    def __repr__(self) -> str:
+        return "required"
+
+
+REQUIRED = _Required()
+UNKNOWN = -1  # how the Standard Workload Format writes what was not recorded
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column or a metric.
+
+    ``unit`` is a symbol ("s", "J", "MB", …) or "" for counts, ratios and text; a column in "s" is a time and is
+    converted when a file counts in another unit. ``default`` fills the column where a table leaves it out; an infinite
+    or NaN default is also the only non-finite value that the column may hold. ``allowed`` bounds a number: "> 0",
+    ">= 0", ">= 1" or "" for any.
+    """
+
+    name: str
+    kind: Kind
+    unit: str
+    meaning: str
+    default: object = REQUIRED
+    allowed: Literal["", "> 0", ">= 0", ">= 1"] = ""
+
+    @property
+    def label(self) -> str:
+        """Name for people, with the unit: ``wait time [s]``."""
+        words = self.name.replace("_", " ")
+        return f"{words} [{self.unit}]" if self.unit else words
+
+
+# The native job schema: one row of ``Workload.jobs``.
+JOB_FIELDS: tuple[Field, ...] = (
+    Field("job_id", "str", "", "the input's own id, else the job's position from 0; unique"),
+    Field("submit_time", "float", "s", "submission, on the run's clock", allowed=">= 0"),
+    Field("requested_cores", "int", "", "tasks of the job; each takes one core", allowed=">= 1"),
+    Field("nodes", "int", "", "nodes to spread over; 0: one if the job fits one, else as many as needed", 0, ">= 0"),
+    Field("ntasks_per_node", "int", "", "most tasks of the job on one node; 0: no limit", 0, ">= 0"),
+    Field("requested_time", "float", "s", "walltime the user asked for; inf: none given", math.inf, ">= 0"),
+    Field(
+        "operations", "float", "", "work of one task, ceil(instructions / ipc); NaN: run time given", math.nan, ">= 0"
+    ),
+    Field(
+        "recorded_run_time",
+        "float",
+        "s",
+        "run time in the log, measured at the workload's reference_gflops; counts where operations is NaN",
+        math.nan,
+        ">= 0",
+    ),
+    Field("fixed_run_time", "bool", "", "recorded_run_time holds on every core: tasks wait, not compute", False),
+    Field("ipc", "float", "", "instructions per cycle; already contained in operations", 1.0, "> 0"),
+    Field("mem_vol", "float", "MB", "memory traffic of one task over its whole run: a volume, no rate", 0.0, ">= 0"),
+    Field("phases", "str", "", "shares of work and memory traffic over time, `3:1 1:3`; empty: even", ""),
+    Field("comm_vol", "float", "MB", "what one task exchanges with other nodes; needs a network model", 0.0, ">= 0"),
+    Field("memory", "float", "MB", "memory that one task occupies; 0: not stated", 0.0, ">= 0"),
+    Field("req_energy", "float", "J", "energy of one task as the user estimates it; NaN: not stated", math.nan, ">= 0"),
+    Field("max_energy", "float", "J", "placements estimated above it are infeasible; inf: no limit", math.inf, ">= 0"),
+    Field("deadline", "float", "s", "latest finish wished for, on the run's clock; inf: none", math.inf),
+    Field("profile", "str", "", "name of the application profile", ""),
+    Field("user", "str", "", "who submitted it", ""),
+    Field("group", "str", "", "the user's group", ""),
+    Field("tags", "str", "", "words that describe the job, separated by spaces; for schedulers that look at them", ""),
+    Field("requires", "str", "", "tags that every node of the job must have, separated by spaces", ""),
+    Field("exclusive", "bool", "", "the job has its nodes for itself: nobody else runs on them meanwhile", False),
+    Field("reservation", "str", "", "advance reservation that the job runs in; empty: in none", ""),
+    Field("priority", "float", "", "higher is more urgent, for schedulers that look at it", 0.0),
+    Field("requested_cores_assumed", "bool", "", "the log had no request: requested_cores is what was used", False),
+    Field("requested_time_assumed", "bool", "", "the log had no request: requested_time is the run time", False),
+    Field("recorded_wait_time", "float", "s", "wait in the log (SWF field 3); -1: unknown", -1.0),
+    Field("used_cores", "int", "", "processors used in the log (SWF field 5); -1: unknown", UNKNOWN),
+    Field("avg_cpu_time", "float", "s", "CPU time per processor in the log (SWF field 6); -1: unknown", -1.0),
+    Field("used_memory", "float", "KB", "memory used per processor (SWF field 7); -1: unknown", -1.0),
+    Field("requested_memory", "float", "KB", "memory asked for per processor (SWF field 10); -1: unknown", -1.0),
+    Field("status", "int", "", "SWF field 11: 0 failed, 1 completed, 5 cancelled, -1 unknown", UNKNOWN),
+    Field("executable", "int", "", "number of the application (SWF field 14); -1: unknown", UNKNOWN),
+    Field("queue", "int", "", "number of the queue (SWF field 15); -1: unknown", UNKNOWN),
+    Field("partition", "int", "", "number of the partition (SWF field 16); -1: unknown", UNKNOWN),
+    Field("preceding_job", "int", "", "number of the job waited for (SWF field 17); -1: none", UNKNOWN),
+    Field("think_time", "float", "s", "time since the preceding job ended (SWF field 18); -1: unknown", -1.0),
+    Field("after", "str", "", "ids of jobs that must complete first, `7 any:8`; any: whatever becomes of it", ""),
+)
+
+_JOB_RECORDS: tuple[Field, ...] = (
+    Field("job_id", "str", "", "id of the job"),
+    Field("submit_time", "float", "s", "submission; NaN: not yet, it follows a job that is not over"),
+    Field("eligible_time", "float", "s", "from when on schedulers see it: submission, or the end of what it waits for"),
+    Field("allocation_time", "float", "s", "cores assigned, nodes perhaps still booting; NaN: never"),
+    Field("start_time", "float", "s", "tasks begin; NaN: never"),
+    Field("finish_time", "float", "s", "last task ends or the job is killed; NaN: never"),
+    Field("state", "str", "", "completed, killed, rejected or unfinished"),
+    Field("reason", "str", "", "why the job was killed or rejected"),
+    Field("requested_cores", "int", "", "cores asked for"),
+    Field("requested_time", "float", "s", "walltime asked for; inf: none given"),
+    Field("wait_time", "float", "s", "start - submission"),
+    Field("run_time", "float", "s", "finish - start"),
+    Field("turnaround_time", "float", "s", "finish - submission"),
+    Field("slowdown", "float", "", "turnaround / run time"),
+    Field("bounded_slowdown", "float", "", "max(1, turnaround / max(run time, 10 s))"),
+    Field("stretch", "float", "", "wait / requested time"),
+    Field("tardiness", "float", "s", "max(0, finish - deadline); NaN without a deadline, or where it never ran"),
+    Field("energy_j", "float", "J", "dynamic energy of its cores + its share of their processors' static energy"),
+    Field("profile", "str", "", "name of the application profile"),
+    Field("user", "str", "", "who submitted it"),
+)
+
+# The tables of a Result, by the name of the attribute and of the file.
+RESULT_TABLES: dict[str, tuple[Field, ...]] = {
+    "jobs": _JOB_RECORDS,
+    "allocations": (
+        Field("job_id", "str", "", "id of the job"),
+        Field("node", "str", "", "name of the node, cluster0.node1"),
+        Field("processor", "str", "", "name of the processor within its node, processor0"),
+        Field("first_core", "int", "", "first core held, counted within the processor"),
+        Field("last_core", "int", "", "last core held, included"),
+        Field("start", "float", "s", "the job's tasks begin"),
+        Field("end", "float", "s", "the job gives the cores back"),
+    ),
+    "holds": (
+        Field("owner", "str", "", "who held the cores: the id of the job, or the name that a guest gave"),
+        Field("kind", "str", "", "job or guest"),
+        Field("attempt", "int", "", "the attempt of the job, from 1; 0 for a guest"),
+        Field("node", "str", "", "name of the node, cluster0.node1"),
+        Field("processor", "str", "", "name of the processor within its node, processor0"),
+        Field("first_core", "int", "", "first core held, counted within the processor"),
+        Field("last_core", "int", "", "last core held, included"),
+        Field("start", "float", "s", "the cores are taken; the tasks begin then, or when the nodes have booted"),
+        Field("end", "float", "s", "the cores are given back"),
+    ),
+    "attempts": (
+        Field("job_id", "str", "", "id of the job"),
+        Field("attempt", "int", "", "number of the attempt, from 1"),
+        Field("queue_time", "float", "s", "the job could be started: it was eligible, or joined the queue again"),
+        Field("allocation_time", "float", "s", "it got its cores"),
+        Field("start_time", "float", "s", "its tasks began; NaN: they did not"),
+        Field("end_time", "float", "s", "it gave its cores back; NaN: it still runs"),
+        Field("outcome", "str", "", "completed, killed, failed, preempted, requeued, timeout, cancelled or unfinished"),
+        Field("reason", "str", "", "why it was stopped; empty: it was not"),
+        Field("work_done", "float", "", "part of the job's work that was done at its end, 0 to 1"),
+        Field("lost_core_s", "float", "s", "core-seconds of it that came to nothing"),
+    ),
+    "node_states": (
+        Field("node", "str", "", "name of the node, cluster0.node1"),
+        Field("state", "str", "", "OFF, SWITCHING_ON, IDLE, COMPUTING, SWITCHING_OFF or FAILED"),
+        Field("start", "float", "s", "the state begins"),
+        Field("end", "float", "s", "the state ends"),
+    ),
+    "nodes": (
+        Field("node", "str", "", "name of the node, cluster0.node1"),
+        Field("off_s", "float", "s", "time OFF"),
+        Field("switching_on_s", "float", "s", "time SWITCHING_ON"),
+        Field("idle_s", "float", "s", "time IDLE: on, and no core busy"),
+        Field("computing_s", "float", "s", "time COMPUTING: at least one core busy"),
+        Field("switching_off_s", "float", "s", "time SWITCHING_OFF"),
+        Field("failed_s", "float", "s", "time FAILED"),
+        Field("off_j", "float", "J", "energy while OFF"),
+        Field("switching_on_j", "float", "J", "energy while SWITCHING_ON"),
+        Field("idle_j", "float", "J", "energy while IDLE"),
+        Field("computing_j", "float", "J", "energy while COMPUTING, idle cores and processors included"),
+        Field("switching_off_j", "float", "J", "energy while SWITCHING_OFF"),
+        Field("failed_j", "float", "J", "energy while FAILED"),
+        Field("energy_j", "float", "J", "the sum of these"),
+        Field("energy_waste_j", "float", "J", "idle + switching on + switching off (P4 Eq. 4)"),
+        Field("energy_waste_by_core_j", "float", "J", "the same + idle watts of the idle cores while COMPUTING"),
+        Field("busy_core_s", "float", "s", "busy core-seconds"),
+        Field("switches_on", "int", "", "times it began to switch on"),
+        Field("switches_off", "int", "", "times it began to switch off"),
+        Field("on_off_cycles", "int", "", "pairs of them: (switches_on + switches_off) // 2"),
+    ),
+    "power": (
+        Field("time", "float", "s", "the step begins; the last row closes the curve"),
+        Field("watts", "float", "W", "power of the whole platform until the next row"),
+    ),
+    "queue": (
+        Field("time", "float", "s", "the step begins"),
+        Field("pending", "int", "", "jobs eligible and not started"),
+        Field("pending_cores", "int", "", "cores they ask for"),
+    ),
+    "p_states": (
+        Field("node", "str", "", "node"),
+        Field("processor", "str", "", "processor of the node"),
+        Field("p_state", "int", "", "p-state of its type, from 0; -1: a clock of none of them"),
+        Field("clock_ghz", "float", "GHz", "clock"),
+        Field("start", "float", "s", "the interval begins"),
+        Field("end", "float", "s", "the interval ends"),
+    ),
+    "decisions": (
+        Field("time", "float", "s", "the scheduler's pass, or the job's submission"),
+        Field("job_id", "str", "", "id of the job"),
+        Field("decision", "str", "", "start, reserve (a start is promised), hold (it waits on) or reject"),
+        Field("because", "str", "", "why, as the scheduler says it; reserve: why a promise is put off or taken back"),
+        Field("behind", "str", "", "id of the job that is the reason to hold it; empty: none"),
+        Field(
+            "promised_time",
+            "float",
+            "s",
+            "reserve: when the job starts at the latest, boots included; inf: nobody knows; NaN: no promise",
+        ),
+        Field(
+            "nodes",
+            "str",
+            "",
+            "start, reserve: which nodes, and cores on each: `c.node3:8;c.node4..c.node7:2`",
+        ),
+    ),
+}
+
+# Keys of summary.json. Means, medians and percentiles are over completed and killed jobs.
+SUMMARY_METRICS: tuple[Field, ...] = (
+    Field("jobs_submitted", "int", "", "jobs submitted"),
+    Field("jobs_completed", "int", "", "jobs that ran to their end"),
+    Field("jobs_killed", "int", "", "jobs ended early: walltime, failure or request"),
+    Field("jobs_rejected", "int", "", "jobs that the platform can never hold"),
+    Field("jobs_unfinished", "int", "", "jobs not over when the run stopped: running, waiting, or not yet submitted"),
+    Field("jobs_requeued", "int", "", "times that a job was stopped and joined the queue again"),
+    Field("lost_core_s", "float", "s", "core-seconds of attempts that came to nothing"),
+    Field("first_submission_s", "float", "s", "first submission"),
+    Field("last_completion_s", "float", "s", "last finish"),
+    Field("makespan_s", "float", "s", "last finish - first submission"),
+    Field("throughput_jobs_per_h", "float", "1/h", "jobs completed / makespan"),
+    Field("utilisation", "float", "", "busy core-seconds / (cores x window from first submission to last finish)"),
+    Field("mean_wait_s", "float", "s", "mean wait time"),
+    Field("median_wait_s", "float", "s", "median wait time"),
+    Field("p95_wait_s", "float", "s", "95th percentile of the wait time"),
+    Field("max_wait_s", "float", "s", "longest wait time"),
+    Field("mean_turnaround_s", "float", "s", "mean turnaround time"),
+    Field("mean_slowdown", "float", "", "mean slowdown"),
+    Field("mean_bounded_slowdown", "float", "", "mean bounded slowdown, bound 10 s"),
+    Field("max_slowdown", "float", "", "largest slowdown"),
+    Field("max_bounded_slowdown", "float", "", "largest bounded slowdown"),
+    Field("mean_stretch", "float", "", "mean wait / requested time"),
+    Field("max_stretch", "float", "", "largest wait / requested time"),
+    Field("jobs_delayed", "int", "", "jobs with wait >= 0.5 x requested time"),
+    Field("share_delayed", "float", "", "of the jobs that ran, those delayed"),
+    Field(
+        "total_delay_s", "float", "s", "sum over delayed jobs of wait - 0.5 x requested time (P4 Eq. 10, theta = 0.5)"
+    ),
+    Field("jobs_late", "int", "", "jobs that finished after their deadline; none where no job that ran has one"),
+    Field("mean_tardiness_s", "float", "s", "mean tardiness, over jobs with deadlines"),
+    Field("max_tardiness_s", "float", "s", "largest tardiness"),
+    Field("mean_queue_length", "float", "", "pending jobs, mean over time"),
+    Field("max_queue_length", "int", "", "most jobs pending at once"),
+    Field("energy_j", "float", "J", "integral of the platform's power over the run: to the last finish, or to `until`"),
+    Field("edp_js", "float", "J s", "energy x makespan"),
+    Field("energy_jobs_j", "float", "J", "energy attributed to jobs"),
+    Field("energy_guests_j", "float", "J", "energy attributed to guests, processes of a user's own that hold cores"),
+    Field("energy_unused_j", "float", "J", "energy of idle processors of COMPUTING nodes, which no job pays for"),
+    Field("energy_idle_j", "float", "J", "energy of nodes while IDLE"),
+    Field("energy_computing_j", "float", "J", "energy of nodes while COMPUTING"),
+    Field("energy_off_j", "float", "J", "energy of nodes while OFF"),
+    Field("energy_failed_j", "float", "J", "energy of nodes while FAILED"),
+    Field("energy_switching_on_j", "float", "J", "energy of nodes while SWITCHING_ON"),
+    Field("energy_switching_off_j", "float", "J", "energy of nodes while SWITCHING_OFF"),
+    Field("energy_waste_j", "float", "J", "by node: idle + switching on + switching off (P4 Eq. 4)"),
+    Field("energy_waste_by_core_j", "float", "J", "by core: the same + idle cores of COMPUTING nodes"),
+    Field("energy_wmin", "float", "W min", "energy_j in P4's unit, energy_j / 60"),
+    Field("energy_waste_wmin", "float", "W min", "energy_waste_j / 60"),
+    Field("energy_waste_by_core_wmin", "float", "W min", "energy_waste_by_core_j / 60"),
+    Field("node_switches", "int", "", "transitions begun, on and off counted each"),
+    Field("on_off_cycles", "int", "", "sum over nodes of pairs of transitions"),
+    Field("mean_watts", "float", "W", "energy / length of the window it covers"),
+    Field("max_watts", "float", "W", "highest power of the platform"),
+)
+
+
+def names(fields: Iterable[Field]) -> list[str]:
+    """Names of ``fields``, in order."""
+    return [field.name for field in fields]
+
+
+def whole_number(text: str) -> int | None:
+    """The number that a text of digits says; None for another text, and for more digits than any number here has."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The known name that ``name`` most likely stands for, as a hint: ``submit_time (nearest known name)``."""
+    known = list(known)
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"{close[0]} (the nearest known name)" if close else f"one of {', '.join(known)}"
+
+
+def markdown_table(fields: Iterable[Field]) -> str:
+    """``fields`` as a Markdown table with a row each."""
+    lines = ["| name | type | unit | default | meaning |", "|---|---|---|---|---|"]
+    for field in fields:
+        bound = f" ({field.allowed})" if field.allowed else ""
+        meaning = field.meaning.replace("|", "\\|")
+        lines.append(f"| `{field.name}` | {field.kind}{bound} | {field.unit} | {_default_text(field)} | {meaning} |")
+    return "\n".join(lines) + "\n"
+
+
+def _default_text(field: Field) -> str:
+    if field.name == "job_id":
+        return "position"
+    return "empty" if field.default == "" else f"{field.default}"
+
+
+def job_schema_page() -> str:
+    """The manual's page on the native job schema."""
+    return _JOB_SCHEMA_PAGE.format(table=markdown_table(JOB_FIELDS))
+
+
+_JOB_SCHEMA_PAGE = """\
+<!-- Made by `python -m cluster_sim.workload.fields > docs/job-schema.md`; edit cluster_sim/workload/fields.py instead. -->
+# The job schema
+
+One row of `workload.jobs` is a job; these are its columns. A native CSV file has the same names in its header, in any
+order, and needs only `submit_time`, `requested_cores` and one of `operations` and `recorded_run_time`; a column that is
+left out, or an empty cell, takes the default. Where both are given, `operations` is what is simulated.
+
+{table}
+`recorded_run_time` was measured on cores of `workload.reference_gflops` (by default the platform's fastest core), so
+`operations = recorded_run_time x rate` and slower cores take longer; not so for jobs with `fixed_run_time`, which take
+their time on any core at any clock. `requested_time` is wall-clock time and is never scaled. Lines `# name: …`,
+`# origin_s: …`, `# reference_gflops: …` and `# header: …` may stand above the header of a native CSV file; they keep
+the workload's attributes of those names.
+"""
+
+
+def records_page() -> str:
+    """The manual's page on the tables and metrics of a result."""
+    parts = [_RECORDS_PAGE]
+    for name, fields in RESULT_TABLES.items():
+        parts.append(f"## `result.{name}`\n\n{_TABLE_NOTES[name]}\n\n{_output_table(fields)}")
+    parts.append(f"## `result.summary()`\n\n{_SUMMARY_NOTE}\n\n{_output_table(SUMMARY_METRICS)}")
+    return "\n".join(parts)
+
+
+def _output_table(fields: Iterable[Field]) -> str:
+    lines = ["| name | type | unit | meaning |", "|---|---|---|---|"]
+    lines += [f"| `{field.name}` | {field.kind} | {field.unit} | {field.meaning} |" for field in fields]
+    return "\n".join(lines) + "\n"
+
+
+_RECORDS_PAGE = """\
+<!-- Made by `python -m cluster_sim.workload.fields records > docs/records.md`; edit cluster_sim/workload/fields.py instead. -->
+# What a run leaves
+
+Every table is a pandas DataFrame; times are seconds on the run's clock, which starts at the first submission for SWF and
+IRMaSim workloads. A run covers the time from 0 to the last completion, or to `until`.
+"""
+
+_TABLE_NOTES = {
+    "jobs": "One row per job of the workload, in order of submission; `jobs.csv` adds `allocation`, the job's cores as text.",
+    "allocations": "One row per job, processor and run of neighbouring cores; made on request.",
+    "holds": (
+        "Who held which cores, a row for each interval, processor and run of neighbouring cores, straight from the machine's "
+        "ledger: also what jobs held while their nodes booted, every attempt of a job, and guests, processes of a user's own."
+    ),
+    "attempts": (
+        "One row per attempt to run a job, in order of allocation; `jobs` is derived: the start of the first, the finish of "
+        "the last, the time in which any of them ran."
+    ),
+    "node_states": "One row per node and interval, without gaps.",
+    "nodes": (
+        "One row per node, in platform order; seconds sum to the run's length, joules to its energy. P4 is Casagrande et "
+        "al. 2022: [what these figures are there](deepshutdown.md)."
+    ),
+    "power": "A step function: `watts` holds from `time` to the next row.",
+    "queue": "A step function; made on request.",
+    "p_states": "At which clock the processors ran that have [p-states](dvfs.md), or changed their clock.",
+    "decisions": (
+        "What the scheduler decided and why, in order, a row when something changed for a job; empty unless the run "
+        "was to `explain`. [What to do with it](explain.md)."
+    ),
+}
+
+_SUMMARY_NOTE = """\
+Also the keys of `summary.json`, which says besides how the run was made. What has no value, a mean over no jobs, is None.
+The states sum to the total: energy_off_j + energy_switching_on_j + energy_idle_j + energy_computing_j + energy_switching_off_j +
+energy_failed_j = energy_j, and energy_computing_j = energy_jobs_j + energy_guests_j + energy_unused_j.
+
+P4 is Casagrande et al. 2022. Its waste (Eq. 4) counts *by node*: idle cores of a node that computes are no waste. Its program
+counts *by core*: they are, each with its part of its processor's idle watts. Its "joules" are watt-minutes. Its stretch is
+wait / requested time; `cluster_sim.records.metrics.delays(result.jobs, theta)` has Eq. 10 for other thresholds. A job
+still waiting when the run stops is in none of the job metrics: look at `jobs_unfinished` beside them. [More](deepshutdown.md).
+"""
+
+
+if __name__ == "__main__":
+    print(records_page() if sys.argv[1:] == ["records"] else job_schema_page(), end="")

@@ -1,0 +1,264 @@
+"""The table of a workload's jobs: filled with defaults, checked, sorted; all of it column by column.
+
+Errors name the first offending row: where it stands in its file (when a reader passes ``locate``), the job, the column.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cluster_sim.errors import FormatError, InputError, SpecError
+from cluster_sim.workload.dependencies import check_after
+from cluster_sim.workload.fields import JOB_FIELDS, REQUIRED, UNKNOWN, Field, nearest
+from cluster_sim.workload.phases import parse_phases
+
+Columns = dict[str, Any]
+Locate = Callable[[int], str]
+
+JOB_FIELD = {field.name: field for field in JOB_FIELDS}
+TRUTH = {"True": True, "true": True, "1": True, "False": False, "false": False, "0": False}
+"""How tables write what is true and what is not."""
+TIME_UNITS = {"milliseconds": 1e-3, "seconds": 1.0, "minutes": 60.0, "hours": 3600.0, "days": 86400.0}
+
+_LARGEST_INTEGER = 2**53  # beyond it a float column would silently hold another number
+_BOUNDS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "> 0": lambda values: values > 0,
+    ">= 0": lambda values: values >= 0,
+    ">= 1": lambda values: values >= 1,
+}
+
+
+def job_table(columns: Mapping[str, Any], source: str = "jobs", locate: Locate | None = None) -> pd.DataFrame:
+    """The complete, checked job table of ``columns``, sorted by submission (equal times keep their order).
+
+    ``columns`` maps names of JOB_FIELDS to arrays of equal length. ``locate`` turns a row's position into its place in
+    the file. Raises FormatError for a name that is not known, a required column that is absent, and a value of the
+    wrong type or outside the column's range.
+    """
+    where = locate or (lambda row: f"{source} row {row}")
+    _check_names(columns, source)
+    count = len(columns["submit_time"])
+    ids = _job_ids(columns.get("job_id"), count, where)
+
+    def place(row: int, column: str) -> str:
+        return f"{where(row)}, job {ids[row]}, {column}"
+
+    table: Columns = {}
+    for field in JOB_FIELDS:
+        if field.name == "job_id":
+            table["job_id"] = ids
+        elif field.name in columns:
+            table[field.name] = _checked(columns[field.name], field, place)
+        else:
+            table[field.name] = constant(field.default, count)
+    workless = np.isnan(table["operations"]) & np.isnan(table["recorded_run_time"])
+    if workless.any():
+        raise FormatError(place(int(workless.argmax()), "operations"), "operations or recorded_run_time", "neither")
+    _check_phases(table["phases"], place)
+    check_after(table, place)
+    submit = table["submit_time"]
+    if (submit[1:] < submit[:-1]).any():
+        table = take(table, np.argsort(submit, kind="stable"))
+    return as_frame(table)
+
+
+def constant(value: object, count: int) -> np.ndarray:
+    """``count`` times ``value`` in the memory of one: of the columns of a log, most hold nothing but their default."""
+    single = np.array(value, dtype=object) if isinstance(value, str) else np.array(value)
+    return np.broadcast_to(single, count)
+
+
+def take(table: Mapping[str, np.ndarray], rows: np.ndarray) -> Columns:
+    """The rows at positions ``rows``; constant columns stay constant."""
+    return {
+        name: np.broadcast_to(values[:1], len(rows)) if len(rows) and not any(values.strides) else values[rows]
+        for name, values in table.items()
+    }
+
+
+def as_frame(table: Mapping[str, np.ndarray]) -> pd.DataFrame:
+    """Columns as a DataFrame that shares their memory; text stays Python objects, the quickest to hand out again."""
+    index = pd.RangeIndex(len(table["submit_time"]))
+    series = {
+        name: pd.Series(values, index=index, dtype=object, copy=False) if values.dtype == object else values
+        for name, values in table.items()
+    }
+    return pd.DataFrame(series, index=index, copy=False)
+
+
+def as_columns(jobs: pd.DataFrame) -> Columns:
+    """The columns of a job table as arrays (read-only views)."""
+    return {str(name): jobs[name].to_numpy() for name in jobs.columns}
+
+
+def to_seconds(columns: Columns, time_unit: str) -> None:
+    """Convert the times in ``columns`` from ``time_unit`` to seconds, in place; what is unknown stays so."""
+    if time_unit not in TIME_UNITS:
+        raise SpecError("time_unit", f"one of {', '.join(TIME_UNITS)}", time_unit)
+    factor = TIME_UNITS[time_unit]
+    if factor == 1.0:
+        return
+    for name in columns.keys() & {field.name for field in JOB_FIELDS if field.unit == "s"}:
+        times = columns[name]
+        marked_unknown = JOB_FIELD[name].default == UNKNOWN
+        columns[name] = np.where(times == UNKNOWN, times, times * factor) if marked_unknown else times * factor
+
+
+def first_submission(columns: Columns) -> float:
+    """Earliest submission, as the zero of a shifted clock; 0 where there is a bad one, for the checks to name."""
+    earliest = float(columns["submit_time"].min())
+    return earliest if 0 <= earliest < math.inf else 0.0
+
+
+def shift(columns: Columns, by_s: float) -> None:
+    """Move the clock: ``by_s`` becomes time 0. Changes submissions and deadlines in place."""
+    if by_s:
+        columns["submit_time"] = columns["submit_time"] - by_s
+        if "deadline" in columns:
+            columns["deadline"] = columns["deadline"] - by_s
+
+
+def unshifted(times: np.ndarray, origin_s: float) -> np.ndarray:
+    """``times + origin_s``, such that subtracting ``origin_s`` again gives exactly ``times`` wherever floats allow.
+
+    A submission that was read as fl(a - origin) may come out of the addition as a neighbour of a; try both sides.
+    """
+    if not origin_s:
+        return times
+    moved = times + origin_s
+    for side in (-math.inf, math.inf):
+        neighbour = np.nextafter(moved, side)
+        better = (moved - origin_s != times) & (neighbour - origin_s == times)
+        moved = np.where(better, neighbour, moved)
+    return moved
+
+
+def texts(numbers: np.ndarray) -> np.ndarray:
+    """Whole numbers as text objects."""
+    return np.array(list(map(str, numbers.tolist())), dtype=object)
+
+
+def _check_phases(phases: np.ndarray, place: Callable[[int, str], str]) -> None:
+    if len(phases) and not any(phases.strides):
+        phases = phases[:1]
+    texts = phases.tolist()
+    for text in dict.fromkeys(texts):
+        try:
+            parse_phases(text)
+        except InputError as error:
+            raise FormatError(place(texts.index(text), "phases"), error.expected, text) from None
+
+
+def _check_names(columns: Mapping[str, Any], source: str) -> None:
+    for name in columns:
+        if name not in JOB_FIELD:
+            raise FormatError(f"{source}, column '{name}'", nearest(str(name), JOB_FIELD), name)
+    for field in JOB_FIELDS:
+        if field.default is REQUIRED and field.name != "job_id" and field.name not in columns:
+            raise FormatError(source, f"a column {field.name}", f"only {', '.join(map(str, columns)) or 'none'}")
+    if not {"operations", "recorded_run_time"} & columns.keys():
+        raise FormatError(source, "a column operations or recorded_run_time", f"only {', '.join(columns)}")
+
+
+def _job_ids(values: Any, count: int, where: Locate) -> np.ndarray:
+    """Ids as text, unique; positions from 0 when there are none."""
+    if values is None:
+        return texts(np.arange(count))
+    array = np.asarray(values)
+    if array.dtype.kind in "iu":
+        array = texts(array)
+    items = array.tolist()
+    if set(map(type, items)) - {str}:
+        items = [value if isinstance(value, str) else _id_text(value) for value in items]
+    row = _first_unwritable(items)
+    if row is not None:
+        raise FormatError(f"{where(row)}, job_id", "text that can be written as UTF-8", items[row])
+    distinct = set(items)
+    if "" in distinct:
+        raise FormatError(f"{where(items.index(''))}, job_id", "an id", "nothing")
+    if len(distinct) < len(items):
+        again = int(pd.Index(items, dtype=object).duplicated().argmax())
+        first = where(items.index(items[again]))
+        raise FormatError(f"{where(again)}, job {items[again]}, job_id", f"an id not yet used ({first})", items[again])
+    return np.array(items, dtype=object)
+
+
+def _first_unwritable(items: Sequence[str] | np.ndarray) -> int | None:
+    """The position of the first text that no file can hold: half of a pair of surrogates, as JSON may have one."""
+    try:
+        "".join(items).encode()
+    except UnicodeEncodeError:
+        return next(row for row, text in enumerate(items) if text.encode(errors="ignore").decode() != text)
+    return None
+
+
+def _id_text(value: object) -> str:
+    """Text of an id that is not text; empty when it is none."""
+    absent = value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value))
+    return "" if absent else str(value)
+
+
+def _checked(values: Any, field: Field, place: Callable[[int, str], str]) -> np.ndarray:
+    """``values`` in the type of ``field``, or FormatError for the first one that it may not hold."""
+
+    def refuse(row: int, expected: str) -> FormatError:
+        return FormatError(place(row, field.name), expected, array[row])
+
+    array = np.asarray(values)
+    if len(array) > 1 and not any(array.strides):
+        return np.broadcast_to(_checked(array[:1], field, place), len(array))
+    if field.kind == "str":
+        texts = _as_text(array, str(field.default))
+        row = _first_unwritable(texts)
+        if row is not None:
+            raise refuse(row, "text that can be written as UTF-8")
+        return texts
+    if array.dtype.kind not in "iufb":
+        array, bad = _as_numbers(array)
+        if bad is not None:
+            raise refuse(bad, "a number")
+    elif array.dtype.kind == "b" and field.kind != "bool" and len(array):
+        raise refuse(0, "a number")
+    allowed = np.isfinite(array)
+    if field.kind == "float":
+        if field.default is not REQUIRED and not math.isfinite(float(str(field.default))):
+            allowed |= np.isnan(array) if math.isnan(float(str(field.default))) else array == field.default
+    else:
+        whole = array.astype(np.float64, copy=False)
+        allowed &= (np.trunc(whole) == whole) & (np.abs(whole) < _LARGEST_INTEGER)
+        if field.kind == "bool":
+            allowed &= (whole == 0) | (whole == 1)
+    if field.allowed:
+        with np.errstate(invalid="ignore"):
+            allowed &= _BOUNDS[field.allowed](array) | np.isnan(array)
+    if not allowed.all():
+        raise refuse(int((~allowed).argmax()), _expectation(field))
+    return array.astype({"float": np.float64, "int": np.int64, "bool": np.bool_}[field.kind], copy=False)
+
+
+def _as_numbers(array: np.ndarray) -> tuple[np.ndarray, int | None]:
+    """Python objects as floats, or the position of the first that is not a number (too large a one counts as inf)."""
+    numbers: list[float] = []
+    for row, value in enumerate(array.tolist()):
+        if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+            return array, row
+        try:
+            numbers.append(float(value))
+        except OverflowError:
+            numbers.append(math.copysign(math.inf, value))
+    return np.array(numbers, dtype=np.float64), None
+
+
+def _as_text(array: np.ndarray, default: str) -> np.ndarray:
+    values: Sequence[object] = array.tolist()
+    return np.array([v if isinstance(v, str) else _id_text(v) or default for v in values], dtype=object)
+
+
+def _expectation(field: Field) -> str:
+    noun = {"float": "a finite number", "int": f"a whole number below {_LARGEST_INTEGER}", "bool": "0 or 1"}[field.kind]
+    return f"{noun} {field.allowed}".rstrip()

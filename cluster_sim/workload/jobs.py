@@ -1,0 +1,164 @@
+"""Jobs as schedulers see them, and what can become of them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pandas as pd
+
+
+class JobState(StrEnum):
+    """What became of a job by the end of the run."""
+
+    COMPLETED = "completed"
+    KILLED = "killed"
+    REJECTED = "rejected"
+    UNFINISHED = "unfinished"
+
+
+class Job:
+    """A job as its user submitted it: requests only, never how long it will really run.
+
+    The attributes are the columns of the job schema (``cluster_sim.workload.fields``); those that every scheduler reads are
+    kept here, the others are looked up in the workload's columns.
+    """
+
+    __slots__ = ("_columns", "index", "job_id", "requested_cores", "requested_time", "submit_time")
+
+    def __init__(
+        self,
+        columns: dict[str, npt.NDArray[Any]],
+        index: int,
+        job_id: str,
+        submit_time: float,
+        requested_cores: int,
+        requested_time: float,
+    ):
+        self._columns = columns
+        self.index = index  #: Position in the workload.
+        self.job_id = job_id  #: The input's own id, as text.
+        self.submit_time = submit_time  #: s on the run's clock.
+        self.requested_cores = requested_cores  #: One task each.
+        self.requested_time = requested_time  #: s of wall-clock; inf when none was given.
+
+    def __lt__(self, other: Job) -> bool:
+        """In order of submission; one that was killed while it waited, and waits again, ties with what it was."""
+        return self.index < other.index
+
+    def _float(self, column: str) -> float:
+        return float(self._columns[column].item(self.index))
+
+    def _text(self, column: str) -> str:
+        return str(self._columns[column][self.index])
+
+    @property
+    def nodes(self) -> int:
+        """Requested number of nodes; 0 leaves it to the width rule."""
+        return int(self._columns["nodes"].item(self.index))
+
+    @property
+    def ntasks_per_node(self) -> int:
+        """Requested tasks on each node; 0 leaves it to the width rule."""
+        return int(self._columns["ntasks_per_node"].item(self.index))
+
+    @property
+    def mem_vol(self) -> float:
+        """Memory volume that each task moves over the whole task, MB."""
+        return self._float("mem_vol")
+
+    @property
+    def memory(self) -> float:
+        """Memory that each task occupies, MB."""
+        return self._float("memory")
+
+    @property
+    def req_energy(self) -> float:
+        """Requested energy per task, J; nan when not given."""
+        return self._float("req_energy")
+
+    @property
+    def max_energy(self) -> float:
+        """Most energy that the job may be estimated to need on a node, J; inf when not given."""
+        return self._float("max_energy")
+
+    @property
+    def deadline(self) -> float:
+        """When the job should have finished, s on the run's clock; inf when not given."""
+        return self._float("deadline")
+
+    @property
+    def priority(self) -> float:
+        """Higher goes first, for the schedulers that look at it."""
+        return self._float("priority")
+
+    @property
+    def profile(self) -> str:
+        """Name of the job's profile."""
+        return self._text("profile")
+
+    @property
+    def user(self) -> str:
+        """Who submitted it."""
+        return self._text("user")
+
+    @property
+    def tags(self) -> frozenset[str]:
+        """Words that describe the job, for schedulers that look at them."""
+        return frozenset(self._text("tags").split())
+
+    @property
+    def requires(self) -> frozenset[str]:
+        """Tags that every node of the job must have."""
+        return frozenset(self._text("requires").split())
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether the job has its nodes for itself."""
+        return bool(self._columns["exclusive"].item(self.index))
+
+    @property
+    def reservation(self) -> str:
+        """Name of the advance reservation that the job runs in; empty when in none."""
+        return self._text("reservation")
+
+    def __repr__(self) -> str:
+        return f"<Job {self.job_id}: {self.requested_cores} cores for {self.requested_time:g} s>"
+
+
+class JobColumns:
+    """Many jobs at once, for functions written with numpy: the attributes of :class:`Job`, with one entry per job."""
+
+    def __init__(self, one_of_them: Job, indices: npt.NDArray[np.int64]):
+        self._columns = one_of_them._columns
+        self._indices = indices
+
+    def __getattr__(self, name: str) -> npt.NDArray[Any]:
+        if name.startswith("_") or name not in self._columns:
+            raise AttributeError(f"jobs have no column {name!r}")
+        return self._columns[name][self._indices]
+
+
+REQUEST_COLUMNS = (
+    "job_id submit_time requested_cores requested_time nodes ntasks_per_node mem_vol memory req_energy max_energy "
+    "deadline priority profile user group tags requires exclusive reservation queue partition"
+).split()
+"""The workload's columns that a scheduler may see. How much work a job really is stays with the simulation."""
+
+
+def request_columns(columns: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[np.generic]]:
+    """The part of a workload's columns that schedulers may see."""
+    return {name: columns[name] for name in REQUEST_COLUMNS if name in columns}
+
+
+def requests(table: pd.DataFrame) -> list[Job]:
+    """The jobs of a workload's table as schedulers see them, in its order."""
+    columns = request_columns({str(name): table[name].to_numpy() for name in table.columns})
+    rows = zip(*(columns[name].tolist() for name in REQUEST_COLUMNS[:4]), strict=True)
+    return [
+        Job(columns, index, job_id, submit_time, cores, requested_time)
+        for index, (job_id, submit_time, cores, requested_time) in enumerate(rows)
+    ]

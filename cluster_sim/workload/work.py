@@ -1,0 +1,72 @@
+"""How much work the jobs of a workload really are, on cores of any rate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cluster_sim.workload.phases import Phase, parse_phases
+
+
+class Work:
+    """How much work each job of a workload really is: what schedulers do not get to see."""
+
+    def __init__(self, columns: dict[str, Any], reference_ops_per_s: float):
+        self._columns = columns
+        self._reference = reference_ops_per_s
+        self._only_recorded = bool(np.isnan(columns["operations"]).all()) and not columns["fixed_run_time"].any()
+        self._in_phases = bool((columns["phases"] != "").any())
+        self._bind()
+
+    def _bind(self) -> None:
+        columns = self._columns
+        self._phases = columns["phases"] if self._in_phases else None
+        self._comm_vol = columns["comm_vol"]
+        self._operations = columns["operations"]
+        self._recorded = columns["recorded_run_time"]
+        self._fixed = columns["fixed_run_time"]
+        self._mem_vol = columns["mem_vol"]
+
+    def add(self, index: int) -> None:
+        """The columns have one more job, at ``index``."""
+        columns = self._columns
+        given, fixed = columns["operations"][index] == columns["operations"][index], columns["fixed_run_time"][index]
+        self._only_recorded = self._only_recorded and not given and not fixed
+        self._in_phases = self._in_phases or columns["phases"][index] != ""
+        self._bind()
+
+    def seconds(self, index: int, ops_per_s: float) -> float:
+        """Uncontended run time of a task of the job on a core of that rate.
+
+        Where operations are not given, the recorded time is scaled by the ratio of the rates, which is exactly 1 on the
+        reference core; going through operations and back would round. A fixed run time is not scaled.
+        """
+        if self._only_recorded:
+            return float(self._recorded.item(index) * (self._reference / ops_per_s))
+        operations = self._operations.item(index)
+        if operations == operations:
+            return float(operations / ops_per_s)
+        if self._fixed.item(index):
+            return float(self._recorded.item(index))
+        return float(self._recorded.item(index) * (self._reference / ops_per_s))
+
+    def is_fixed(self, index: int) -> bool:
+        """Whether the job takes its time on any core, at any clock."""
+        operations = self._operations.item(index)
+        return bool(self._fixed.item(index)) and operations != operations
+
+    def comm_vol(self, index: int) -> float:
+        """MB that each task exchanges with other nodes."""
+        return float(self._comm_vol.item(index))
+
+    def phases(self, index: int, ops_per_s: float) -> list[Phase]:
+        """The job's phases on a core of that rate: (uncontended s, MB/s that a task asks for), in turn."""
+        seconds = self.seconds(index, ops_per_s)
+        mem_vol = float(self._mem_vol.item(index))
+        if self._phases is None or not self._phases[index]:
+            return [(seconds, mem_vol / seconds if seconds > 0.0 else 0.0)]
+        return [
+            (seconds * work, mem_vol * memory / (seconds * work) if seconds * work > 0.0 else 0.0)
+            for work, memory in parse_phases(self._phases[index])
+        ]

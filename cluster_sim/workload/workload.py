@@ -1,0 +1,437 @@
+"""A workload: the jobs that arrive at a platform, as one table, and what can be done to it before a run."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+import pandas as pd
+
+from cluster_sim.errors import InputError, SpecError
+from cluster_sim.registry import Registry
+from cluster_sim.workload.days import SEQUENTIAL_S, day_edges, sequential_share
+from cluster_sim.workload.dependencies import (
+    When,
+    after_texts,
+    check_after,
+    check_think_times,
+    has_after,
+    without_absent,
+)
+from cluster_sim.workload.job_table import Columns, Locate, as_columns, as_frame, job_table, shift, take
+from cluster_sim.workload.jobs import request_columns
+from cluster_sim.workload.phases import parse_phases, phases_text
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+class Capacity(Protocol):
+    """What :meth:`Workload.fit_to` asks of a platform."""
+
+    @property
+    def core_count(self) -> int:
+        """Cores of the whole platform."""
+
+    @property
+    def widest_node(self) -> int:
+        """Cores of its widest node."""
+
+    @property
+    def of_hosts(self) -> Capacity:
+        """The same with a core for each host."""
+
+
+class Workload:
+    """Jobs in the order of their submission, held as columns.
+
+    Its methods leave it as it is and return another workload. Take ``jobs`` as read-only.
+
+    Parameters
+    ----------
+    jobs : table with columns of the job schema (``cluster_sim.workload.fields.JOB_FIELDS``, docs/job-schema.md); needs
+        ``submit_time``, ``requested_cores`` and ``operations`` or ``recorded_run_time``. Sorted by ``submit_time``
+        (equal times keep their order), completed with defaults and checked.
+    name : for titles and records.
+    origin_s : what has been subtracted from the submission times of the source, in seconds.
+    header : comment lines of the SWF file it came from, each beginning with ";", or such as say the same of another file.
+    reference_gflops : rate of the cores that ``recorded_run_time`` was measured on; None: the platform's fastest.
+    rebase : whether a part of it (:meth:`first`, :meth:`slice`, :meth:`split`) starts its own clock at its first
+        submission, as SWF and IRMaSim users expect. ``origin_s`` and deadlines move along.
+
+    Raises
+    ------
+    FormatError : naming the first offending row, the job and the column.
+    """
+
+    def __init__(
+        self,
+        jobs: pd.DataFrame | Mapping[str, Any],
+        name: str = "",
+        origin_s: float = 0.0,
+        header: Sequence[str] = (),
+        reference_gflops: float | None = None,
+        rebase: bool = True,
+        *,
+        locate: Locate | None = None,
+    ):
+        if reference_gflops is not None and not 0 < reference_gflops < np.inf:
+            raise InputError("workload, reference_gflops", "a rate above 0", reference_gflops)
+        columns = as_columns(jobs) if isinstance(jobs, pd.DataFrame) else jobs
+        self.jobs = job_table(columns, f"workload {name}".rstrip(), locate)
+        self.name = name
+        self.origin_s = origin_s
+        self.header = tuple(header)
+        self.reference_gflops = reference_gflops
+        self.rebase = rebase
+        self.think_times = False  #: See :meth:`with_think_times`.
+
+    @cached_property
+    def columns(self) -> Columns:
+        """``jobs`` as arrays by column, for runs; made once, since an agent may play one workload a thousand times."""
+        return as_columns(self.jobs)
+
+    @cached_property
+    def request_columns(self) -> Columns:
+        """Those of ``columns`` that schedulers may see: the same object in every run, not to be written to."""
+        return request_columns(self.columns)
+
+    @cached_property
+    def has_after(self) -> bool:
+        """Whether any job waits for another."""
+        return has_after(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.jobs)
+
+    def __repr__(self) -> str:
+        days = (self.jobs["submit_time"].iloc[-1] - self.jobs["submit_time"].iloc[0]) / 86400 if len(self) else 0.0
+        return f"Workload({self.name!r}, {len(self)} jobs over {days:.1f} days, at most {self.widest_job} cores each)"
+
+    # -- reading and writing ------------------------------------------------------------------------------------------
+
+    @classmethod
+    def read(cls, source: str | os.PathLike[str], **options: Any) -> Workload:
+        """A workload from a file, or from the spec of a registered generator such as ``name:key=value``.
+
+        Files: SWF, IRMaSim JSON and CSV, native CSV, each also gzipped. ``time_unit`` ("seconds", "minutes", …) is
+        what the file's times count; for the options of a format see its module in ``cluster_sim.formats``.
+        Raises FormatError for bad files, SpecError for bad options.
+        """
+        from cluster_sim.formats import workload_files
+
+        text = os.fspath(source)
+        generator, colon, _ = text.partition(":")
+        if colon and generator in WORKLOAD_GENERATORS:
+            if options:
+                raise SpecError(text, "a generator's options within its spec", ", ".join(options))
+            return WORKLOAD_GENERATORS.make(text)
+        return workload_files.read_workload(text, **options)
+
+    def write(self, path: str | os.PathLike[str], **options: Any) -> None:
+        """Write ``.swf``, ``.json`` (IRMaSim) or ``.csv`` (native), gzipped with ``.gz`` after it, in one move."""
+        from cluster_sim.formats import workload_files
+
+        workload_files.write_workload(self, os.fspath(path), **options)
+
+    @classmethod
+    def from_triples(
+        cls,
+        triples: Iterable[tuple[float, int, str]],
+        profiles: Mapping[str, Mapping[str, Any]],
+        name: str = "triples",
+    ) -> Workload:
+        """Jobs from (submission in seconds, tasks, profile name).
+
+        ``profiles`` maps a name to what its tasks do, in the words of an IRMaSim file: ``req_ops`` (instructions), and
+        ``ipc``, ``req_time``, ``req_energy``, ``mem``, ``mem_vol`` where they matter.
+        """
+        from cluster_sim.formats.irmasim_workload import from_document
+
+        jobs = [{"subtime": time, "res": tasks, "profile": profile} for time, tasks, profile in triples]
+        return from_document({"jobs": jobs, "profiles": {k: dict(v) for k, v in profiles.items()}}, name, name=name)
+
+    # -- what the header of the log says ------------------------------------------------------------------------------
+
+    def directive(self, name: str) -> str | None:
+        """Value of the SWF header directive ``name``, such as ``MaxProcs`` or ``TimeZoneString``; None if absent."""
+        for line in self.header:
+            match = re.match(rf";\s*{re.escape(name)}\s*:\s*(.*?)\s*$", line, re.IGNORECASE)
+            if match:
+                return match[1]
+        return None
+
+    @property
+    def max_procs(self) -> int:
+        """Cores of the machine the log comes from: MaxProcs, else MaxNodes, else the cores of the widest job."""
+        return self._count("MaxProcs") or self._count("MaxNodes") or self.widest_job
+
+    @cached_property
+    def counts_hosts(self) -> bool:
+        """Whether a job asks for hosts rather than cores, as Batsim's do: then ``requested_cores`` counts them."""
+        return self.directive("Resource") == "host"
+
+    @property
+    def unix_start_time(self) -> int | None:
+        """Seconds since 1970 at which the log's own clock (``submit_time + origin_s``) is 0; None if not stated."""
+        return self._count("UnixStartTime")
+
+    @property
+    def time_zone(self) -> str | None:
+        """Name of the machine's time zone, such as Europe/Stockholm; None if not stated."""
+        return self.directive("TimeZoneString")
+
+    @property
+    def widest_job(self) -> int:
+        """Most cores any job requests; 0 without jobs."""
+        return int(self.jobs["requested_cores"].max()) if len(self) else 0
+
+    def _count(self, name: str) -> int | None:
+        # Headers are written by people: "128 (see note)", "-1", "unknown".
+        match = re.match(r"[0-9]+", self.directive(name) or "")
+        return int(match[0][:18]) if match else None  # far beyond every machine, and not beyond what Python converts
+
+    # -- parts --------------------------------------------------------------------------------------------------------
+
+    def first(self, count: int) -> Workload:
+        """The first ``count`` jobs (all, when there are fewer).
+
+        As in every part, a job no longer waits for one that was left out; it counts as completed.
+        """
+        if count < 0:
+            raise InputError("first", "a number of jobs >= 0", count)
+        return self._part(0, min(count, len(self)))
+
+    def slice(self, start_s: float, end_s: float) -> Workload:
+        """Jobs submitted in [start_s, end_s) of this workload's clock."""
+        low, high = np.searchsorted(self.jobs["submit_time"].to_numpy(), [start_s, end_s])
+        return self._part(int(low), max(int(low), int(high)))
+
+    def split(self, parts: int) -> list[Workload]:
+        """``parts`` consecutive workloads of equal length; the last one also takes what is left over."""
+        if not 1 <= parts <= len(self):
+            raise InputError("split", f"a number of parts from 1 to {len(self)}", parts)
+        size = len(self) // parts
+        edges = [*range(0, size * parts, size), len(self)]
+        return [self._part(low, high) for low, high in pairwise(edges)]
+
+    def days(self, at_least: int = 2, midnight_s: float | None = None) -> list[Workload]:
+        """One workload per day that has ``at_least`` submissions, each on a clock that starts at the day's midnight.
+
+        ``midnight_s`` is a midnight on this workload's clock; by default what the log's header says, see
+        :func:`cluster_sim.workload.days.first_midnight`. A day has 24 hours, whatever summer time does.
+        """
+        return [self._cut(*edges) for edges in day_edges(self, at_least, midnight_s)]
+
+    def share_of_sequential_jobs(self, gap_s: float = SEQUENTIAL_S) -> float:
+        """Share of the jobs after the first that were submitted less than ``gap_s`` after the one before; else NaN."""
+        return sequential_share(self.jobs["submit_time"].to_numpy(), gap_s)
+
+    def _part(self, low: int, high: int) -> Workload:
+        return self._cut(low, high, float(self.jobs["submit_time"].iloc[low]) if self.rebase and high > low else 0.0)
+
+    def _cut(self, low: int, high: int, start_s: float) -> Workload:
+        columns = {name: values[low:high] for name, values in as_columns(self.jobs).items()}
+        shift(columns, start_s)
+        return self._with(without_absent(columns), origin_s=self.origin_s + start_s)
+
+    # -- changed jobs -------------------------------------------------------------------------------------------------
+
+    def scale_load(self, factor: float) -> Workload:
+        """``factor`` times the load: gaps between submissions, and think times, are divided by it.
+
+        Slack to deadlines is kept.
+        """
+        if not 0 < factor < np.inf:
+            raise InputError("scale_load", "a factor above 0", factor)
+        columns = as_columns(self.jobs)
+        submit = columns["submit_time"]
+        columns["submit_time"] = submit[:1] + (submit - submit[:1]) / factor
+        columns["deadline"] = columns["deadline"] + (columns["submit_time"] - submit)
+        think = columns["think_time"]
+        if (think > 0).any():
+            columns["think_time"] = np.where(think > 0, think / factor, think)
+        return self._with(columns)
+
+    def fit_to(self, platform: Capacity, wider: Literal["clamp", "drop"] = "clamp") -> Workload:
+        """Only jobs that ``platform`` can hold: wider ones get fewer cores ("clamp") or are left out ("drop").
+
+        A job that names its number of nodes can have that many times the cores of the widest node, any other all cores
+        of the platform. Its work per task stays the same.
+        """
+        if wider not in ("clamp", "drop"):
+            raise InputError("fit_to, wider", "clamp or drop", wider)
+        platform = platform.of_hosts if self.counts_hosts else platform
+        columns = as_columns(self.jobs)
+        cores, nodes, per_node = (columns[name] for name in ("requested_cores", "nodes", "ntasks_per_node"))
+        limit = np.where(nodes > 0, np.minimum(nodes * platform.widest_node, platform.core_count), platform.core_count)
+        fits = (cores <= limit) & (per_node <= platform.widest_node)
+        if wider == "drop":
+            return self._with(without_absent(take(columns, np.flatnonzero(fits))))
+        fitted = np.minimum(cores, limit)
+        columns["requested_cores"] = fitted
+        columns["nodes"] = np.minimum(nodes, fitted)
+        columns["ntasks_per_node"] = np.minimum(per_node, platform.widest_node)
+        columns["requested_cores_assumed"] = columns["requested_cores_assumed"] & fits
+        return self._with(columns)
+
+    def executable(self, platform: Capacity) -> Workload:
+        """Only jobs that did something, fit the platform and asked for a time: the filters of Casagrande et al. (2022).
+
+        A request that the reader had to assume, the log having none, is no request.
+        """
+        fitting = self.fit_to(platform, "drop")
+        columns = as_columns(fitting.jobs)
+        requested = columns["requested_time"]
+        operations = columns["operations"]
+        ran = (operations > 0) | np.isnan(operations) & (columns["recorded_run_time"] > 0)
+        asked = np.isfinite(requested) & (requested > 0) & ~columns["requested_time_assumed"].astype(bool)
+        return self._with(without_absent(take(columns, np.flatnonzero(ran & asked))))
+
+    def with_profiles(self, mix: Mapping[str, tuple[float, float]], seed: int = 0) -> Workload:
+        """Memory traffic for the jobs of a log: each draws a profile, and its ``mem_vol`` follows from its run time.
+
+        Parameters
+        ----------
+        mix : profile name -> (share, bandwidth). Shares are relative; the bandwidth, in MB/s, is what one task moves
+            while it runs uncontended on a core of the reference rate, so ``mem_vol = bandwidth x run time``.
+        seed : of the draw; job i draws the same profile whatever follows it.
+
+        Raises InputError for a mix without positive shares, and when run times are unknown because jobs are given in
+        operations and the workload has no ``reference_gflops``.
+        """
+        shares = np.array([share for share, _ in mix.values()], dtype=float)
+        bandwidths = np.array([bandwidth for _, bandwidth in mix.values()], dtype=float)
+        if not (len(mix) and np.isfinite(shares).all() and (shares >= 0).all() and shares.sum() > 0):
+            raise InputError("with_profiles", "shares >= 0, one of them above 0", dict(mix))
+        if not (np.isfinite(bandwidths).all() and (bandwidths >= 0).all()):
+            raise InputError("with_profiles", "bandwidths >= 0, in MB/s", dict(mix))
+        # One uniform number per job, not Generator.choice: a longer workload then begins with the same draws.
+        draws = np.random.default_rng(seed).random(len(self))
+        kinds = np.searchsorted(np.cumsum(shares) / shares.sum(), draws, side="right").clip(max=len(mix) - 1)
+        columns = as_columns(self.jobs)
+        columns["profile"] = np.array(list(mix), dtype=object)[kinds]
+        columns["mem_vol"] = bandwidths[kinds] * self._run_times()
+        return self._with(columns)
+
+    def with_phases(self, phases: Mapping[str, Sequence[tuple[float, float]]]) -> Workload:
+        """Phases for the jobs of some profiles: profile name -> (share of work, share of memory volume) of each phase.
+
+        Shares are relative; the job's totals stay. Raises InputError for shares that are negative or have no work.
+        """
+        columns = as_columns(self.jobs)
+        texts = columns["phases"].copy()
+        for profile, pairs in phases.items():
+            text = phases_text(pairs)
+            parse_phases(text or "none")
+            texts[columns["profile"] == profile] = text
+        columns["phases"] = texts
+        return self._with(columns)
+
+    def with_energy(self, watts: float) -> Workload:
+        """Energy estimates as P5's ``add_energy`` makes them: requested time x ``watts``, per task.
+
+        Jobs without a requested time get none.
+        """
+        if not 0 <= watts < np.inf:
+            raise InputError("with_energy", "watts >= 0", watts)
+        columns = as_columns(self.jobs)
+        requested = columns["requested_time"]
+        columns["req_energy"] = np.where(np.isfinite(requested), requested, np.nan) * watts
+        return self._with(columns)
+
+    # -- dependencies -------------------------------------------------------------------------------------------------
+
+    def with_think_times(self) -> Workload:
+        """Users who wait for their jobs: a job that names a ``preceding_job`` is submitted ``think_time`` after its end.
+
+        Then its own ``submit_time`` counts for nothing, that in the records is the one of the run. It does not matter
+        what became of the preceding job. A think time that is not known is 0; a job whose preceding job is not in the
+        workload is submitted at its own time. Without this a log is replayed by its submission times, as is usual.
+
+        Raises InputError, naming them, for jobs that wait for each other in a circle.
+        """
+        check_think_times(as_columns(self.jobs), f"workload {self.name}".rstrip())
+        other = self._with(as_columns(self.jobs))
+        other.think_times = True
+        return other
+
+    def with_dependencies(self, after: Mapping[Any, Iterable[Any]], when: When = "completed") -> Workload:
+        """Jobs that wait for others: job id -> ids of those that must be over before it. Other jobs stay as they are.
+
+        ``when`` "completed" rejects a job if one that it waits for is killed or rejected; "over" takes any end.
+        Raises InputError for an id that the workload does not have, and for jobs that wait in a circle.
+        """
+        if when not in ("completed", "over"):
+            raise InputError("with_dependencies, when", "completed or over", when)
+        lists = {job: [befores] if isinstance(befores, str) else befores for job, befores in after.items()}
+        pairs = {job: [(before, when) for before in befores] for job, befores in lists.items()}
+        return self._with_after(pairs, "with_dependencies")
+
+    def with_dag(self, graph: nx.DiGraph) -> Workload:
+        """The same from a directed graph of job ids, in which an edge leads from a job to one that waits for it.
+
+        Replaces what the jobs of the graph waited for. An edge's attribute ``when`` is as in :meth:`with_dependencies`.
+        """
+        pairs = {
+            job: [
+                (before, edge.get("when", "completed"))
+                for before, _, edge in graph.in_edges(job, data=True)
+                if "when" in edge or "think_time" not in edge  # an edge of dependencies() that is in other columns
+            ]
+            for job in graph
+        }
+        return self._with_after(pairs, "with_dag")
+
+    def _with_after(self, pairs: Mapping[Any, Iterable[tuple[Any, When]]], source: str) -> Workload:
+        columns = as_columns(self.jobs)
+        columns["after"] = after_texts(columns, pairs, source)
+        check_after(columns, lambda row, column: f"{source}, job {columns['job_id'][row]}")
+        if self.think_times:
+            check_think_times(columns, source)
+        return self._with(columns)
+
+    def dependencies(self) -> nx.DiGraph:
+        """Which jobs wait for which, as a directed graph of job ids: an edge leads from a job to one that waits for it.
+
+        Edges have the attribute ``when`` ("completed" or "over") or, in a workload with think times, ``think_time`` (s).
+        """
+        from cluster_sim.workload.critical_path import dependency_graph
+
+        return dependency_graph(self)
+
+    # -----------------------------------------------------------------------------------------------------------------
+
+    def _run_times(self) -> np.ndarray:
+        """Run times at the reference rate, in seconds."""
+        operations = self.jobs["operations"].to_numpy()
+        recorded = self.jobs["recorded_run_time"].to_numpy()
+        given_as_work = ~np.isnan(operations)
+        if not given_as_work.any():
+            return recorded
+        if self.reference_gflops is None:
+            job = self.jobs["job_id"].iloc[int(given_as_work.argmax())]
+            raise InputError(f"job {job}", "a run time, or a workload with reference_gflops", "operations only")
+        return np.where(given_as_work, operations / (self.reference_gflops * 1e9), recorded)
+
+    def _with(self, columns: Columns, origin_s: float | None = None) -> Workload:
+        """This workload with other columns, which are known to be good."""
+        other = object.__new__(Workload)
+        other.__dict__.update(self.__dict__)
+        for derived in ("columns", "request_columns", "has_after"):
+            other.__dict__.pop(derived, None)  # of the jobs as they were, if a run has asked for it
+        other.jobs = as_frame(columns)
+        other.origin_s = self.origin_s if origin_s is None else origin_s
+        return other
+
+
+# Generators by name, for ``Workload.read("name:key=value")`` and the command line.
+WORKLOAD_GENERATORS: Registry[Workload] = Registry("workload generator", "cluster_sim.workloads")
+
+# The built-in generators register themselves on import. They import this module, so they come when it is complete.
+import cluster_sim.workload.generators  # noqa: E402, F401

@@ -1,0 +1,92 @@
+"""Tables of features: the columns of an observation, declared once and in order; code finds a column by its name.
+
+A table is a class whose attributes are its columns::
+
+    class Weather(FeatureTable):
+        \"""What a sensor says.\"""
+
+        warmth = feature("temperature", "over 40 °C")
+        wind = feature("speed of the wind", "w / (w + 10 m/s)")
+
+``Weather.wind`` is then 1, a plain number that indexes an array; ``Weather.size`` is 2; ``Weather.names`` are the names, in
+order, and the manual has a table of what each means. So no code says which number a column has, and a column that is put in
+between moves the others everywhere. A trained agent knows columns by their numbers: new ones belong at the end.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+Of = TypeVar("Of", float, npt.NDArray[np.float64])
+
+
+class Feature(NamedTuple):
+    """A column: its name, what it is of with its unit, and how that is scaled."""
+
+    name: str
+    meaning: str
+    scale: str
+
+
+@dataclass(frozen=True)
+class _Declared:
+    """One column, named as its attribute unless it says otherwise, or several side by side."""
+
+    columns: tuple[Feature, ...]
+    is_block: bool
+
+
+def feature(meaning: str, scale: str = "", name: str = "") -> Any:
+    """A column: in a :class:`FeatureTable` the attribute becomes its number."""
+    return _Declared((Feature(name, meaning, scale),), False)
+
+
+def block(names: Sequence[str], meaning: str, scale: str = "") -> Any:
+    """Columns side by side that mean the same of different things: the attribute becomes their slice."""
+    return _Declared(tuple(Feature(name, meaning, scale) for name in names), True)
+
+
+def part(table: type[FeatureTable]) -> Any:
+    """All columns of another table: the attribute becomes their slice."""
+    return _Declared(table.features, True)
+
+
+class FeatureTable:
+    """Base of tables of features; to declare one, derive from it and assign :func:`feature`, :func:`block` and :func:`part`."""
+
+    features: ClassVar[tuple[Feature, ...]] = ()  #: The columns, in order.
+    names: ClassVar[tuple[str, ...]] = ()  #: Their names.
+    size: ClassVar[int] = 0  #: How many there are.
+
+    def __init_subclass__(cls) -> None:
+        """Number the columns in the order in which they are declared."""
+        columns: list[Feature] = []
+        for attribute, declared in list(vars(cls).items()):
+            if isinstance(declared, _Declared):
+                first = len(columns)
+                columns += [column if column.name else column._replace(name=attribute) for column in declared.columns]
+                setattr(cls, attribute, slice(first, len(columns)) if declared.is_block else first)
+        cls.features = tuple(columns)
+        cls.names = tuple(column.name for column in columns)
+        cls.size = len(columns)
+        if len(set(cls.names)) < cls.size:
+            raise ValueError(f"{cls.__name__} has two features of one name")
+        rows = [f"| {number} | {' | '.join(column)} |" for number, column in enumerate(columns)]
+        table = ["| column | feature | what it is of | scale |", "|---|---|---|---|", *rows]
+        cls.__doc__ = "\n".join([inspect.cleandoc(cls.__doc__ or ""), "", *table])
+
+
+def span(first: int, last: int) -> slice:
+    """The columns from one to another, both included."""
+    return slice(first, last + 1)
+
+
+def bounded(value: Of, half: float) -> Of:
+    """From 0 or more to [0, 1): 0.5 at ``half``."""
+    return value / (value + half)

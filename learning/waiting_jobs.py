@@ -1,0 +1,60 @@
+"""The jobs of a queue as columns, and how long a job may run that requested no time: for agents that reserve nodes.
+
+Observations, masks and rewards of NodeShutdown compare how long jobs have waited with how long they asked to run. A job
+that asked for no limit counts as one of a day, :data:`NO_LIMIT_S`; a request that is finite counts as it is.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cluster_sim.workload.days import DAY_S
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.workload.jobs import Job
+
+    Floats = npt.NDArray[np.float64]
+
+NO_LIMIT_S = DAY_S
+"""What counts as the requested time of a job that requested none, s."""
+
+
+def limit_of(job: Job) -> float:
+    """The job's requested time, s; :data:`NO_LIMIT_S` where there is none."""
+    requested = job.requested_time
+    return requested if requested < math.inf else NO_LIMIT_S
+
+
+class WaitingJobs:
+    """Columns of the waiting jobs, in order of the queue; made once for a queue.
+
+    Arrays of shape (jobs,): ``cores`` asked for, ``submits`` (s on the run's clock), ``limits`` (:func:`limit_of`, s), and
+    ``late_from``, when each has waited ``tau`` times its limit (s on the run's clock).
+    """
+
+    def __init__(self, jobs: tuple[Job, ...], tau: float):
+        self.jobs = jobs
+        self._tau = tau
+        self.cores = np.array([job.requested_cores for job in jobs], np.int64)
+        self.submits = np.array([job.submit_time for job in jobs], np.float64)
+        self.limits = np.array([limit_of(job) for job in jobs], np.float64)
+
+    @cached_property
+    def late_from(self) -> Floats:
+        """From when on each job is late, s."""
+        return self.submits + self._tau * self.limits
+
+    def stretches(self, now: float) -> Floats:
+        """What each has waited so far, over its limit."""
+        return (now - self.submits) / self.limits
+
+    def have_waited(self, now: float, share: float) -> npt.NDArray[np.bool_]:
+        """Which jobs have waited ``share`` times their limit."""
+        waited: npt.NDArray[np.bool_] = now - self.submits >= share * self.limits
+        return waited

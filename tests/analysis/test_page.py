@@ -1,0 +1,49 @@
+"""Pages made from templates: texts are escaped, and a template gets all that it asks for."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+
+import pytest
+from jinja2 import UndefinedError
+from markupsafe import Markup
+
+from analysis.page import page, piece, render
+
+EVIL = "</script><script>alert('1')</script> {{ 6 * 7 }}"
+
+
+def test_a_text_is_escaped_and_a_piece_is_not() -> None:
+    """In the heading and among the figures; what looks like a template's own marks is text, too."""
+    told = page(EVIL, [Markup("<i>mine</i>"), "<i>foreign</i>"])  # type: ignore[list-item]
+    assert "<script>alert" not in told
+    assert "<title>&lt;/script&gt;&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt; {{ 6 * 7 }}</title>" in told
+    assert "<i>mine</i>" in told
+    assert "&lt;i&gt;foreign&lt;/i&gt;" in told
+
+
+def test_a_page_is_plain_text() -> None:
+    """A caller may replace a part of it: Markup would escape what is put in."""
+    assert type(page("a", [])) is str
+    assert page("a", []).replace("</body>", "<p>b</p></body>").count("<p>b</p>") == 1
+
+
+def test_a_value_in_a_script_cannot_end_it() -> None:
+    """Words handed to a script are JSON without angle brackets, in their own order."""
+    told = piece("figure.html", div="a", height=1, data="", config={"z": "</script>", "a": 1})
+    assert '{"z": "\\u003c/script\\u003e", "a": 1}' in told
+
+
+def test_a_value_that_is_missing_is_an_error() -> None:
+    """A slip in a template does not leave a gap in the page."""
+    with pytest.raises(UndefinedError, match="heading"):
+        render("figures.html", figures=[])
+
+
+def test_no_template_turns_escaping_off() -> None:
+    """Only code says what is Markup, never a template."""
+    templates = [path for path in (files("analysis") / "templates").iterdir() if path.name.endswith(".html")]
+    assert {"base.html", "report.html"} <= {path.name for path in templates}
+    off = re.compile(r"\|\s*safe\b|autoescape")
+    assert [path.name for path in templates if off.search(path.read_text(encoding="utf-8"))] == []

@@ -1,0 +1,128 @@
+"""Settings of a run: each is one entry, which every place that takes settings knows, or says why not."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+import pytest
+
+from analysis.sweep import Grid
+from analysis.sweep import cell as sweep_cell
+from analysis.sweep.config import FactorKeys, WorkloadKeys
+from cluster_sim import Simulation
+from cluster_sim.cli.compare import compare
+from cluster_sim.cli.config import settings_of
+from cluster_sim.cli.options import setting_option
+from cluster_sim.cli.own_config import _Config
+from cluster_sim.cli.run import run
+from cluster_sim.cli.simulate import build, load
+from cluster_sim.formats.native_platform import OwnKeys
+from cluster_sim.run.settings import SETTINGS, NotTaken, Place, RunSettings, Setting, as_in_a_run, with_settings
+
+GIVEN: dict[str, Any] = {
+    "seed": 3,
+    "enforce_walltime": True,
+    "quirks": ["textual-node-order"],
+    "until": 7.0,
+    "network_model": "shared",
+    "contention_model": "none",
+    "power_model": "baseline",
+    "power_policy": "timeout:300",
+    "scheduler": "easy",
+}
+"""Another value than its default for each setting that a simulation keeps."""
+
+
+def environment_keys() -> Any:
+    """The keys of a training's environment."""
+    return pytest.importorskip("learning.config").EnvironmentKeys
+
+
+def known(place: Place) -> set[str]:
+    """The names of settings that a place knows, from the place itself."""
+    if place == "command line":
+        return {str(parameter.name) for parameter in run.params} - {"config", "out"}
+    if place == "configuration":
+        return {"file_format" if key == "format" else key for key in _Config.model_fields}
+    if place == "sweep":
+        return {*FactorKeys.model_fields, *WorkloadKeys.model_fields} & SETTINGS.keys()
+    return set(environment_keys().model_fields) & SETTINGS.keys()
+
+
+@pytest.mark.parametrize("place", get_args(Place))
+@pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
+def test_every_place_takes_a_setting_or_says_why(setting: Setting, place: Place) -> None:
+    """It has a meaning there and is known, or a reason and is not."""
+    told = setting.told(place)
+    assert (setting.name in known(place)) == isinstance(told, str)
+    assert told.because if isinstance(told, NotTaken) else told
+
+
+def test_there_is_nothing_else() -> None:
+    """The commands and configurations of runs know settings alone; every field is one, but for the configuration's name."""
+    assert known("command line") <= SETTINGS.keys()
+    assert known("configuration") <= SETTINGS.keys()
+    assert {parameter.name for parameter in compare.params} - {"out", "schedulers", "replications"} == (
+        known("command line") - {"scheduler"}
+    )
+    assert set(RunSettings.__dataclass_fields__) == {*SETTINGS, "config", "from_config"}
+
+
+def test_defaults_are_those_of_a_simulation() -> None:
+    """Who leaves a setting out on the command line gets what a caller of Simulation gets."""
+    parameters = inspect.signature(Simulation).parameters
+    for setting in SETTINGS.values():
+        if setting.parameter and setting.name != "reservations":
+            assert parameters[setting.parameter].default == setting.default, setting.name
+
+
+def kept(simulation: Simulation) -> dict[str, Any]:
+    """What a result says of the settings, by their names."""
+    meta = simulation.result().meta
+    return {name: meta[f"{name}_{s.unit}" if s.unit else name] for name, s in SETTINGS.items() if s.recorded}
+
+
+def test_configurations_reach_the_simulation(here: Path) -> None:
+    """What a file gives is what the result says was run."""
+    assert {name for name, setting in SETTINGS.items() if setting.recorded} == GIVEN.keys()
+    Path("run.json").write_text(json.dumps(GIVEN | {"workload": "log.swf", "platform": "lab.json"}))
+    settings = settings_of("run.json", {})
+    assert kept(build(settings, settings.scheduler, *load(settings))) == GIVEN
+
+
+def test_sweeps_reach_the_simulation(here: Path) -> None:
+    """What a grid gives is what the result says was run."""
+    factors = {name: value for name, value in GIVEN.items() if isinstance(SETTINGS[name].told("sweep"), str)}
+    cell = Grid.of({"factors": factors | {"workload": "log.swf", "platform": "lab.json"}})[0]
+    assert kept(sweep_cell.simulation_of(cell)) == GIVEN | {"seed": cell["seed"]}
+
+
+def test_trainings_reach_the_simulation(here: Path) -> None:
+    """What the keys of an environment give is what the result of its episodes says was run."""
+    keys, inputs = environment_keys(), pytest.importorskip("learning.inputs")
+    given = {name: value for name, value in GIVEN.items() if isinstance(SETTINGS[name].told("environment"), str)}
+    environment = inputs.MakeEnvironment.of(keys(workload="log.swf", platform="lab.json", **given))()
+    environment.reset(seed=0)
+    found = kept(environment.simulation)
+    assert {name: found[name] for name in given} == given
+
+
+def test_a_new_setting_is_one_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Options and keys are made of the entry, with its bound, its default and its meaning."""
+    entry = Setting(name="patience", key="patience", kind=int, default=2, least=1, meaning="wait so long")
+    monkeypatch.setitem(SETTINGS, "patience", entry)  # type: ignore[arg-type]
+    command = setting_option("patience")(click.Command("one"))
+    (option,) = command.params
+    assert option.opts == ["--patience"]
+    assert option.help == "Wait so long. [default: 2]"
+    assert option.type.min == 1
+    for place in get_args(Place):
+        keys = with_settings(place, as_in_a_run)(type("Keys", (OwnKeys,), {}))
+        assert keys(workload="log.swf").patience == 2  # type: ignore[attr-defined]
+        assert keys.model_fields["patience"].description == "wait so long"
+        with pytest.raises(ValueError, match="greater than or equal to 1"):
+            keys(workload="log.swf", patience=0)

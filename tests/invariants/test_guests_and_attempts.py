@@ -1,0 +1,384 @@
+"""The same contract when processes of the user's hold cores and memory beside jobs, submit, requeue and kill."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cluster_sim import Result, Simulation
+from cluster_sim.errors import InputError, NodeStateError, SimulationError
+from cluster_sim.machine.node import NodeState
+
+from . import checks
+from .runs import LIST_SPECS, OTHER_SPECS, Case, cases
+
+TIMES = [0.0, 1.0, 2.0, 2.5, 3.0, 4.0, 5.5, 7.0]
+SHORT = [0.0, 1.0, 1.0, 2.0, 2.5]
+
+Order = tuple[float, str, int, float]
+ORDERS = ("kill", "requeue", "submit", "fail", "repair", "switch_off", "switch_on", "set_clock")
+orders = st.lists(
+    st.tuples(st.sampled_from(TIMES), st.sampled_from(ORDERS), st.integers(0, 30), st.sampled_from([0.5, 1.0, 2.0])),
+    max_size=8,
+).map(lambda drawn: sorted(drawn, key=lambda order: order[0]))
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What one guest does; its times are in s, its place a number that stands for a processor or a node."""
+
+    owner: str
+    arrives: float
+    place: int
+    of_node: bool
+    cores: int
+    memory_gb: float
+    expected_s: float | None
+    patience: float
+    loads: list[tuple[int, float, float]]  #: (cores, seconds, MB/s), begun together.
+    stays: float  #: After its tasks have ended.
+    leaves_early: bool  #: Whether it waits for that long only, and not for its tasks.
+
+
+visits = st.lists(
+    st.builds(
+        Visit,
+        st.sampled_from(["backup", "noise", "guest"]),
+        st.sampled_from(TIMES),
+        st.integers(0, 30),
+        st.booleans(),
+        st.integers(0, 8),
+        st.sampled_from([0.0, 0.0, 0.25, 0.9]),
+        st.sampled_from([None, 1.0, 3.0]),
+        st.sampled_from([1.0, 4.0, 50.0]),
+        st.lists(st.tuples(st.integers(1, 4), st.sampled_from(SHORT), st.sampled_from([0.0, 30.0, 400.0])), max_size=3),
+        st.sampled_from(SHORT),
+        st.booleans(),
+    ),
+    max_size=6,
+)
+
+
+@dataclass
+class Seen:
+    """What the guests saw themselves, to compare with the records."""
+
+    loads: list[list[Any]] = field(default_factory=list)  #: [owner, node, processor, cores, start, end]
+    held: list[list[Any]] = field(default_factory=list)  #: [owner, node, cores, MB, start, end]
+    granted: list[Any] = field(default_factory=list)  #: The requests of these.
+
+
+def guest(simulation: Simulation, visit: Visit, seen: Seen) -> Generator[Any, Any, None]:
+    """One guest, from its request to its leaving."""
+    env, platform = simulation.env, simulation.platform
+    yield env.timeout(visit.arrives)
+    node = simulation.node(visit.place % platform.node_count)
+    processor = node.processors[visit.place % len(node.processors)]
+    if visit.of_node:
+        capacity = platform.node_types[platform.type_of_node[node.index]].memory_gb
+        memory = visit.memory_gb * (1.0 if capacity is None else capacity)
+        cores = visit.cores % (node.cores + 1) if memory else 1 + visit.cores % node.cores
+        request = node.request(cores, memory, visit.owner, visit.expected_s)
+    else:
+        memory, cores = 0.0, 1 + visit.cores % len(processor.cores)
+        request = processor.request(cores, visit.owner, visit.expected_s)
+    with request as held:
+        yield held | env.timeout(visit.patience)
+        if not held.triggered:
+            return
+        stay = [visit.owner, node.name, cores, memory * 1024, env.now, np.inf]
+        seen.held.append(stay)
+        seen.granted.append(held)
+        try:
+            yield from compute(simulation, visit, node.processors, seen)
+            yield env.timeout(visit.stays)
+        finally:
+            stay[-1] = min(stay[-1], env.now)
+
+
+def compute(simulation: Simulation, visit: Visit, processors: list[Any], seen: Seen) -> Generator[Any, Any, None]:
+    """The tasks of a guest, on those of its cores on which they have room."""
+    begun = []
+    for cores, seconds, rate in visit.loads:
+        for processor in processors:
+            try:
+                over = processor.load(cores, seconds, rate, visit.owner)
+            except InputError:
+                continue  # it has not as many cores there
+            load = [visit.owner, processor.node.name, processor.name.split(".")[-1], cores, simulation.env.now, np.inf]
+            seen.loads.append(load)
+            over.callbacks.insert(0, lambda event, load=load: load.__setitem__(-1, simulation.env.now))
+            begun.append(over)
+            break
+    for over in () if visit.leaves_early else begun:
+        try:
+            yield over
+        except (NodeStateError, SimulationError):
+            return
+
+
+def disturb(simulation: Simulation, plan: list[Order], seen: Seen) -> Generator[Any, Any, None]:
+    """The user's process: each order at its time, on whatever the number stands for; what is refused is refused."""
+    platform = simulation.platform
+    for time, what, number, factor in plan:
+        if time > simulation.env.now:
+            yield simulation.env.timeout(time - simulation.env.now)
+        node = simulation.node(number % platform.node_count)
+        processor = simulation.machine.processor(number % platform.processor_count)
+        job = str(number % len(simulation.jobs))
+        try:
+            match what:
+                case "kill":
+                    simulation.kill(job, "because")
+                case "requeue":
+                    simulation.requeue(job)
+                case "submit":
+                    cores = 1 + number % platform.widest_node
+                    fields = {"requested_cores": cores, "recorded_run_time": 2.0 * factor, "requested_time": 2.0}
+                    more = {"mem_vol": 900.0} if number % 3 == 0 else {}
+                    simulation.submit(fields | more, at=simulation.env.now + (number % 2))
+                case "set_clock":
+                    processor.set_clock(processor.type.clock_ghz * factor)
+                case "fail":
+                    for held, stay in zip(seen.granted, seen.held, strict=True):
+                        if held.is_held and held.node == node.index:
+                            stay[-1] = simulation.env.now
+                    node.fail()
+                case _:
+                    getattr(node, what)()
+        except (NodeStateError, InputError):
+            pass
+    yield simulation.env.timeout(10.0)
+    for node in simulation.nodes():
+        if node.state is NodeState.FAILED:
+            node.repair()
+
+
+def run_again(simulation: Simulation) -> Generator[Any, Any, None]:
+    """A user who has every other job that a breakdown killed wait again."""
+    while True:
+        for job in (yield simulation.on("job_killed")):
+            if job.index % 2 and simulation.attempts.reason.get(job.index, "").endswith("failed"):
+                simulation.requeue(job)
+
+
+def shared_run(case: Case, scheduler: str, plan: list[Order], guests: list[Visit]) -> tuple[Simulation, Result, Seen]:
+    """A run beside which all these processes live."""
+    simulation, seen = case.simulation(scheduler), Seen()
+    simulation.env.process(disturb(simulation, plan, seen))
+    simulation.env.process(run_again(simulation))
+    for visit in guests:
+        simulation.env.process(guest(simulation, visit, seen))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", ".*the decision is refused, as all such are")
+        return simulation, simulation.run(), seen
+
+
+def check_run(simulation: Simulation, result: Result, seen: Seen, plan: list[Order], quirks: tuple[str, ...]) -> None:
+    """All that must hold."""
+    assert not (result.jobs["state"] == "unfinished").any()
+    check_attempts(result)
+    check_holds(result, seen)
+    loads = loads_of(result, seen)
+    check_states(result, loads)
+    check_energy(simulation, result)
+    if not any(what == "set_clock" for _, what, _, _ in plan):
+        check_second_opinion(result, loads, "unused-processors-draw-nothing" in quirks)
+    if simulation.scheduler.memory:
+        check_memory(simulation, result, seen)
+    check_all_is_free(simulation)
+
+
+def check_attempts(result: Result) -> None:
+    """The table of jobs says of each job what its attempts say together."""
+    attempts, jobs = result.attempts, result.jobs.set_index("job_id")
+    assert (attempts["end_time"] >= attempts["allocation_time"]).all()
+    assert not (attempts["start_time"] < attempts["allocation_time"]).any()
+    assert (attempts["allocation_time"] >= attempts["queue_time"]).all()
+    assert attempts["work_done"].between(0.0, 1.0).all()
+    assert (attempts["lost_core_s"] >= 0.0).all()
+    for job_id, mine in attempts.groupby("job_id", sort=False):
+        job = jobs.loc[job_id]
+        assert mine["attempt"].tolist() == list(range(1, len(mine) + 1))
+        for before, after in pairwise(mine.itertuples()):
+            assert before.end_time <= after.queue_time <= after.allocation_time
+            assert before.outcome != "completed"
+        last = mine.iloc[-1]
+        assert (job["state"] == "completed") == (last["outcome"] == "completed")
+        if job["state"] == "completed":
+            assert job["finish_time"] == last["end_time"]
+        ran = (mine["end_time"] - mine["start_time"]).sum()
+        if mine["start_time"].notna().any():
+            assert job["run_time"] == pytest.approx(ran, rel=1e-9, abs=1e-9)
+            assert job["wait_time"] + job["run_time"] == pytest.approx(job["turnaround_time"], rel=1e-9, abs=1e-9)
+    assert result.summary()["lost_core_s"] == pytest.approx(attempts["lost_core_s"].sum(), rel=1e-9)
+    assert (jobs[~jobs.index.isin(attempts["job_id"])]["state"] != "completed").all()
+
+
+def check_holds(result: Result, seen: Seen) -> None:
+    """No core is held twice, by whoever; each attempt has what its job asked for, and each guest what it was granted."""
+    platform, holds = result.platform, result.holds
+    sizes = {
+        (name, f"processor{i}"): kind.cores
+        for name, node_type in zip(platform.node_names(), platform.type_of_node, strict=True)
+        for i, kind in enumerate(platform.node_types[node_type].processors)
+    }
+    for (node, processor, core), spans in checks.expand_cores(holds.assign(job_id=holds["owner"])).items():
+        assert 0 <= core < sizes[node, processor]
+        for (_, end, _), (start, _, _) in pairwise(spans):
+            assert end <= start
+    wide = holds.assign(cores=holds["last_core"] - holds["first_core"] + 1)
+    of_jobs = wide[wide["kind"] == "job"].groupby(["owner", "attempt"])["cores"].sum().to_dict()
+    asked = result.jobs.set_index("job_id")["requested_cores"]
+    # An attempt may begin, without coming to compute, after the last completion, where the records end.
+    attempts = result.attempts[result.attempts["allocation_time"] <= result.power["time"].iloc[-1]]
+    assert of_jobs == {
+        (job, attempt): asked[job] for job, attempt in zip(attempts["job_id"], attempts["attempt"], strict=True)
+    }
+    times, horizon = attempts.set_index(["job_id", "attempt"]), result.power["time"].iloc[-1]
+    for row in holds[holds["kind"] == "job"].itertuples():
+        attempt = times.loc[(row.owner, row.attempt)]
+        assert (row.start, row.end) == (attempt["allocation_time"], min(attempt["end_time"], horizon))
+    check_guests_holds(result, wide[wide["kind"] == "guest"], seen)
+
+
+def check_guests_holds(result: Result, recorded: pd.DataFrame, seen: Seen) -> None:
+    """The guests' own diary and the records say the same, up to where the records end."""
+    horizon = result.power["time"].iloc[-1]
+    mine = [
+        (owner, node, start, min(end, horizon), cores)
+        for owner, node, cores, _, start, end in seen.held
+        if cores and start <= horizon
+    ]
+    by_stay = recorded.groupby(["owner", "node", "start", "end"])["cores"].sum()
+    told: dict[tuple[Any, ...], int] = {}
+    for *stay, cores in mine:
+        told[tuple(stay)] = told.get(tuple(stay), 0) + cores
+    assert by_stay.to_dict() == told
+
+
+def loads_of(result: Result, seen: Seen) -> pd.DataFrame:
+    """What jobs and guests computed on, in rows like those of the table of allocations, up to where the records end."""
+    horizon = result.power["time"].iloc[-1]
+    rows = [
+        {
+            "job_id": f"guest {owner}",
+            "node": node,
+            "processor": processor,
+            "first_core": 0,
+            "last_core": cores - 1,
+            "start": start,
+            "end": min(end, horizon),
+        }
+        for owner, node, processor, cores, start, end in seen.loads
+        if start <= horizon
+    ]
+    return pd.concat([result.allocations, pd.DataFrame(rows, columns=result.allocations.columns)], ignore_index=True)
+
+
+def check_states(result: Result, loads: pd.DataFrame) -> None:
+    """Each node has one state at every time, and computes exactly while anybody's tasks load one of its cores."""
+    checks.check_node_states(_Told(result, loads))
+
+
+def check_energy(simulation: Simulation, result: Result) -> None:
+    """Jobs + guests + unused + idle + transitions + off + failed = ∫ power = what the machine's meter counted."""
+    summary = result.summary()
+    total = checks.integral(result.power)
+    close = pytest.approx(total, rel=1e-9, abs=1e-9)
+    parts = ("jobs", "guests", "unused", "idle", "switching_on", "switching_off", "off", "failed")
+    assert sum(summary[f"energy_{part}_j"] for part in parts) == close
+    assert summary["energy_j"] == close
+    assert summary["energy_jobs_j"] == pytest.approx(result.jobs["energy_j"].sum(), rel=1e-9, abs=1e-9)
+    assert (result.power["watts"] >= -1e-9).all()
+    if result.power["time"].iloc[-1] == simulation.env.now:
+        assert simulation.machine.energy_j == close
+
+
+class _Told:
+    """A result whose table of allocations has what guests computed on, too."""
+
+    def __init__(self, result: Result, loads: pd.DataFrame):
+        self.platform, self.power, self.node_states = result.platform, result.power, result.node_states
+        self.p_states = result.p_states
+        owners = [*result.jobs["job_id"], *dict.fromkeys(row for row in loads["job_id"] if row.startswith("guest "))]
+        self.jobs, self.allocations = pd.DataFrame({"job_id": owners}), loads
+
+
+def check_second_opinion(result: Result, loads: pd.DataFrame, unused_draw_nothing: bool) -> None:
+    """What each job and all guests are charged, worked out a second time (under linear and baseline power)."""
+    if result.platform.power_model not in ("linear", "baseline"):
+        return
+    total, by_owner = checks.second_opinion(_Told(result, loads), unused_draw_nothing)
+    assert result.summary()["energy_j"] == pytest.approx(total, rel=1e-9, abs=1e-9)
+    guests = sum(joules for owner, joules in by_owner.items() if owner.startswith("guest "))
+    assert result.summary()["energy_guests_j"] == pytest.approx(guests, rel=1e-9, abs=1e-9)
+    found = dict(zip(result.jobs["job_id"], result.jobs["energy_j"], strict=True))
+    assert found == pytest.approx({job: by_owner[job] for job in found}, rel=1e-9, abs=1e-9)
+
+
+def check_memory(simulation: Simulation, result: Result, seen: Seen) -> None:
+    """Under a scheduler that looks at memory, jobs and guests together never have more of a node than it has."""
+    platform, holds = result.platform, result.holds
+    columns = simulation.jobs.columns
+    memory = dict(zip(columns["job_id"].tolist(), columns["memory"].tolist(), strict=True))
+    stays = [
+        (row.node, (row.last_core - row.first_core + 1) * memory[row.owner], row.start, row.end)
+        for row in holds[holds["kind"] == "job"].itertuples()
+    ]
+    stays += [(node, mb, start, end) for _, node, _, mb, start, end in seen.held]
+    for name, number in zip(platform.node_names(), platform.type_of_node.tolist(), strict=True):
+        capacity = platform.node_types[number].memory_gb
+        mine = [stay for stay in stays if stay[0] == name and stay[3] > stay[2]]
+        for _, _, time, _ in mine if capacity is not None else ():
+            there = sum(mb for _, mb, start, end in mine if start <= time < end)
+            assert there <= capacity * 1024 * (1 + 1e-9)
+
+
+def check_all_is_free(simulation: Simulation) -> None:
+    """When the last guest has left, too, no core is held or busy, no memory used and no bandwidth asked for."""
+    simulation.env.run(until=simulation.env.now + 200.0)
+    machine, platform = simulation.machine, simulation.platform
+    for node in range(platform.node_count):
+        machine.withhold([node], False)
+    assert not machine.guests
+    assert machine.free.tolist() == platform.node_cores.tolist()
+    assert machine.busy == [0] * platform.processor_count
+    assert machine.memory_used == pytest.approx(0.0, abs=1e-9)
+    assert machine.demand == pytest.approx(0.0, abs=1e-9)
+    states = [simulation.node(i).state for i in range(platform.node_count)]
+    assert [i for i in range(platform.node_count) if i in machine.available] == [
+        i for i, state in enumerate(states) if state is NodeState.IDLE
+    ]
+    assert machine.watts == pytest.approx(sum(simulation.node(i).watts for i in range(platform.node_count)))
+
+
+@pytest.mark.parametrize("scheduler", OTHER_SPECS)
+@settings(max_examples=12)
+@given(case=cases(), plan=orders, guests=visits)
+def test_guests_beside_every_scheduler(scheduler: str, case: Case, plan: list[Order], guests: list[Visit]) -> None:
+    """Under every registered scheduler, and whatever power policy comes with the case."""
+    simulation, result, seen = shared_run(case, scheduler, plan, guests)
+    check_run(simulation, result, seen, plan, case.options["quirks"])
+
+
+@settings(max_examples=80)
+@given(
+    case=cases(), plan=orders, guests=visits, scheduler=st.sampled_from(LIST_SPECS), more=st.sampled_from(["yes", "no"])
+)
+def test_guests_beside_list_schedulers(
+    scheduler: str, more: str, case: Case, plan: list[Order], guests: list[Visit]
+) -> None:
+    """Under pairs of job and node orders, with and without memory, blocking or not."""
+    simulation, result, seen = shared_run(case, f"{scheduler},memory={more},blocking={more}", plan, guests)
+    check_run(simulation, result, seen, plan, case.options["quirks"])

@@ -1,0 +1,247 @@
+"""Jobs that are run again, and jobs that a process submits: stories worked out by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cluster_sim import Platform, Result, Simulation, Workload
+from cluster_sim.errors import FormatError, InputError, SimulationError
+from schedulers import EasyBackfilling, Scheduler, make_scheduler
+
+
+def simulation(rows: list[tuple[float, int, float]], cores: int = 2, scheduler: Scheduler | None = None) -> Simulation:
+    """One node; jobs as (submission, cores, run time)."""
+    columns = zip(("submit_time", "requested_cores", "recorded_run_time"), zip(*rows, strict=True), strict=True)
+    table = {name: list(values) for name, values in columns}
+    table["requested_time"] = [1000.0] * len(rows)
+    return Simulation(Platform.homogeneous(1, cores), Workload(table), scheduler or make_scheduler("fcfs"))
+
+
+def at(sim: Simulation, time: float, act: Any) -> None:
+    """Have a process do something at a time."""
+
+    def process() -> Generator[Any, Any, None]:
+        yield sim.env.timeout(time)
+        act()
+
+    sim.env.process(process())
+
+
+def attempts(result: Result) -> list[tuple[object, ...]]:
+    """(job, attempt, queued, start, end, outcome, done, lost) of each attempt."""
+    columns = ["job_id", "attempt", "queue_time", "start_time", "end_time", "outcome", "work_done", "lost_core_s"]
+    return [tuple(row) for row in result.attempts[columns].itertuples(index=False)]
+
+
+def test_a_job_that_is_requeued_waits_in_its_old_place_and_begins_anew() -> None:
+    """a is stopped at 4 of 10 s; b, submitted before c, is behind it again: a 4-14, b 14-16, c 16-17; 4 s on 2 cores lost."""
+    sim = simulation([(0.0, 2, 10.0), (1.0, 2, 2.0), (2.0, 2, 1.0)])
+    at(sim, 4.0, lambda: sim.requeue("0", "as a test"))
+    result = sim.run()
+    assert attempts(result) == [
+        ("0", 1, 0.0, 0.0, 4.0, "requeued", 0.4, 8.0),
+        ("0", 2, 4.0, 4.0, 14.0, "completed", 1.0, 0.0),
+        ("1", 1, 1.0, 14.0, 16.0, "completed", 1.0, 0.0),
+        ("2", 1, 2.0, 16.0, 17.0, "completed", 1.0, 0.0),
+    ]
+    first = result.jobs.iloc[0]
+    assert first[["start_time", "finish_time", "run_time", "wait_time", "turnaround_time"]].tolist() == [
+        0,
+        14,
+        14,
+        0,
+        14,
+    ]
+    assert first["slowdown"] == 1.4  # of the 10 s of its last attempt
+    summary = result.summary()
+    assert (summary["jobs_requeued"], summary["lost_core_s"], summary["jobs_completed"]) == (1, 8.0, 3)
+    assert summary["utilisation"] == 1.0
+
+
+def test_time_between_two_attempts_is_wait() -> None:
+    """a runs 0-3, is stopped while a wider job of higher rank starts, and runs again 8-18: of 18 s it ran 13."""
+    sim = simulation(
+        [(0.0, 1, 10.0), (1.0, 2, 5.0)], scheduler=EasyBackfilling(order=lambda job, now: -job.requested_cores)
+    )
+    at(sim, 3.0, lambda: sim.requeue("0"))
+    result = sim.run()
+    assert result.jobs["wait_time"].tolist() == [5.0, 2.0]
+    assert result.jobs["run_time"].tolist() == [13.0, 5.0]
+    queue = result.queue.set_index("time")["pending"].to_dict()
+    assert queue == {0.0: 0, 1.0: 1, 3.0: 1, 8.0: 0}
+
+
+def test_a_job_that_failed_can_be_run_again_in_the_same_instant() -> None:
+    """The node breaks at 4 and is repaired at 6; a process that hears of it has the job wait again: 6-16."""
+    sim = simulation([(0.0, 2, 10.0)])
+
+    def breakdown() -> Generator[Any, Any, None]:
+        yield sim.env.timeout(4.0)
+        sim.node(0).fail()
+        yield sim.env.timeout(2.0)
+        yield sim.node(0).repair()
+
+    def resubmit() -> Generator[Any, Any, None]:
+        for job in (yield sim.on("job_killed")):
+            sim.requeue(job)
+
+    sim.env.process(breakdown())
+    sim.env.process(resubmit())
+    result = sim.run()
+    assert [row[4:6] for row in attempts(result)] == [(4.0, "failed"), (16.0, "completed")]
+    assert result.attempts["reason"].tolist() == ["cluster0.node0 failed", ""]
+    assert result.jobs[["state", "reason", "finish_time"]].iloc[0].tolist() == ["completed", "", 16.0]
+    states = result.node_states[["state", "start", "end"]].to_numpy().tolist()
+    assert states == [["COMPUTING", 0.0, 4.0], ["FAILED", 4.0, 6.0], ["COMPUTING", 6.0, 16.0]]
+
+
+def test_a_process_submits_jobs() -> None:
+    """Now and for later, before the run and in it: all run, the last after everything of the workload is over."""
+    sim = simulation([(0.0, 2, 3.0)])
+    early = sim.submit({"requested_cores": 1, "recorded_run_time": 2.0, "job_id": "early"}, at=1.0)
+    at(sim, 2.0, lambda: sim.submit({"requested_cores": 2, "recorded_run_time": 1.0}, at=20.0))
+    result = sim.run()
+    assert early.job_id == "early"
+    assert result.jobs["job_id"].tolist() == ["0", "early", "2"]
+    assert result.jobs["start_time"].tolist() == [0.0, 3.0, 20.0]
+    assert result.jobs["finish_time"].tolist() == [3.0, 5.0, 21.0]
+    assert len(sim.workload) == 1, "the workload is somebody else's, and stays as it was"
+
+
+def test_many_submissions_find_room() -> None:
+    """A chain of forty jobs, each submitted when the one before is over."""
+    sim = simulation([(0.0, 2, 1.0)])
+
+    def user() -> Generator[Any, Any, None]:
+        for _ in range(40):
+            yield sim.on("job_completed")
+            sim.submit({"requested_cores": 2, "recorded_run_time": 1.0})
+
+    sim.env.process(user())
+    result = sim.run()
+    assert result.jobs["start_time"].tolist() == [float(i) for i in range(41)]
+
+
+def test_a_submitted_job_may_ask_for_what_no_other_did() -> None:
+    """Memory, a whole node, a certain number of nodes: schedulers that only counted cores take note."""
+    platform = Platform.homogeneous(2, 4, memory_gb=1)
+    workload = Workload({"submit_time": [0.0] * 2, "requested_cores": [1, 1], "recorded_run_time": [9.0, 5.0]})
+    sim = Simulation(platform, workload, make_scheduler("easy:memory=yes"))
+    wishes: list[dict[str, Any]] = [{"exclusive": True}, {"nodes": 2, "requested_cores": 2}, {"memory": 1000.0}]
+    for fields in wishes:
+        sim.submit({"requested_cores": 1, "recorded_run_time": 2.0, "requested_time": 3.0, **fields}, at=1.0)
+    result = sim.run()
+    assert (result.jobs["state"] == "completed").all()
+    held = result.allocations.groupby("job_id")["node"].nunique()
+    assert held["3"] == 2
+    assert result.jobs["start_time"].iloc[2] == 1.0  # on node 1, by itself
+    too_large = Simulation(platform, workload, make_scheduler("easy:memory=yes"))
+    too_large.submit({"requested_cores": 1, "recorded_run_time": 1.0, "memory": 5000.0})
+    assert too_large.run().jobs["state"].tolist() == ["completed", "completed", "rejected"]
+
+
+def test_a_run_can_be_held_open() -> None:
+    """With the last job over at 3 the run goes on until the process that holds it open lets it end, at 10."""
+    sim = simulation([(0.0, 1, 3.0)])
+    sim.hold_open()
+
+    def later() -> Generator[Any, Any, None]:
+        yield sim.env.timeout(9.0)
+        sim.submit({"requested_cores": 1, "recorded_run_time": 1.0})
+        sim.release()
+
+    sim.env.process(later())
+    assert sim.run().jobs["finish_time"].tolist() == [3.0, 10.0]
+    with pytest.raises(SimulationError, match="nobody holds"):
+        sim.release()
+
+
+@pytest.mark.parametrize(
+    ("fields", "at", "expected"),
+    [
+        ({"requested_cores": 0, "recorded_run_time": 1.0}, None, "requested_cores"),
+        ({"requested_cores": 1}, None, "operations or recorded_run_time"),
+        ({"requested_cores": 1, "recorded_run_time": 1.0, "cores": 3}, None, "cores"),
+        ({"requested_cores": 1, "recorded_run_time": 1.0, "job_id": "0"}, None, "an id that no other job"),
+        ({"requested_cores": 1, "recorded_run_time": 1.0, "after": "0"}, None, "no other jobs to wait for"),
+        ({"requested_cores": 1, "recorded_run_time": 1.0}, -1.0, "a time from now on"),
+        ({"requested_cores": 1, "recorded_run_time": 1.0}, float("inf"), "a time from now on"),
+    ],
+)
+def test_what_cannot_be_submitted(fields: dict[str, Any], at: float | None, expected: str) -> None:
+    """One line names the field, and nothing has changed."""
+    sim = simulation([(0.0, 1, 3.0)])
+    with pytest.raises((FormatError, InputError), match=expected):
+        sim.submit(fields, at)
+    assert len(sim.run().jobs) == 1
+
+
+def test_what_cannot_be_requeued() -> None:
+    """A job that has completed, and one that nobody knows; one that waits is left alone."""
+    sim = simulation([(0.0, 2, 3.0), (0.0, 2, 3.0)])
+    at(sim, 1.0, lambda: sim.requeue("1"))
+    result = sim.run()
+    assert len(result.attempts) == 2
+    with pytest.raises(InputError, match="completed job 0"):
+        sim.requeue("0")
+    with pytest.raises(InputError, match="the id of a job"):
+        sim.requeue("7")
+
+
+@pytest.mark.parametrize("file_format", ["csv", "parquet"])
+def test_results_with_several_attempts_are_saved_and_loaded(tmp_path: Path, file_format: Any) -> None:
+    """All tables come back as they were, holds and attempts among them."""
+    sim = simulation(
+        [(0.0, 1, 10.0), (1.0, 2, 5.0)], scheduler=EasyBackfilling(order=lambda job, now: -job.requested_cores)
+    )
+    at(sim, 3.0, lambda: sim.requeue("0"))
+    result = sim.run()
+    result.save(tmp_path, file_format)
+    loaded = Result.load(tmp_path)
+    for name in ("jobs", "attempts", "holds", "allocations", "queue"):
+        assert getattr(loaded, name).equals(getattr(result, name)), name
+
+
+def test_a_breakdown_stops_attempts_not_jobs_that_wait() -> None:
+    """The node breaks at 4, and in the same breath the job that ran there is requeued: it waits, and runs again from 6."""
+    sim = simulation([(0.0, 2, 10.0)])
+
+    def breakdown() -> Generator[Any, Any, None]:
+        yield sim.env.timeout(4.0)
+        sim.node(0).fail()
+        sim.requeue("0")
+        yield sim.env.timeout(2.0)
+        yield sim.node(0).repair()
+
+    sim.env.process(breakdown())
+    result = sim.run()
+    assert [row[4:6] for row in attempts(result)] == [(4.0, "requeued"), (16.0, "completed")]
+    assert result.jobs["state"].tolist() == ["completed"]
+
+
+@pytest.mark.parametrize("scheduler", ["fcfs", "sjf", "list:first/first,blocking=no", "pcbe", "easy", "conservative"])
+@pytest.mark.parametrize("pause", [0.0, 1.0])
+def test_a_job_that_is_killed_in_the_queue_can_wait_again(scheduler: str, pause: float) -> None:
+    """Behind another, in the instant of the kill or later: it runs once, after the one that runs to 10 and the head, to 15."""
+    sim = simulation([(0.0, 2, 10.0), (1.0, 2, 5.0), (2.0, 2, 5.0)], scheduler=make_scheduler(scheduler))
+
+    def wavers() -> Generator[Any, Any, None]:
+        yield sim.env.timeout(2.0)
+        for _ in range(2):
+            sim.kill("2")
+            yield sim.env.timeout(0.0)
+            yield sim.env.timeout(pause)
+            sim.requeue("2")
+            yield sim.env.timeout(pause)
+
+    sim.env.process(wavers())
+    result = sim.run()
+    assert [row[3:6] for row in attempts(result)] == [
+        (0.0, 10.0, "completed"),
+        (10.0, 15.0, "completed"),
+        (15.0, 20.0, "completed"),
+    ]
