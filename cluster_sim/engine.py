@@ -53,7 +53,7 @@ class PlannedEvent(Event):
 class EagerProcess(simpy.Process):
     """A process that runs to the first event it waits for when it is made, not when an event of its own starts it.
 
-    A job costs five events; that is the one of them that nobody needs.
+    With a plain process a job costs five events; this saves the one that only starts it.
     """
 
     def __init__(self, env: Environment, generator: Generator[Event, Any, Any]):

@@ -136,7 +136,7 @@ def _run_each(
     runs = {}
     for name, place in zip(schedulers, places, strict=True):
         runs[name] = simulate(settings, name, platform, workload, invocation)
-        # Saved at once: whoever interrupts the second run keeps the first.
+        # Saved at once: if the second run is interrupted, the first is kept.
         runs[name].save(place, settings.file_format)
     return runs
 

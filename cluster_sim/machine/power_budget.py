@@ -49,7 +49,7 @@ class PowerBudget:
         self._clocks = clocks
         self.limit_w = limit_w
         self.slow = slow
-        self.refused: dict[int, Job] = {}  #: Jobs that the limit has kept from starting, until somebody clears it.
+        self.refused: dict[int, Job] = {}  #: Jobs that the limit has kept from starting; the power policy clears it.
         self._most_w = limit_w * (1.0 + ROUNDING)
         self._booting: list[Running] = []  # jobs that wait for their nodes
         self._slowed: dict[int, int] = {}  # the p-state in which each slowed processor ran before

@@ -40,7 +40,7 @@ class Switching:
         self.env = machine.env
         self._underway: dict[int, Transition] = {}  # of each node in transition
         self._wake_afterwards: set[int] = set()
-        self._ready: dict[int, Event] = {}  # events that somebody has asked for and that have not happened
+        self._ready: dict[int, Event] = {}  # events that were asked for and have not happened
         self._off: dict[int, Event] = {}  # the same for nodes that shut down
         platform = machine.platform
         self._costs: list[PowerTransitions] = [kind.transitions for kind in platform.node_types]
@@ -167,5 +167,5 @@ class Switching:
         if node in self._off:
             name = self._machine.platform.node_name(node)
             event = self._off.pop(node).fail(NodeStateError(f"{name}: it failed before it was OFF"))
-            event.defused = True  # who does not wait for it need not know
+            event.defused = True  # it need not be waited for
         self._machine.enter((node,), NodeState.FAILED, (0.0,))

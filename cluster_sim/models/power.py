@@ -1,7 +1,7 @@
 """Power models: the watts of a processor from how busy it is.
 
 A processor's power has two parts, because a job's energy needs them apart: what its tenants *share*, by cores held, and
-what each busy *core* draws. An idle processor's watts belong to nobody.
+what each busy *core* draws. An idle processor's watts belong to no job.
 """
 
 from __future__ import annotations

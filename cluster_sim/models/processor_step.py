@@ -32,7 +32,7 @@ class TaskProgress:
     __slots__ = ("bandwidth", "finish", "fixed", "later", "owner", "remaining", "since", "speed", "tasks")
 
     def __init__(self, owner: int, tasks: int, phases: Sequence[Phase], since: float, fixed: bool = False):
-        self.owner = owner  #: Whose they are, by the number that whoever steps gives them.
+        self.owner = owner  #: Whose they are: a number that the caller chooses.
         self.tasks = tasks
         self.fixed = fixed  #: Whether it waits rather than computes: no clock and no contention changes its time.
         self.speed = 1.0  #: Achieved over uncontended rate.

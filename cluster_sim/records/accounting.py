@@ -2,7 +2,7 @@
 
 * A busy processor's power is shared by its tenants: each pays for its cores, and for its share by cores held of what
   the processor draws beside them (``PowerModel.shared_watts``).
-* What an idle processor draws belongs to nobody; *unused* if its node computes on another processor, else *idle*.
+* What an idle processor draws is *unused* if its node computes on another processor, else *idle*; no tenant pays for it.
 * A node that is not on draws what its state says.
 
 jobs + unused + idle + switching on + switching off + off = ∫ power. Ordinary nodes are done in bulk; a node whose clock

@@ -142,7 +142,7 @@ class RunTables:
         return loads.where(loads.tenant < len(self._job_of_attempt)) if self._guests else loads
 
     def holds(self) -> pd.DataFrame:
-        """One row per interval, processor and run of neighbouring cores that somebody held."""
+        """One row per interval, processor and run of neighbouring cores that a job or guest held."""
         tenant, columns = piece_columns(self._platform, self._held)
         guests = len(self._guests)
         owners = np.concatenate([self._job_ids[self._job_of_attempt], np.array(self._guests, object)])

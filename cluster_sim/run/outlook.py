@@ -77,7 +77,7 @@ class Outlook:
             self.free_total += sign * (cores * (stop - first) if isinstance(held, int) else int(held.sum()))
 
     def cores_held(self, job: Job, first: int, stop: int, cores: int) -> int | npt.NDArray[np.int32]:
-        """Cores of each of some nodes that nobody else gets while the job has ``cores`` on them."""
+        """Cores of each of some nodes that no other job gets while this one has ``cores`` on them."""
         if self.eligibility is not None and job.exclusive:
             return self.platform.node_cores[first:stop]
         return cores

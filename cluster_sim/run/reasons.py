@@ -2,7 +2,7 @@
 
 The log has a row where a scheduler said something new about a job. What it said holds until it says something else, or
 until the job that it named as the reason waits no longer. Of a job that nothing was said about, the queue's head is the
-reason, of which there are two signals: the promise that it got, and else that it was held behind nobody.
+reason, of which there are two signals: the promise that it got, and else that it was held behind no job.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _behind_heads(
 
 
 def _leading(holds: pd.DataFrame) -> pd.DataFrame:
-    """The rows of jobs that were held behind nobody, and until when that was the last that was said of them."""
+    """The rows of jobs that were held behind no job, and until when that was the last that was said of them."""
     next_time = holds.groupby("job_id", sort=False)["time"].shift(-1).fillna(np.inf)
     return holds.assign(valid_to=next_time)[holds["behind"] == ""]
 

@@ -47,7 +47,7 @@ def shortage(machine: Machine, job: Job, memory: bool = False, policy: str = "th
         where = f" on nodes{particular}" if particular else ""
         if job.exclusive:
             free = np.where(machine.free == machine.platform.node_cores, free, 0)
-            where += ", on nodes where nobody else runs" if where else " on nodes where nobody else runs"
+            where += ", on nodes where nothing else runs" if where else " on nodes where nothing else runs"
     if memory and job.memory > 0.0:
         free = np.minimum(free, machine.room(job.memory))
         where += f" with {job.memory:g} MB for each"
