@@ -171,7 +171,7 @@ class _Player:
             self._network = self.agent.build(self._maker)
         self._maker.begin(view)
         self._memory: Memory | None = None
-        # A stream of its own: whoever else draws in this run draws the same with and without the agent.
+        # A stream of its own: all other draws of this run are the same with and without the agent.
         self._rng: np.random.Generator | None = view.rng.spawn(1)[0] if self._sample else None
 
     def play(self, view: View) -> Iterator[Any]:

@@ -1,6 +1,6 @@
 """Which jobs run on which node, kept from decision to decision; and what is the same for an agent.
 
-Two jobs with the same request are the same to whoever decides: only their ages differ. Two nodes of one type with the
+Two jobs with the same request are the same to an agent: only their ages differ. Two nodes of one type with the
 same jobs on them since the same times are the same too, by what a scheduler can know.
 """
 
@@ -96,7 +96,7 @@ class Occupancy:
         self._types = view.platform.type_of_node.tolist()
         self._one_processor = [len(kind.processors) == 1 for kind in view.platform.node_types]
         self._states = np.array([self._number((kind,)) for kind in self._types], np.int64)
-        self._unnumbered: set[int] = set()  # nodes whose states are out of date: not everybody asks for them
+        self._unnumbered: set[int] = set()  # nodes whose states are out of date: not every observation asks for them
         self._version: object = None
         self.changes: list[int] = []  #: Nodes whose jobs have changed, in that order, since the run began.
 

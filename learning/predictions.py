@@ -1,7 +1,7 @@
 """What an agent can expect of the machine: when nodes fall idle, and what a job would take and cost on each.
 
 By requests alone, with the run's contention and power models, as :class:`schedulers.contention_aware.ContentionAware`
-predicts. Most pairs contend with nobody, and for those the prediction is a formula, worked out for all pairs at once;
+predicts. Most pairs meet no contention, and for those the prediction is a formula, worked out for all pairs at once;
 only where tasks slow each other is a forecast made.
 """
 

@@ -207,7 +207,7 @@ class Wait(_Metric):
         super().__init__(scaled, shaped, gamma)
 
     def reset(self, simulation: Simulation) -> None:
-        """Nobody waits yet."""
+        """No job waits yet."""
         self._waited, self._since, self._waiting = 0.0, 0.0, 0
         self._jobs = max(len(simulation.workload), 1)
 

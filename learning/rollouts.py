@@ -168,7 +168,7 @@ def _run(task: Task, environments: Sequence[Any], network: Network) -> list[Traj
 
 
 def _logits(network: Network, batch: Batch, memory: Memory | None) -> tuple[Tensor, Memory | None]:
-    """What a decision needs; values are worked out later, for all decisions at once, by those who learn from them."""
+    """What a decision needs; the algorithm works values out later, for all decisions at once."""
     if network.recurrent:
         logits, _, memory = network(batch, memory)
         return logits, memory

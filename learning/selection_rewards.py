@@ -58,7 +58,7 @@ class _OfSelection:
         """All is decided at this instant."""
 
     def passed(self, view: View) -> None:
-        """Take note of who has ended."""
+        """Take note of which jobs have ended."""
         for running in view.ended:
             ran = view.now - running.start_time if running.start_time <= view.now else 0.0
             self._ended.append((view.now - running.job.submit_time, ran))

@@ -247,7 +247,7 @@ class Default:
         }
 
     def begin(self, view: View) -> None:
-        """Nobody has come yet."""
+        """No job has come yet."""
         self._foresight = Foresight(view, self._maker)
         self._states = _CoresByState()
         self._waiting: WaitingJobs | None = None

@@ -123,7 +123,7 @@ class WasteAndStretch(_OfWaste):
         self._price_of_stretch = self._stretch + self._mean_stretch / max(len(simulation.workload), 1)
 
     def passed(self, view: View) -> None:
-        """Before the scheduler's pass: whoever waits, in the queue or for a boot, has waited until now."""
+        """Before the scheduler's pass: each job that waits, in the queue or for a boot, has waited until now."""
         now = view.now
         waiting = self._waiting
         if not waiting and not view.pending_count:

@@ -155,7 +155,7 @@ REWARD = "reward"
 
 
 MORE_IS_BETTER = ("jobs_completed", "throughput_jobs_per_h", "utilisation")
-"""Metrics that nobody wants least, and so are no objectives."""
+"""Metrics that are better when higher, and so are no objectives, which are made least."""
 
 
 def check_names(config: Config, environment: SchedulingEnv, objective: str) -> None:
@@ -182,7 +182,7 @@ def _check_minimised(where: str, metric: str) -> None:
 def objective_of(environment: SchedulingEnv) -> str:
     """The metric that the reward is about: what it says itself, or by its name.
 
-    The reward itself where it is about several things, as for agents that switch nodes: whoever never lets a job run
+    The reward itself where it is about several things, as for agents that switch nodes: one that never lets a job run
     wastes nothing.
     """
     reward = environment.reward
