@@ -5,7 +5,7 @@ hands out the work, at N runs and at ten times as many; the size of what is sent
 against one mapped into memory.
 
 How much quicker two processes are is told twice. By the clock, which is right on a quiet machine; and by CPU time, one process's
-over half of what two take together, the program's own included, which is what the clock would show if nobody else computed.
+over half of what two take together, the program's own included, which is what the clock would show if nothing else ran.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from cluster_sim.workload.workload import Workload
 
 MOST_JOBS = 2_000
-"""Jobs of one run of the page: its answer should not keep anybody waiting. ``cluster-sim run`` knows no limit."""
+"""Jobs of one run of the page: its answer should come soon. ``cluster-sim run`` knows no limit."""
 MOST_NODES, MOST_CORES = 20_000, 2_000_000
 LONGEST_S = 60.0
 """Seconds of computing after which a run of the page is given up."""
