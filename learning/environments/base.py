@@ -2,7 +2,7 @@
 
 What may be decided, what an agent sees, and what a decision does are worked out by a :class:`DecisionMaker` from the
 scheduler's view alone. So an agent, once trained, runs in an ordinary simulation by the same code, and the simulation
-that is stepped here is the one that runs without an agent.
+that is stepped here is the one that also runs without an agent.
 """
 
 from __future__ import annotations
