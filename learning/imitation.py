@@ -87,8 +87,8 @@ def demonstrate(
         kept.append(network.keep(observation))
         columns.append(network.column(kept[-1], action))
         actions.append(action)
-        taken = action if played_by is None else int(played_by(environment, observation))
-        observation, reward, terminated, truncated, info = environment.step(taken)
+        played = action if played_by is None else int(played_by(environment, observation))
+        observation, reward, terminated, truncated, info = environment.step(played)
         rewards.append(float(reward))
         if terminated or truncated:
             last = network.keep(observation) if not terminated else None

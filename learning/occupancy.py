@@ -69,10 +69,10 @@ class Requests:
         shaped = not self._plain and bool(job.nodes or job.ntasks_per_node)
         figures = (job.requested_cores, job.requested_time, job.mem_vol, job.memory, job.max_energy, shaped)
         energy = job.req_energy
-        others = (None if math.isnan(energy) else energy, job.priority, job.deadline, job.tags)
+        wishes = (None if math.isnan(energy) else energy, job.priority, job.deadline, job.tags)
         if self._plain:
-            return figures, others
-        return figures, (others, job.nodes, job.ntasks_per_node, job.requires, job.exclusive, job.reservation)
+            return figures, wishes
+        return figures, (wishes, job.nodes, job.ntasks_per_node, job.requires, job.exclusive, job.reservation)
 
 
 class Tenant(NamedTuple):
@@ -128,8 +128,8 @@ class Occupancy:
         tenants = self.tenants[node]
         if tenants and not self._one_processor[self._types[node]]:
             return -1, node  # which of its processors the jobs are on would have to be told apart
-        there = sorted((tenant.request.number, tenant.cores, tenant.start) for tenant in tenants.values())
-        return self._types[node], *there
+        jobs = sorted((tenant.request.number, tenant.cores, tenant.start) for tenant in tenants.values())
+        return self._types[node], *jobs
 
     def _number(self, state: Hashable) -> int:
         return self._numbers.setdefault(state, len(self._numbers))

@@ -194,10 +194,10 @@ class Desk:
 
     def _simulation(self, choices: Choices) -> Simulation:
         offers = self.offers
-        whole = chosen(offers.workloads, "workload", choices.workload, choices.workload_options)
-        workload = changed(window_of(whole, choices.begin_h, choices.jobs), choices.changes)
-        # Of the whole: its header speaks of the machine that all of it comes from.
-        platform = chosen(offers.platforms, "platform", choices.platform, choices.platform_options, whole)
+        log = chosen(offers.workloads, "workload", choices.workload, choices.workload_options)
+        workload = changed(window_of(log, choices.begin_h, choices.jobs), choices.changes)
+        # Of the whole log: its header speaks of the machine that all of it comes from.
+        platform = chosen(offers.platforms, "platform", choices.platform, choices.platform_options, log)
         _check_size(platform)
         return Simulation(
             platform,

@@ -196,6 +196,6 @@ def folders(specs: Sequence[str]) -> list[str]:
     names: list[str] = []
     for spec in specs:
         name = re.sub(r"[^A-Za-z0-9_.]+", "-", spec).strip("-.")[:80] or "run"
-        taken = sum(other == name or other.rpartition("+")[0] == name for other in names)
-        names.append(f"{name}+{taken + 1}" if taken else name)
+        earlier = sum(other == name or other.rpartition("+")[0] == name for other in names)
+        names.append(f"{name}+{earlier + 1}" if earlier else name)
     return names

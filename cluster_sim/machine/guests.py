@@ -173,13 +173,13 @@ class Guests:
     def _grant(self, event: Event) -> None:
         nodes, self._to_look_at = sorted(self._to_look_at), set()
         for node in nodes:
-            taken: set[int] = set()  # processors for which somebody waits already
+            awaited: set[int] = set()  # processors that an earlier request waits for
             for request in list(self._waiting[node]):
-                if taken.isdisjoint(request.processors) and self._fits(request):
+                if awaited.isdisjoint(request.processors) and self._fits(request):
                     self._waiting[node].remove(request)
                     self._give(request)
                 else:
-                    taken.update(request.processors)
+                    awaited.update(request.processors)
             if not self._waiting[node]:
                 del self._waiting[node]
                 self._machine.guest_nodes.discard(node)

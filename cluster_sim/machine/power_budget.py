@@ -251,15 +251,15 @@ class PowerBudget:
         seen: dict[object, float] = {}
         for node in np.flatnonzero(usable & (free >= cores)).tolist():
             taken = cores if one else int(free[node])
-            alike = self._alike(node, taken)
-            if alike not in seen:
-                seen[alike] = self._cost(node, taken, one)
-            order[node] = seen[alike]
+            key = self._cost_key(node, taken)
+            if key not in seen:
+                seen[key] = self._cost(node, taken, one)
+            order[node] = seen[key]
         if not one:
             return order, within
         return None, np.where(order < np.inf, free, 0)
 
-    def _alike(self, node: int, cores: int) -> object:
+    def _cost_key(self, node: int, cores: int) -> object:
         """Equal for nodes that cost the same."""
         machine = self._machine
         processors = machine.processors_of(node)

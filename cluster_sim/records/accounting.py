@@ -85,8 +85,8 @@ class History:
         kept = (code != CODES[NodeState.IDLE]) & (end > start)
         node, code, start, end, watts = (column[kept] for column in (node, code, start, end, watts))
         # A node that was on in between for no time, for a job that took none, was in one state all the time.
-        same = (node[1:] == node[:-1]) & (code[1:] == code[:-1]) & (watts[1:] == watts[:-1]) & (start[1:] == end[:-1])
-        first, last = np.append(True, ~same)[: len(node)], np.append(~same, True)[: len(node)]
+        joins = (node[1:] == node[:-1]) & (code[1:] == code[:-1]) & (watts[1:] == watts[:-1]) & (start[1:] == end[:-1])
+        first, last = np.append(True, ~joins)[: len(node)], np.append(~joins, True)[: len(node)]
         return node[first], code[first], start[first], end[last], watts[first]
 
     @cached_property

@@ -189,12 +189,14 @@ class _Explanation:
         no_tenant = "no job and no guest" if guests else "no job"
         cores_there = counted(self._core_count, "core")
         lines = [f"  in that time {free} of the platform's {cores_there} were held by {no_tenant}: {enough}", *guests]
-        got = jobs["allocation_time"].to_numpy()
+        allocated = jobs["allocation_time"].to_numpy()
         before = self._submitted_before()
         lines += self._who(
-            "submitted earlier", "started before it", before & (got > self._since) & (got <= self._until)
+            "submitted earlier", "started before it", before & (allocated > self._since) & (allocated <= self._until)
         )
-        lines += self._who("submitted later", "overtook it", ~before & (got >= self._since) & (got < self._until))
+        lines += self._who(
+            "submitted later", "overtook it", ~before & (allocated >= self._since) & (allocated < self._until)
+        )
         return lines
 
     def _who(self, which: str, what: str, chosen: np.ndarray) -> list[str]:

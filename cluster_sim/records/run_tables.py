@@ -211,8 +211,8 @@ class RunTables:
         off, code, since, until = off[rows], code[rows], since[rows], until[rows]
         if len(off):
             # Two that differ in watts alone are one: between them the node was on for no time.
-            same = (off[1:] == off[:-1]) & (code[1:] == code[:-1]) & (since[1:] == until[:-1])
-            begins, ends = np.append(True, ~same), np.append(~same, True)
+            joins = (off[1:] == off[:-1]) & (code[1:] == code[:-1]) & (since[1:] == until[:-1])
+            begins, ends = np.append(True, ~joins), np.append(~joins, True)
             off, code, since, until = off[begins], code[begins], since[begins], until[ends]
             node = np.concatenate([node, off])
             state = np.concatenate([state, np.array([str(s) for s in NODE_STATES], object)[code]])

@@ -130,9 +130,9 @@ def _merged(found: list[Stretch]) -> list[Stretch]:
     """Neighbours that differ in nothing but numbers as one: ``no node has more than 2 to 5 free``."""
     merged = []
     for _, group in groupby(found, key=lambda s: (_NUMBER.sub("#", s.because), s.behind, s.is_head)):
-        alike = list(group)
-        because = _with_ranges([stretch.because for stretch in alike])
-        merged.append(Stretch(alike[0].start, alike[-1].end, because, alike[0].behind, alike[0].is_head))
+        parts = list(group)
+        because = _with_ranges([part.because for part in parts])
+        merged.append(Stretch(parts[0].start, parts[-1].end, because, parts[0].behind, parts[0].is_head))
     return merged
 
 

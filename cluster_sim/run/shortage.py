@@ -109,9 +109,9 @@ def _missing(cores: int, where: str, free: npt.NDArray[np.integer], widest: int)
 def _missing_shape(wanted: list[int], where: str, free: npt.NDArray[np.integer]) -> str:
     """Of the widest wishes that cannot all be met: ``asks for 3 nodes with 4 free cores, 1 like that``."""
     for cores in dict.fromkeys(wanted):
-        nodes, there = sum(other >= cores for other in wanted), int((free >= cores).sum())
-        if there < nodes:
-            return f"asks for {counted(nodes, 'node')} with {counted(cores, 'free core')}{where}, {there:,} like that"
+        nodes, fitting = sum(other >= cores for other in wanted), int((free >= cores).sum())
+        if fitting < nodes:
+            return f"asks for {counted(nodes, 'node')} with {counted(cores, 'free core')}{where}, {fitting:,} like that"
     return ""
 
 
