@@ -77,7 +77,7 @@ def simulate(platform: Platform, workload: Workload, scheduler: str = "fcfs", po
 
 
 def read_and_simulate(platform: Platform, path: Path) -> int:
-    """The same, from the file of the workload."""
+    """As ``simulate``, from the file of the workload."""
     return simulate(platform, Workload.read(path))
 
 

@@ -80,11 +80,11 @@ class Stopwatch(Scheduler):
         self.ms: list[float] = []
 
     def begin(self, view: View) -> None:
-        """As the other does."""
+        """Begin the timed scheduler's run."""
         self._scheduler.begin(view)
 
     def schedule(self, view: View) -> Iterable[Decision]:
-        """The decisions of the other; carrying them out is not timed."""
+        """The timed scheduler's decisions; carrying them out is not timed."""
         spent, begin = 0.0, time.process_time()
         for decision in self._scheduler.schedule(view):
             spent += time.process_time() - begin

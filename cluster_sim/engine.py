@@ -1,7 +1,7 @@
 """The clock: SimPy's environment with events at absolute times, and the phases of one instant.
 
 SimPy orders simultaneous events by priority. The toolkit adds priorities after SimPy's own (URGENT 0, NORMAL 1), so that
-everything that *happens* at time t, zero-delay chains included, is over before anyone *looks* at it:
+everything that *happens* at time t, zero-delay chains included, is over before anything *looks* at it:
 
 ========== =====================================================================
 phase      what runs

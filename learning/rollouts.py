@@ -203,7 +203,7 @@ class _Episode:
             self.kept.append(self.network.keep(observation))
 
     def trajectory(self) -> Trajectory:
-        """What is left of it at its end."""
+        """The episode as arrays, to learn from."""
         last = self.kept.pop() if self.truncated else None
         columns, actions = np.array(self.columns, dtype=np.int64), np.array(self.actions, dtype=np.int64)
         return Trajectory(self.kept, columns, actions, np.array(self.rewards), last, self.seed, self.metrics)

@@ -239,7 +239,7 @@ class Default:
         self._most_watts = float(view.node_max_watts.sum()) or 1.0
 
     def observe(self, view: View) -> Arrays:
-        """Of every policy, and of the state."""
+        """The features of every policy, and of the state."""
         rows = np.zeros(self._shape)
         rows[:, : self._what_follows_in.start] = self._identity
         first_jobs: dict[str, Job] = {}

@@ -76,7 +76,7 @@ class Published(_OfSelection):
         super().__init__(objective, ("makespan", "energy", "edp"))
 
     def value(self, view: View, terminated: bool) -> float:
-        """Of the step that has just ended."""
+        """The reward of the step that has just ended."""
         ended, self._ended = self._ended, []
         if self._name == "makespan":
             return float(view.current_gflops().sum())
@@ -117,7 +117,7 @@ class Metric(_OfSelection):
         return scales.get(self._name, 1.0)
 
     def value(self, view: View, terminated: bool) -> float:
-        """Of the step that has just ended."""
+        """The reward of the step that has just ended."""
         total = self._total(view)
         before, self._counted = self._counted, total
         return (before - total) / self._scale

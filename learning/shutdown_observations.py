@@ -255,7 +255,7 @@ class Default:
         self._newest = -1
 
     def observe(self, view: View) -> Arrays:
-        """Of every action, and of the state."""
+        """The features of every action, and of the state."""
         rows = self._foresight.rows(view)
         return {"actions": rows, "state": self._state(view)}
 

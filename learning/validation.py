@@ -52,7 +52,7 @@ class Validated:
         return [100.0 * (1.0 - ratio(*pair)) for pair in zip(self.values, self.references, strict=True)]
 
     def numbers(self) -> dict[str, float]:
-        """What is logged."""
+        """The figures that are logged."""
         numbers = {"validation/objective_mean": float(np.mean(self.values))}
         if self.references:
             numbers["validation/reduction_mean"] = float(np.mean(self.reductions))
@@ -62,7 +62,7 @@ class Validated:
         return numbers
 
     def facts(self) -> dict[str, Any]:
-        """What is remembered of the best agent."""
+        """The facts that are kept about the best agent."""
         return {
             "value": float(np.mean(self.values)),
             "reduction": float(np.mean(self.reductions)) if self.references else 0.0,

@@ -84,7 +84,7 @@ class Choices:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Choices:
-        """Choices as they come from a page, which may have been anybody's. Raises InputError for a wrong one."""
+        """Choices as they come from a page, which is not to be trusted. Raises InputError for a wrong one."""
         if not isinstance(given, Mapping):
             raise InputError("choices", "a name or a number for each", type(given).__name__)
         found: dict[str, Any] = {}
@@ -113,7 +113,7 @@ class Choices:
         return choices
 
     def plain(self) -> dict[str, Any]:
-        """As the page keeps them."""
+        """The choices as the page keeps them."""
         return asdict(self)
 
     def same_jobs(self, other: Choices) -> bool:

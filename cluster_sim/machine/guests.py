@@ -105,7 +105,7 @@ class Guests:
 
     Requests are granted all or nothing, in the order in which they were made: one that does not fit yet has others for
     the same processors wait behind it. They are granted when all that happens in an instant has happened, before
-    anybody decides. A node that is off is not booted for them.
+    any policy decides. A node that is off is not booted for them.
     """
 
     def __init__(self, machine: Machine):

@@ -70,7 +70,7 @@ class IdlePower(LinearPower):
     """Idle watts, busy or not: what Batsim counts while all jobs are delays, which keep a host without loading it."""
 
     def shared_watts(self, processor: ProcessorType, busy_cores: int) -> float:
-        """The same as idle, for the jobs to share."""
+        """The idle watts, which the jobs share."""
         return self.idle_watts(processor)
 
     def core_watts(self, processor: ProcessorType, busy_cores: int) -> float:

@@ -64,7 +64,7 @@ class TaskProgress:
         self.later = [(seconds / ratio, bandwidth * ratio) for seconds, bandwidth in self.later]
 
     def copy(self) -> TaskProgress:
-        """The same, to be changed by itself."""
+        """A copy that can be changed without changing this one."""
         other = TaskProgress.__new__(TaskProgress)
         other.owner, other.tasks, other.fixed, other.speed = self.owner, self.tasks, self.fixed, self.speed
         other.later, other.bandwidth, other.remaining = self.later, self.bandwidth, self.remaining

@@ -181,7 +181,7 @@ class RunTables:
         return parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
 
     def node_states_in_parts(self) -> Iterator[pd.DataFrame]:
-        """The same for some of the nodes at a time."""
+        """The table of node states for some of the nodes at a time."""
         holds, bounds = self._history.holds, node_bounds(self._platform)
         first, last = (np.searchsorted(bounds, cores, side="right") - 1 for cores in (holds.first, holds.last))
         nodes = self._platform.node_count
@@ -262,13 +262,13 @@ def idle_gaps(
     node: np.ndarray, start: np.ndarray, end: np.ndarray, nodes: range, horizon: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What intervals sorted by node and start leave free of [0, horizon] on each of ``nodes``."""
-    everyone = np.arange(nodes.start, nodes.stop)
+    numbers = np.arange(nodes.start, nodes.stop)
     # Each gap begins at 0 or where an interval ends, and ends where the node's next interval begins, or at the horizon.
-    owner = np.concatenate([everyone, node])
+    owner = np.concatenate([numbers, node])
     begin = np.concatenate([np.zeros(len(nodes)), end])
     order = np.lexsort((begin, owner))
     owner, begin = owner[order], begin[order]
-    stop_owner = np.concatenate([node, everyone])
+    stop_owner = np.concatenate([node, numbers])
     stop = np.concatenate([start, np.full(len(nodes), horizon)])
     stop = stop[np.lexsort((stop, stop_owner))]
     wide = stop > begin

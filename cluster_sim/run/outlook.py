@@ -43,7 +43,7 @@ class Outlook:
         self.free_total = int(self.free.sum())
 
     def release(self, running: Running) -> None:
-        """As if the job had ended."""
+        """Free what a job holds, as if it had ended."""
         placement = offered(running.placement, self._withheld)
         for first, stop, _ in placement.spans:
             self.is_on[first:stop] = True
