@@ -48,7 +48,7 @@ class NodeView:
 
     @property
     def free_cores(self) -> int:
-        """Cores that nobody holds."""
+        """Cores that no job and no guest holds."""
         return int(self._machine.free[self.index])
 
     @property

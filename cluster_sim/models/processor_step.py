@@ -32,7 +32,7 @@ class TaskProgress:
     __slots__ = ("bandwidth", "finish", "fixed", "later", "owner", "remaining", "since", "speed", "tasks")
 
     def __init__(self, owner: int, tasks: int, phases: Sequence[Phase], since: float, fixed: bool = False):
-        self.owner = owner  #: Whose they are, by the number that whoever steps gives them.
+        self.owner = owner  #: Whose they are: a number that the caller chooses.
         self.tasks = tasks
         self.fixed = fixed  #: Whether it waits rather than computes: no clock and no contention changes its time.
         self.speed = 1.0  #: Achieved over uncontended rate.
@@ -64,7 +64,7 @@ class TaskProgress:
         self.later = [(seconds / ratio, bandwidth * ratio) for seconds, bandwidth in self.later]
 
     def copy(self) -> TaskProgress:
-        """The same, to be changed by itself."""
+        """A copy that can be changed without changing this one."""
         other = TaskProgress.__new__(TaskProgress)
         other.owner, other.tasks, other.fixed, other.speed = self.owner, self.tasks, self.fixed, self.speed
         other.later, other.bandwidth, other.remaining = self.later, self.bandwidth, self.remaining

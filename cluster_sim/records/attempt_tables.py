@@ -134,7 +134,7 @@ def allocations_of(holds: pd.DataFrame, attempts: pd.DataFrame) -> pd.DataFrame:
 
 
 def holds_of(jobs: pd.DataFrame, allocations: pd.DataFrame) -> pd.DataFrame:
-    """The table of holds where every job that got cores was run once, and nobody else held any."""
+    """The table of holds where every job that got cores was run once, and no guest held any."""
     since = jobs.set_index("job_id")["allocation_time"]
     table = allocations.rename(columns={"job_id": "owner"}).assign(kind=JOB, attempt=1)
     table["start"] = table["owner"].map(since)

@@ -76,7 +76,7 @@ class Executor:
         self._machine = machine
         self._env = machine.env
         self.work = work
-        self.on_channels = on_channels  #: Whether all jobs are; else those on processors where others move memory.
+        self.on_channels = on_channels  #: Whether all jobs are; else those on processors where guests move memory.
         self._shared: set[int] = set()  # such processors
         rates = {kind.ops_per_s for kind in machine.platform.processor_types}
         self._only_rate = rates.pop() if len(rates) == 1 else None
@@ -119,7 +119,7 @@ class Executor:
             self._move(job)
 
     def put_on_channel(self, processor: int, running: dict[int, Running]) -> None:
-        """From now on somebody else moves memory on a processor: its jobs go on the channels, now and later."""
+        """From now on a guest may move memory on a processor: its jobs go on the channels, now and later."""
         if self.on_channels or processor in self._shared:
             return
         self._shared.add(processor)
@@ -171,7 +171,7 @@ class Bench:
         self.machine = Machine(Environment(), platform, models, self)
 
     def nodes_changed(self, nodes: Sequence[int], state: NodeState) -> None:
-        """Nobody is told."""
+        """No scheduler is told."""
 
     def kill_jobs_on(self, node: int, reason: str) -> int:
         """No job runs."""
@@ -182,7 +182,7 @@ class Bench:
         return None
 
     def guest_left(self, guest: Request) -> None:
-        """Nobody waits."""
+        """No job waits."""
 
     def traffic_on(self, processor: int) -> None:
         """No work is in progress."""

@@ -2,7 +2,7 @@
 
 What may be decided, what an agent sees, and what a decision does are worked out by a :class:`DecisionMaker` from the
 scheduler's view alone. So an agent, once trained, runs in an ordinary simulation by the same code, and the simulation
-that is stepped here is the one that everybody else runs.
+that is stepped here is the one that also runs without an agent.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class DecisionMaker(Protocol):
         ...
 
     def attend(self, view: View) -> Sequence[Decision | PowerDecision]:
-        """A pass begins: take note of what is new. What comes back leaves nobody a choice, and is to be carried out."""
+        """A pass begins: take note of what is new. What comes back leaves no choice, and is to be carried out."""
         ...
 
     def goes_on(self, view: View) -> bool:

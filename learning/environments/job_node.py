@@ -42,7 +42,7 @@ class JobNodeMaker:
     ``wait`` adds waiting as the last action; it means that nothing more is started in this pass. The next decision is at
     the next event (``event``), when a job has ended (``completion``), or at the next event but after that many seconds
     at the latest (a number). Waiting is allowed while jobs run, so that something will end. On a machine on which
-    nothing runs only arrivals can change anything, and nobody knows of those: there one may wait for ``patience`` s at
+    nothing runs only arrivals can change anything, and they are not known: there one may wait for ``patience`` s at
     the most, and then not again before something has happened. A wait that something else has ended is over: the time
     that it was to end at the latest goes by unnoticed. So no agent can stall: every wait ends, and there can be no more
     waits in a row than events to come. Its cost is the energy and the delay that it causes.
