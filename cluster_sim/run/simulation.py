@@ -26,6 +26,7 @@ from cluster_sim.models.power import PowerModel, power_models
 from cluster_sim.models.processor_step import ProcessorModels
 from cluster_sim.run.admission import Admission
 from cluster_sim.run.attempts import STATES, Attempts, Outcome, Stopped
+from cluster_sim.run.clairvoyant_view import ClairvoyantView
 from cluster_sim.run.decision_log import DecisionLog
 from cluster_sim.run.decisions import (
     Decision,
@@ -49,7 +50,7 @@ from cluster_sim.run.passes import Passes, PowerPolicy, Scheduler, Steered
 from cluster_sim.run.progress import show_progress
 from cluster_sim.run.resources import as_counted
 from cluster_sim.run.run_jobs import RunJobs
-from cluster_sim.run.view import ClairvoyantView, View
+from cluster_sim.run.view import View
 from cluster_sim.workload.advance_reservations import AdvanceReservation
 from cluster_sim.workload.jobs import Job, JobState
 from cluster_sim.workload.work import Work
