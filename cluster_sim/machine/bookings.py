@@ -50,6 +50,7 @@ class Bookings(Availability):
         self.ledger = Ledger()
         self.widest = platform.widest_node
         self.shapes = True  #: Whether any job of the workload fixes nodes or tasks per node.
+        self.uses_memory = False  #: Whether any job of the workload asks for memory.
         self.eligibility: Eligibility | None = (
             None  #: None while jobs ask for no particular nodes and none are reserved.
         )
