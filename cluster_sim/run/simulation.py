@@ -56,8 +56,8 @@ class Simulation:
 
     Parameters: ``scheduler`` and ``power`` (a power policy; None leaves nodes as the platform says) as objects;
     ``seed`` for everything random; ``enforce_walltime`` kills jobs that outlive their requested time; ``until`` (s)
-    stops the run there, jobs not done are unfinished; ``quirks`` by name, see :data:`~cluster_sim.run.quirks.QUIRKS`; ``contention``
-    and ``power_model`` as objects or specs replace the platform's own models, ``models`` both at once, for those who make
+    stops the run there, jobs not done are unfinished; ``quirks`` by name, see :mod:`cluster_sim.run.quirks`; ``contention`` and
+    ``power_model`` as objects or specs replace the platform's own models, ``models`` both at once, for those who make
     many runs on one platform; ``network`` is by default none.
     ``explain`` keeps a log of the scheduler's decisions, for ``result.explain(job_id)``; ``reservations`` are nodes set
     aside for a time, see :class:`~cluster_sim.workload.advance_reservations.AdvanceReservation`.
