@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.machine.placement import Placement
-    from cluster_sim.run.view import ClairvoyantView, View
+    from cluster_sim.run.clairvoyant_view import ClairvoyantView
+    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
 METRICS = ("delay", "energy", "edp")

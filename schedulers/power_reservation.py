@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cluster_sim.errors import SpecError
+from cluster_sim.run.clairvoyant_view import ClairvoyantView
 from cluster_sim.run.decisions import Offer, PowerDecision, SwitchOff, WakeAt, Withhold
-from cluster_sim.run.view import ClairvoyantView
 from schedulers.base import PowerPolicy, power_policies
 from schedulers.power import check_seconds, idle_nodes, unused_nodes, waits_in_window
 

@@ -17,7 +17,8 @@ from simpy.events import Event
 
 from cluster_sim.engine import GRANT
 from cluster_sim.errors import InputError, NodeStateError, SimulationError
-from cluster_sim.machine.bookings import MB_PER_GB, Allocation, lowest_bits
+from cluster_sim.machine.allocation import Allocation, lowest_bits
+from cluster_sim.machine.bookings import MB_PER_GB
 from cluster_sim.machine.placement import Placement
 
 if TYPE_CHECKING:

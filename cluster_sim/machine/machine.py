@@ -2,7 +2,8 @@
 
 State is kept in columns over nodes and processors, in platform order, because a run may have 100,000 of them and a job
 thousands; :class:`Node` and :class:`Processor` are handles on one row, made when they are asked for. The free cores
-are booked in :mod:`cluster_sim.machine.bookings`; power, channels, states and clocks are added here.
+are booked in :mod:`cluster_sim.machine.bookings`, and which nodes can be used stands in
+:mod:`cluster_sim.machine.availability`; power, channels and clocks are added here.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from cluster_sim.machine.bookings import Allocation, Bookings
+from cluster_sim.machine.allocation import Allocation
+from cluster_sim.machine.bookings import Bookings
 from cluster_sim.machine.channel import MemoryChannel
 from cluster_sim.machine.guests import Guests, Request
 from cluster_sim.machine.node import Node, NodeState

@@ -16,7 +16,8 @@ from gymnasium import spaces
 
 from cluster_sim.errors import InputError
 from cluster_sim.models.network import network_models
-from cluster_sim.run.simulation import Simulation, models_of
+from cluster_sim.models.processor_step import models_of
+from cluster_sim.run.simulation import Simulation
 
 if TYPE_CHECKING:
     from cluster_sim.models.processor_step import ProcessorModels
