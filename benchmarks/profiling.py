@@ -53,12 +53,12 @@ PARTS_BY_MODULE = {
     "machine.py": "placement",
     "simulation.py": "job processes",
     "execution.py": "job processes",
-    "channel.py": "contention",
+    "memory_channel.py": "contention",
     "contention.py": "contention",
     "power.py": "power",
     "attempts.py": "records",
     "ledger.py": "records",
-    "instant.py": "records",
+    "notices.py": "records",
 }
 OTHER = "other"
 

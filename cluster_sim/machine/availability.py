@@ -16,7 +16,7 @@ from cluster_sim.machine.intervals import IntervalSet
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.machine.guests import Guests
+    from cluster_sim.machine.guest_requests import Guests
     from cluster_sim.machine.placement import Placement
     from cluster_sim.platform.platform import Platform
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cluster_sim.machine.occupancy import Holds
+from cluster_sim.machine.core_ranges import Holds
 from cluster_sim.machine.transition_log import TransitionLog
 
 if TYPE_CHECKING:
-    from cluster_sim.machine.occupancy import Floats, Ints
+    from cluster_sim.machine.core_ranges import Floats, Ints
     from cluster_sim.platform.platform import ProcessorType
 
 NAN = float("nan")

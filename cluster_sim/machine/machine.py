@@ -16,8 +16,8 @@ import numpy as np
 
 from cluster_sim.machine.allocation import Allocation
 from cluster_sim.machine.bookings import Bookings
-from cluster_sim.machine.channel import MemoryChannel
-from cluster_sim.machine.guests import Guests, Request
+from cluster_sim.machine.guest_requests import Guests, Request
+from cluster_sim.machine.memory_channel import MemoryChannel
 from cluster_sim.machine.node import Node, NodeState
 from cluster_sim.machine.processor import Processor
 from cluster_sim.machine.switching import Switching

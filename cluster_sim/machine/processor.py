@@ -11,7 +11,7 @@ from cluster_sim.platform.hardware import p_state_of, power_by_square
 if TYPE_CHECKING:
     from simpy.events import Event
 
-    from cluster_sim.machine.guests import Request
+    from cluster_sim.machine.guest_requests import Request
     from cluster_sim.machine.machine import Machine
     from cluster_sim.machine.node import Node
     from cluster_sim.platform.platform import ProcessorType

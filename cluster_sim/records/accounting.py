@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cluster_sim.machine.core_ranges import Holds, busy_intervals, cut, seconds_in_runs, spread, steps
 from cluster_sim.machine.node import NodeState
-from cluster_sim.machine.occupancy import Holds, busy_intervals, cut, seconds_in_runs, spread, steps
 from cluster_sim.machine.transition_log import CODES
 from cluster_sim.platform.platform import ProcessorType
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.machine.occupancy import Floats, Ints, Pieces, Runs
+    from cluster_sim.machine.core_ranges import Floats, Ints, Pieces, Runs
     from cluster_sim.machine.transition_log import TransitionLog
     from cluster_sim.models.power import PowerModel
     from cluster_sim.platform.platform import Platform

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from cluster_sim.machine.occupancy import spread
+from cluster_sim.machine.core_ranges import spread
 from cluster_sim.run.attempts import Outcome
 from cluster_sim.workload.fields import RESULT_TABLES, names
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.machine.occupancy import Floats, Holds, Ints
+    from cluster_sim.machine.core_ranges import Floats, Holds, Ints
     from cluster_sim.platform.platform import Platform
     from cluster_sim.run.attempts import AttemptColumns
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from cluster_sim.machine.core_ranges import busy_intervals
 from cluster_sim.machine.node import NodeState
-from cluster_sim.machine.occupancy import busy_intervals
 from cluster_sim.machine.transition_log import STATES as NODE_STATES
 from cluster_sim.records.accounting import Accounts, History, node_bounds, settle
 from cluster_sim.records.attempt_tables import (
@@ -33,7 +33,7 @@ from cluster_sim.workload.fields import RESULT_TABLES, names
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.machine.occupancy import Floats, Holds, Ints
+    from cluster_sim.machine.core_ranges import Floats, Holds, Ints
     from cluster_sim.records.result import Result
     from cluster_sim.run.simulation import Simulation
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import simpy
 
 from cluster_sim.engine import Environment
-from cluster_sim.machine.channel import TaskGroup
 from cluster_sim.machine.machine import Machine
+from cluster_sim.machine.memory_channel import TaskGroup
 from cluster_sim.machine.running import Running
 from cluster_sim.models.contention import contention_models
 from cluster_sim.models.power import power_models
@@ -20,7 +20,7 @@ from cluster_sim.workload.work import Work
 if TYPE_CHECKING:
     from simpy.events import Event
 
-    from cluster_sim.machine.guests import Request
+    from cluster_sim.machine.guest_requests import Request
     from cluster_sim.machine.node import NodeState
     from cluster_sim.platform.platform import Platform
     from cluster_sim.run.job_life import JobLife

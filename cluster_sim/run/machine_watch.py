@@ -10,7 +10,7 @@ from cluster_sim.run.attempts import Outcome
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cluster_sim.machine.guests import Request
+    from cluster_sim.machine.guest_requests import Request
     from cluster_sim.machine.running import Running
     from cluster_sim.run.simulation import Simulation
     from cluster_sim.workload.jobs import Job

@@ -30,15 +30,15 @@ from cluster_sim.run.decision_log import DecisionLog
 from cluster_sim.run.decisions import PowerDecision, Start
 from cluster_sim.run.dispatcher import Dispatcher
 from cluster_sim.run.execution import Executor
-from cluster_sim.run.instant import Notices
+from cluster_sim.run.hosts import as_counted
 from cluster_sim.run.job_life import JobLife
 from cluster_sim.run.late_jobs import LateJobs
 from cluster_sim.run.machine_watch import MachineWatch
+from cluster_sim.run.notices import Notices
 from cluster_sim.run.passes import Passes, PowerPolicy, Scheduler, Steered
 from cluster_sim.run.power_control import PowerControl
 from cluster_sim.run.progress import show_progress
 from cluster_sim.run.quirks import known_quirks
-from cluster_sim.run.resources import as_counted
 from cluster_sim.run.run_jobs import RunJobs
 from cluster_sim.run.view import View
 from cluster_sim.workload.advance_reservations import AdvanceReservation
@@ -282,7 +282,7 @@ class Simulation:
 
         It happens once in an instant, with everything of that kind that the instant brought: a tuple of jobs for
         job_submitted, job_started, job_completed, job_killed and job_rejected, a tuple of (node, state) for
-        node_state_changed, the whole :class:`~cluster_sim.run.instant.Batch` for instant.
+        node_state_changed, the whole :class:`~cluster_sim.run.notices.Batch` for instant.
         Raises InputError for another name.
         """
         return self.notices.on(name)

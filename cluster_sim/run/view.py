@@ -19,7 +19,7 @@ from cluster_sim.workload.jobs import requests
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.machine.guests import Departure, Request
+    from cluster_sim.machine.guest_requests import Departure, Request
     from cluster_sim.machine.machine import Machine
     from cluster_sim.machine.running import Running
     from cluster_sim.platform.platform import Platform

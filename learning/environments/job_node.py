@@ -237,7 +237,7 @@ def episode_source(
 ) -> EpisodeSource:
     """The episodes that are meant: those given, the whole workload, or a built-in case. Raises InputError for half."""
     from cluster_sim.platform.platform import Platform
-    from cluster_sim.run.resources import as_counted
+    from cluster_sim.run.hosts import as_counted
     from cluster_sim.workload.workload import Workload
 
     if (platform is None) != (workload is None) or (episodes is not None and platform is not None):

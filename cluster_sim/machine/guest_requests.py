@@ -24,8 +24,8 @@ from cluster_sim.machine.placement import Placement
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from cluster_sim.machine.channel import TaskGroup
     from cluster_sim.machine.machine import Machine
+    from cluster_sim.machine.memory_channel import TaskGroup
 
 FIRST_TENANT = -2
 """Number of the first guest in the ledger; the next is one less, and so on."""
