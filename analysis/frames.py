@@ -232,15 +232,15 @@ class Film:
 
     def _boots(self) -> dict[tuple[int, float], int]:
         """Which decision had a node boot: (node, time in s) -> frame."""
-        got, begins = self._column("allocation_time"), self._column("start_time")
-        late = np.flatnonzero((self._takes < NEVER) & ~(begins <= got))
+        allocated, begins = self._column("allocation_time"), self._column("start_time")
+        late = np.flatnonzero((self._takes < NEVER) & ~(begins <= allocated))
         shown = self._places[self._places["owner"].isin(late)]
         edges = np.cumsum(self._result.platform.node_cores)
         found: dict[tuple[int, float], int] = {}
         for row, low, high in zip(*(shown[name].tolist() for name in shown), strict=True):
             nodes = range(int(np.searchsorted(edges, low, "right")), int(np.searchsorted(edges, high, "right")) + 1)
             for node in nodes:
-                found.setdefault((node, float(got[row])), int(self._takes[row]))
+                found.setdefault((node, float(allocated[row])), int(self._takes[row]))
         return found
 
     def _node_data(self) -> dict[str, list[Any]]:

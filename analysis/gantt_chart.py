@@ -135,9 +135,9 @@ def draw_held(
     result, lower = held.result, panels_of(panels)
     window = x_range or time_window(result)
     axis = TimeAxis.of(time_unit, window, start_date or held.start_date)
-    whole = height or int(np.clip(600 + 4 * held.scale.height, 640, 860)) + 110 * max(0, len(lower) - 2)
+    height_px = height or int(np.clip(600 + 4 * held.scale.height, 640, 860)) + 110 * max(0, len(lower) - 2)
     below = len(lower) * (PANEL_PX + GAP_PX)
-    inner = max(whole - MARGIN["t"] - MARGIN["b"], LEAST_ROOM_PX + below)
+    inner = max(height_px - MARGIN["t"] - MARGIN["b"], LEAST_ROOM_PX + below)
     room = inner - below
     scene = Scene.of(held, window, WIDTH_PX, room, part=x_range is not None)
     figure = go.Figure()

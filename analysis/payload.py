@@ -77,9 +77,9 @@ def _numbers(array: np.ndarray, store: _Store) -> dict[str, Any]:
     if edges is not None:
         order, one, other = edges
         return {"$strung": order, "type": kind, "a": _numbers(one, store), "b": _numbers(other, store)}
-    whole = _whole(array)
-    if whole is not None:
-        return {"$ints": kind, "places": whole[1], **store.put(_folded(whole[0]))}
+    integers = _whole(array)
+    if integers is not None:
+        return {"$ints": kind, "places": integers[1], **store.put(_folded(integers[0]))}
     planes = np.ascontiguousarray(array).view(np.uint8).reshape(len(array), array.dtype.itemsize).copy()
     planes[1:] ^= planes[:-1].copy()
     return {"$bytes": kind, **store.put(planes)}

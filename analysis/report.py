@@ -72,7 +72,7 @@ def write_report(
     """Write the page that compares ``results`` (name → run, or one run) and return its path.
 
     It holds a summary with differences to the first run, the Gantt chart of each run, power, use of the cores and queue
-    over time, distributions of waits and slowdowns, who waits by user, inputs and settings.
+    over time, distributions of waits and slowdowns, waits by user, inputs and settings.
     The charts share one window of time, so that they can be compared by eye. ``workload``, the runs' own, says by its
     header when the jobs came, by the calendar; ``replications`` is a table of :func:`analysis.replication_table` to stand
     in the summary's place. ``options`` go to :func:`analysis.gantt`. The file appears whole or not at all.

@@ -137,8 +137,8 @@ def _submitted_otherwise(first: pd.DataFrame, other: pd.DataFrame) -> pd.Series:
     """
     times = [jobs["submit_time"].to_numpy(dtype=float) for jobs in (first, other)]
     # Files of other programs may be rounded.
-    same = np.isclose(times[0], times[1], rtol=1e-6, atol=1e-6)
-    differs = ~(same | np.isnan(times[0]) | np.isnan(times[1]))
+    equal = np.isclose(times[0], times[1], rtol=1e-6, atol=1e-6)
+    differs = ~(equal | np.isnan(times[0]) | np.isnan(times[1]))
     ends = [float(jobs["finish_time"].min()) for jobs in (first, other)]
     early = [(time < end) | np.isnan(end) for time, end in zip(times, ends, strict=True)]
     return pd.Series(differs & (early[0] | early[1]), index=first.index)

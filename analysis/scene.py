@@ -103,8 +103,8 @@ class Scene:
 
     def classes(self, strategy: ColourStrategy) -> ColourClasses:
         """The colours of the jobs in view: by the whole workload, so that a job looks the same in every window."""
-        whole = strategy(self.held.jobs)
-        return ColourClasses(whole.code[self.position], whole.names, whole.colours, whole.title, whole.edges)
+        classes = strategy(self.held.jobs)
+        return ColourClasses(classes.code[self.position], classes.names, classes.colours, classes.title, classes.edges)
 
     def state_traces(self) -> list[Any]:
         """Nodes that cannot work."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from cluster_sim.records.result import Result
 
 MOST_FRAMES = 300
-"""Frames of one page: it must open at once, and nobody looks at more."""
+"""Frames of one page: it must open at once, and few would look at more."""
 MOST_PAGES = 100
 
 

@@ -116,10 +116,10 @@ def best_table(runs: pd.DataFrame, metric: str, confidence: float = CONFIDENCE) 
 
 
 def ranking(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Who decides best over all: ``who``, ``ratio``, ``wins``; the best first.
+    """Which scheduler (and policy) decides best over all: ``who``, ``ratio``, ``wins``; the best first.
 
     ``ratio`` is the mean, over the combinations of the other factors, of the mean over replications relative to the best one
-    in that combination: 1 for who is best everywhere. ``wins`` counts the combinations in which it is (equals share them).
+    in that combination: 1 if it is best everywhere. ``wins`` counts the combinations in which it is (equals share them).
     """
     _check(runs, [metric])
     others = [name for name in factors_of(runs) if name not in _decider_columns(runs)]

@@ -77,7 +77,7 @@ def simulate(platform: Platform, workload: Workload, scheduler: str = "fcfs", po
 
 
 def read_and_simulate(platform: Platform, path: Path) -> int:
-    """The same, from the file of the workload."""
+    """As ``simulate``, from the file of the workload."""
     return simulate(platform, Workload.read(path))
 
 
@@ -143,7 +143,7 @@ def _cost_and_peak(warm_up: Path, path: Path) -> tuple[float, float]:
 def cores(sizes: Sizes, repeat: int) -> list[Row]:
     """The same jobs on a large machine and on a small one, of one-core nodes and of 16-core nodes.
 
-    *The same jobs*: the small machine has a queue, on the large one nobody waits. *As busy*: submissions follow each
+    *The same jobs*: the small machine has a queue, on the large one no job waits. *As busy*: submissions follow each
     other faster, by as much as there are more cores: as much of both machines is asked for, and on the large one
     thousands of jobs run at once. Building the machine is included.
     """

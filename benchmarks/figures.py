@@ -204,7 +204,7 @@ def in_browser(page: str, patience_s: float = 120.0) -> dict[str, float | None] 
 def renderer_cpu_s(browser: int) -> float | None:
     """Seconds of CPU that the processes below ``browser`` took which render pages; None where /proc does not tell."""
     parents: dict[int, int] = {}
-    taken: dict[int, float] = {}
+    cpu_s: dict[int, float] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             command = (folder / "cmdline").read_bytes()
@@ -214,8 +214,8 @@ def renderer_cpu_s(browser: int) -> float | None:
             continue  # it has ended
         parents[int(folder.name)] = int(fields[1])
         if b"--type=renderer" in command:
-            taken[int(folder.name)] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    return sum(taken[process] for process in taken if _is_below(process, browser, parents)) if taken else None
+            cpu_s[int(folder.name)] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return sum(cpu_s[process] for process in cpu_s if _is_below(process, browser, parents)) if cpu_s else None
 
 
 def _is_below(process: int, ancestor: int, parents: dict[int, int]) -> bool:

@@ -80,11 +80,11 @@ class Stopwatch(Scheduler):
         self.ms: list[float] = []
 
     def begin(self, view: View) -> None:
-        """As the other does."""
+        """Begin the timed scheduler's run."""
         self._scheduler.begin(view)
 
     def schedule(self, view: View) -> Iterable[Decision]:
-        """The decisions of the other; carrying them out is not timed."""
+        """The timed scheduler's decisions; carrying them out is not timed."""
         spent, begin = 0.0, time.process_time()
         for decision in self._scheduler.schedule(view):
             spent += time.process_time() - begin
@@ -105,13 +105,13 @@ def full_queue(platform: Platform, jobs: int) -> Workload:
     waiting[0] = widest
     lengths = np.ceil(rng.uniform(600.0, 36_000.0, jobs))
     asked = np.concatenate((np.full(len(fillers), 36_000.0), lengths))
-    taken = asked.copy()
-    taken[:PASSES] = _GAP_S * np.arange(1, PASSES + 1)  # long before anybody expects it
+    run_times = asked.copy()
+    run_times[:PASSES] = _GAP_S * np.arange(1, PASSES + 1)  # long before it is expected
     columns = {
         "submit_time": np.zeros(len(asked)),
         "requested_cores": np.concatenate((fillers, waiting)),
         "requested_time": asked,
-        "recorded_run_time": taken,
+        "recorded_run_time": run_times,
         "req_energy": np.concatenate((np.full(len(fillers), 1e12), lengths * 3.0)),  # fillers first
     }
     return Workload(columns, name="a full machine and a queue")

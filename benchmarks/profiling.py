@@ -2,7 +2,7 @@
 
 The phases before and after the run (reading, building, tables) are timed whole. Within the run each function's own
 time is counted for the part it belongs to; what is not Python code of a known module (``heappush``, numpy) counts for
-whoever called it. The profiler makes every call dearer (a run takes two to three times as long), so the shares are a
+its caller. The profiler makes every call dearer (a run takes two to three times as long), so the shares are a
 guide; the ratios of the other benchmarks are the measure.
 """
 
@@ -53,12 +53,12 @@ PARTS_BY_MODULE = {
     "machine.py": "placement",
     "simulation.py": "job processes",
     "execution.py": "job processes",
-    "channel.py": "contention",
+    "memory_channel.py": "contention",
     "contention.py": "contention",
     "power.py": "power",
     "attempts.py": "records",
     "ledger.py": "records",
-    "instant.py": "records",
+    "notices.py": "records",
 }
 OTHER = "other"
 

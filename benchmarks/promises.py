@@ -262,10 +262,10 @@ def _stays_first(case: Case, jobs: pd.DataFrame, row: Any) -> bool:
         return False
     before = jobs["submit_time"] < jobs.set_index("job_id").loc[row.job_id, "submit_time"]
     waiting = (jobs["eligible_time"] <= row.time) & ~(jobs["allocation_time"] < row.time)
-    gone = jobs["allocation_time"].isna() & (jobs["finish_time"] < row.time)
-    same = jobs["submit_time"] == jobs.set_index("job_id").loc[row.job_id, "submit_time"]
-    earlier = before | (same & (jobs.index < jobs.index[jobs["job_id"] == row.job_id][0]))
-    return not (earlier & waiting & ~gone).any()
+    withdrawn = jobs["allocation_time"].isna() & (jobs["finish_time"] < row.time)
+    at_once = jobs["submit_time"] == jobs.set_index("job_id").loc[row.job_id, "submit_time"]
+    earlier = before | (at_once & (jobs.index < jobs.index[jobs["job_id"] == row.job_id][0]))
+    return not (earlier & waiting & ~withdrawn).any()
 
 
 # ---------------------------------------------------------------------- the command

@@ -5,7 +5,7 @@ hands out the work, at N runs and at ten times as many; the size of what is sent
 against one mapped into memory.
 
 How much quicker two processes are is told twice. By the clock, which is right on a quiet machine; and by CPU time, one process's
-over half of what two take together, the program's own included, which is what the clock would show if nobody else computed.
+over half of what two take together, the program's own included, which is what the clock would show if nothing else ran.
 """
 
 from __future__ import annotations
@@ -124,9 +124,9 @@ def main(runs: int, jobs: int, quick: bool) -> None:
     _row("CPU time of all, runs of 5 jobs", f"{max(many.cpu_s - few.cpu_s, 1e-3) / more * 1e3:.2f} ms a run")
     _row("a cell, as it is sent", f"{many.bytes_sent} bytes")
     _row("a row, as it is kept", f"{many.bytes_a_run:.0f} bytes")
-    taken = call(mapping, log)
-    _row(f"a log of {log} jobs, read", f"{taken['read']:.1f} ms")
-    _row("the same, mapped into memory", f"{taken['map']:.1f} ms")
+    ms = call(mapping, log)
+    _row(f"a log of {log} jobs, read", f"{ms['read']:.1f} ms")
+    _row("the same, mapped into memory", f"{ms['map']:.1f} ms")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The clock: SimPy's environment with events at absolute times, and the phases of one instant.
 
 SimPy orders simultaneous events by priority. The toolkit adds priorities after SimPy's own (URGENT 0, NORMAL 1), so that
-everything that *happens* at time t, zero-delay chains included, is over before anyone *looks* at it:
+everything that *happens* at time t, zero-delay chains included, is over before anything *looks* at it:
 
 ========== =====================================================================
 phase      what runs
@@ -55,7 +55,7 @@ class PlannedEvent(Event):
 class EagerProcess(simpy.Process):
     """A process that runs to the first event it waits for when it is made, not when an event of its own starts it.
 
-    A job costs five events; that is the one of them that nobody needs.
+    With a plain process a job costs five events; this saves the one that only starts it.
     """
 
     def __init__(self, env: Environment, generator: Generator[Event, Any, Any]):

@@ -99,7 +99,7 @@ def is_worker_death(error: BaseException) -> bool:
 
 
 def _end_with_parent() -> None:
-    """A worker whose parent was killed would go on for as long as its task takes, with nobody to tell."""
+    """End this worker when its parent is killed; else it would finish a task whose result nothing reads."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

@@ -1,7 +1,7 @@
 """Agents that learn to schedule: environments in the Gymnasium form, and PPO trained against the simulated machine.
 
 ``import learning`` registers the environments, so that ``gymnasium.make("ClusterSim/JobNode-v0")`` finds them. All else
-is loaded when it is first asked for: torch takes seconds, and who only steps an environment does without it.
+is loaded when it is first asked for: torch takes seconds, and stepping an environment does not need it.
 """
 
 from __future__ import annotations

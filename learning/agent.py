@@ -171,7 +171,7 @@ class _Player:
             self._network = self.agent.build(self._maker)
         self._maker.begin(view)
         self._memory: Memory | None = None
-        # A stream of its own: whoever else draws in this run draws the same with and without the agent.
+        # A stream of its own: all other draws of this run are the same with and without the agent.
         self._rng: np.random.Generator | None = view.rng.spawn(1)[0] if self._sample else None
 
     def play(self, view: View) -> Iterator[Any]:
@@ -205,7 +205,7 @@ class LearnedScheduler(Scheduler):
         self._player.begin(view)
 
     def schedule(self, view: View) -> Iterable[Decision]:
-        """What the agent does in this pass."""
+        """The agent's decisions in this pass."""
         return self._player.play(view)
 
 
@@ -221,11 +221,11 @@ class LearnedPowerPolicy(PowerPolicy):
         self._player.begin(view)
 
     def reserve(self, view: View) -> Iterable[PowerDecision]:
-        """What the agent does before the scheduler's pass."""
+        """The agent's decisions before the scheduler's pass."""
         return self._player.play(view)
 
     def react(self, view: View) -> Iterable[PowerDecision]:
-        """What follows from it after the scheduler's pass."""
+        """What follows from these decisions after the scheduler's pass."""
         return self._player.settle(view)
 
 

@@ -3,8 +3,9 @@
 What is saved is a *tree*: dictionaries, lists and tuples of tensors, arrays, numbers, text, truths and None, such as the
 ``state_dict`` of a network or an optimiser. Its tensors go to a safetensors file, the rest to a JSON file, which names
 that safetensors file and its SHA-256. The tensors' file is written first, under a name of its own; moving the JSON
-into place is the one step at which the new tree replaces the old one. So whoever dies in between, by power or by ``kill -9``,
-leaves the old tree, and who reads sees one tree or the other. No pickle: a file from a stranger can only be data.
+into place is the one step at which the new tree replaces the old one. So a program that dies in between, by power or by
+``kill -9``, leaves the old tree, and a reader sees one tree or the other. No pickle: a file from elsewhere can only be
+data.
 """
 
 from __future__ import annotations

@@ -190,13 +190,13 @@ class PairFeatures:
             self._of_nodes(columns, nodes, view, pairs)
             gains = self._predicted(columns, view, pairs, p.estimates(view, pairs), jobs)
         actions = np.zeros((len(pairs.mask), len(self._columns)), np.float32)
-        whole = len(self._columns) == PairRow.size
-        actions[pairs.actions] = columns.T if whole else columns[self._columns].T
+        takes_all = len(self._columns) == PairRow.size
+        actions[pairs.actions] = columns.T if takes_all else columns[self._columns].T
         state = self._state(view, pairs, jobs, nodes)
         if pairs.may_wait:
             row = np.zeros(PairRow.size)
             row[PairRow.gain], row[PairRow.wait], row[PairRow.next_end] = gains, 1.0, state[PairState.soonest]
-            actions[-1] = row if whole else row[self._columns]
+            actions[-1] = row if takes_all else row[self._columns]
         return {"actions": actions, "state": state[self._entries].astype(np.float32)}
 
     def _of_jobs(self, columns: Floats, jobs: _Jobs, pairs: Pairs) -> None:

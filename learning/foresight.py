@@ -1,8 +1,8 @@
 """What each number of reserved nodes would mean now: which jobs would start, which nodes boot, sleep or stay idle.
 
 All actions are looked at in one go. The scheduler's pass is imitated: equal requests together, in the order in which the
-first of each was submitted, on free cores of nodes that are on and then of those that are OFF, and whoever does not fit
-is skipped. That is what EASY does but for jobs that it holds back for the head's sake, so it is a feature, not a promise.
+first of each was submitted, on free cores of nodes that are on and then of those that are OFF, and jobs that do not fit
+are skipped. That is what EASY does but for jobs that it holds back for the head's sake, so it is a feature, not a promise.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Foresight:
             )
             fits = self._fits(self._queue.most_stretched(view.now).requested_cores)
             rows[:, ActionRow.most_stretched_job_fits] = fits
-            # As many as boot nobody; more, if that is what the most stretched job needs: the last that fits, then.
+            # As many as need no boot; more, if that is what the most stretched job needs: the last that fits, then.
             last = self._nodes - int(fits[::-1].argmax()) if fits.any() else self._nodes
             rows[:, ActionRow.least_for_the_most_stretched] = self._actions == min(last, self._bootless)
         return self._twice(rows) if self._idle_ways == "choose" else rows.astype(np.float32)

@@ -1,4 +1,4 @@
-"""Warm start: learn to decide as somebody else does, before learning from rewards.
+"""Warm start: learn to decide as a teacher does, before learning from rewards.
 
 Supervised learning of (observation, action) pairs by cross-entropy (*behavioural cloning*). The agent then begins where the
 teacher stands, and reinforcement learning only has to find what is better. The critic is taught as well, by the returns that
@@ -75,7 +75,7 @@ def demonstrate(
         network: says what is kept of the observations.
         seed: of the episode.
         options: of ``reset``.
-        played_by: who decides what happens; the teacher, unless given.
+        played_by: decides what happens; the teacher, unless given.
 
     Raises InputError when the teacher takes an action that is not allowed.
     """
@@ -87,8 +87,8 @@ def demonstrate(
         kept.append(network.keep(observation))
         columns.append(network.column(kept[-1], action))
         actions.append(action)
-        taken = action if played_by is None else int(played_by(environment, observation))
-        observation, reward, terminated, truncated, info = environment.step(taken)
+        played = action if played_by is None else int(played_by(environment, observation))
+        observation, reward, terminated, truncated, info = environment.step(played)
         rewards.append(float(reward))
         if terminated or truncated:
             last = network.keep(observation) if not terminated else None
@@ -97,7 +97,7 @@ def demonstrate(
 
 
 def greedy(network: Network) -> Teacher:
-    """A network that remembers nothing, as one who decides: its most probable action. Raises InputError for others."""
+    """A network that remembers nothing, as a teacher: its most probable action. Raises InputError for others."""
     if network.recurrent:
         raise InputError("warm_start, rounds", "0 for a network that remembers", network.spec)
 

@@ -16,7 +16,7 @@ import numpy as np
 from cluster_sim.errors import InputError
 from cluster_sim.platform.platform import Platform
 from cluster_sim.platform.specs import has_time_unit
-from cluster_sim.run.resources import as_counted
+from cluster_sim.run.hosts import as_counted
 from cluster_sim.run.settings import TIME_UNITS, Rules
 from cluster_sim.workload.days import as_executed
 from cluster_sim.workload.workload import WORKLOAD_GENERATORS, Workload

@@ -1,6 +1,6 @@
 """Which jobs run on which node, kept from decision to decision; and what is the same for an agent.
 
-Two jobs with the same request are the same to whoever decides: only their ages differ. Two nodes of one type with the
+Two jobs with the same request are the same to an agent: only their ages differ. Two nodes of one type with the
 same jobs on them since the same times are the same too, by what a scheduler can know.
 """
 
@@ -69,10 +69,10 @@ class Requests:
         shaped = not self._plain and bool(job.nodes or job.ntasks_per_node)
         figures = (job.requested_cores, job.requested_time, job.mem_vol, job.memory, job.max_energy, shaped)
         energy = job.req_energy
-        others = (None if math.isnan(energy) else energy, job.priority, job.deadline, job.tags)
+        wishes = (None if math.isnan(energy) else energy, job.priority, job.deadline, job.tags)
         if self._plain:
-            return figures, others
-        return figures, (others, job.nodes, job.ntasks_per_node, job.requires, job.exclusive, job.reservation)
+            return figures, wishes
+        return figures, (wishes, job.nodes, job.ntasks_per_node, job.requires, job.exclusive, job.reservation)
 
 
 class Tenant(NamedTuple):
@@ -96,7 +96,7 @@ class Occupancy:
         self._types = view.platform.type_of_node.tolist()
         self._one_processor = [len(kind.processors) == 1 for kind in view.platform.node_types]
         self._states = np.array([self._number((kind,)) for kind in self._types], np.int64)
-        self._unnumbered: set[int] = set()  # nodes whose states are out of date: not everybody asks for them
+        self._unnumbered: set[int] = set()  # nodes whose states are out of date: not every observation asks for them
         self._version: object = None
         self.changes: list[int] = []  #: Nodes whose jobs have changed, in that order, since the run began.
 
@@ -128,8 +128,8 @@ class Occupancy:
         tenants = self.tenants[node]
         if tenants and not self._one_processor[self._types[node]]:
             return -1, node  # which of its processors the jobs are on would have to be told apart
-        there = sorted((tenant.request.number, tenant.cores, tenant.start) for tenant in tenants.values())
-        return self._types[node], *there
+        jobs = sorted((tenant.request.number, tenant.cores, tenant.start) for tenant in tenants.values())
+        return self._types[node], *jobs
 
     def _number(self, state: Hashable) -> int:
         return self._numbers.setdefault(state, len(self._numbers))

@@ -60,7 +60,7 @@ class PolicyChoice:
     comes to an empty queue and when resources are released (a job has ended, a node is on again), if cores are free.
     So a job that comes to others waits with them, as published; but if nothing runs, the agent is asked in every pass.
 
-    Void is masked while nothing runs: nobody would be sure that anything ever happened again. Else its cost is what the
+    Void is masked while nothing runs: it might be that nothing ever happened again. Else its cost is what the
     machine draws, and the jobs wait, until the next job ends. So it cannot stall.
     """
 

@@ -1,7 +1,7 @@
 """What an agent can expect of the machine: when nodes fall idle, and what a job would take and cost on each.
 
 By requests alone, with the run's contention and power models, as :class:`schedulers.contention_aware.ContentionAware`
-predicts. Most pairs contend with nobody, and for those the prediction is a formula, worked out for all pairs at once;
+predicts. Most pairs meet no contention, and for those the prediction is a formula, worked out for all pairs at once;
 only where tasks slow each other is a forecast made.
 """
 
@@ -146,11 +146,11 @@ class Predictions:
         """(own finish s, energy J) of a pair whose job spans nodes; what else runs there is not taken to slow it."""
         _, placement = pairs.at(pair)
         nodes = np.array(placement.nodes)
-        taken = np.array([cores for first, stop, cores in placement.spans for _ in range(first, stop)])
+        cores_on = np.array([cores for first, stop, cores in placement.spans for _ in range(first, stop)])
         figures = self.alone(pairs.requests[pairs.job_of[pair]]).figures
         finish = float(figures[self._types[nodes], Figure.finish].max())
         beyond = np.maximum(finish - np.maximum(self.horizon[nodes] - view.now, 0.0), 0.0)
-        return finish, float(self.idle.dynamic_w[nodes] @ taken * finish + self.idle.rise_w[nodes] @ beyond)
+        return finish, float(self.idle.dynamic_w[nodes] @ cores_on * finish + self.idle.rise_w[nodes] @ beyond)
 
     def _forecast(self, job: Job, number: int, node: int, tasks: int) -> tuple[float, float, float]:
         """(own finish s, delay of the others s, energy J) where tasks slow each other."""
@@ -159,10 +159,10 @@ class Predictions:
         if known is None:
             before, after = self._expected.outlook(node), self._expected.joined(node, job, tasks)
             own = after.ends[job.index]
-            others = sum([after.ends[other] - end for other, end in before.ends.items()])
+            delay = sum([after.ends[other] - end for other, end in before.ends.items()])
             stop = max(before.horizon, after.horizon)
             energy = max(after.energy(0.0, stop) - before.energy(0.0, stop), 0.0)
-            known = self._forecasts[key] = own, max(others, 0.0), energy
+            known = self._forecasts[key] = own, max(delay, 0.0), energy
         return known
 
     def end_of(self, running: Running, now: float) -> float:

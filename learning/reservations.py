@@ -38,7 +38,7 @@ def offer_order(view: View, idle_since: Sequence[float]) -> list[int]:
     """Nodes in the order in which they are offered to the scheduler, by position; the last ones are reserved first.
 
     Nodes in use, the fullest first, so that a small offer packs; then idle ones, the last one to fall idle first, those
-    that boot for nobody, OFF ones, and last those that are shutting down, of which nobody has anything yet. Ties in
+    that boot for no job, OFF ones, and last those that are shutting down, which cannot be used yet. Ties in
     platform order. ``idle_since`` (s) counts for idle nodes.
     """
     free, cores, on, off = (
@@ -70,8 +70,8 @@ class Reservations:
     ``choose``: then there are twice as many actions. Action G + 1 + a is to reserve a nodes and put all of those to sleep;
     action a spares nodes that have fallen idle since the last decision, which so are offered once more before they sleep.
     (Where no node has, the first G + 1 actions are masked: they would be the others over again.)
-    The number alone is too poor to save much: whoever decides before the scheduler cannot know which nodes it will leave
-    idle, and each costs the idle watts of a whole step.
+    The number alone is too poor to save much: before the scheduler has decided the agent cannot know which nodes it will
+    leave idle, and each costs the idle watts of a whole step.
     ``observation`` is a name of :data:`~learning.shutdown_observations.shutdown_observations`; ``tau`` is the share of
     its requested time that a job may wait before it is late. Raises SpecError for a number that is not above 0.
     """

@@ -207,17 +207,17 @@ class Wait(_Metric):
         super().__init__(scaled, shaped, gamma)
 
     def reset(self, simulation: Simulation) -> None:
-        """Nobody waits yet."""
+        """No job waits yet."""
         self._waited, self._since, self._waiting = 0.0, 0.0, 0
         self._jobs = max(len(simulation.workload), 1)
 
     def leave(self, view: View) -> None:
-        """So many wait until the next pass."""
+        """Note how many jobs wait until the next pass."""
         super().leave(view)
         self._since, self._waiting = view.now, view.pending_count
 
     def passed(self, view: View) -> None:
-        """They have waited."""
+        """Add what these jobs have waited since."""
         self._waited += self._waiting * (view.now - self._since)
         self._since = view.now
 

@@ -168,7 +168,7 @@ def _run(task: Task, environments: Sequence[Any], network: Network) -> list[Traj
 
 
 def _logits(network: Network, batch: Batch, memory: Memory | None) -> tuple[Tensor, Memory | None]:
-    """What a decision needs; values are worked out later, for all decisions at once, by those who learn from them."""
+    """What a decision needs; the algorithm works values out later, for all decisions at once."""
     if network.recurrent:
         logits, _, memory = network(batch, memory)
         return logits, memory
@@ -203,7 +203,7 @@ class _Episode:
             self.kept.append(self.network.keep(observation))
 
     def trajectory(self) -> Trajectory:
-        """What is left of it at its end."""
+        """The episode as arrays, to learn from."""
         last = self.kept.pop() if self.truncated else None
         columns, actions = np.array(self.columns, dtype=np.int64), np.array(self.actions, dtype=np.int64)
         return Trajectory(self.kept, columns, actions, np.array(self.rewards), last, self.seed, self.metrics)

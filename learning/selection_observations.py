@@ -81,7 +81,7 @@ class QueueNow(FeatureTable):
 
 
 class PolicyRow(FeatureTable):
-    """What follows from a policy now, behind who it is: the first job it would take, and the first node. All in [0, 1]."""
+    """What follows from a policy now, after the policy itself: the first job it would take, and the first node. All in [0, 1]."""
 
     requested = part(Requested)
     fits = feature("1 if the job fits now; if not, what is said of the node is 0")
@@ -157,7 +157,7 @@ class AsPublished:
         return {"observation": spaces.Box(0.0, 1.0, (size,), np.float32)}
 
     def begin(self, view: View) -> None:
-        """Nobody waits."""
+        """No job waits."""
         self._queue.begin(view)
 
     def observe(self, view: View) -> Arrays:
@@ -234,12 +234,12 @@ class Default:
         }
 
     def begin(self, view: View) -> None:
-        """Nobody waits."""
+        """No job waits."""
         self._queue.begin(view)
         self._most_watts = float(view.node_max_watts.sum()) or 1.0
 
     def observe(self, view: View) -> Arrays:
-        """Of every policy, and of the state."""
+        """The features of every policy, and of the state."""
         rows = np.zeros(self._shape)
         rows[:, : self._what_follows_in.start] = self._identity
         first_jobs: dict[str, Job] = {}

@@ -58,7 +58,7 @@ class _OfSelection:
         """All is decided at this instant."""
 
     def passed(self, view: View) -> None:
-        """Take note of who has ended."""
+        """Take note of which jobs have ended."""
         for running in view.ended:
             ran = view.now - running.start_time if running.start_time <= view.now else 0.0
             self._ended.append((view.now - running.job.submit_time, ran))
@@ -76,7 +76,7 @@ class Published(_OfSelection):
         super().__init__(objective, ("makespan", "energy", "edp"))
 
     def value(self, view: View, terminated: bool) -> float:
-        """Of the step that has just ended."""
+        """The reward of the step that has just ended."""
         ended, self._ended = self._ended, []
         if self._name == "makespan":
             return float(view.current_gflops().sum())
@@ -117,7 +117,7 @@ class Metric(_OfSelection):
         return scales.get(self._name, 1.0)
 
     def value(self, view: View, terminated: bool) -> float:
-        """Of the step that has just ended."""
+        """The reward of the step that has just ended."""
         total = self._total(view)
         before, self._counted = self._counted, total
         return (before - total) / self._scale

@@ -247,7 +247,7 @@ class Default:
         }
 
     def begin(self, view: View) -> None:
-        """Nobody has come yet."""
+        """No job has come yet."""
         self._foresight = Foresight(view, self._maker)
         self._states = _CoresByState()
         self._waiting: WaitingJobs | None = None
@@ -255,7 +255,7 @@ class Default:
         self._newest = -1
 
     def observe(self, view: View) -> Arrays:
-        """Of every action, and of the state."""
+        """The features of every action, and of the state."""
         rows = self._foresight.rows(view)
         return {"actions": rows, "state": self._state(view)}
 

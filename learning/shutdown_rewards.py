@@ -68,7 +68,7 @@ class WasteAndLateJobs(_OfWaste):
         super().__init__(by)
 
     def value(self, view: View, terminated: bool) -> float:
-        """Of the step that has just ended."""
+        """The reward of the step that has just ended."""
         late = 0
         if view.pending_count:
             waiting = self._maker.waiting(view)
@@ -123,7 +123,7 @@ class WasteAndStretch(_OfWaste):
         self._price_of_stretch = self._stretch + self._mean_stretch / max(len(simulation.workload), 1)
 
     def passed(self, view: View) -> None:
-        """Before the scheduler's pass: whoever waits, in the queue or for a boot, has waited until now."""
+        """Before the scheduler's pass: each job that waits, in the queue or for a boot, has waited until now."""
         now = view.now
         waiting = self._waiting
         if not waiting and not view.pending_count:
@@ -150,7 +150,7 @@ class WasteAndStretch(_OfWaste):
         self._paid += self._price_of_stretch * (until - since) / limit + self._late * (since < bound <= until)
 
     def value(self, view: View, terminated: bool) -> float:
-        """Of the step that has just ended."""
+        """The reward of the step that has just ended."""
         paid, self._paid = self._paid, 0.0
         if self._switches and len(view.state_changes) > self._rows:
             paid += self._switches * len(view.state_changes.entering(NodeState.SWITCHING_OFF, self._rows))

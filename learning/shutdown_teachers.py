@@ -29,7 +29,7 @@ class SummedStretch:
 
     Enough is ``soft``, or ``hard`` while a job has begun to run within ten minutes or waits for a boot, since nodes may
     soon be free then; a late job is always enough. A node that falls idle is offered once more before it sleeps while
-    somebody came within the last ``linger`` seconds; with 0 it sleeps at once. For ``idle=choose`` and the default
+    a job came within the last ``linger`` seconds; with 0 it sleeps at once. For ``idle=choose`` and the default
     observation, from which the rule reads everything. Raises SpecError for a negative number.
     """
 

@@ -52,7 +52,7 @@ class Validated:
         return [100.0 * (1.0 - ratio(*pair)) for pair in zip(self.values, self.references, strict=True)]
 
     def numbers(self) -> dict[str, float]:
-        """What is logged."""
+        """The figures that are logged."""
         numbers = {"validation/objective_mean": float(np.mean(self.values))}
         if self.references:
             numbers["validation/reduction_mean"] = float(np.mean(self.reductions))
@@ -62,7 +62,7 @@ class Validated:
         return numbers
 
     def facts(self) -> dict[str, Any]:
-        """What is remembered of the best agent."""
+        """The facts that are kept about the best agent."""
         return {
             "value": float(np.mean(self.values)),
             "reduction": float(np.mean(self.reductions)) if self.references else 0.0,
@@ -155,7 +155,7 @@ REWARD = "reward"
 
 
 MORE_IS_BETTER = ("jobs_completed", "throughput_jobs_per_h", "utilisation")
-"""Metrics that nobody wants least, and so are no objectives."""
+"""Metrics that are better when higher, and so are no objectives, which are made least."""
 
 
 def check_names(config: Config, environment: SchedulingEnv, objective: str) -> None:
@@ -182,7 +182,7 @@ def _check_minimised(where: str, metric: str) -> None:
 def objective_of(environment: SchedulingEnv) -> str:
     """The metric that the reward is about: what it says itself, or by its name.
 
-    The reward itself where it is about several things, as for agents that switch nodes: whoever never lets a job run
+    The reward itself where it is about several things, as for agents that switch nodes: one that never lets a job run
     wastes nothing.
     """
     reward = environment.reward

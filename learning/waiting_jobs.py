@@ -51,7 +51,7 @@ class WaitingJobs:
         return self.submits + self._tau * self.limits
 
     def stretches(self, now: float) -> Floats:
-        """What each has waited so far, over its limit."""
+        """How long each job has waited so far, over its limit."""
         return (now - self.submits) / self.limits
 
     def have_waited(self, now: float, share: float) -> npt.NDArray[np.bool_]:

@@ -42,7 +42,7 @@ class Configuration(NamedTuple):
 
 CONFIGURATIONS = tuple(Configuration(*options) for options in product(METRICS, reversed(ENDS), ENDS))
 HOME = Configuration("energy", "high", "low")
-"""The configuration that PCBE's author recommends, and that is used while nobody has to wait."""
+"""The configuration that PCBE's author recommends, and that is used while no job has to wait."""
 
 
 class Forecast(NamedTuple):
@@ -68,11 +68,11 @@ class AdaptivePcbe(Pcbe):
 
     with ``r`` the run times of the jobs that have ended over what their estimates said. The configuration of
     least value is taken, if it is less than that of the one in use by more than the fraction ``hysteresis``. A pass in which
-    all pending jobs start has nothing to compare but guesses at who comes next: it uses energy, high jobs, low nodes.
+    all pending jobs start has nothing to compare but guesses at which jobs come next: it uses energy, high jobs, low nodes.
 
     *The ageing threshold* is such that aged jobs start when they have waited ``wait_goal`` seconds: ``wait_goal`` less
     the mean time that the last 20 of them were aged for. Without a goal it is the published 60 s. With one it is never
-    so low that more than a tenth of the queue is aged (one job at least): ageing that helps everybody helps nobody,
+    so low that more than a tenth of the queue is aged (one job at least): where all jobs are aged no job is helped,
     which is what a fixed threshold comes to on a full machine.
 
     It sees what every policy sees: requests, what runs and since when, jobs that ended, the energy so far. The look-ahead
@@ -176,7 +176,7 @@ class AdaptivePcbe(Pcbe):
 
 
 class LookAhead:
-    """The queue and the running jobs played to their end by PCBE's estimates, under any configuration; nobody else comes.
+    """The queue and the running jobs played to their end by PCBE's estimates, under any configuration; no other job comes.
 
     Which jobs are aged is decided once, for all of them, now.
     """

@@ -68,7 +68,7 @@ class PowerPolicy:
     OFF, or came on for the job that holds it; ``follows_submissions``, that jobs came or started, and what else has the
     scheduler decide, as long as no job ended; ``reserves``, that the scheduler is about to decide, without a ``reserve``.
 
-    A job needs nobody's help to use a node that is OFF: it is booted for it. But a node that the policy withholds, only
+    A job can be started on a node that is OFF: it is booted for it. But a node that the policy withholds, only
     the policy can offer again, so it has to ask to be woken, and let every job have its nodes in the end.
     """
 

@@ -96,8 +96,8 @@ class Board:
         kinds: dict[object, int] = {}
         self.kind_of = []
         for i, job in enumerate(self.jobs):
-            same = (job.requested_cores, tuple(self.phases[i]), self.fixed[i], tuple(self.shapes[i] or ()))
-            self.kind_of.append(kinds.setdefault(same, len(kinds)))
+            work = (job.requested_cores, tuple(self.phases[i]), self.fixed[i], tuple(self.shapes[i] or ()))
+            self.kind_of.append(kinds.setdefault(work, len(kinds)))
 
     # ------------------------------------------------------------------ positions
 
@@ -229,16 +229,16 @@ class Board:
         Several starts of one instant are made in one order only, by node and kind, except where the order counts:
         on nodes with several processors, and with jobs on several nodes.
         """
-        alike = self._alike(position)
+        node_sets = self._interchangeable(position)
         for job in self._first_of_each_kind(position):
-            for cores in self._ways(job, alike):
+            for cores in self._ways(job, node_sets):
                 if self._is_in_order(position, job, cores):
                     yield Move(job, cores)
 
     def can_start_any(self, position: Position) -> bool:
         """Whether any pending job fits."""
-        alike = self._alike(position)
-        return any(True for job in self._first_of_each_kind(position) for _ in self._ways(job, alike))
+        node_sets = self._interchangeable(position)
+        return any(True for job in self._first_of_each_kind(position) for _ in self._ways(job, node_sets))
 
     def _first_of_each_kind(self, position: Position) -> list[int]:
         return list({self.kind_of[job]: job for job in reversed(position.pending)}.values())[::-1]
@@ -252,7 +252,7 @@ class Board:
             return node > last_node
         return not self._has_one_processor[node] or self.kind_of[job] >= last_kind
 
-    def _alike(self, position: Position) -> list[Alike]:
+    def _interchangeable(self, position: Position) -> list[Alike]:
         """Nodes with free cores, those that are interchangeable together."""
         nodes: dict[int, list[int]] = {}
         for node, label in enumerate(position.labels):
@@ -260,14 +260,14 @@ class Board:
         free = ((sum(position.free[p] for p in self.processors[some[0]]), some) for some in nodes.values())
         return [(cores, some) for cores, some in free if cores]
 
-    def _ways(self, job: int, alike: list[Alike]) -> Iterator[Cores]:
+    def _ways(self, job: int, node_sets: list[Alike]) -> Iterator[Cores]:
         """Ways to place the job, one of each set of equivalent ways."""
         wanted, wishes = self.jobs[job].requested_cores, self.shapes[job]
         if wishes is not None:
-            return shaped(alike, wishes)
+            return shaped(node_sets, wishes)
         if self.wide[job]:
-            return wide(alike, wanted)
-        return (((nodes[0], wanted),) for free, nodes in alike if free >= wanted)
+            return wide(node_sets, wanted)
+        return (((nodes[0], wanted),) for free, nodes in node_sets if free >= wanted)
 
     # ------------------------------------------------------------------ what is equivalent
 

@@ -18,7 +18,7 @@ from schedulers.plans import Promise
 from schedulers.releases import Returns
 
 if TYPE_CHECKING:
-    from cluster_sim.machine.guests import Departure
+    from cluster_sim.machine.guest_requests import Departure
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
     from schedulers.profile_plan import ProfilePlan

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.machine.placement import Placement
-    from cluster_sim.run.view import ClairvoyantView, View
+    from cluster_sim.run.clairvoyant_view import ClairvoyantView
+    from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
 METRICS = ("delay", "energy", "edp")
@@ -44,7 +45,7 @@ class ContentionAware(Scheduler):
         edp     E · D^weight
 
     Estimates that differ by less than 10⁻⁹ are equal, and the first node of the platform wins. Where nothing draws power
-    every metric is ``delay``. A job that does not fit is skipped; with ``blocking`` nobody overtakes it.
+    every metric is ``delay``. A job that does not fit is skipped; with ``blocking`` no job overtakes it.
 
     ``order`` is any job order. ``placements=one`` starts one job in a pass, as the published agents do, ``all`` whatever
     fits. The work of a job is what was requested: ``requested_time`` is taken to be its time alone on a core of the

@@ -92,7 +92,7 @@ class EasyBackfilling(Backfilling):
             or len(queue) != view.pending_count  # one was cancelled: perhaps one that had a promise
         ):
             return self._whole_queue(view)
-        # Whoever was refused before would be again: no more is free than then, and the promised start is nearer.
+        # Jobs refused before would be refused again: no more is free than then, and the promised start is nearer.
         free = view.free_total
         return self._backfill(view, first_new) if any(job.requested_cores <= free for job in submitted) else ()
 
@@ -126,11 +126,11 @@ class EasyBackfilling(Backfilling):
                 told.pop(job.index, None)
                 others_first = others_first or promise is not None
             if view.is_capped(job):
-                # Whoever overtook it would take the watts that it waits for. The next pass looks at the whole queue.
+                # A job that overtook it would take the watts that it waits for. The next pass looks at the whole queue.
                 self._plan = None
                 break
             self._behind = place + 1
-            self._promised += promise is not None  # else nobody knows when: nobody waits for it
+            self._promised += promise is not None  # else its start is not known, and no job waits for it
             if self._promised == self._depth:
                 break
         else:
@@ -181,7 +181,7 @@ class EasyBackfilling(Backfilling):
         """Places of jobs that a comparison of numbers does not rule out, in the order in which they are tried."""
         queue, plan = self._queue, self._plan
         assert plan is not None
-        # In few jobs there is nothing to gain; and who explains wants to know whom only a promise keeps back.
+        # In few jobs there is nothing to gain; and an explanation names the jobs that only a promise keeps back.
         if queue.stop - first <= FEW or view.explains:
             places: Sequence[int] = range(first, queue.stop)
         else:

@@ -141,7 +141,7 @@ def list_scheduler(
 
 @schedulers.register("fcfs")
 class Fcfs(ListScheduler):
-    """First come, first served: submission order, and nobody overtakes."""
+    """First come, first served: submission order, and no job overtakes."""
 
     def __init__(self, nodes: str = "first", memory: bool = False):
         super().__init__("first", nodes, memory=memory)

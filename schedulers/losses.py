@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from cluster_sim.machine.guests import Departure
+    from cluster_sim.machine.guest_requests import Departure
     from cluster_sim.run.view import View
     from schedulers.releases import Releases
 

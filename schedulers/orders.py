@@ -71,7 +71,7 @@ def name_of(order: str | JobOrder | NodeOrder) -> str:
 def aged(order: JobOrder, seconds: float) -> JobOrder:
     """The same order, but jobs that have waited that long go before all others, in order of submission.
 
-    Behind a head that nobody may delay, then, no job starves, whatever the order.
+    Then no job starves, whatever the order, if the head of the queue may not be delayed.
     """
 
     def key(job: Job, now: float) -> Any:
@@ -99,7 +99,7 @@ def order_in(view: View, order: JobOrder, aging: float = math.inf) -> JobOrder:
 
 
 def order_once(view: View, order: JobOrder) -> JobOrder:
-    """An order as it is in a run, for those who ask again and again: a random key is drawn once for each job.
+    """An order as it is in a run, for code that asks for keys again and again: a random key is drawn once for each job.
 
     It does not depend on which jobs are asked about, nor when.
     """

@@ -31,7 +31,7 @@ TOO_EXPENSIVE = "fits only where it is estimated to need more than its max_energ
 
 @schedulers.register("pcbe")
 class Pcbe(Scheduler):
-    """PCBE (Cruz 2023): jobs by requested energy or EDP, each to the node with the best estimate; nobody blocks.
+    """PCBE (Cruz 2023): jobs by requested energy or EDP, each to the node with the best estimate; no job blocks.
 
     In every pass, first the jobs that have waited ``aging`` seconds or more, then all pending jobs, both in the order
     of their key, lowest (``job=low``) or highest first; a job that does not fit is skipped. With n tasks::
@@ -165,7 +165,7 @@ def most_on_one_node(view: View, job: Job) -> int:
 
 
 def requested_time_of(job: Job) -> float:
-    """Requested time, s; of a job that names none, more than anybody asks for (∞ s at 0 W would be no number of joules)."""
+    """Requested time, s; of a job that names none, more than any job asks for (∞ s at 0 W would be no number of joules)."""
     return min(job.requested_time, _ENDLESS_S)
 
 

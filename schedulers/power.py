@@ -66,7 +66,7 @@ class IdleTimeout(PowerPolicy):
     """A node idle for so many seconds is switched off; timeout:0 switches off whatever the scheduler leaves idle.
 
     The opportunistic shutdown of Casagrande et al. (2022, §2.1). ``seconds`` count from when the node's last job ended,
-    or from when it was ready if it was booted for nobody. Raises SpecError for a negative or infinite time.
+    or from when it was ready if it was booted for no job. Raises SpecError for a negative or infinite time.
 
     Costs one wake-up for an idle period at most: nodes stand in one queue in the order in which they fell idle, which is
     the order in which they are due. Only its first is waited for, and not looked at again before its time.

@@ -41,7 +41,7 @@ class PowerCap(PowerPolicy):
         self._is_set = False
 
     def reserve(self, view: View) -> Iterable[PowerDecision]:
-        """Set the limit before anything starts; forget who was refused in the last pass."""
+        """Set the limit before anything starts; forget which jobs were refused in the last pass."""
         if not self._is_set:
             self._is_set = True
             yield LimitPower(self.watts, slow=self.how == "slow")

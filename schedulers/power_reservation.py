@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cluster_sim.errors import SpecError
+from cluster_sim.run.clairvoyant_view import ClairvoyantView
 from cluster_sim.run.decisions import Offer, PowerDecision, SwitchOff, WakeAt, Withhold
-from cluster_sim.run.view import ClairvoyantView
 from schedulers.base import PowerPolicy, power_policies
 from schedulers.power import check_seconds, idle_nodes, unused_nodes, waits_in_window
 
@@ -41,11 +41,10 @@ class OffReservation(PowerPolicy):
     those that have just been left after the jobs that waited for them have had their chance.
     Jobs that request no time, and jobs for which no running job makes room, are never delayed.
 
-    Whoever has reached the latest start and does not fit, or waits in its advance reservation, has everything offered,
-    until it starts; whoever was let through
-    and yet not started by the scheduler has first those before it let through too, then everybody. So no job waits longer
-    for the policy than until its latest start; from then on the policy is a timeout of 0 to it. Raises SpecError for a
-    negative tau.
+    All nodes are offered while a job that has reached its latest start does not fit, or waits in its advance reservation.
+    If the scheduler does not start a job that was let through, first the jobs before it are let through too, then all.
+    So no job waits longer for the policy than until its latest start; from then on the policy is a timeout of 0 to it.
+    Raises SpecError for a negative tau.
     """
 
     clairvoyant = True
@@ -73,7 +72,7 @@ class OffReservation(PowerPolicy):
         yield SwitchOff(np.flatnonzero(idle_nodes(view) & ~offered).tolist())
 
     def react(self, view: View) -> Iterator[PowerDecision]:
-        """Help those whom the scheduler did not start on what was offered; switch off what it left idle."""
+        """Help the jobs that the scheduler did not start on what was offered; switch off what it left idle."""
         stuck = [job.index for job in self._let_through if view.is_pending(job)]
         while stuck and self._retry != (view.now, EVERYBODY):
             is_second = self._retry[0] == view.now
@@ -141,7 +140,7 @@ class OffReservation(PowerPolicy):
 
 @power_policies.register("random")
 class RandomReservation(PowerPolicy):
-    """Every period (s) reserves a random number of nodes and keeps them off; whoever waits for ten periods ends that.
+    """Every period (s) reserves a random number of nodes and keeps them off, until a job has waited for ten periods.
 
     The number is uniform over 0 … all nodes, as an agent's first actions are in Casagrande et al. (2022, Fig. 9). Only
     nodes that run nothing are withheld, OFF ones first, then the last of the platform; there may be fewer than drawn.

@@ -25,7 +25,7 @@ class AvailabilityProfile:
     are at one step.
 
     Taking may leave less than nothing free (a job that outlives its request while another was promised its cores):
-    then whoever owns the profile has to plan anew.
+    then the owner of the profile has to plan anew.
     """
 
     def __init__(self, now: float, free: Amount):
@@ -125,8 +125,8 @@ class AvailabilityProfile:
     def earliest(self, amount: int, length: float, before: float = math.inf) -> float:
         """The first time from which an amount is free for ``length`` s; inf if never. For a profile of one number.
 
-        With ``before``, the first such time before that one, to be free until then only: what whoever holds the amount
-        from then on has to know to begin earlier.
+        With ``before``, the first such time before that one, if the amount is free until then: from then on the
+        caller holds it already, and asks whether it can begin earlier.
         """
         stop = self._steps if before == math.inf else int(self.times.searchsorted(before))
         enough = self._free[:stop] >= amount

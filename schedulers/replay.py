@@ -116,9 +116,9 @@ class Replay(Scheduler):
 
 def _can_be_had(job: Job, placement: Placement, view: View) -> bool:
     """Whether the job can be given these cores now: they are free, on nodes that are on or OFF and that it may use."""
-    open_now, whole = view.open_at(job, view.now), view.platform.node_cores
+    open_now, node_cores = view.open_at(job, view.now), view.platform.node_cores
     return all(
-        view.free_cores[node] >= (whole[node] if job.exclusive else cores)
+        view.free_cores[node] >= (node_cores[node] if job.exclusive else cores)
         and (view.is_on[node] or view.is_off[node])
         and (open_now is None or open_now[node])
         for node, cores in placement.cores_by_node().items()

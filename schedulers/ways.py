@@ -34,10 +34,10 @@ def shaped(alike: list[Alike], wishes: list[int]) -> Iterator[Cores]:
     for counts in _counts([len(nodes) if free >= width else 0 for free, nodes in alike]):
         if sum(counts) != wanted:
             continue
-        taken = tuple((node, width) for count, (_, nodes) in zip(counts, alike, strict=True) for node in nodes[:count])
-        others = [(free, nodes[count:]) for count, (free, nodes) in zip(counts, alike, strict=True) if nodes[count:]]
-        for rest in shaped(others, wishes[wanted:]):
-            yield taken + rest
+        chosen = tuple((node, width) for count, (_, nodes) in zip(counts, alike, strict=True) for node in nodes[:count])
+        remaining = [(free, nodes[count:]) for count, (free, nodes) in zip(counts, alike, strict=True) if nodes[count:]]
+        for rest in shaped(remaining, wishes[wanted:]):
+            yield chosen + rest
 
 
 def _counts(most: list[int]) -> Iterator[tuple[int, ...]]:

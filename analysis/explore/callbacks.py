@@ -38,10 +38,10 @@ def start(desk: Desk, given: Mapping[str, Any], kept: Given = None) -> tuple[Any
     """
     try:
         wanted, before = Choices.of(given), Choices.of(kept or given)
-        same = wanted.same_jobs(before)
-        wanted = replace(wanted, changes=before.changes if same else ())
+        same_jobs = wanted.same_jobs(before)
+        wanted = replace(wanted, changes=before.changes if same_jobs else ())
         desk.run(wanted.plain())
-        left = "" if same or not before.changes else "The jobs are others: changes to those before are undone."
+        left = "" if same_jobs or not before.changes else "The jobs are others: changes to those before are undone."
         return wanted.plain(), left
     except ClusterSimError as error:
         return no_update, str(error)
@@ -56,8 +56,8 @@ def submitted(desk: Desk, given: Given, step: int, fields: Sequence[Any]) -> tup
         run, choices = desk.run(given), Choices.of(given or {})
         submit, *rest = fields
         at = _now(run, step) if submit in (None, "") else submit
-        taken = [*run.result.jobs["job_id"], *(change.job_id for change in choices.changes)]
-        change = Change.submission(new_id(taken), at, *rest)
+        used_ids = [*run.result.jobs["job_id"], *(change.job_id for change in choices.changes)]
+        change = Change.submission(new_id(used_ids), at, *rest)
         return _with(desk, choices, (*choices.changes, change), change.submit_time)
     except ClusterSimError as error:
         return no_update, str(error)

@@ -59,7 +59,7 @@ class Change:
 
     @classmethod
     def of(cls, given: Any) -> Change:
-        """A change as :meth:`plain` wrote it and a page sent it, which may have been anybody's. Raises InputError."""
+        """A change as :meth:`plain` wrote it; it comes from a page that is not to be trusted. Raises InputError."""
         if not isinstance(given, Mapping) or not isinstance(given.get("cancel"), bool):
             raise InputError("changes", "jobs that are submitted or cancelled", type(given).__name__)
         if given["cancel"]:
@@ -69,7 +69,7 @@ class Change:
         return cls.submission(*values)
 
     def plain(self) -> dict[str, Any]:
-        """As the page keeps it."""
+        """The change as the page keeps it."""
         return asdict(self)
 
 

@@ -1,6 +1,6 @@
 """What can be chosen in the page.
 
-A page that takes specs from whoever can reach its port must not read files of the machine for them. So an input of the
+A page that takes specs from anyone who can reach its port must not let them read files of the machine. So an input of the
 page is the *name* of an offer, and options for it. The offers are what is built in and reads no file, and what was named
 when the app was started.
 """

@@ -119,13 +119,13 @@ def nodes(run: Run, step: Step) -> list[Any]:
 
 
 def _cell(names: list[str], held: Any, states: Any, cores: Any, part: slice) -> html.Div:
-    busy, whole = int(held[part].sum()), int(cores[part].sum())
+    busy, total = int(held[part].sum()), int(cores[part].sum())
     state = str(states[part][0])
     who = names[part.start] if part.stop - part.start == 1 else f"{names[part.start]} to {names[part.stop - 1]}"
     doing = f", {_OFF[state]}" if state in _OFF else ""
-    share = f"{100 * busy / whole:.0f}%"
+    share = f"{100 * busy / total:.0f}%"
     filled = {} if state in _OFF else {"background": f"linear-gradient(to top, #0072b2 {share}, #e4e8ec {share})"}
-    return html.Div(title=f"{who}: {busy:,} of {whole:,} cores held{doing}", className=f"cell {state}", style=filled)
+    return html.Div(title=f"{who}: {busy:,} of {total:,} cores held{doing}", className=f"cell {state}", style=filled)
 
 
 def explanation(run: Run, job_id: str) -> list[Any]:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from cluster_sim.workload.workload import Workload
 
 MOST_JOBS = 2_000
-"""Jobs of one run of the page: its answer should not keep anybody waiting. ``cluster-sim run`` knows no limit."""
+"""Jobs of one run of the page: its answer should come soon. ``cluster-sim run`` knows no limit."""
 MOST_NODES, MOST_CORES = 20_000, 2_000_000
 LONGEST_S = 60.0
 """Seconds of computing after which a run of the page is given up."""
@@ -84,7 +84,7 @@ class Choices:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Choices:
-        """Choices as they come from a page, which may have been anybody's. Raises InputError for a wrong one."""
+        """Choices as they come from a page, which is not to be trusted. Raises InputError for a wrong one."""
         if not isinstance(given, Mapping):
             raise InputError("choices", "a name or a number for each", type(given).__name__)
         found: dict[str, Any] = {}
@@ -113,7 +113,7 @@ class Choices:
         return choices
 
     def plain(self) -> dict[str, Any]:
-        """As the page keeps them."""
+        """The choices as the page keeps them."""
         return asdict(self)
 
     def same_jobs(self, other: Choices) -> bool:
@@ -194,10 +194,10 @@ class Desk:
 
     def _simulation(self, choices: Choices) -> Simulation:
         offers = self.offers
-        whole = chosen(offers.workloads, "workload", choices.workload, choices.workload_options)
-        workload = changed(window_of(whole, choices.begin_h, choices.jobs), choices.changes)
-        # Of the whole: its header speaks of the machine that all of it comes from.
-        platform = chosen(offers.platforms, "platform", choices.platform, choices.platform_options, whole)
+        log = chosen(offers.workloads, "workload", choices.workload, choices.workload_options)
+        workload = changed(window_of(log, choices.begin_h, choices.jobs), choices.changes)
+        # Of the whole log: its header speaks of the machine that all of it comes from.
+        platform = chosen(offers.platforms, "platform", choices.platform, choices.platform_options, log)
         _check_size(platform)
         return Simulation(
             platform,

@@ -135,7 +135,7 @@ class _ByHand:
 
 
 def _no_room(simulation: Simulation, job: Job, entry: _Entry) -> InputError:
-    """Which cores the job lacks, and who has them until when."""
+    """Which cores the job lacks, and which jobs have them until when."""
     view = simulation.view
     truth = simulation.clairvoyant_view()
     nodes = range(view.platform.node_count) if entry.node is None else [entry.node]

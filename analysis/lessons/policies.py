@@ -52,7 +52,7 @@ def nothing_idles(result: Result) -> str:
 
 
 def promises_are_kept(result: Result) -> str:
-    """Nobody starts after the shadow time that it had when it became the head; on one node, with exact requested times."""
+    """No job starts after the shadow time that it had when it became the head; on one node, with exact requested times."""
     jobs = _jobs(result)
     for position, head in enumerate(jobs):
         ahead = jobs[:position]

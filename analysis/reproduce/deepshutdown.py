@@ -1,7 +1,7 @@
 """DeepShutdown (Casagrande et al. 2022): Tables 1 to 3, Figs. 6 to 9 and the percentages of §5.4.
 
 Of the paper's logs only 48 days of Taurus were released. What is measured on them stands beside the printed means over all
-days, which nobody can compute again; what can be checked is how the policies relate. The other three clusters are
+days, which cannot be computed again; what can be checked is how the policies relate. The other three clusters are
 synthetic stand-ins, calibrated to Tables 1 and 2 and labelled as such.
 """
 

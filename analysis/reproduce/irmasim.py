@@ -1,7 +1,7 @@
 """IRMaSim (Herrera et al. 2021): Figs. 1, 3, 7 to 9, the watts of §VII and the speed; Figs. 10 and 11 with agents.
 
 The batches are random draws from Table IV, and their sizes, submission times and scheduler are not published: sizes and
-seeds are stated here. Nobody can execute on the authors' cluster again, so what is compared is not an error against it but
+seeds are stated here. The authors' cluster is not to be had, so what is compared is not an error against it but
 the *ratio* of the two models, which the published errors imply.
 """
 

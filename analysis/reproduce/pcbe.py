@@ -193,7 +193,7 @@ def _gain(row: Mapping[str, float], name: str) -> float:
 
 
 def _best(row: Mapping[str, float], name: str) -> bool:
-    """Whether nobody is better: rounding in the last place is no difference."""
+    """Whether none is better: rounding in the last place is no difference."""
     return row[name] <= min(row.values()) * (1 + 1e-9)
 
 

@@ -106,13 +106,13 @@ def inputs_of(cell: dict[str, Any]) -> tuple[Platform, Workload]:
     says, source = cell["workload"], cell["platform"]
     read = {key: says[key] for key in ("source", "columns", "time_unit", "think_times") if key in says}
     log = (*_key(read), _stamp(says.get("columns") or says["source"]))
-    whole = _kept(("workload", log), lambda: read_workload(says))
+    workload = _kept(("workload", log), lambda: read_workload(says))
     if source is None:
-        platform: Platform = _kept(("platform of", log), lambda: _platform_of_log(whole, says["source"]))
+        platform: Platform = _kept(("platform of", log), lambda: _platform_of_log(workload, says["source"]))
     else:
         platform = _kept(("platform", source, _stamp(source)), lambda: Platform.read(source))
     key = ("cut", log, *_key(says), cell["load"], (source, _stamp(source or "")) if says.get("fit") else None)
-    return platform, _kept(key, lambda: _cut(whole, says, cell["load"], platform))
+    return platform, _kept(key, lambda: _cut(workload, says, cell["load"], platform))
 
 
 def read_workload(says: dict[str, Any]) -> Workload:

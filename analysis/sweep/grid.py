@@ -196,7 +196,7 @@ def _with_seed(source: str, seed: int) -> str:
 
 
 def _axes(config: SweepConfig, folder: Path) -> list[list[Level]]:
-    """The factors, the one that changes slowest first: workloads first, who decides last."""
+    """The factors, the one that changes slowest first: workloads first, schedulers and policies last."""
     factors = config.factors
     others = [name for name in type(factors).model_fields if name not in ("workload", *DECIDERS)]
     axes = [

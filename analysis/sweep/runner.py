@@ -1,8 +1,8 @@
 """Which task is submitted when, and what becomes of those whose worker died.
 
 Tasks are submitted as others end, a bounded number at a time, so that nothing grows with how many there are. A worker that
-dies takes the tasks with it that were under way, and it cannot be told which of them is to blame. So each is tried again; who
-was there twice is put off to the end and then tried alone; and who is alone when a worker dies is recorded as failed.
+dies takes the tasks with it that were under way, and it cannot be told which of them is to blame. So each is tried again; a
+task that was there twice is put off to the end and then tried alone; and one that is alone when a worker dies has failed.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Runner:
                     continue
                 return
             done = wait(self._flying, return_when=FIRST_COMPLETED).done
-            while done:  # not kept: dask computes again what somebody holds when its worker dies, though it had ended
+            while done:  # not kept: when a worker dies, dask computes its ended tasks again if they are still held
                 self._collect(done.pop(), ended)
 
     def close(self) -> None:

@@ -229,8 +229,8 @@ def _write(rows: list[dict[str, Any]], schema: pa.Schema, path: Path) -> None:
 def _files(folder: Path) -> list[Path]:
     """The files with rows, the oldest first."""
     parts = sorted((folder / PARTS).glob("part-*.parquet"))  # before the other: that is there when they go
-    whole = folder / RUNS
-    return [*([whole] if whole.exists() else []), *parts]
+    joined = folder / RUNS
+    return [*([joined] if joined.exists() else []), *parts]
 
 
 def _last_rows(

@@ -136,7 +136,7 @@ def _run_each(
     runs = {}
     for name, place in zip(schedulers, places, strict=True):
         runs[name] = simulate(settings, name, platform, workload, invocation)
-        # Saved at once: whoever interrupts the second run keeps the first.
+        # Saved at once: if the second run is interrupted, the first is kept.
         runs[name].save(place, settings.file_format)
     return runs
 
@@ -196,6 +196,6 @@ def folders(specs: Sequence[str]) -> list[str]:
     names: list[str] = []
     for spec in specs:
         name = re.sub(r"[^A-Za-z0-9_.]+", "-", spec).strip("-.")[:80] or "run"
-        taken = sum(other == name or other.rpartition("+")[0] == name for other in names)
-        names.append(f"{name}+{taken + 1}" if taken else name)
+        earlier = sum(other == name or other.rpartition("+")[0] == name for other in names)
+        names.append(f"{name}+{earlier + 1}" if earlier else name)
     return names

@@ -55,7 +55,7 @@ def explore(
     address = f"http://{f'[{host}]' if ':' in host else host}:{server.socket.getsockname()[1]}/"
     click.echo(f"The page is {address} (Ctrl-C ends it)")
     if host not in HERE:
-        say("warning: whoever reaches this address can look at the page and run simulations in it")
+        say("warning: anyone who reaches this address can look at the page and run simulations in it")
     if not no_browser:
         import webbrowser
 

@@ -26,7 +26,7 @@ def lesson(number: int | None, runs: bool, out: str | None, opens: bool, force: 
     """Without N, list the lessons. With N, write lesson N as a Jupyter notebook to work in.
 
     With --run, run it as it stands and write a page that any browser shows, with every table and figure in it. No server
-    is needed for either. A notebook that is there already is not replaced, since it may hold somebody's answers.
+    is needed for either. A notebook that is there already is not replaced, since it may hold your answers.
     """
     from analysis.lessons.catalogue import lesson as find
     from analysis.lessons.catalogue import lessons

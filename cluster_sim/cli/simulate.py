@@ -51,7 +51,7 @@ def load(settings: RunSettings) -> tuple[Platform, Workload]:
     """The platform and the workload that ``settings`` name. Raises InputError."""
     from cluster_sim.platform.platform import Platform
     from cluster_sim.platform.specs import has_time_unit
-    from cluster_sim.run.resources import as_counted
+    from cluster_sim.run.hosts import as_counted
     from cluster_sim.workload.workload import Workload
 
     options = {} if settings.time_unit is None else {"time_unit": settings.time_unit}

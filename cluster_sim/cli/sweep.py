@@ -89,7 +89,7 @@ def _write_results(outcome: Outcome, out: Path) -> None:
 
 
 def _conclude(outcome: Outcome, grid: Grid, out: Path, report: bool) -> None:
-    """Print the table and who was best; leave table.csv and, if wanted, the figures."""
+    """Print the table and which was best; leave table.csv and, if wanted, the figures."""
     from analysis.sweeps import LARGEST_IS_BEST, sweep_table, table_text
     from cluster_sim.files.atomic import atomic_path
 
@@ -113,7 +113,7 @@ def _conclude(outcome: Outcome, grid: Grid, out: Path, report: bool) -> None:
 
 
 def _tell_best(runs: pd.DataFrame, metrics: list[str], confidence: float) -> None:
-    """A line for each metric: who is best, among heuristics and, where agents were learned, among all."""
+    """A line for each metric: which is best, among heuristics and, where agents were learned, among all."""
     from analysis.sweeps import best_table, deciders, factors_of, heuristics, table_text
 
     if deciders(runs).nunique() < 2:

@@ -54,7 +54,7 @@ def atomic_files(seal: str | os.PathLike[str]) -> Iterator[Callable[[str | os.Pa
 
 
 def remove_leftovers(folder: Path, names: Container[str]) -> None:
-    """Remove what was being written under these names when programs were killed. Nobody else may be writing them."""
+    """Remove what killed programs had begun to write under these names. No other program may be writing them now."""
     for aside in folder.glob(f".{'?' * _TOKEN_DIGITS}.*"):
         if aside.name[_TOKEN_DIGITS + 2 :] in names:
             aside.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""JSON and YAML documents from files that nobody vouches for.
+"""JSON and YAML documents from files that are not to be trusted.
 
 Reading refuses what a parser would let pass in silence or die of: keys given twice, NaN and infinity, aliases that
 expand to gigabytes, nesting beyond reason, compressed files without end. Whatever is wrong ends in a FormatError.

@@ -54,12 +54,12 @@ def _locked(place: Path, folder: str | os.PathLike[str], what: str) -> Iterator[
             break
         if _is_at(lock, path):
             break
-        lock.close()  # whoever had it has just removed it: what is there now, if anything, is another file
+        lock.close()  # the program that held the lock has just removed its file; any file there now is another one
     with lock:
         try:
             yield
         finally:
-            # Still locked, so that nobody can have it; who opened it meanwhile will see that it is gone.
+            # Removed while still locked: a program that has opened the file meanwhile will see that it is gone.
             with suppress(OSError):
                 path.unlink()
 

@@ -31,7 +31,7 @@ from cluster_sim.formats.batsim_results import (
     read_jobs,
     read_machine_states,
 )
-from cluster_sim.machine.occupancy import Holds, busy_intervals
+from cluster_sim.machine.core_ranges import Holds, busy_intervals
 from cluster_sim.platform.platform import Platform
 from cluster_sim.records.accounting import node_bounds
 from cluster_sim.records.attempt_tables import allocation_table, attempts_of, holds_of

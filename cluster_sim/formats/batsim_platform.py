@@ -1,7 +1,7 @@
 """Platforms from SimGrid's XML, as Batsim uses it: a host is a node, with as many cores as ``core`` says.
 
 * **Resources.** A job of Batsim's gets whole hosts and computes on one core of each. So for a workload of Batsim's
-  (:mod:`cluster_sim.run.resources`) a host counts as one core, busy or not; for others each of its cores counts.
+  (:mod:`cluster_sim.run.hosts`) a host counts as one core, busy or not; for others each of its cores counts.
 * **Clock.** A host computes in the p-state that the file starts it in; if it starts asleep, in its first computing
   p-state. Its computing p-states, in the file's order, become those of the processor; one without watts or speed does not.
 * **Power.** ``idle:epsilon:full`` becomes static = epsilon, dynamic = (full − epsilon) / cores, min_power = idle /

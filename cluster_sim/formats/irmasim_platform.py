@@ -148,7 +148,7 @@ def platform_from(data: object, path: str | Path, name: str | None = None) -> Pl
 
 @contextmanager
 def _errors_of(path: str | Path, key: str) -> Iterator[None]:
-    """Tell of wrong values by file and key, in IRMaSim's words: whoever reads the message looks into that file."""
+    """Tell of wrong values by file and key, in IRMaSim's words: the user will look into that file."""
     try:
         yield
     except FormatError:

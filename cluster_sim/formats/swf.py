@@ -369,10 +369,10 @@ def whole_where_possible(values: np.ndarray) -> np.ndarray:
     """A column for printing: 12 rather than 12.0, and other floats with all the digits they need."""
     if values.dtype != np.float64:
         return values
-    whole = (values == np.trunc(values)) & (np.abs(values) < _LARGEST_EXACT)
-    if whole.all():
+    is_whole = (values == np.trunc(values)) & (np.abs(values) < _LARGEST_EXACT)
+    if is_whole.all():
         return values.astype(np.int64)
-    return np.array([int(v) if w else v for v, w in zip(values.tolist(), whole.tolist(), strict=True)], dtype=object)
+    return np.array([int(v) if w else v for v, w in zip(values.tolist(), is_whole.tolist(), strict=True)], dtype=object)
 
 
 def _minimal_header(workload: Workload) -> list[str]:

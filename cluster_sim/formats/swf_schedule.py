@@ -77,8 +77,8 @@ def schedule_table(result: Result) -> pd.DataFrame:
 
 def _job_numbers(ids: np.ndarray) -> np.ndarray:
     # Unlike users, jobs are lines: those that cannot keep their ids are numbered as they stand.
-    whole = all(job == str(whole_number(job)) for job in ids.tolist())
-    return np.array([int(job) for job in ids.tolist()], object) if whole else np.arange(1, len(ids) + 1)
+    are_whole = all(job == str(whole_number(job)) for job in ids.tolist())
+    return np.array([int(job) for job in ids.tolist()], object) if are_whole else np.arange(1, len(ids) + 1)
 
 
 def _origin(result: Result) -> float:

@@ -1,20 +1,21 @@
 """Which cores of the machine are free, and the jobs' hold on them.
 
 Kept in columns over nodes and processors, in platform order. A job on a run of whole neighbouring nodes is booked in one
-slice, so that its cost does not grow with their number.
+slice, so that its cost does not grow with their number. Which nodes can be used at all stands in
+:mod:`cluster_sim.machine.availability`.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cluster_sim.errors import PlacementError
-from cluster_sim.machine.intervals import IntervalSet
+from cluster_sim.machine.allocation import Allocation, lowest_bits
+from cluster_sim.machine.availability import Availability, all_true
 from cluster_sim.machine.ledger import Ledger
 from cluster_sim.machine.placement import Placement
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from cluster_sim.engine import Environment
     from cluster_sim.machine.eligibility import Eligibility
-    from cluster_sim.machine.guests import Guests
     from cluster_sim.platform.platform import Platform
     from cluster_sim.workload.jobs import Job
 
@@ -32,39 +32,25 @@ NOBODY = -1
 """The tenant of cores that are held where nobody asks whose they are."""
 
 
-class Allocation:
-    """The cores that a job holds: single nodes by processor and core mask, runs of whole nodes as spans."""
-
-    __slots__ = ("hold", "idle", "memory_mb", "pieces", "spans")
-
-    def __init__(self, memory_mb: float) -> None:
-        self.pieces: list[tuple[int, int, int, int]] = []  #: (node, processor, mask of its cores, how many)
-        self.spans: list[tuple[int, int, int, int]] = []  #: (first node, stop node, first processor, stop processor)
-        self.memory_mb = memory_mb  #: Memory of one task.
-        self.idle: Sequence[tuple[int, int]] = ()  #: (node, cores) held beside, so that nobody else gets them.
-        self.hold = -1  #: Its number in the ledger.
-
-
 def tasks_in(left_mb: npt.NDArray[np.float64], memory: float, most: int) -> npt.NDArray[np.int64]:
     """Tasks of ``memory`` MB each, at ``most`` so many, that so many MB of each node are enough for, shape (nodes,)."""
     return np.minimum(left_mb / memory + 1e-9, most).astype(np.int64)
 
 
-class Bookings:
-    """Columns of free cores, and the few operations that change them.
+class Bookings(Availability):
+    """Columns of free cores, and the few operations that take them and give them back.
 
     A job that has its nodes for itself (``exclusive``) also holds their other cores, which stay idle: they are not free,
     and not busy.
     """
 
-    guests: Guests
-
     def __init__(self, env: Environment, platform: Platform):
+        super().__init__(platform)
         self.env = env
-        self.platform = platform
         self.ledger = Ledger()
         self.widest = platform.widest_node
         self.shapes = True  #: Whether any job of the workload fixes nodes or tasks per node.
+        self.uses_memory = False  #: Whether any job of the workload asks for memory.
         self.eligibility: Eligibility | None = (
             None  #: None while jobs ask for no particular nodes and none are reserved.
         )
@@ -73,35 +59,13 @@ class Bookings:
         masks = [(1 << kind.cores) - 1 for kind in platform.processor_types]
         self._cores_of: list[int] = np.diff(platform.first_core).tolist()
         self._full_mask: list[int] = [masks[i] for i in platform.type_of_processor.tolist()]
-
-        self.free = platform.node_cores.astype(np.int32)  #: Free cores of each node, shape (nodes,).
-        self.free_total = platform.core_count  #: Free cores of nodes that can be used, booting them first if need be.
         self.free_mask = list(self._full_mask)  #: Free cores of each processor, one bit each.
         self.memory_used = np.zeros(platform.node_count)  #: MB that the tasks on each node occupy.
         self.guests_memory_mb = 0.0  #: MB that guests hold on all nodes together.
-        self.guest_nodes: set[int] = set()  #: Nodes for which guests wait.
         capacity = [t.memory_gb * MB_PER_GB if t.memory_gb is not None else np.inf for t in platform.node_types]
         self.memory_mb = np.array(capacity)[platform.type_of_node]  #: Memory of each node, inf when not given.
-        self.powered_on = np.ones(platform.node_count, bool)  #: IDLE or COMPUTING.
-        self.powered_off = np.zeros(platform.node_count, bool)  #: OFF.
-        self.withheld = np.zeros(platform.node_count, bool)  #: Taken out of the scheduler's reach by a power policy.
-        self.withheld_count = 0  #: How many are,
-        self.offered_cores = platform.core_count  #: and how many cores the others have, free or not.
-        self.is_on = self.powered_on.copy()  #: IDLE or COMPUTING, and not withheld.
-        self.is_off = self.powered_off.copy()  #: OFF and not withheld: can be booted for a job.
-        self._not_on = 0  #: Nodes that are not `is_on`,
-        self.all_on = True  #: and whether there are none: then much need not be looked at.
-        #: When nodes in transition should be on, or OFF, s on the run's clock, by node.
-        self.transition_ends: dict[int, float] = {}
-        #: Another object after every change of what is free; while it is the same, what was found free still is.
-        self.version: object = object()
-        #: How often a node has become usable, or has ceased to be, or what was known of its return has changed.
-        self.capacity_changes = 0
         self._node_count = platform.node_count
-        self._node_cores = platform.node_cores
         self._cores_of_every_node = platform.widest_node if len(platform.node_types) == 1 else 0
-        self.available = IntervalSet(0, platform.node_count)  #: Nodes that are on and have a free core.
-        self.asleep = IntervalSet()  #: Nodes that are OFF and have a free core.
 
     def processors_of(self, node: int) -> range:
         """Indices of a node's processors."""
@@ -266,7 +230,7 @@ class Bookings:
             free[first:stop] = self._node_cores[first:stop]
             if not self.all_on:
                 on = self.is_on[first:stop]
-                if _all(on):
+                if all_true(on):
                     self.available.add(first, stop)
                     self.free_total += self.first_core[end] - self.first_core[begin]
                     continue
@@ -297,129 +261,6 @@ class Bookings:
             if any(first <= node < stop for first, stop, _, _ in allocation.spans):
                 self.guests.look_at(node)
 
-    def _open(self, first: int, stop: int) -> None:
-        """Enter nodes that get free cores into the set in which placements look for them."""
-        if self.all_on:
-            self.available.add(first, stop)
-            return
-        for node in range(first, stop):
-            if self.is_on[node]:
-                self.available.add(node, node + 1)
-            elif self.is_off[node]:
-                self.asleep.add(node, node + 1)
-
-    def is_idle(self, node: int) -> bool:
-        """Whether a node is on and no job holds a core of it."""
-        return bool(self.powered_on[node]) and self.free.item(node) == self._node_cores.item(node)
-
-    def have_free_cores(self, nodes: Sequence[int]) -> bool:
-        """Whether any of the nodes has a core that no job holds."""
-        return any(map(self.free.item, nodes))
-
-    def enter_states(self, nodes: Sequence[int], on: bool, off: bool) -> None:
-        """Nodes are now on, or OFF, or neither (in transition or failed); all of them were in one state before."""
-        for node in self.guest_nodes.intersection(nodes) if on and self.guest_nodes else ():
-            self.guests.look_at(node)
-        ends = self.transition_ends
-        for node in nodes if ends else ():
-            ends.pop(node, None)
-        was_on, was_off = self.powered_on.item(nodes[0]), self.powered_off.item(nodes[0])
-        if not (was_on or was_off or on or off):  # it breaks down on the way, or is repaired
-            self.capacity_changes += len(nodes)
-        self.version = object()
-        for first, stop in _runs(nodes):
-            if was_on != on:
-                self.powered_on[first:stop] = on
-            if was_off != off:
-                self.powered_off[first:stop] = off
-            if self.withheld_count:
-                for node in range(first, stop):
-                    offered = not self.withheld[node]
-                    self._make_usable(node, on and offered, off and offered)
-            else:
-                self._make_all_usable(first, stop, was_on, was_off, on, off)
-
-    def _make_all_usable(self, first: int, stop: int, was_on: bool, was_off: bool, on: bool, off: bool) -> None:
-        """The same as ``_make_usable`` for neighbouring nodes that were in one state, none of which is withheld."""
-        if was_on != on:
-            self.is_on[first:stop] = on
-            self._not_on += first - stop if on else stop - first
-            self.all_on = not self._not_on
-        if was_off != off:
-            self.is_off[first:stop] = off
-        if was_on:
-            self.available.remove(first, stop)
-        elif was_off and self.asleep:
-            self.asleep.remove(first, stop)
-        if (was_on or was_off) == (on or off):
-            if on or off:
-                self._open_free(first, stop)
-            return
-        self.capacity_changes += stop - first
-        if on or off:
-            self.free_total += self._open_free(first, stop)
-        else:
-            self.free_total -= sum(self.free[first:stop].tolist())
-
-    def _open_free(self, first: int, stop: int) -> int:
-        """Enter those of some nodes that have free cores into the set in which placements look; how many cores."""
-        free = self.free[first:stop].tolist()
-        if not any(free):  # a job has them: they have been booted for it
-            return 0
-        if min(free) > 0:
-            (self.available if self.is_on[first] else self.asleep).add(first, stop)
-        else:
-            for node, cores in enumerate(free, first):
-                if cores:
-                    self._open(node, node + 1)
-        return sum(free)
-
-    def withhold(self, nodes: Sequence[int], withheld: bool) -> bool:
-        """Take nodes out of the scheduler's reach, or give them back; what runs on them goes on. Whether that is new."""
-        fresh = [node for node in dict.fromkeys(nodes) if self.withheld.item(node) != withheld]
-        if not fresh:
-            return False
-        self.version = object()
-        self.capacity_changes += len(fresh)  # also of nodes in transition, on whose return somebody may count
-        self.withheld[fresh] = withheld
-        self.withheld_count += len(fresh) if withheld else -len(fresh)
-        for node in fresh:
-            cores, on, off = self._node_cores.item(node), self.powered_on.item(node), self.powered_off.item(node)
-            self.offered_cores += -cores if withheld else cores
-            self._make_usable(node, on and not withheld, off and not withheld)
-        return True
-
-    def _make_usable(self, node: int, on: bool, off: bool) -> None:
-        """The scheduler can use a node as it is, or boot it for a job, or neither."""
-        was_on, was_off, free = self.is_on.item(node), self.is_off.item(node), self.free.item(node)
-        self.is_on[node] = on
-        self.is_off[node] = off
-        self._not_on += was_on - on
-        self.all_on = not self._not_on
-        if free and (was_on or was_off):
-            (self.available if was_on else self.asleep).remove(node, node + 1)
-        if free and (on or off):
-            (self.available if on else self.asleep).add(node, node + 1)
-        change = (on or off) - (was_on or was_off)
-        self.free_total += free * change
-        self.capacity_changes += abs(change)
-
-    def has_ready_nodes(self, placement: Placement) -> bool:
-        """Whether all nodes of a placement are on."""
-        is_on = self.is_on
-        spans = placement.spans
-        return all(is_on.item(first) if stop == first + 1 else _all(is_on[first:stop]) for first, stop, _ in spans)
-
-    def boot_time(self, placement: Placement) -> float:
-        """How long it should take until all nodes of a placement are on, s: the slowest boot of those that are OFF."""
-        types, kinds, is_off = self.platform.node_types, self.platform.type_of_node.item, self.is_off.item
-        if len(types) == 1:
-            boots = any(b"\1" in self.is_off[first:stop].tobytes() for first, stop, _ in placement.spans)
-            return types[0].transitions.switch_on_s if boots else 0.0
-        return max(
-            (types[kinds(node)].transitions.switch_on_s for node in placement.nodes if is_off(node)), default=0.0
-        )
-
     def cores_by_processor(self, allocation: Allocation) -> list[tuple[int, int]]:
         """(processor, cores of it) of an allocation."""
         pairs = [(processor, count) for _, processor, _, count in allocation.pieces]
@@ -445,40 +286,3 @@ class Bookings:
         for _, processor, mask, _ in allocation.pieces:
             ranges += self.ranges_of(processor, mask)
         return ranges
-
-
-def _all(mask: npt.NDArray[np.bool_]) -> bool:
-    """``mask.all()`` for the few nodes of a job, which costs less than numpy's own."""
-    return b"\0" not in mask.tobytes()
-
-
-def _runs(nodes: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Nodes, in any order, as (first, stop) of neighbours."""
-    ordered = sorted(nodes)
-    first = last = ordered[0]
-    if ordered[-1] - first < len(ordered):
-        yield first, ordered[-1] + 1
-        return
-    for node in ordered:
-        if node > last + 1:
-            yield first, last + 1
-            first = node
-        last = node
-    yield first, last + 1
-
-
-def lowest_bits(mask: int, count: int) -> int:
-    """The ``count`` lowest set bits of ``mask`` (all of them if there are fewer)."""
-    if mask.bit_count() <= count:
-        return mask
-    count = int(count)  # numpy's integers, of which users make placements, would overflow in the shifts
-    taken = 0
-    while count:
-        low = (mask & -mask).bit_length() - 1
-        run = ~(mask >> low)
-        length = min((run & -run).bit_length() - 1, count)
-        bits = ((1 << length) - 1) << low
-        taken |= bits
-        mask ^= bits
-        count -= length
-    return taken

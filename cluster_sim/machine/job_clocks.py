@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from cluster_sim.errors import InputError, PlacementError
 
 if TYPE_CHECKING:
-    from cluster_sim.machine.bookings import Allocation
+    from cluster_sim.machine.allocation import Allocation
     from cluster_sim.machine.machine import Machine
     from cluster_sim.platform.platform import ProcessorType
     from cluster_sim.workload.jobs import Job

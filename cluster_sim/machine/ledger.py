@@ -1,6 +1,6 @@
 """The ledger of the machine: who held and loaded which cores, and what everything drew, written down when it happens.
 
-The machine alone writes it, whoever makes it change: a job, a scheduler, a process of the user's own. Allocations, node
+Only the machine writes it, also when a job, a scheduler or a process of the user's own makes it change. Allocations, node
 states, energies by job, node and state, explanations and charts all read it. It is append-only; what is entered later
 is only how an entry ends.
 """
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cluster_sim.machine.occupancy import Holds
+from cluster_sim.machine.core_ranges import Holds
 from cluster_sim.machine.transition_log import TransitionLog
 
 if TYPE_CHECKING:
-    from cluster_sim.machine.occupancy import Floats, Ints
+    from cluster_sim.machine.core_ranges import Floats, Ints
     from cluster_sim.platform.platform import ProcessorType
 
 NAN = float("nan")
@@ -57,10 +57,10 @@ class _Pieces:
 class Ledger:
     """Columns of machine numbers, not lists of objects: a million jobs have to fit.
 
-    A *hold* is one time that somebody holds cores, from when to when, with its *pieces*, ranges of neighbouring cores by
-    their global indices. Tasks load the cores from ``loaded_from`` on, to the end of the hold; before, while nodes boot,
-    the cores are held and idle. Whose a hold is, its tenant, is a number that means something to who asked for it: the
-    attempts of jobs count from 0.
+    A *hold* is one time that a job or guest holds cores, from when to when; its *pieces* are ranges of neighbouring cores
+    by their global indices. Tasks load the cores from ``loaded_from`` on, to the end of the hold; before, while nodes boot,
+    the cores are held and idle. The *tenant* of a hold says whose it is, by a number that the code that booked it chose:
+    the attempts of jobs count from 0.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,9 @@
 """The running machine: which cores are free, what every processor draws, which nodes are on.
 
 State is kept in columns over nodes and processors, in platform order, because a run may have 100,000 of them and a job
-thousands; :class:`Node` and :class:`Processor` are handles on one row, made when somebody asks for them. The free cores
-are booked in :mod:`cluster_sim.machine.bookings`; power, channels, states and clocks are added here.
+thousands; :class:`Node` and :class:`Processor` are handles on one row, made when they are asked for. The free cores
+are booked in :mod:`cluster_sim.machine.bookings`, and which nodes can be used stands in
+:mod:`cluster_sim.machine.availability`; power, channels and clocks are added here.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from cluster_sim.machine.bookings import Allocation, Bookings
-from cluster_sim.machine.channel import MemoryChannel
-from cluster_sim.machine.guests import Guests, Request
+from cluster_sim.machine.allocation import Allocation
+from cluster_sim.machine.bookings import Bookings
+from cluster_sim.machine.guest_requests import Guests, Request
+from cluster_sim.machine.memory_channel import MemoryChannel
 from cluster_sim.machine.node import Node, NodeState
 from cluster_sim.machine.processor import Processor
 from cluster_sim.machine.switching import Switching
@@ -59,7 +61,7 @@ class Observer(Protocol):
         ...
 
     def traffic_on(self, processor: int) -> None:
-        """Somebody else than a job is about to move memory there: its jobs have to be on the channel."""
+        """A guest is about to move memory there: its jobs have to be on the channel."""
         ...
 
     def rates_will_change(self) -> None:
@@ -135,7 +137,7 @@ class Machine(Bookings):
             self._add_watts(float(np.sum([table[0] for table in self.table_of])))
         for node in np.flatnonzero(off).tolist():
             kind = self.platform.node_types[self.platform.type_of_node[node]]
-            self._book((node,), NodeState.OFF, (kind.transitions.off_w,))  # nobody is there yet to be told
+            self._book((node,), NodeState.OFF, (kind.transitions.off_w,))  # booked only: no run is there yet to be told
 
     # ------------------------------------------------------------------ handles
 

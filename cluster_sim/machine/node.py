@@ -12,7 +12,7 @@ from cluster_sim.platform.node_state import NodeState as NodeState
 if TYPE_CHECKING:
     from simpy.events import Event
 
-    from cluster_sim.machine.guests import Request
+    from cluster_sim.machine.guest_requests import Request
     from cluster_sim.machine.machine import Machine
     from cluster_sim.machine.processor import Processor
     from cluster_sim.platform.platform import NodeType
@@ -48,7 +48,7 @@ class NodeView:
 
     @property
     def free_cores(self) -> int:
-        """Cores that nobody holds."""
+        """Cores that no job and no guest holds."""
         return int(self._machine.free[self.index])
 
     @property

@@ -49,7 +49,7 @@ class PowerBudget:
         self._clocks = clocks
         self.limit_w = limit_w
         self.slow = slow
-        self.refused: dict[int, Job] = {}  #: Jobs that the limit has kept from starting, until somebody clears it.
+        self.refused: dict[int, Job] = {}  #: Jobs that the limit has kept from starting; the power policy clears it.
         self._most_w = limit_w * (1.0 + ROUNDING)
         self._booting: list[Running] = []  # jobs that wait for their nodes
         self._slowed: dict[int, int] = {}  # the p-state in which each slowed processor ran before
@@ -251,15 +251,15 @@ class PowerBudget:
         seen: dict[object, float] = {}
         for node in np.flatnonzero(usable & (free >= cores)).tolist():
             taken = cores if one else int(free[node])
-            alike = self._alike(node, taken)
-            if alike not in seen:
-                seen[alike] = self._cost(node, taken, one)
-            order[node] = seen[alike]
+            key = self._cost_key(node, taken)
+            if key not in seen:
+                seen[key] = self._cost(node, taken, one)
+            order[node] = seen[key]
         if not one:
             return order, within
         return None, np.where(order < np.inf, free, 0)
 
-    def _alike(self, node: int, cores: int) -> object:
+    def _cost_key(self, node: int, cores: int) -> object:
         """Equal for nodes that cost the same."""
         machine = self._machine
         processors = machine.processors_of(node)

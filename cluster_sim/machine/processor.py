@@ -11,7 +11,7 @@ from cluster_sim.platform.hardware import p_state_of, power_by_square
 if TYPE_CHECKING:
     from simpy.events import Event
 
-    from cluster_sim.machine.guests import Request
+    from cluster_sim.machine.guest_requests import Request
     from cluster_sim.machine.machine import Machine
     from cluster_sim.machine.node import Node
     from cluster_sim.platform.platform import ProcessorType
@@ -29,7 +29,7 @@ class Core:
 
     @property
     def is_free(self) -> bool:
-        """Whether nobody holds it."""
+        """Whether no job and no guest holds it."""
         return bool(self.processor.free_mask >> self.index & 1)
 
     @property
@@ -74,7 +74,7 @@ class ProcessorView:
 
     @property
     def free_mask(self) -> int:
-        """Cores that nobody holds, one bit each."""
+        """Cores that no job and no guest holds, one bit each."""
         return self._machine.free_mask[self.index]
 
     @property
@@ -104,7 +104,7 @@ class ProcessorView:
 
 
 class Processor(ProcessorView):
-    """One processor: a shared resource of cores for anybody, whose clock can be changed."""
+    """One processor: a resource of cores that jobs and guests share, with a clock that can be changed."""
 
     @property
     def node(self) -> Node:
@@ -119,7 +119,7 @@ class Processor(ProcessorView):
     def load(self, cores: int, seconds: float, mem_mb_per_s: float = 0.0, owner: str = "guest") -> Event:
         """Run tasks on cores that ``owner`` holds here, which take so many seconds if nothing slows them.
 
-        They draw power, share the memory channel with everybody, each asking for ``mem_mb_per_s`` MB/s, and follow the
+        They draw power, share the memory channel with all others, each asking for ``mem_mb_per_s`` MB/s, and follow the
         clock. The event happens when they have ended; it fails with NodeStateError if the node breaks down.
         Raises InputError unless the owner holds that many cores here on which it runs nothing.
         """

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import simpy
     from simpy.events import Event
 
-    from cluster_sim.machine.bookings import Allocation
+    from cluster_sim.machine.allocation import Allocation
     from cluster_sim.machine.placement import Placement
     from cluster_sim.workload.jobs import Job
 

@@ -40,7 +40,7 @@ class Switching:
         self.env = machine.env
         self._underway: dict[int, Transition] = {}  # of each node in transition
         self._wake_afterwards: set[int] = set()
-        self._ready: dict[int, Event] = {}  # events that somebody has asked for and that have not happened
+        self._ready: dict[int, Event] = {}  # events that were asked for and have not happened
         self._off: dict[int, Event] = {}  # the same for nodes that shut down
         platform = machine.platform
         self._costs: list[PowerTransitions] = [kind.transitions for kind in platform.node_types]
@@ -83,10 +83,10 @@ class Switching:
     def _by_costs(self, nodes: Sequence[int]) -> list[tuple[PowerTransitions, Sequence[int]]]:
         if len(self._costs) == 1 or len(nodes) == 1:
             return [(self.costs(nodes[0]), nodes)]
-        alike: dict[int, list[int]] = defaultdict(list)
+        by_type: dict[int, list[int]] = defaultdict(list)
         for node in nodes:
-            alike[self._type_of[node]].append(node)
-        return [(self._costs[kind], some) for kind, some in alike.items()]
+            by_type[self._type_of[node]].append(node)
+        return [(self._costs[kind], some) for kind, some in by_type.items()]
 
     def _begin(
         self, nodes: Sequence[int], state: NodeState, watts: float | None, seconds: float, expected_s: float
@@ -103,11 +103,11 @@ class Switching:
         """The process of a transition: its time passes, and the nodes that have not broken down are OFF, or on."""
         yield self.env.at(end)
         underway = self._underway
-        there = [node for node in transition.nodes if underway.get(node) is transition]
-        for node in there:
+        intact = [node for node in transition.nodes if underway.get(node) is transition]
+        for node in intact:
             del underway[node]
-        if there:
-            self._enter(there, transition.off)
+        if intact:
+            self._enter(intact, transition.off)
 
     def _enter(self, there: list[int], off: bool) -> None:
         """Nodes whose transition ends are OFF, or on."""
@@ -167,5 +167,5 @@ class Switching:
         if node in self._off:
             name = self._machine.platform.node_name(node)
             event = self._off.pop(node).fail(NodeStateError(f"{name}: it failed before it was OFF"))
-            event.defused = True  # who does not wait for it need not know
+            event.defused = True  # it need not be waited for
         self._machine.enter((node,), NodeState.FAILED, (0.0,))

@@ -1,7 +1,7 @@
 """Power models: the watts of a processor from how busy it is.
 
 A processor's power has two parts, because a job's energy needs them apart: what its tenants *share*, by cores held, and
-what each busy *core* draws. An idle processor's watts belong to nobody.
+what each busy *core* draws. An idle processor's watts belong to no job.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class IdlePower(LinearPower):
     """Idle watts, busy or not: what Batsim counts while all jobs are delays, which keep a host without loading it."""
 
     def shared_watts(self, processor: ProcessorType, busy_cores: int) -> float:
-        """The same as idle, for the jobs to share."""
+        """The idle watts, which the jobs share."""
         return self.idle_watts(processor)
 
     def core_watts(self, processor: ProcessorType, busy_cores: int) -> float:

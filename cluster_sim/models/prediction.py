@@ -61,7 +61,7 @@ class Forecast:
     def held_until(self, elsewhere: Mapping[int, float]) -> Forecast:
         """The same where jobs have tasks on other processors too, which end at ``elsewhere`` (s, by index of the job).
 
-        Cores are held until a job's last task ends, so this changes ends and energy, but nobody's speed.
+        Cores are held until a job's last task ends, so this changes ends and energy, but no speed.
         """
         later = {job: max(end, elsewhere.get(job, end)) for job, end in self.ends.items()}
         return Forecast(self._shares, self._courses, later)

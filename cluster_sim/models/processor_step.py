@@ -16,9 +16,9 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from cluster_sim.models.contention import Contention, ContentionModel
-from cluster_sim.models.power import Load, PowerModel, watts_by_cores
-from cluster_sim.platform.platform import ProcessorType
+from cluster_sim.models.contention import Contention, ContentionModel, contention_models
+from cluster_sim.models.power import Load, PowerModel, power_models, watts_by_cores
+from cluster_sim.platform.platform import Platform, ProcessorType
 from cluster_sim.workload.phases import Phase as Phase
 
 
@@ -32,7 +32,7 @@ class TaskProgress:
     __slots__ = ("bandwidth", "finish", "fixed", "later", "owner", "remaining", "since", "speed", "tasks")
 
     def __init__(self, owner: int, tasks: int, phases: Sequence[Phase], since: float, fixed: bool = False):
-        self.owner = owner  #: Whose they are, by the number that whoever steps gives them.
+        self.owner = owner  #: Whose they are: a number that the caller chooses.
         self.tasks = tasks
         self.fixed = fixed  #: Whether it waits rather than computes: no clock and no contention changes its time.
         self.speed = 1.0  #: Achieved over uncontended rate.
@@ -64,7 +64,7 @@ class TaskProgress:
         self.later = [(seconds / ratio, bandwidth * ratio) for seconds, bandwidth in self.later]
 
     def copy(self) -> TaskProgress:
-        """The same, to be changed by itself."""
+        """A copy that can be changed without changing this one."""
         other = TaskProgress.__new__(TaskProgress)
         other.owner, other.tasks, other.fixed, other.speed = self.owner, self.tasks, self.fixed, self.speed
         other.later, other.bandwidth, other.remaining = self.later, self.bandwidth, self.remaining
@@ -173,3 +173,15 @@ class ProcessorModels:
         if table is None:
             table = self._watts[kind] = watts_by_cores(self.power, kind)
         return table
+
+
+def models_of(
+    platform: Platform, contention: ContentionModel | str | None = None, power: PowerModel | str | None = None
+) -> ProcessorModels:
+    """The models that are asked for, as objects or specs, else the platform's own. Raises InputError for unknown names."""
+    contention = platform.contention_model if contention is None else contention
+    power = platform.power_model if power is None else power
+    return ProcessorModels(
+        contention_models.make(contention) if isinstance(contention, str) else contention,
+        power_models.make(power) if isinstance(power, str) else power,
+    )

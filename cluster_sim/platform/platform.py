@@ -283,8 +283,8 @@ class Platform:
         root = f"platform:{self.id}"
         graph: nx.Graph = nx.Graph(root=root)
         gflops = {t: t.gflops for t in self.node_types}
-        whole = sum(group.count * gflops[group.type] for group in self._groups)
-        graph.add_node(root, kind="platform", cores=self.core_count, gflops=whole)
+        total_gflops = sum(group.count * gflops[group.type] for group in self._groups)
+        graph.add_node(root, kind="platform", cores=self.core_count, gflops=total_gflops)
         for cluster in self.clusters:
             groups = [group for group in cluster.groups if group.count]
             cores = sum(group.count * group.type.cores for group in groups)

@@ -2,7 +2,7 @@
 
 * A busy processor's power is shared by its tenants: each pays for its cores, and for its share by cores held of what
   the processor draws beside them (``PowerModel.shared_watts``).
-* What an idle processor draws belongs to nobody; *unused* if its node computes on another processor, else *idle*.
+* What an idle processor draws is *unused* if its node computes on another processor, else *idle*; no tenant pays for it.
 * A node that is not on draws what its state says.
 
 jobs + unused + idle + switching on + switching off + off = ∫ power. Ordinary nodes are done in bulk; a node whose clock
@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cluster_sim.machine.core_ranges import Holds, busy_intervals, cut, seconds_in_runs, spread, steps
 from cluster_sim.machine.node import NodeState
-from cluster_sim.machine.occupancy import Holds, busy_intervals, cut, seconds_in_runs, spread, steps
 from cluster_sim.machine.transition_log import CODES
 from cluster_sim.platform.platform import ProcessorType
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.machine.occupancy import Floats, Ints, Pieces, Runs
+    from cluster_sim.machine.core_ranges import Floats, Ints, Pieces, Runs
     from cluster_sim.machine.transition_log import TransitionLog
     from cluster_sim.models.power import PowerModel
     from cluster_sim.platform.platform import Platform
@@ -85,8 +85,8 @@ class History:
         kept = (code != CODES[NodeState.IDLE]) & (end > start)
         node, code, start, end, watts = (column[kept] for column in (node, code, start, end, watts))
         # A node that was on in between for no time, for a job that took none, was in one state all the time.
-        same = (node[1:] == node[:-1]) & (code[1:] == code[:-1]) & (watts[1:] == watts[:-1]) & (start[1:] == end[:-1])
-        first, last = np.append(True, ~same)[: len(node)], np.append(~same, True)[: len(node)]
+        joins = (node[1:] == node[:-1]) & (code[1:] == code[:-1]) & (watts[1:] == watts[:-1]) & (start[1:] == end[:-1])
+        first, last = np.append(True, ~joins)[: len(node)], np.append(~joins, True)[: len(node)]
         return node[first], code[first], start[first], end[last], watts[first]
 
     @cached_property

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from cluster_sim.machine.occupancy import spread
+from cluster_sim.machine.core_ranges import spread
 from cluster_sim.run.attempts import Outcome
 from cluster_sim.workload.fields import RESULT_TABLES, names
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.machine.occupancy import Floats, Holds, Ints
+    from cluster_sim.machine.core_ranges import Floats, Holds, Ints
     from cluster_sim.platform.platform import Platform
     from cluster_sim.run.attempts import AttemptColumns
 
@@ -134,7 +134,7 @@ def allocations_of(holds: pd.DataFrame, attempts: pd.DataFrame) -> pd.DataFrame:
 
 
 def holds_of(jobs: pd.DataFrame, allocations: pd.DataFrame) -> pd.DataFrame:
-    """The table of holds where every job that got cores was run once, and nobody else held any."""
+    """The table of holds where every job that got cores was run once, and no guest held any."""
     since = jobs.set_index("job_id")["allocation_time"]
     table = allocations.rename(columns={"job_id": "owner"}).assign(kind=JOB, attempt=1)
     table["start"] = table["owner"].map(since)

@@ -180,21 +180,23 @@ class _Explanation:
         return _most_important(lines)
 
     def _recorded_reasons(self) -> list[str]:
-        """What was free over the wait, who went first and who overtook; nobody noted why."""
+        """What was free over the wait, which jobs went first and which overtook, without the scheduler's reasons."""
         jobs, cores = self._jobs, self._job["requested_cores"]
         least, most = self._free_cores()
         free = f"{least:,} to {most:,}" if least < most else f"{least:,}"
         enough = "fewer than it asked for" if most < cores else "at times as many as it asked for, in all"
         guests = self._guests()
-        nobody = "no job and no guest" if guests else "no job"
+        no_tenant = "no job and no guest" if guests else "no job"
         cores_there = counted(self._core_count, "core")
-        lines = [f"  in that time {free} of the platform's {cores_there} were held by {nobody}: {enough}", *guests]
-        got = jobs["allocation_time"].to_numpy()
+        lines = [f"  in that time {free} of the platform's {cores_there} were held by {no_tenant}: {enough}", *guests]
+        allocated = jobs["allocation_time"].to_numpy()
         before = self._submitted_before()
         lines += self._who(
-            "submitted earlier", "started before it", before & (got > self._since) & (got <= self._until)
+            "submitted earlier", "started before it", before & (allocated > self._since) & (allocated <= self._until)
         )
-        lines += self._who("submitted later", "overtook it", ~before & (got >= self._since) & (got < self._until))
+        lines += self._who(
+            "submitted later", "overtook it", ~before & (allocated >= self._since) & (allocated < self._until)
+        )
         return lines
 
     def _who(self, which: str, what: str, chosen: np.ndarray) -> list[str]:

@@ -14,7 +14,7 @@ from cluster_sim.records.metrics import energy_waste, on_off_cycles
 from cluster_sim.workload.fields import RESULT_TABLES, names
 
 if TYPE_CHECKING:
-    from cluster_sim.machine.occupancy import Floats, Ints
+    from cluster_sim.machine.core_ranges import Floats, Ints
     from cluster_sim.records.accounting import Accounts, History
 
 

@@ -74,7 +74,7 @@ class Tables(Protocol):
         ...
 
     def node_states_in_parts(self) -> Iterator[pd.DataFrame]:
-        """The same for some of the nodes at a time."""
+        """The table of node states for some of the nodes at a time."""
         ...
 
     def nodes(self) -> pd.DataFrame:

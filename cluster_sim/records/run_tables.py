@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from cluster_sim.machine.core_ranges import busy_intervals
 from cluster_sim.machine.node import NodeState
-from cluster_sim.machine.occupancy import busy_intervals
 from cluster_sim.machine.transition_log import STATES as NODE_STATES
 from cluster_sim.records.accounting import Accounts, History, node_bounds, settle
 from cluster_sim.records.attempt_tables import (
@@ -33,7 +33,7 @@ from cluster_sim.workload.fields import RESULT_TABLES, names
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.machine.occupancy import Floats, Holds, Ints
+    from cluster_sim.machine.core_ranges import Floats, Holds, Ints
     from cluster_sim.records.result import Result
     from cluster_sim.run.simulation import Simulation
 
@@ -142,7 +142,7 @@ class RunTables:
         return loads.where(loads.tenant < len(self._job_of_attempt)) if self._guests else loads
 
     def holds(self) -> pd.DataFrame:
-        """One row per interval, processor and run of neighbouring cores that somebody held."""
+        """One row per interval, processor and run of neighbouring cores that a job or guest held."""
         tenant, columns = piece_columns(self._platform, self._held)
         guests = len(self._guests)
         owners = np.concatenate([self._job_ids[self._job_of_attempt], np.array(self._guests, object)])
@@ -181,7 +181,7 @@ class RunTables:
         return parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
 
     def node_states_in_parts(self) -> Iterator[pd.DataFrame]:
-        """The same for some of the nodes at a time."""
+        """The table of node states for some of the nodes at a time."""
         holds, bounds = self._history.holds, node_bounds(self._platform)
         first, last = (np.searchsorted(bounds, cores, side="right") - 1 for cores in (holds.first, holds.last))
         nodes = self._platform.node_count
@@ -211,8 +211,8 @@ class RunTables:
         off, code, since, until = off[rows], code[rows], since[rows], until[rows]
         if len(off):
             # Two that differ in watts alone are one: between them the node was on for no time.
-            same = (off[1:] == off[:-1]) & (code[1:] == code[:-1]) & (since[1:] == until[:-1])
-            begins, ends = np.append(True, ~same), np.append(~same, True)
+            joins = (off[1:] == off[:-1]) & (code[1:] == code[:-1]) & (since[1:] == until[:-1])
+            begins, ends = np.append(True, ~joins), np.append(~joins, True)
             off, code, since, until = off[begins], code[begins], since[begins], until[ends]
             node = np.concatenate([node, off])
             state = np.concatenate([state, np.array([str(s) for s in NODE_STATES], object)[code]])
@@ -262,13 +262,13 @@ def idle_gaps(
     node: np.ndarray, start: np.ndarray, end: np.ndarray, nodes: range, horizon: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What intervals sorted by node and start leave free of [0, horizon] on each of ``nodes``."""
-    everyone = np.arange(nodes.start, nodes.stop)
+    numbers = np.arange(nodes.start, nodes.stop)
     # Each gap begins at 0 or where an interval ends, and ends where the node's next interval begins, or at the horizon.
-    owner = np.concatenate([everyone, node])
+    owner = np.concatenate([numbers, node])
     begin = np.concatenate([np.zeros(len(nodes)), end])
     order = np.lexsort((begin, owner))
     owner, begin = owner[order], begin[order]
-    stop_owner = np.concatenate([node, everyone])
+    stop_owner = np.concatenate([node, numbers])
     stop = np.concatenate([start, np.full(len(nodes), horizon)])
     stop = stop[np.lexsort((stop, stop_owner))]
     wide = stop > begin

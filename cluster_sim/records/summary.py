@@ -23,7 +23,7 @@ from cluster_sim.run.attempts import Outcome
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
 
 if TYPE_CHECKING:
-    from cluster_sim.machine.occupancy import Floats
+    from cluster_sim.machine.core_ranges import Floats
     from cluster_sim.records.accounting import Accounts
     from cluster_sim.records.result import Result
 

@@ -102,7 +102,7 @@ class Admission:
         if simulation.decision_log is not None:
             simulation.decision_log.rejected(self._env.now, job, reason)
         self._notices.note("job_rejected", job)
-        simulation.over(job, "rejected")
+        simulation.life.over(job, "rejected")
 
     def withdraw(self, index: int) -> Job | None:
         """Take out a job that waits, in the queue or on its way to it; None if it does not."""

@@ -25,7 +25,7 @@ def arrivals(
 ) -> Generator[Event, Any, None]:
     """The process: makes each of the first ``jobs`` jobs of ``columns`` (those that schedulers see) and submits it.
 
-    ``others`` are positions of jobs that somebody else submits.
+    ``others`` are positions of jobs that are submitted otherwise.
     """
     yield env.at(env.now)  # the user's processes begin first, or they would miss what happens at time 0
     for first in range(0, jobs, ARRIVALS_AT_A_TIME):

@@ -40,7 +40,7 @@ class DecisionLog:
         self._promised = array("d")
         self._spans: list[tuple[Span, ...]] = []
         self._texts: dict[str, int] = {}
-        self._held: dict[int, tuple[str, int]] = {}  #: Per job what was last said of it: the reason, behind whom,
+        self._held: dict[int, tuple[str, int]] = {}  #: Per job what was last said of it: the reason, behind which job,
         self._promises: dict[int, tuple[float, tuple[Span, ...]]] = {}  #: and when and where it is to start.
         self._booting: dict[int, tuple[float, tuple[Span, ...]]] = {}  #: The same of jobs that have got their cores.
 

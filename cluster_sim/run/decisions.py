@@ -9,7 +9,7 @@ why a job waits and what it was promised, and are worth yielding only on a run t
 
 A scheduler may say the same in every pass; the log keeps what changed. It need not speak for every job that waits:
 a job of which nothing was said is explained by the queue's head. That is the job that was last promised a start, of
-those that still wait; where the scheduler makes no promises, the one that was last held ``behind`` nobody.
+those that still wait; where the scheduler makes no promises, the one that was last held with no job as ``behind``.
 
 *Wording.* ``because`` is a clause about the job, in plain words, without its id, a capital, or a full stop: it is read
 after "it waited:" or "it was started:". Of a job that waits, what it asks for and what there is of it: ``asks for 8

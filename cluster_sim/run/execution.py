@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import simpy
 
 from cluster_sim.engine import Environment
-from cluster_sim.machine.channel import TaskGroup
 from cluster_sim.machine.machine import Machine
+from cluster_sim.machine.memory_channel import TaskGroup
 from cluster_sim.machine.running import Running
 from cluster_sim.models.contention import contention_models
 from cluster_sim.models.power import power_models
@@ -20,10 +20,10 @@ from cluster_sim.workload.work import Work
 if TYPE_CHECKING:
     from simpy.events import Event
 
-    from cluster_sim.machine.guests import Request
+    from cluster_sim.machine.guest_requests import Request
     from cluster_sim.machine.node import NodeState
     from cluster_sim.platform.platform import Platform
-    from cluster_sim.run.simulation import Simulation
+    from cluster_sim.run.job_life import JobLife
     from cluster_sim.workload.jobs import Job
 
 
@@ -41,21 +41,21 @@ class Kill:
         self.outcome = outcome
 
 
-def execute(simulation: Simulation, running: Running) -> Generator[Event, Any, None]:
+def execute(life: JobLife, running: Running) -> Generator[Event, Any, None]:
     """The process of one job, from its allocation to the release of its cores."""
     try:
         if running.start_time == float("inf"):
-            switching, nodes = simulation.machine.switching, running.placement.nodes
+            switching, nodes = life.machine.switching, running.placement.nodes
             switching.switch_on(nodes)
             yield from switching.wait_for(nodes)
-            simulation.begin(running)
+            life.begin(running)
         while True:
             try:
                 # Waiting for a group that has ended already costs nothing, so this joins them in any order.
                 for group in running._groups:  # noqa: UP028 - these are events, not a generator to delegate to
                     yield group
-                if simulation.jobs_communicate:
-                    simulation.communicate(running)
+                if life.communicates:
+                    life.communicate(running)
                     if running._transfer is not None:
                         yield running._transfer
                 break
@@ -64,19 +64,20 @@ def execute(simulation: Simulation, running: Running) -> Generator[Event, Any, N
                     raise
     except simpy.Interrupt as interrupt:
         kill: Kill = interrupt.cause  # type: ignore[assignment]
-        simulation.end(running, kill)
+        life.end(running, kill)
     else:
-        simulation.end(running)
+        life.end(running)
 
 
 class Executor:
     """Starts the tasks of jobs: as one planned event while no task can slow another, else as groups on the channels."""
 
-    def __init__(self, machine: Machine, work: Work, on_channels: bool):
+    def __init__(self, machine: Machine, work: Work, running: dict[int, Running], on_channels: bool):
         self._machine = machine
         self._env = machine.env
         self.work = work
-        self.on_channels = on_channels  #: Whether all jobs are; else those on processors where others move memory.
+        self._running = running
+        self.on_channels = on_channels  #: Whether all jobs are; else those on processors where guests move memory.
         self._shared: set[int] = set()  # such processors
         rates = {kind.ops_per_s for kind in machine.platform.processor_types}
         self._only_rate = rates.pop() if len(rates) == 1 else None
@@ -112,18 +113,20 @@ class Executor:
             groups.append(self._machine.channel(processor).run(tasks, phases, begun, fixed, running._attempt))
         return groups
 
-    def move_to_channels(self, running: dict[int, Running]) -> None:
-        """From now on tasks can change their speed: put the work in progress on the channels."""
+    def move_to_channels(self) -> None:
+        """From now on tasks can change their speed: put the work in progress on the channels, if it is not there."""
+        if self.on_channels:
+            return
         self.on_channels = True
-        for job in running.values():
+        for job in self._running.values():
             self._move(job)
 
-    def put_on_channel(self, processor: int, running: dict[int, Running]) -> None:
-        """From now on somebody else moves memory on a processor: its jobs go on the channels, now and later."""
+    def put_on_channel(self, processor: int) -> None:
+        """From now on a guest may move memory on a processor: its jobs go on the channels, now and later."""
         if self.on_channels or processor in self._shared:
             return
         self._shared.add(processor)
-        for job in running.values():
+        for job in self._running.values():
             if self._meets_traffic(job):
                 self._move(job)
 
@@ -171,7 +174,7 @@ class Bench:
         self.machine = Machine(Environment(), platform, models, self)
 
     def nodes_changed(self, nodes: Sequence[int], state: NodeState) -> None:
-        """Nobody is told."""
+        """No scheduler is told."""
 
     def kill_jobs_on(self, node: int, reason: str) -> int:
         """No job runs."""
@@ -182,7 +185,7 @@ class Bench:
         return None
 
     def guest_left(self, guest: Request) -> None:
-        """Nobody waits."""
+        """No job waits."""
 
     def traffic_on(self, processor: int) -> None:
         """No work is in progress."""

@@ -43,7 +43,7 @@ class Outlook:
         self.free_total = int(self.free.sum())
 
     def release(self, running: Running) -> None:
-        """As if the job had ended."""
+        """Free what a job holds, as if it had ended."""
         placement = offered(running.placement, self._withheld)
         for first, stop, _ in placement.spans:
             self.is_on[first:stop] = True
@@ -77,7 +77,7 @@ class Outlook:
             self.free_total += sign * (cores * (stop - first) if isinstance(held, int) else int(held.sum()))
 
     def cores_held(self, job: Job, first: int, stop: int, cores: int) -> int | npt.NDArray[np.int32]:
-        """Cores of each of some nodes that nobody else gets while the job has ``cores`` on them."""
+        """Cores of each of some nodes that no other job gets while this one has ``cores`` on them."""
         if self.eligibility is not None and job.exclusive:
             return self.platform.node_cores[first:stop]
         return cores

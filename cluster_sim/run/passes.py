@@ -57,10 +57,10 @@ class PowerPolicy(Protocol):
 
 
 class Steered:
-    """A power policy whose decisions come from outside: from whoever drives the simulation.
+    """A power policy whose decisions come from outside: from the program that drives the simulation.
 
     ``Simulation.step_to_power_decision`` stops where it would decide, before the scheduler's pass. To write one that is
-    asked less often, derive from it and set ``is_due`` in ``reserve`` only when somebody else is to decide; what
+    asked less often, derive from it and set ``is_due`` in ``reserve`` only when that program is to decide; what
     ``reserve`` and ``react`` return is carried out all the same.
     """
 
@@ -74,7 +74,7 @@ class Steered:
         """A run begins."""
 
     def reserve(self, view: View) -> Iterable[PowerDecision]:
-        """Before the scheduler's pass: somebody else decides."""
+        """Before the scheduler's pass: the program outside decides."""
         self.is_due = True
         return ()
 
@@ -135,14 +135,14 @@ class Passes:
             self.request_policy()
 
     def request_policy(self) -> None:
-        """Something happened that is nothing to the scheduler: the power policy alone decides, before and after nobody."""
+        """Something happened that the scheduler need not know: the power policy reserves and reacts, with no pass between."""
         if self._power is not None and not self._is_planned():
             self._guard_against_circles()
             self._guard_against_stalls()
             self._plan_policy(self._power)
 
     def carry_out(self, decisions: Iterable[PowerDecision]) -> None:
-        """Have decisions of somebody who drives the simulation count as the power policy's, before the scheduler's pass."""
+        """Carry out decisions from outside as the power policy's, before the scheduler's pass."""
         self._reserving = True  # what is offered now is for the pass that follows
         try:
             for decision in decisions:

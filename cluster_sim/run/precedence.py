@@ -1,4 +1,4 @@
-"""Jobs that wait for jobs, while a run goes on: who is held back, for how many others, and who is submitted after whom."""
+"""Jobs that wait for jobs, while a run goes on: which are held back, for how many others, and which follow which."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 The log has a row where a scheduler said something new about a job. What it said holds until it says something else, or
 until the job that it named as the reason waits no longer. Of a job that nothing was said about, the queue's head is the
-reason, of which there are two signals: the promise that it got, and else that it was held behind nobody.
+reason, of which there are two signals: the promise that it got, and else that it was held behind no job.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _behind_heads(
 
 
 def _leading(holds: pd.DataFrame) -> pd.DataFrame:
-    """The rows of jobs that were held behind nobody, and until when that was the last that was said of them."""
+    """The rows of jobs that were held behind no job, and until when that was the last that was said of them."""
     next_time = holds.groupby("job_id", sort=False)["time"].shift(-1).fillna(np.inf)
     return holds.assign(valid_to=next_time)[holds["behind"] == ""]
 
@@ -130,9 +130,9 @@ def _merged(found: list[Stretch]) -> list[Stretch]:
     """Neighbours that differ in nothing but numbers as one: ``no node has more than 2 to 5 free``."""
     merged = []
     for _, group in groupby(found, key=lambda s: (_NUMBER.sub("#", s.because), s.behind, s.is_head)):
-        alike = list(group)
-        because = _with_ranges([stretch.because for stretch in alike])
-        merged.append(Stretch(alike[0].start, alike[-1].end, because, alike[0].behind, alike[0].is_head))
+        parts = list(group)
+        because = _with_ranges([part.because for part in parts])
+        merged.append(Stretch(parts[0].start, parts[-1].end, because, parts[0].behind, parts[0].is_head))
     return merged
 
 

@@ -30,7 +30,7 @@ class RunJobs:
         self.requests: dict[str, npt.NDArray[Any]] = dict(workload.request_columns)
         self._count = len(workload)
         self._room: dict[str, npt.NDArray[Any]] = {}  # the arrays, with space for more, once there are added jobs
-        self._index_of: dict[str, int] = {}  # of the first so many jobs by their ids; made when somebody asks
+        self._index_of: dict[str, int] = {}  # of the first so many jobs by their ids; made when asked for
 
     def __len__(self) -> int:
         return self._count

@@ -47,7 +47,7 @@ def shortage(machine: Machine, job: Job, memory: bool = False, policy: str = "th
         where = f" on nodes{particular}" if particular else ""
         if job.exclusive:
             free = np.where(machine.free == machine.platform.node_cores, free, 0)
-            where += ", on nodes where nobody else runs" if where else " on nodes where nobody else runs"
+            where += ", on nodes where nothing else runs" if where else " on nodes where nothing else runs"
     if memory and job.memory > 0.0:
         free = np.minimum(free, machine.room(job.memory))
         where += f" with {job.memory:g} MB for each"
@@ -109,9 +109,9 @@ def _missing(cores: int, where: str, free: npt.NDArray[np.integer], widest: int)
 def _missing_shape(wanted: list[int], where: str, free: npt.NDArray[np.integer]) -> str:
     """Of the widest wishes that cannot all be met: ``asks for 3 nodes with 4 free cores, 1 like that``."""
     for cores in dict.fromkeys(wanted):
-        nodes, there = sum(other >= cores for other in wanted), int((free >= cores).sum())
-        if there < nodes:
-            return f"asks for {counted(nodes, 'node')} with {counted(cores, 'free core')}{where}, {there:,} like that"
+        nodes, fitting = sum(other >= cores for other in wanted), int((free >= cores).sum())
+        if fitting < nodes:
+            return f"asks for {counted(nodes, 'node')} with {counted(cores, 'free core')}{where}, {fitting:,} like that"
     return ""
 
 

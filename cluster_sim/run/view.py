@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cluster_sim.machine.eligibility import Eligibility
-from cluster_sim.machine.node import NodeView
 from cluster_sim.machine.placement import Placement, place
 from cluster_sim.run.decisions import Decision, Reject, Start, check_decision
+from cluster_sim.run.machine_view import MachineView
 from cluster_sim.run.outlook import Outlook
 from cluster_sim.run.shortage import shortage
 from cluster_sim.workload.jobs import requests
@@ -19,33 +19,20 @@ from cluster_sim.workload.jobs import requests
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.machine.guests import Departure, Request
+    from cluster_sim.machine.guest_requests import Departure, Request
     from cluster_sim.machine.machine import Machine
-    from cluster_sim.machine.power_budget import PowerBudget
     from cluster_sim.machine.running import Running
-    from cluster_sim.machine.transition_log import TransitionLog
-    from cluster_sim.models.contention import ContentionModel
-    from cluster_sim.models.power import PowerModel
-    from cluster_sim.models.processor_step import ProcessorModels
-    from cluster_sim.platform.platform import NodeType, Platform, ProcessorType
+    from cluster_sim.platform.platform import Platform
     from cluster_sim.workload.advance_reservations import AdvanceReservation, Window
     from cluster_sim.workload.jobs import Job
-    from cluster_sim.workload.work import Work
     from cluster_sim.workload.workload import Workload
 
 
-def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The same numbers, which change as the machine does, behind a pane of glass."""
-    glass = array.view()
-    glass.flags.writeable = False
-    return glass
-
-
-class View:
+class View(MachineView):
     """The state of a run as policies may see it. It is live: after ``yield Start(…)`` it shows the job running.
 
     Jobs appear with what was requested for them only; how long one really runs, a policy learns when it ends.
-    Arrays have one entry per node, in platform order; they cannot be written to, nor can nodes be told anything here.
+    What it tells of the machine is in :class:`~cluster_sim.run.machine_view.MachineView`.
 
     :meth:`by_hand` makes a view without a simulation, so that a policy can be tested on a state written down in a test.
     """
@@ -56,28 +43,9 @@ class View:
     seed = 0  #: The run's seed.
 
     def __init__(self, machine: Machine, pending: dict[int, Job], running: dict[int, Running]):
-        self._machine = machine
+        super().__init__(machine)
         self._pending = pending
         self._running = running
-        self._nodes: dict[int, NodeView] = {}
-        #: Free cores of each node.
-        self.free_cores: npt.NDArray[np.int32] = _read_only(machine.free)
-        #: MB in use on each node.
-        self.memory_used: npt.NDArray[np.float64] = _read_only(machine.memory_used)
-        #: MB that each node has; inf when not given.
-        self.memory_capacity: npt.NDArray[np.float64] = _read_only(machine.memory_mb)
-        #: Memory bandwidth that the running tasks on each node ask for, MB/s.
-        self.demand: npt.NDArray[np.float64] = _read_only(machine.demand)
-        #: Which nodes a scheduler can use at once: idle or computing, and not withheld.
-        self.is_on: npt.NDArray[np.bool_] = _read_only(machine.is_on)
-        #: Which nodes are OFF, and would be booted for a job: not withheld.
-        self.is_off: npt.NDArray[np.bool_] = _read_only(machine.is_off)
-        #: Which nodes are idle or computing, withheld or not: for power policies.
-        self.powered_on: npt.NDArray[np.bool_] = _read_only(machine.powered_on)
-        #: Which nodes are OFF, withheld or not: for power policies.
-        self.powered_off: npt.NDArray[np.bool_] = _read_only(machine.powered_off)
-        #: Which nodes the power policy keeps from the scheduler.
-        self.withheld: npt.NDArray[np.bool_] = _read_only(machine.withheld)
         self.submitted: list[Job] = []  #: Jobs that joined the queue since the last scheduling pass.
         self.ended: list[Running] = []  #: Jobs that gave their cores back since the last scheduling pass.
         self.vacated: list[
@@ -133,12 +101,7 @@ class View:
         """The scheduler's own random numbers; seeded by the run's seed."""
         return np.random.default_rng(np.random.SeedSequence(self.seed).spawn(1)[0])
 
-    # ------------------------------------------------------------------ time and jobs
-
-    @property
-    def now(self) -> float:
-        """s on the run's clock."""
-        return self._machine.env.now
+    # ------------------------------------------------------------------ jobs
 
     @property
     def pending(self) -> tuple[Job, ...]:
@@ -178,141 +141,15 @@ class View:
         guests = self._machine.guests
         return guests.expected() if guests else ()
 
-    def running_job(self, job: Job) -> Running:
-        """What there is to know about a job that holds cores. Raises KeyError for any other job."""
-        return self._running[job.index]
-
-    # ------------------------------------------------------------------ the machine
-
-    @property
-    def version(self) -> object:
-        """Another object after every change of what is free; while it is the same, nothing started, ended or switched."""
-        return self._machine.version
-
-    @property
-    def platform(self) -> Platform:
-        """The hardware."""
-        return self._machine.platform
-
-    def node(self, index: int) -> NodeView:
-        """One node, by its position in the platform: to be looked at. Decisions and ``simulation.node`` change it."""
-        view = self._nodes.get(index)
-        if view is None:
-            if not 0 <= index < self.platform.node_count:
-                raise IndexError(f"node {index} of a machine with {self.platform.node_count} nodes")
-            view = self._nodes[index] = NodeView(self._machine, index)
-        return view
-
-    def nodes(self) -> Iterator[NodeView]:
-        """All nodes; for a large platform use the arrays."""
-        return (self.node(i) for i in range(self.platform.node_count))
-
-    @property
-    def contention(self) -> ContentionModel:
-        """How tasks on one processor slow each other; it can be asked about processors that do not exist."""
-        return self._machine.contention
-
-    @property
-    def processor_models(self) -> ProcessorModels:
-        """Types of processors with both models applied to them."""
-        return self._machine.models
-
-    @property
-    def power_model(self) -> PowerModel:
-        """What processors draw; it can be asked about processors that do not exist."""
-        return self._machine.power
-
-    def processors_of(self, node: int) -> range:
-        """The processors of a node, by their positions in the platform."""
-        return self._machine.processors_of(node)
-
-    def node_of(self, processor: int) -> int:
-        """The node that a processor is in, both by their positions in the platform."""
-        return self._machine.node_of(processor)
-
     def held_cores(self, job: Job) -> list[tuple[int, int]]:
         """(processor, cores held on it) of a running job, processors by position. Raises KeyError for any other job."""
         return self._machine.cores_by_processor(self._running[job.index]._allocation)
 
-    @property
-    def clock_changes(self) -> Sequence[tuple[float, int, ProcessorType]]:
-        """Every change of a processor's clock so far: time (s), processor by position, its type from then on."""
-        return self._machine.ledger.clock_changes
+    def running_job(self, job: Job) -> Running:
+        """What there is to know about a job that holds cores. Raises KeyError for any other job."""
+        return self._running[job.index]
 
-    @property
-    def usable_cores(self) -> npt.NDArray[np.int32]:
-        """Free cores of each node that is on, or off and can be booted; of the others 0."""
-        machine = self._machine
-        return self.free_cores if machine.all_on else np.where(machine.is_on | machine.is_off, machine.free, 0)
-
-    @property
-    def free_total(self) -> int:
-        """Free cores of all nodes that are on, or off and can be booted."""
-        return self._machine.free_total
-
-    @property
-    def withheld_count(self) -> int:
-        """How many nodes the power policy keeps from the scheduler."""
-        return self._machine.withheld_count
-
-    @property
-    def offered_cores(self) -> int:
-        """Cores, free or not, of the nodes that it does not: nobody can be promised more."""
-        return self._machine.offered_cores
-
-    @property
-    def transition_ends(self) -> Mapping[int, float]:
-        """When the nodes in transition should be on, or OFF, s, by node; one that takes longer than expected stays."""
-        return self._machine.transition_ends
-
-    @property
-    def state_changes(self) -> TransitionLog:
-        """Every change of a node's state so far: time (s), node, state, W drawn when not on."""
-        return self._machine.ledger.transitions
-
-    @cached_property
-    def textual_rank(self) -> npt.NDArray[np.float64]:
-        """Position of each node when their names are sorted as text."""
-        rank = np.empty(self.platform.node_count)
-        rank[np.argsort(np.array(self.platform.node_names()), kind="stable")] = np.arange(self.platform.node_count)
-        return rank
-
-    @cached_property
-    def node_gflops(self) -> npt.NDArray[np.float64]:
-        """Peak rate per core of each node, averaged over its processors, 1e9 operations/s."""
-        return self._by_type(lambda node: sum(p.gflops for p in node.processors) / len(node.processors))
-
-    @cached_property
-    def node_max_watts(self) -> npt.NDArray[np.float64]:
-        """Most that each node can draw: all its cores busy, W."""
-        return self._by_type(lambda node: sum(self._machine.max_watts(p) for p in node.processors))
-
-    @cached_property
-    def node_bandwidth(self) -> npt.NDArray[np.float64]:
-        """Bandwidth that each node serves before tasks slow each other, MB/s; inf where they never do."""
-        return self._by_type(lambda node: sum(self._machine.contention.on(p).threshold for p in node.processors))
-
-    def _by_type(self, figure: Callable[[NodeType], float]) -> npt.NDArray[np.float64]:
-        figures = np.array([figure(node_type) for node_type in self.platform.node_types], np.float64)
-        return figures[self.platform.type_of_node]
-
-    def node_watts(self) -> npt.NDArray[np.float64]:
-        """What each node draws now, W."""
-        return np.array([node.watts for node in self.nodes()])
-
-    def current_gflops(self) -> npt.NDArray[np.float64]:
-        """Rate that the running tasks of each node reach now, summed over tasks, 1e9 operations/s."""
-        return np.array([sum(self._machine.achieved_gflops(p.index) for p in node.processors) for node in self.nodes()])
-
-    @property
-    def watts(self) -> float:
-        """What the machine draws now, W."""
-        return self._machine.watts
-
-    @property
-    def energy_j(self) -> float:
-        """Energy since the start of the run, J."""
-        return self._machine.energy_j
+    # ------------------------------------------------------------------ placing jobs
 
     def place(
         self,
@@ -355,19 +192,9 @@ class View:
         return self._machine.budget is not None and job.index in self._machine.budget.refused
 
     @property
-    def power_budget(self) -> PowerBudget | None:
-        """The limit that a power policy has set to what the machine may draw."""
-        return self._machine.budget
-
-    @property
     def counts_only(self) -> bool:
         """Whether any free cores serve any job: nodes have one core, and no job asks for nodes, tags or a reservation."""
         return self._machine.widest == 1 and self.one_node_rule
-
-    @property
-    def capacity_changes(self) -> int:
-        """How often, since the run began, a node has become usable or ceased to be, or is to be later than was known."""
-        return self._machine.capacity_changes
 
     @property
     def turning_times(self) -> list[float]:
@@ -378,15 +205,6 @@ class View:
     def boot_time(self, placement: Placement) -> float:
         """How long it should take until all nodes of a placement are on, s."""
         return 0.0 if self._machine.all_on else self._machine.boot_time(placement)
-
-    @property
-    def boot_delays(self) -> npt.NDArray[np.float64] | None:
-        """How long each node should have to boot for a job that gets it, s, shape (nodes,); None if no node has to.
-
-        0 of a node that is on, or will be when it can be had; of one that is OFF, or will be, the mean time of its boot,
-        withheld or not.
-        """
-        return self._machine.boot_delays()
 
     def outlook(self, empty: bool = False, withheld: bool = False) -> Outlook:
         """A copy of what is free now (or, ``empty``, with no job running) to try out what comes later.
@@ -433,23 +251,3 @@ class View:
         missing = shortage(self._machine, job, memory, self.power_policy)
         budget = self._machine.budget
         return budget.why_not() if not missing and budget is not None and self.is_capped(job) else missing
-
-
-class ClairvoyantView(View):
-    """A view that also tells how long jobs really run, for policies that say in their class that they are clairvoyant."""
-
-    work: Work
-    kills_at_walltime = False  #: Whether a job ends at its requested time in any case.
-
-    def run_time(self, job: Job, ops_per_s: float | None = None) -> float:
-        """Uncontended run time of a job on cores of that rate (default: the platform's fastest), s."""
-        return self.work.seconds(job.index, ops_per_s or self.platform.fastest_ops_per_s)
-
-    def true_end(self, running: Running) -> float:
-        """When a job that holds cores really ends, s, if no task slows another: by its slowest core, or its walltime."""
-        types = self._machine.type_of
-        rate = min(types[processor].ops_per_s for processor, _ in self.held_cores(running.job))
-        seconds = self.run_time(running.job, rate)
-        if self.kills_at_walltime:
-            seconds = min(seconds, running.job.requested_time)
-        return running.expected_start + seconds

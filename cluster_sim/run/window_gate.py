@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class WindowGate:
     """Stands between submission and queue.
 
-    A job that comes before its window is held back until that begins, so that it stands in nobody's way: no scheduler
+    A job that comes before its window is held back until that begins, so that it blocks no other job: no scheduler
     could start it. One that still waits when it can no longer end within the window, by its request, is refused after
     the pass of that instant. ``admit`` (to the queue) and ``refuse`` (unless it is in the queue no more) are the
     simulation's; ``turn`` is called when a window begins or ends.

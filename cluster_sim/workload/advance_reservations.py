@@ -1,4 +1,4 @@
-"""Advance reservations: nodes set aside for a time, for the jobs that name the reservation, or for nobody (maintenance).
+"""Advance reservations: nodes set aside for a time, for the jobs that name the reservation, or for no job (maintenance).
 
 They are agreed upon before the run and belong to the machine: every scheduler has to live with them. (The *reservation*
 that a backfilling scheduler makes for a waiting job is another thing.)

@@ -84,7 +84,7 @@ JOB_FIELDS: tuple[Field, ...] = (
     Field("group", "str", "", "the user's group", ""),
     Field("tags", "str", "", "words that describe the job, separated by spaces; for schedulers that look at them", ""),
     Field("requires", "str", "", "tags that every node of the job must have, separated by spaces", ""),
-    Field("exclusive", "bool", "", "the job has its nodes for itself: nobody else runs on them meanwhile", False),
+    Field("exclusive", "bool", "", "the job has its nodes for itself: nothing else runs on them meanwhile", False),
     Field("reservation", "str", "", "advance reservation that the job runs in; empty: in none", ""),
     Field("priority", "float", "", "higher is more urgent, for schedulers that look at it", 0.0),
     Field("requested_cores_assumed", "bool", "", "the log had no request: requested_cores is what was used", False),
@@ -216,7 +216,7 @@ RESULT_TABLES: dict[str, tuple[Field, ...]] = {
             "promised_time",
             "float",
             "s",
-            "reserve: when the job starts at the latest, boots included; inf: nobody knows; NaN: no promise",
+            "reserve: when the job starts at the latest, boots included; inf: not known; NaN: no promise",
         ),
         Field(
             "nodes",

@@ -229,10 +229,10 @@ def _checked(values: Any, field: Field, place: Callable[[int, str], str]) -> np.
         if field.default is not REQUIRED and not math.isfinite(float(str(field.default))):
             allowed |= np.isnan(array) if math.isnan(float(str(field.default))) else array == field.default
     else:
-        whole = array.astype(np.float64, copy=False)
-        allowed &= (np.trunc(whole) == whole) & (np.abs(whole) < _LARGEST_INTEGER)
+        numbers = array.astype(np.float64, copy=False)
+        allowed &= (np.trunc(numbers) == numbers) & (np.abs(numbers) < _LARGEST_INTEGER)
         if field.kind == "bool":
-            allowed &= (whole == 0) | (whole == 1)
+            allowed &= (numbers == 0) | (numbers == 1)
     if field.allowed:
         with np.errstate(invalid="ignore"):
             allowed &= _BOUNDS[field.allowed](array) | np.isnan(array)

@@ -44,7 +44,7 @@ class Capacity(Protocol):
 
     @property
     def of_hosts(self) -> Capacity:
-        """The same with a core for each host."""
+        """This capacity with a core for each host."""
 
 
 class Workload:

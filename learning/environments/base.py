@@ -2,7 +2,7 @@
 
 What may be decided, what an agent sees, and what a decision does are worked out by a :class:`DecisionMaker` from the
 scheduler's view alone. So an agent, once trained, runs in an ordinary simulation by the same code, and the simulation
-that is stepped here is the one that everybody else runs.
+that is stepped here is the one that also runs without an agent.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from gymnasium import spaces
 
 from cluster_sim.errors import InputError
 from cluster_sim.models.network import network_models
-from cluster_sim.run.simulation import Simulation, models_of
+from cluster_sim.models.processor_step import models_of
+from cluster_sim.run.simulation import Simulation
 
 if TYPE_CHECKING:
     from cluster_sim.models.processor_step import ProcessorModels
@@ -52,7 +53,7 @@ class DecisionMaker(Protocol):
         ...
 
     def attend(self, view: View) -> Sequence[Decision | PowerDecision]:
-        """A pass begins: take note of what is new. What comes back leaves nobody a choice, and is to be carried out."""
+        """A pass begins: take note of what is new. What comes back leaves no choice, and is to be carried out."""
         ...
 
     def goes_on(self, view: View) -> bool:

@@ -42,7 +42,7 @@ class JobNodeMaker:
     ``wait`` adds waiting as the last action; it means that nothing more is started in this pass. The next decision is at
     the next event (``event``), when a job has ended (``completion``), or at the next event but after that many seconds
     at the latest (a number). Waiting is allowed while jobs run, so that something will end. On a machine on which
-    nothing runs only arrivals can change anything, and nobody knows of those: there one may wait for ``patience`` s at
+    nothing runs only arrivals can change anything, and they are not known: there one may wait for ``patience`` s at
     the most, and then not again before something has happened. A wait that something else has ended is over: the time
     that it was to end at the latest goes by unnoticed. So no agent can stall: every wait ends, and there can be no more
     waits in a row than events to come. Its cost is the energy and the delay that it causes.
@@ -237,7 +237,7 @@ def episode_source(
 ) -> EpisodeSource:
     """The episodes that are meant: those given, the whole workload, or a built-in case. Raises InputError for half."""
     from cluster_sim.platform.platform import Platform
-    from cluster_sim.run.resources import as_counted
+    from cluster_sim.run.hosts import as_counted
     from cluster_sim.workload.workload import Workload
 
     if (platform is None) != (workload is None) or (episodes is not None and platform is not None):

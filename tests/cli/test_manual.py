@@ -14,7 +14,7 @@ from cluster_sim import Workload
 from cluster_sim.cli import main
 from cluster_sim.cli.own_config import _Config
 from cluster_sim.cli.run import run
-from cluster_sim.run.simulation import QUIRKS
+from cluster_sim.run.quirks import QUIRKS
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")

@@ -20,10 +20,11 @@ from cluster_sim import AdvanceReservation, Platform, Simulation, Workload, make
 from cluster_sim.models.contention import contention_models
 from cluster_sim.models.network import network_models
 from cluster_sim.models.power import power_models, watts
+from cluster_sim.models.processor_step import models_of
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType, PState
 from cluster_sim.platform.hardware import GOMPERTZ_CONTENTION
 from cluster_sim.registry import Registry
-from cluster_sim.run.simulation import QUIRKS, models_of
+from cluster_sim.run.quirks import QUIRKS
 from schedulers import job_orders, node_orders, power_policies, schedulers
 
 INF, NAN = math.inf, math.nan

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cluster_sim import Result, Simulation, Workload
+from cluster_sim.machine.core_ranges import cut
 from cluster_sim.machine.node import NodeState
-from cluster_sim.machine.occupancy import cut
 from cluster_sim.records.accounting import Accounts, History, settle, sweep
 
 from . import checks, full

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from cluster_sim import Result, passes
+from cluster_sim import Result
 from cluster_sim.platform import Platform
+from cluster_sim.run import passes
 
 from . import checks, full
 from .full import NotACase, Violation, check, described, full_case, reduced, violation

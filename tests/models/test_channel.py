@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cluster_sim import Platform, ProcessorType, Simulation, Workload
 from cluster_sim.engine import Environment
-from cluster_sim.machine.channel import MemoryChannel
+from cluster_sim.machine.memory_channel import MemoryChannel
 from cluster_sim.models.contention import Demand
 from cluster_sim.platform import Cluster, NodeGroup, NodeType
 from schedulers import Fcfs

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cluster_sim.engine import Environment
-from cluster_sim.machine.channel import MemoryChannel
+from cluster_sim.machine.memory_channel import MemoryChannel
 from cluster_sim.models.contention import ContentionModel, contention_models
 from cluster_sim.models.power import power_models
 from cluster_sim.models.prediction import Group, Share, predict

@@ -9,7 +9,7 @@ import pytest
 
 from cluster_sim import InputError, Job, Placement, Simulation, Start, View
 from cluster_sim.run.decisions import Decision, PowerDecision, SwitchOff
-from cluster_sim.run.instant import NOTICES, Batch
+from cluster_sim.run.notices import NOTICES, Batch
 from schedulers import Fcfs, PowerPolicy
 
 from .conftest import At, Log, Story, jobs, machine

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cluster_sim.machine.occupancy import Holds
+from cluster_sim.machine.core_ranges import Holds
 from cluster_sim.machine.transition_log import TransitionLog
 from cluster_sim.models.power import LinearPower, Load
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, Platform, PowerTransitions, ProcessorType

@@ -22,10 +22,10 @@ EXERCISES: tuple[Exercise, ...] = (
         "2.2",
         "b",
         {
-            "a": "e would end at 10 s, before the shadow time 11 s: it delays nobody who has a promise",
+            "a": "e would end at 10 s, before the shadow time 11 s: it delays no job that has a promise",
             "b": "d asks for 2 cores: they are free from 10 s on, but it would run until 13 s, past the shadow time, and c needs "
             "all four cores at 11 s",
-            "c": "f would end at 9 s, before the shadow time 11 s: it delays nobody who has a promise",
+            "c": "f would end at 9 s, before the shadow time 11 s: it delays no job that has a promise",
         },
         ["The head job c is promised four cores at 11 s.", "Which job would still run at 11 s?"],
     ),

@@ -21,7 +21,7 @@ EXERCISES: tuple[Exercise, ...] = (
         "3.2",
         "b",
         {
-            "a": "EASY goes through the queue in order of submission; who asks for more is harder to backfill",
+            "a": "EASY goes through the queue in order of submission; a job that asks for more is harder to backfill",
             "b": "e and f end early, c is promised 21 s, and d, which asks until 16 s, fits into the hole from 10 s on",
             "c": "the run times are the same; only what the users ask for is different",
         },
@@ -45,7 +45,7 @@ EXERCISES: tuple[Exercise, ...] = (
         "3.4",
         "c",
         {
-            "a": "the mean wait falls from 4.17 to 3 s here, but the head job c waits 2 s longer: somebody pays",
+            "a": "the mean wait falls from 4.17 to 3 s here, but the head job c waits 2 s longer",
             "b": "exact walltimes gave 4.17 s here, and twice too long ones 3 s",
             "c": "twice too long was good here, and the same for all was as bad as FCFS. It depends on the workload, so measure",
         },

@@ -22,7 +22,7 @@ EXERCISES: tuple[Exercise, ...] = (
         "c",
         {
             "a": "it sees features of the jobs and nodes, and has no list of the schedules",
-            "b": "the reward is minus the energy of each step; nobody shows it the optimum",
+            "b": "the reward is minus the energy of each step; it is not shown the optimum",
             "c": "it has seen these six jobs, again and again, and nothing else: it may do badly on any others",
         },
         [
@@ -38,6 +38,6 @@ EXERCISES: tuple[Exercise, ...] = (
             "b": "several seeds, all of them shown, say what to expect of the next training",
             "c": "the first seed is one seed: what the others would do is not known",
         },
-        ["How much do the curves of two seeds differ?", "What would somebody get who trains once more?"],
+        ["How much do the curves of two seeds differ?", "What would you get if you trained once more?"],
     ),
 )

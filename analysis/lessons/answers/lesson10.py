@@ -44,7 +44,7 @@ EXERCISES: tuple[Exercise, ...] = (
         "d",
         {
             "a": "best of several seeds for one, a single run for the other: the comparison is not fair",
-            "b": "jobs that still wait at the end are in no mean wait: who starves jobs looks good",
+            "b": "jobs that still wait at the end are in no mean wait: a scheduler that starves jobs looks good",
             "c": "the empty machine at the beginning lets the first jobs start at once; with few jobs that weighs much",
             "d": "each of them can turn a result round",
         },

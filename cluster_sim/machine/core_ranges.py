@@ -1,7 +1,7 @@
 """From ranges of cores to what they mean for processors and nodes, in bulk.
 
 A range (tenant, first core, last core) is cut at the bounds of *units*, processors or nodes, into **runs** of units that it
-holds entirely, so that nobody else can be there, and **pieces** of single units that it may share.
+holds entirely, so that no other tenant can be there, and **pieces** of single units that it may share.
 """
 
 from __future__ import annotations
@@ -86,9 +86,9 @@ def cut(holds: Holds, bounds: Ints) -> tuple[Runs, Pieces]:
     last_unit = np.searchsorted(bounds, holds.last, side="right") - 1
     begin = first_unit + (holds.first > bounds[first_unit])
     stop = last_unit + (holds.last == bounds[last_unit + 1] - 1)
-    whole = begin < stop
-    runs = Runs(holds.tenant[whole], begin[whole], stop[whole], holds.start[whole], holds.end[whole])
-    head = (holds.first > bounds[first_unit]) | (first_unit == last_unit) & ~whole
+    has_run = begin < stop
+    runs = Runs(holds.tenant[has_run], begin[has_run], stop[has_run], holds.start[has_run], holds.end[has_run])
+    head = (holds.first > bounds[first_unit]) | (first_unit == last_unit) & ~has_run
     tail = (holds.last < bounds[last_unit + 1] - 1) & (first_unit != last_unit)
     head_cores = np.minimum(bounds[first_unit + 1] - 1, holds.last) - holds.first + 1
     tail_cores = holds.last - bounds[last_unit] + 1

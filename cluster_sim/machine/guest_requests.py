@@ -1,4 +1,4 @@
-"""Cores and memory for anybody: SimPy requests that a process of the user's own makes of a processor or a node.
+"""Cores and memory without a job: SimPy requests that a process of the user's own makes of a processor or a node.
 
 A *guest* holds cores beside the jobs and by the same books. What it runs on them goes through the same memory channels,
 so it slows jobs and is slowed by them, and stands in the same ledger. In a process::
@@ -17,14 +17,15 @@ from simpy.events import Event
 
 from cluster_sim.engine import GRANT
 from cluster_sim.errors import InputError, NodeStateError, SimulationError
-from cluster_sim.machine.bookings import MB_PER_GB, Allocation, lowest_bits
+from cluster_sim.machine.allocation import Allocation, lowest_bits
+from cluster_sim.machine.bookings import MB_PER_GB
 from cluster_sim.machine.placement import Placement
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from cluster_sim.machine.channel import TaskGroup
     from cluster_sim.machine.machine import Machine
+    from cluster_sim.machine.memory_channel import TaskGroup
 
 FIRST_TENANT = -2
 """Number of the first guest in the ledger; the next is one less, and so on."""
@@ -36,7 +37,7 @@ class Departure(NamedTuple):
     owner: str
     node: int
     cores: int
-    expected_end: float  #: s; inf where nobody said.
+    expected_end: float  #: s; inf where it was not given.
 
 
 class Request(Event):
@@ -54,7 +55,7 @@ class Request(Event):
         self.cores = cores
         self.memory_mb = memory_mb
         self.owner = owner
-        self.lasts_s = lasts_s  #: How long it should hold them, s; inf where nobody said.
+        self.lasts_s = lasts_s  #: How long it should hold them, s; inf where it was not given.
         self.expected_end = float("inf")  #: When it should give them back, s; inf before they are granted.
         self.lost = False  #: Whether the node has broken down under it.
         self._machine = machine
@@ -105,7 +106,7 @@ class Guests:
 
     Requests are granted all or nothing, in the order in which they were made: one that does not fit yet has others for
     the same processors wait behind it. They are granted when all that happens in an instant has happened, before
-    anybody decides. A node that is off is not booted for them.
+    any policy decides. A node that is off is not booted for them.
     """
 
     def __init__(self, machine: Machine):
@@ -173,13 +174,13 @@ class Guests:
     def _grant(self, event: Event) -> None:
         nodes, self._to_look_at = sorted(self._to_look_at), set()
         for node in nodes:
-            taken: set[int] = set()  # processors for which somebody waits already
+            awaited: set[int] = set()  # processors that an earlier request waits for
             for request in list(self._waiting[node]):
-                if taken.isdisjoint(request.processors) and self._fits(request):
+                if awaited.isdisjoint(request.processors) and self._fits(request):
                     self._waiting[node].remove(request)
                     self._give(request)
                 else:
-                    taken.update(request.processors)
+                    awaited.update(request.processors)
             if not self._waiting[node]:
                 del self._waiting[node]
                 self._machine.guest_nodes.discard(node)
@@ -211,7 +212,7 @@ class Guests:
             waiting = self._waiting.get(request.node, [])
             if request in waiting:
                 waiting.remove(request)
-                self.look_at(request.node)  # who stood behind it
+                self.look_at(request.node)  # a request behind it may fit now
             return
         for load in list(request._loads):
             self._end(load)

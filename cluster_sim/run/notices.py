@@ -1,4 +1,4 @@
-"""What happened in one instant, and its delivery to whoever asked for it."""
+"""What happened in one instant, and its delivery to the processes that asked for it."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class Batch:
 class Notices:
     """Collects what happens and delivers it in one batch per instant.
 
-    A one-shot event that is re-armed loses the second of two notices of one instant; a batch loses nothing. Until
-    somebody asks for the first time, nothing is collected.
+    A one-shot event that is re-armed loses the second of two notices of one instant; a batch loses nothing. Before
+    the first request nothing is collected.
     """
 
     def __init__(self, env: Environment):
         self._env = env
-        self.wanted = False  #: Whether anybody has ever asked; looked at before every note.
+        self.wanted = False  #: Whether a process has ever asked; looked at before every note.
         self._events: dict[str, Event] = {}
         self._collected: dict[str, list[Any]] = {}
 

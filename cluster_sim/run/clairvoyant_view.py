@@ -1,0 +1,32 @@
+"""What a clairvoyant policy sees of a run: also how long jobs really run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cluster_sim.run.view import View
+
+if TYPE_CHECKING:
+    from cluster_sim.machine.running import Running
+    from cluster_sim.workload.jobs import Job
+    from cluster_sim.workload.work import Work
+
+
+class ClairvoyantView(View):
+    """A view that also tells how long jobs really run, for policies that say in their class that they are clairvoyant."""
+
+    work: Work
+    kills_at_walltime = False  #: Whether a job ends at its requested time in any case.
+
+    def run_time(self, job: Job, ops_per_s: float | None = None) -> float:
+        """Uncontended run time of a job on cores of that rate (default: the platform's fastest), s."""
+        return self.work.seconds(job.index, ops_per_s or self.platform.fastest_ops_per_s)
+
+    def true_end(self, running: Running) -> float:
+        """When a job that holds cores really ends, s, if no task slows another: by its slowest core, or its walltime."""
+        types = self._machine.type_of
+        rate = min(types[processor].ops_per_s for processor, _ in self.held_cores(running.job))
+        seconds = self.run_time(running.job, rate)
+        if self.kills_at_walltime:
+            seconds = min(seconds, running.job.requested_time)
+        return running.expected_start + seconds

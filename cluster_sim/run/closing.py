@@ -1,0 +1,53 @@
+"""The end of a run: with its last job, or at the time that it was told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simpy.events import URGENT, Event
+
+from cluster_sim.engine import END
+from cluster_sim.errors import SimulationError
+
+if TYPE_CHECKING:
+    from cluster_sim.engine import Environment
+    from cluster_sim.run.attempts import Attempts
+    from cluster_sim.run.run_jobs import RunJobs
+
+
+class Closing:
+    """Ends a run when its last job is over, unless a process holds it open, and at ``until`` (s) in any case."""
+
+    def __init__(self, env: Environment, jobs: RunJobs, attempts: Attempts, until: float | None):
+        self._env = env
+        self._jobs = jobs
+        self._attempts = attempts
+        self._held_open = 0  # by how many processes, so that the run does not end with its last job
+        self.is_over = False  #: Whether the last job is over, or nothing is left that could start another.
+        self.event: Event = env.event() if until is None else env.at(until, URGENT)  #: The end.
+        self.event.callbacks.append(self._finish)
+
+    def _finish(self, event: Event) -> None:
+        self.is_over = True
+
+    def hold_open(self) -> None:
+        """Do not end with the last job: a process may submit others later. Until :meth:`release`, as often as this."""
+        self._held_open += 1
+
+    def release(self) -> None:
+        """Take one :meth:`hold_open` back. Raises SimulationError if there is none."""
+        if not self._held_open:
+            raise SimulationError("simulation.release: nobody holds the run open")
+        self._held_open -= 1
+        self.check()
+
+    def check(self) -> None:
+        """Something may have been the last: end the run if nothing is left."""
+        if self._has_ended():
+            # When everybody has seen this instant: until then a process may submit a job, or have one wait again.
+            self._env.at(self._env.now, END).callbacks.append(
+                lambda event: self.event.succeed() if self._has_ended() else None
+            )
+
+    def _has_ended(self) -> bool:
+        return self._attempts.over == len(self._jobs) and not self._held_open and not self.event.triggered

@@ -1,0 +1,70 @@
+"""What the machine tells and asks the run that goes on on it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cluster_sim.machine.node import NodeState
+from cluster_sim.run.attempts import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cluster_sim.machine.guest_requests import Request
+    from cluster_sim.machine.running import Running
+    from cluster_sim.run.simulation import Simulation
+    from cluster_sim.workload.jobs import Job
+
+
+class MachineWatch:
+    """The observer of a run's machine: has policies decide when nodes or guests give them reason to."""
+
+    def __init__(self, simulation: Simulation, pending: dict[int, Job], running: dict[int, Running]):
+        self._run = simulation  # in the making: the machine comes first
+        self._pending = pending
+        self._running = running
+
+    def nodes_changed(self, nodes: Sequence[int], state: NodeState) -> None:
+        """Nodes have entered a state."""
+        run = self._run
+        machine = run.machine
+        for node in nodes if run.notices.wanted else ():
+            run.notices.note("node_state_changed", (machine.node(node), state))
+        if state is NodeState.SWITCHING_ON or state is NodeState.SWITCHING_OFF:
+            return
+        # A job that waits may fit now; a job's own nodes are news to none. But booting may have weighed on a power cap.
+        can_be_had = machine.have_free_cores(nodes)
+        if run.scheduler is None or (self._pending and (can_be_had or machine.budget is not None)):
+            run.request_pass()
+        if run.passes.follow_switching or (can_be_had and state is not NodeState.OFF):
+            run.passes.request_policy()
+
+    def kill_jobs_on(self, node: int, reason: str) -> int:
+        """Kill the jobs that hold cores of a node; how many there are."""
+        jobs = [running.job for running in self._running.values() if node in running.placement.nodes]
+        for job in jobs:
+            self._run.life.kill_soon(job.index, reason, Outcome.FAILED)
+        return len(jobs)
+
+    def job_on_core(self, processor: int, core: int) -> Job | None:
+        """The job that holds a core of a processor."""
+        machine = self._run.machine
+        number = machine.first_core[processor] + core
+        for running in self._running.values():
+            if any(first <= number <= last for first, last in machine.core_ranges(running._allocation)):
+                return running.job
+        return None
+
+    def guest_left(self, guest: Request) -> None:
+        """A guest has given cores back that a job may wait for."""
+        if self._run.power_policy is not None:
+            self._run.view.vacated.append(guest)
+        self._run.request_pass()
+
+    def traffic_on(self, processor: int) -> None:
+        """Somebody else than a job is about to move memory on a processor."""
+        self._run.executor.put_on_channel(processor)
+
+    def rates_will_change(self) -> None:
+        """A clock is about to change."""
+        self._run.executor.move_to_channels()

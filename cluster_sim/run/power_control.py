@@ -1,0 +1,135 @@
+"""Carries out what a power policy decides: nodes are switched and withheld, clocks set, the machine's power limited."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Real
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cluster_sim.errors import InputError, ModelWarning, NodeStateError, SimulationError
+from cluster_sim.machine.power_budget import PowerBudget
+from cluster_sim.run.decisions import (
+    LimitPower,
+    Offer,
+    PowerDecision,
+    Reject,
+    SetPState,
+    SwitchOff,
+    SwitchOn,
+    WakeAt,
+    Withhold,
+    check_decision,
+)
+from cluster_sim.run.dispatcher import wake_at
+
+if TYPE_CHECKING:
+    from cluster_sim.machine.job_clocks import JobClocks
+    from cluster_sim.machine.node import Node
+    from cluster_sim.run.simulation import Simulation
+    from cluster_sim.workload.jobs import Job
+
+
+class PowerControl:
+    """Checks each decision of a power policy and carries it out; what the state of a node forbids is refused."""
+
+    def __init__(self, simulation: Simulation, pending: dict[int, Job], job_clocks: JobClocks):
+        self._simulation = simulation
+        self._env = simulation.env
+        self._machine = simulation.machine
+        self._platform = simulation.platform
+        self._pending = pending
+        self._job_clocks = job_clocks
+        self._has_refused = False  # whether a decision has been refused, and said so
+
+    def apply(self, decision: PowerDecision) -> None:
+        """Carry out a power policy's decision. Raises SimulationError and InputError when it is none, or cannot be."""
+        if isinstance(decision, WakeAt):
+            wake_at(self._env, decision, self._simulation.passes.request_policy)
+        elif isinstance(decision, SwitchOff):
+            self._switch_off(self._nodes_of(decision))
+        elif isinstance(decision, SwitchOn):
+            self._switch(self._machine.node(self._position(decision, decision.node)), on=True)
+        elif isinstance(decision, (Withhold, Offer)):
+            changed = self._machine.withhold(self._nodes_of(decision), isinstance(decision, Withhold))
+            if changed and isinstance(decision, Offer):
+                self._simulation.request_pass()  # one that comes after the scheduler's pass has another follow
+        elif isinstance(decision, SetPState):
+            last = self._platform.processor_count - 1
+            if not _is_position(decision.processor, last):
+                raise _wrong(
+                    decision, "processor", f"a processor by its position, from 0 to {last}", decision.processor
+                )
+            self._machine.processor(decision.processor).set_p_state(decision.p_state)
+        elif isinstance(decision, LimitPower):
+            if not (isinstance(decision.watts, Real) and decision.watts >= 0.0):
+                raise _wrong(decision, "watts", "W, 0 or more, inf for no limit", decision.watts)
+            self._limit_power(decision)
+        elif isinstance(decision, Reject):
+            check_decision(decision)
+            self._simulation.life.require_pending(decision.job)
+            self._simulation.admission.reject(decision.job, decision.reason)
+            self._simulation.request_pass()
+        else:
+            kinds = "SwitchOn, SwitchOff, Withhold, Offer, SetPState, LimitPower, Reject or WakeAt"
+            raise SimulationError(f"a power policy decides {kinds}, not {decision!r}")
+
+    def _nodes_of(self, decision: SwitchOff | Withhold | Offer) -> list[int]:
+        """Positions of the nodes that a decision names."""
+        nodes = decision.node if isinstance(decision.node, list) else [decision.node]
+        # Of thousands of nodes at once none is looked at in Python.
+        if set(map(type, nodes)) == {int} and min(nodes) >= 0 and max(nodes) < self._platform.node_count:
+            return nodes
+        return [self._position(decision, node) for node in nodes]
+
+    def _position(self, decision: SwitchOn | SwitchOff | Withhold | Offer, node: object) -> int:
+        """The position of a node that a decision names, also by its name."""
+        last = self._platform.node_count - 1
+        if isinstance(node, str):
+            return self._platform.node_index(node)
+        if not _is_position(node, last):
+            several = "" if isinstance(decision, SwitchOn) else ", or a list of nodes"
+            raise _wrong(decision, "node", f"a node by its position, from 0 to {last}, or its name{several}", node)
+        return int(node)  # type: ignore[call-overload, no-any-return]
+
+    def _limit_power(self, limit: LimitPower) -> None:
+        """From now on the machine has a power budget; jobs that can never fit under it are refused."""
+        budget = PowerBudget(self._machine, self._job_clocks, limit.watts, limit.slow)
+        self._machine.budget = budget
+        for job in list(self._pending.values()):
+            if reason := budget.why_never(job):
+                self._simulation.admission.reject(job, reason)
+
+    def _switch_off(self, nodes: list[int]) -> None:
+        """Switch several nodes off for the power policy, at once if all are idle."""
+        machine = self._machine
+        each_once = len(set(nodes)) == len(nodes)
+        if each_once and all(map(machine.is_idle, nodes)):
+            if nodes:
+                machine.switching.switch_off(nodes)
+            return
+        for node in nodes:
+            self._switch(machine.node(node), on=False)
+
+    def _switch(self, node: Node, on: bool) -> None:
+        """Switch a node for the power policy; what its state does not allow is refused, and the first time said so."""
+        try:
+            if on:
+                node.switch_on()
+            else:
+                node.switch_off()
+        except NodeStateError as error:
+            if not self._has_refused:
+                self._has_refused = True
+                policy = type(self._simulation.power_policy).__name__
+                message = f"{policy}, at {self._env.now:g} s: {error}; the decision is refused, as all such are"
+                warnings.warn(message, ModelWarning, stacklevel=2)
+
+
+def _is_position(value: object, last: int) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(0 <= value <= last)
+
+
+def _wrong(decision: PowerDecision, name: str, expected: str, found: object) -> InputError:
+    return InputError(f"{type(decision).__name__}, {name}", expected, "None" if found is None else found)
