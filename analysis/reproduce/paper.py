@@ -42,7 +42,7 @@ class Part:
     compute : a function of a module (processes look it up by name): ``compute(inputs, **arguments) -> Measured``.
     arguments : of ``compute``, as JSON knows them. A part is computed again when they change.
     needs : files and folders that it reads, relative to the folder of inputs. It is left out when one is missing.
-    measures : how the names of its values begin, to say why they are absent.
+    measures : how what its values are called begins, to say why they are absent.
     """
 
     name: str
@@ -83,7 +83,7 @@ class Paper:
     figures : what is drawn from all values together; parts may draw their own.
     quick : one sentence: what ``--quick`` leaves out.
     notes : what a reader has to know beside the verdicts.
-    shown : names of the figures that the manual's page has, as pictures.
+    shown : figures that the manual's page has as pictures, by what they are called.
     left_out : start of a value's name → why nothing measures it in that setting.
     """
 

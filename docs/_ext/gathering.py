@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 DOCS = Path(__file__).resolve().parents[1]
 ROOT = DOCS.parent
-LESSONS = ROOT / "cluster_sim" / "lessons" / "texts"
+LESSONS = ROOT / "analysis" / "lessons" / "texts"
 LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)(#[^)\s]*)?\)")
 
 PAGES = {

@@ -16,7 +16,7 @@ COPIED = ("_build", "project")  # what building the site leaves in docs
 MANUAL = sorted(
     page for page in (ROOT / "docs").rglob("*.md") if page.relative_to(ROOT / "docs").parts[0] not in COPIED
 )
-LESSONS = ROOT / "cluster_sim" / "lessons" / "texts"
+LESSONS = ROOT / "analysis" / "lessons" / "texts"
 PAGES = [ROOT / "README.md", *(page for page in MANUAL if not page.name.startswith("lesson-"))]
 PYTHON = re.compile(r"^```(?:python|\{code-cell\} python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"^```yaml\n# (\S+\.yaml)\n(.*?)^```", re.MULTILINE | re.DOTALL)
