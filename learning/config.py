@@ -28,7 +28,7 @@ from cluster_sim.errors import FormatError, InputError
 from cluster_sim.files.atomic import write_bytes
 from cluster_sim.files.documents import read_document
 from cluster_sim.formats.native_platform import OwnKeys, validated
-from cluster_sim.run.settings import SETTINGS, TimeUnit, as_in_a_run, taken, with_settings
+from cluster_sim.run.settings import SETTINGS, TimeUnit, as_in_a_run, located, taken, with_settings
 
 Count = Annotated[int, Field(ge=1)]
 Whole = Annotated[int, Field(ge=0)]
@@ -189,7 +189,9 @@ def read_config(path: str | Path) -> Config:
     for name in ("environment", "validation"):
         section: InputKeys = getattr(config, name)
         files = {
-            key: _beside(path, source) for key in ("platform", "workload") if (source := getattr(section, key, None))
+            key: located(Path(path).parent, source)
+            for key in ("platform", "workload")
+            if (source := getattr(section, key, None))
         }
         update[name] = section.model_copy(update=files)
     return config.model_copy(update=update)
@@ -220,13 +222,3 @@ def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]
             yield from _flat(value, f"{prefix}{key}.")
         else:
             yield prefix + key, value
-
-
-def _beside(path: str | Path, source: str) -> str:
-    """A file that a configuration names, from its folder on; or a spec as it is."""
-    from cluster_sim.platform.specs import is_platform_spec
-    from cluster_sim.workload.workload import WORKLOAD_GENERATORS
-
-    if is_platform_spec(source) or source.partition(":")[0] in WORKLOAD_GENERATORS:
-        return source
-    return str((Path(path).parent / source).resolve())

@@ -15,9 +15,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from analysis.sweep.config import TrainKeys, located
+from analysis.sweep.config import TrainKeys
 from cluster_sim.errors import FormatError, InputError
 from cluster_sim.formats.native_platform import validated
+from cluster_sim.run.settings import located
 
 AGENTS = "agents"
 PREFIX = "train."

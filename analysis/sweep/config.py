@@ -153,16 +153,6 @@ SECTIONS: tuple[tuple[str, type[OwnKeys]], ...] = (
 """Every section of a configuration, for the manual."""
 
 
-def located(folder: Path, source: str) -> str:
-    """A file that a configuration in ``folder`` names, as an absolute path; or a spec as it is."""
-    from cluster_sim.platform.specs import is_platform_spec
-    from cluster_sim.workload.workload import WORKLOAD_GENERATORS
-
-    if is_platform_spec(source) or source.partition(":")[0] in WORKLOAD_GENERATORS:
-        return source
-    return str((folder / source).resolve())
-
-
 def read_config(path: str | Path) -> SweepConfig:
     """The configuration in a file. Raises FormatError naming file and key."""
     return config_of(read_document(path), path)

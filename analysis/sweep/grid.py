@@ -26,11 +26,12 @@ import numpy as np
 
 from analysis.sweep.agents import Variant, key_of, variants
 from analysis.sweep.cell import TRAINED
-from analysis.sweep.config import SweepConfig, WorkloadKeys, config_of, located, read_config
+from analysis.sweep.config import SweepConfig, WorkloadKeys, config_of, read_config
 from analysis.sweep.wildcards import schedulers_of
 from cluster_sim.errors import InputError, naming
+from cluster_sim.files.reading import absolute
 from cluster_sim.registry import Spec
-from cluster_sim.run.settings import SETTINGS
+from cluster_sim.run.settings import SETTINGS, located
 from cluster_sim.workload.fields import whole_number
 from cluster_sim.workload.workload import WORKLOAD_GENERATORS
 
@@ -258,7 +259,7 @@ def _with_place(spec: str, folder: Path) -> str:
     if not colon or name not in ("learned", "replay"):
         return spec
     place, comma, options = rest.partition(",")
-    return f"{name}:{(folder / place).resolve()}{comma}{options}"
+    return f"{name}:{absolute(folder, place)}{comma}{options}"
 
 
 def _check_place(agent: Variant, pairs: Sequence[tuple[str, str]]) -> None:

@@ -50,6 +50,15 @@ def read_bytes(path: str | os.PathLike[str], limit: int | None = None, expected:
     return data
 
 
+def absolute(folder: str | os.PathLike[str], name: str) -> str:
+    """The absolute path of what is called ``name`` in a folder; a name that no file can have stays, for its reader to refuse."""
+    path = Path(folder) / name
+    try:
+        return str(path.resolve())
+    except (OSError, ValueError, RuntimeError):
+        return str(path)
+
+
 def check_regular(path: str | os.PathLike[str]) -> None:
     """Raise FormatError for what is there and no regular file: a pipe would be waited for without end."""
     if os.path.exists(path) and not os.path.isfile(path):

@@ -174,6 +174,9 @@ def _description(data: Mapping[str, Any], path: str | Path, name: str | None) ->
 def _types(data: object, where: str) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise FormatError(where, "an object that maps names to descriptions", type(data).__name__)
+    for name in data:
+        if not isinstance(name, str):
+            raise FormatError(where, "names that are text", f"a name of type {type(name).__name__}")
     return {name: entry for name, entry in data.items() if not name.startswith("_")}
 
 

@@ -11,6 +11,7 @@ To add a setting, write an entry, and have Simulation use its ``parameter``. Whe
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import NoneType
@@ -332,3 +333,14 @@ def simulation_of(
     }
     machine = platform.with_models(says["contention_model"], says["power_model"])
     return Simulation(machine, workload, scheduler, power, **arguments)
+
+
+def located(folder: str | os.PathLike[str], source: str) -> str:
+    """A file that a configuration in ``folder`` names, as an absolute path; or a spec as it is."""
+    from cluster_sim.files.reading import absolute
+    from cluster_sim.platform.specs import is_platform_spec
+    from cluster_sim.workload.workload import WORKLOAD_GENERATORS
+
+    if is_platform_spec(source) or source.partition(":")[0] in WORKLOAD_GENERATORS:
+        return source
+    return absolute(folder, source)

@@ -15,8 +15,10 @@ from cluster_sim.errors import FormatError
 from cluster_sim.files import reading as files
 from cluster_sim.files.documents import read_document
 from cluster_sim.files.reading import read_bytes
+from cluster_sim.formats.irmasim_platform import platform_from
 from cluster_sim.records import Result
 from learning.config import read_config as read_training
+from learning.training import check
 
 SWF = b"; MaxProcs: 8\n" + b"1 0 -1 10 2 -1 -1 2 20 -1 1 3 1 -1 -1 -1 -1 -1\n"
 READERS = [Workload.read, Platform.read, Result.load, read_document, read_training]
@@ -73,3 +75,17 @@ def test_what_else_is_no_file(tmp_path: Path) -> None:
         for path, found in ((tmp_path, "a folder"), ("/dev/null", "a device"), ("socket", "a socket")):
             with pytest.raises(FormatError, match=f"expected a readable file, found {found}"):
                 read_bytes(path)
+
+
+def test_a_name_that_no_file_can_have_is_refused_with_the_configuration(tmp_path: Path) -> None:
+    """A zero byte in what a training calls its workload ends in one line, not in an error of the system's."""
+    config = tmp_path / "training.json"
+    config.write_text('{"environment": {"platform": "homogeneous:nodes=1,cores=1", "workload": "a\\u0000b.csv"}}')
+    with pytest.raises(FormatError, match="found"):
+        check(read_training(config))
+
+
+def test_a_key_that_is_no_text_among_platforms_is_refused() -> None:
+    """YAML has keys of all kinds; names of machines are text."""
+    with pytest.raises(FormatError, match="expected names that are text, found a name of type NoneType"):
+        platform_from({"platform": {None: {"clusters": []}}}, "platform.json")
