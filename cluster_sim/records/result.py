@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -288,6 +289,11 @@ class Result:
                 raise FormatError(directory, expected, "a file of something else")
         seal = seal_of(directory)  # before anything is read
         content = read_own_json(directory / SUMMARY_FILE, "the results of a run")
+        for key, value in content.items():
+            if isinstance(value, int) and abs(value) > sys.float_info.max:
+                raise FormatError(
+                    f"{directory / SUMMARY_FILE}, {key}", "a number that a float can hold", "a larger one"
+                )
         platform = Platform.read(directory / PLATFORM_FILE)
         metrics = {key: value for key, value in content.items() if key in _METRICS}
         tables = SavedTables(directory, metrics, platform, seal)

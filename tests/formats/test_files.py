@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster_sim import Platform, Workload
+from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.errors import FormatError
 from cluster_sim.files import reading as files
 from cluster_sim.files.documents import read_document
@@ -89,3 +89,13 @@ def test_a_key_that_is_no_text_among_platforms_is_refused() -> None:
     """YAML has keys of all kinds; names of machines are text."""
     with pytest.raises(FormatError, match="expected names that are text, found a name of type NoneType"):
         platform_from({"platform": {None: {"clusters": []}}}, "platform.json")
+
+
+def test_a_number_beyond_all_floats_in_a_summary_is_refused(tmp_path: Path) -> None:
+    """400 digits are found when the result is loaded, with the key, and not when a table is made of it."""
+    workload = Workload({"submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [1.0]})
+    Simulation(Platform.homogeneous(1, 1), workload, make_scheduler("fcfs")).run().save(tmp_path)
+    summary = tmp_path / "summary.json"
+    summary.write_text(summary.read_text().replace('"seed": 0', f'"seed": {10**400}'))
+    with pytest.raises(FormatError, match=r"summary\.json, seed: expected a number that a float can hold"):
+        Result.load(tmp_path)
