@@ -214,10 +214,7 @@ class Guests:
                 waiting.remove(request)
                 self.look_at(request.node)  # a request behind it may fit now
             return
-        for load in list(request._loads):
-            self._end(load)
-            load.over.fail(SimulationError(f"{request.owner}: the cores were given back while its tasks ran"))
-            load.over.defused = True
+        self._stop_loads(request, SimulationError, "the cores were given back while its tasks ran")
         request._allocation = None
         self._held.remove(request)
         if request.memory_mb:
@@ -229,11 +226,7 @@ class Guests:
     def evict(self, node: int, reason: str) -> None:
         """A node breaks down: its guests lose what they hold, and what they run fails."""
         for request in [held for held in self._held if held.node == node]:
-            loads, request._loads = request._loads, []
-            for load in loads:
-                self._end(load)
-                load.over.fail(NodeStateError(f"{request.owner}: {reason}"))
-                load.over.defused = True
+            self._stop_loads(request, NodeStateError, reason)
             request.lost = True
             self.leave(request)
 
@@ -277,10 +270,16 @@ class Guests:
             self._end(load)
             load.over.succeed()
 
+    def _stop_loads(self, request: Request, error: type[SimulationError], reason: str) -> None:
+        """Its cores are lost to what a guest runs there: those who wait for it are told why."""
+        for load in list(request._loads):
+            self._end(load)
+            load.over.fail(error(f"{request.owner}: {reason}"))
+            load.over.defused = True
+
     def _end(self, load: Load) -> None:
-        machine, request = self._machine, load.request
-        if load in request._loads:
-            request._loads.remove(load)
+        machine = self._machine
+        load.request._loads.remove(load)
         machine.ledger.load_until[load.entry] = self._env.now
         load.group.channel.release(load.group)
         machine.unload_cores(load.processor, load.mask.bit_count())
