@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cluster_sim import AdvanceReservation, Platform, Result, Workload
+from cluster_sim import AdvanceReservation, Platform, Result, Simulation, Workload
+from cluster_sim.machine.node import NodeState
 from cluster_sim.platform import PowerTransitions, ProcessorType
 
 ON = ("IDLE", "COMPUTING")
@@ -587,3 +588,19 @@ def _same(found: Any, expected: float | None) -> None:
         assert found is None or not np.isfinite(found)
     else:
         assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+def check_all_is_free(simulation: Simulation) -> None:
+    """After a run no core is held or busy, no memory used, no bandwidth asked for, and the machine's books agree."""
+    machine, platform = simulation.machine, simulation.platform
+    for node in range(platform.node_count):
+        machine.withhold([node], False)  # as a power policy would, in the end
+    assert machine.free.tolist() == platform.node_cores.tolist()
+    assert machine.busy == [0] * platform.processor_count
+    assert machine.memory_used == pytest.approx(0.0, abs=1e-9)
+    assert machine.demand == pytest.approx(0.0, abs=1e-9)
+    states = [simulation.node(i).state for i in range(platform.node_count)]
+    assert [i for i in range(platform.node_count) if i in machine.available] == [
+        i for i, state in enumerate(states) if state is NodeState.IDLE
+    ]
+    assert machine.watts == pytest.approx(sum(simulation.node(i).watts for i in range(platform.node_count)))

@@ -56,23 +56,14 @@ def test_whatever_happens_the_books_are_right(case: Case, plan: list[Order], sch
 def test_all_is_free_again_when_all_is_over(case: Case, plan: list[Order]) -> None:
     """After the run no core is held or busy, no memory used, no bandwidth asked for, and the books of the sets agree."""
     simulation, _ = disturbed_run(case, "list:first/high_mem_bw,memory=yes", plan)
+    checks.check_all_is_free(simulation)
     machine, platform = simulation.machine, simulation.platform
-    for node in range(platform.node_count):
-        machine.withhold([node], False)  # as a power policy would, in the end
-    assert machine.free.tolist() == platform.node_cores.tolist()
-    assert machine.busy == [0] * platform.processor_count
-    assert machine.memory_used == pytest.approx(0.0, abs=1e-9)
-    assert machine.demand == pytest.approx(0.0, abs=1e-9)
     states = [simulation.node(i).state for i in range(platform.node_count)]
-    assert [i for i in range(platform.node_count) if i in machine.available] == [
-        i for i, state in enumerate(states) if state is NodeState.IDLE
-    ]
     assert [i for i in range(platform.node_count) if i in machine.asleep] == [
         i for i, state in enumerate(states) if state is NodeState.OFF
     ]
     usable = [state in (NodeState.IDLE, NodeState.OFF) for state in states]
     assert machine.free_total == int(platform.node_cores[usable].sum())
-    assert machine.watts == pytest.approx(sum(simulation.node(i).watts for i in range(platform.node_count)))
 
 
 def history_of(simulation: Simulation) -> History:

@@ -348,19 +348,8 @@ def check_memory(simulation: Simulation, result: Result, seen: Seen) -> None:
 def check_all_is_free(simulation: Simulation) -> None:
     """When the last guest has left, too, no core is held or busy, no memory used and no bandwidth asked for."""
     simulation.env.run(until=simulation.env.now + 200.0)
-    machine, platform = simulation.machine, simulation.platform
-    for node in range(platform.node_count):
-        machine.withhold([node], False)
-    assert not machine.guests
-    assert machine.free.tolist() == platform.node_cores.tolist()
-    assert machine.busy == [0] * platform.processor_count
-    assert machine.memory_used == pytest.approx(0.0, abs=1e-9)
-    assert machine.demand == pytest.approx(0.0, abs=1e-9)
-    states = [simulation.node(i).state for i in range(platform.node_count)]
-    assert [i for i in range(platform.node_count) if i in machine.available] == [
-        i for i, state in enumerate(states) if state is NodeState.IDLE
-    ]
-    assert machine.watts == pytest.approx(sum(simulation.node(i).watts for i in range(platform.node_count)))
+    assert not simulation.machine.guests
+    checks.check_all_is_free(simulation)
 
 
 @pytest.mark.parametrize("scheduler", OTHER_SPECS)
