@@ -16,7 +16,6 @@ exist, a value of the wrong type and a file that is not there end in one line th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -26,7 +25,7 @@ from pydantic_core import PydanticCustomError
 
 from cluster_sim.errors import FormatError, InputError
 from cluster_sim.files.atomic import write_bytes
-from cluster_sim.files.documents import read_document
+from cluster_sim.files.documents import flat, read_document
 from cluster_sim.formats.native_platform import OwnKeys, validated
 from cluster_sim.run.settings import SETTINGS, TimeUnit, as_in_a_run, located, taken, with_settings
 
@@ -208,17 +207,9 @@ def check_same(config: Config, begun: Config, where: str | Path) -> None:
 
     Not even ``iterations`` may change, on which learning rates depend; how the work is divided among processes may.
     """
-    new, old = (dict(_flat(c.model_dump(mode="json", exclude=set(FREE_KEYS)))) for c in (config, begun))
+    new, old = (dict(flat(c.model_dump(mode="json", exclude=set(FREE_KEYS)))) for c in (config, begun))
     for key in dict.fromkeys([*old, *new]):
         if old.get(key) != new.get(key):
             longer = "; a longer training is a new one" if key == "iterations" else ""
             expected = f"{old.get(key)}, with which the training there began{longer}"
             raise InputError(f"{where}, {key}", expected, new.get(key))
-
-
-def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in tree.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield prefix + key, value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from analysis.sweep.grid import DECIDERS
 from cluster_sim import __version__
 from cluster_sim.errors import FormatError, InputError
 from cluster_sim.files.atomic import write_bytes
+from cluster_sim.files.documents import flat
 from cluster_sim.files.folders import held as held
 from cluster_sim.files.reading import read_own_json
 
@@ -109,7 +110,7 @@ def _digest(path: Path) -> str:
 
 
 def _check_same(new: Mapping[str, Any], old: Mapping[str, Any], where: Path) -> None:
-    one, other = (dict(_flat(m["config"])) for m in (new, old))
+    one, other = (dict(flat(m["config"])) for m in (new, old))
     for key in dict.fromkeys([*other, *one]):
         if key not in FREE_KEYS and one.get(key) != other.get(key):
             raise InputError(f"{where}, {key}", f"{_told(other.get(key))}, as in the sweep there", _told(one.get(key)))
@@ -127,14 +128,6 @@ def _check_same(new: Mapping[str, Any], old: Mapping[str, Any], where: Path) -> 
         raise InputError(f"{where}, version", f"{old['version']}, with which the sweep there began", new["version"])
     if new["factors"] != old["factors"]:  # a wildcard that means more than it did, a training's configuration
         raise InputError(f"{where}, factors", "the values with which the sweep there began", "others")
-
-
-def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in tree.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield prefix + key, value
 
 
 def _told(value: Any) -> str:

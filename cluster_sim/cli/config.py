@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from cluster_sim.errors import InputError, naming
-from cluster_sim.run.settings import RunSettings
+from cluster_sim.run.settings import RunSettings, names_a_file
 
 
 def settings_of(config: str | None, options: dict[str, Any]) -> RunSettings:
@@ -72,9 +72,4 @@ def read_config(path: str) -> dict[str, Any]:
 
 def beside(config: str, source: str) -> str:
     """A file named in ``config``, whose relative names start in its folder; or a spec as it is."""
-    from cluster_sim.platform.specs import is_platform_spec
-    from cluster_sim.workload.workload import WORKLOAD_GENERATORS
-
-    if is_platform_spec(source) or source.partition(":")[0] in WORKLOAD_GENERATORS:
-        return source
-    return str(Path(config).parent / source)
+    return str(Path(config).parent / source) if names_a_file(source) else source

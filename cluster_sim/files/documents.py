@@ -10,7 +10,7 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,15 @@ def read_document(path: str | Path, max_json_bytes: int = MAX_JSON_BYTES) -> Any
         return _parse_yaml(text, path) if is_yaml else _parse_json(text, path)
     except RecursionError:
         raise FormatError(path, "a document of reasonable depth", "nesting that is too deep") from None
+
+
+def flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The values of a document and their keys, those of inner mappings with a dot between: ``ppo.epochs``."""
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
 
 
 def is_yaml_name(path: str | Path) -> bool:

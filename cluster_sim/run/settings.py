@@ -338,9 +338,13 @@ def simulation_of(
 def located(folder: str | os.PathLike[str], source: str) -> str:
     """A file that a configuration in ``folder`` names, as an absolute path; or a spec as it is."""
     from cluster_sim.files.reading import absolute
+
+    return absolute(folder, source) if names_a_file(source) else source
+
+
+def names_a_file(source: str) -> bool:
+    """Whether a platform or a workload is named by its file, not by a spec such as ``homogeneous:nodes=4,cores=2``."""
     from cluster_sim.platform.specs import is_platform_spec
     from cluster_sim.workload.workload import WORKLOAD_GENERATORS
 
-    if is_platform_spec(source) or source.partition(":")[0] in WORKLOAD_GENERATORS:
-        return source
-    return absolute(folder, source)
+    return not is_platform_spec(source) and source.partition(":")[0] not in WORKLOAD_GENERATORS
