@@ -10,9 +10,9 @@ NORMAL     arrivals, completions, kills, power transitions, the user's processes
 WALLTIME   kills of jobs that reached their requested time and did not end by it
 GRANT      guests get the cores that they have asked for
 OBSERVE    ``sim.on(...)`` events are delivered, one batch
-RESERVE    power policies that reserve nodes
+RESERVE    the power policy's turn before the scheduler's
 SCHEDULE   the scheduler, once
-REACT      power policies that react
+REACT      the power policy's turn after it
 END        the end of the run
 ========== =====================================================================
 
@@ -84,6 +84,17 @@ class Environment(simpy.Environment):
         event._ok = True
         event._value = value
         heappush(self._queue, (self._now, priority, next(self._eid), event))
+
+    @staticmethod
+    def deliver(event: Event, value: Any = None) -> None:
+        """``event.succeed(value)``, but at once: what waits for the event has gone on when this returns.
+
+        For callbacks of another event, not for processes: one that is delivered to must not be the one that delivers.
+        """
+        callbacks: list[Any] = event.callbacks
+        event._ok, event._value, event.callbacks = True, value, None  # type: ignore[assignment]
+        for callback in callbacks:
+            callback(event)
 
     if TYPE_CHECKING:
 

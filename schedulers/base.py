@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING, Any
 
-from cluster_sim.errors import SimulationError
+from cluster_sim.engine import REACT, RESERVE, SCHEDULE
 from cluster_sim.registry import Registry
 from cluster_sim.run.decisions import Decision, PowerDecision
+from cluster_sim.run.passes import take_turns
 
 if TYPE_CHECKING:
     from simpy.events import Event
@@ -42,24 +43,14 @@ class Scheduler:
 
     def attend(self, simulation: Simulation) -> Generator[Event, Any, None]:
         """The scheduler's process: waits for each pass and carries its decisions out."""
-        view = simulation.view
-        self.begin(view)
-        while True:
-            yield simulation.pass_due()
-            decisions = self.schedule(view)
-            if decisions is None:
-                raise SimulationError(
-                    f"{type(self).__name__}.schedule returned None: yield decisions, or return a list"
-                )
-            for decision in decisions:
-                simulation.apply(decision)
-            view.pass_is_over()
+        return take_turns(self, simulation, simulation.view, simulation.pass_due, {SCHEDULE: self.schedule})
 
 
 class PowerPolicy:
     """Decides when nodes sleep and wake, beside any scheduler.
 
-    To write one, derive from this class and write one of the two methods. ``reserve`` runs before the scheduler's pass
+    To write one, derive from this class and write one of the two methods; leave :meth:`attend`, which is the SimPy process
+    that waits for the policy's turns. ``reserve`` runs before the scheduler's pass
     of an instant (nodes it switches off are gone for the scheduler), ``react`` after it. Both are also called at the
     times asked for by :class:`~cluster_sim.run.decisions.WakeAt` and when nodes have been switched, be there a pass of the
     scheduler or not, and when the run begins. Set ``clairvoyant`` if you need to know true run times.
@@ -87,6 +78,11 @@ class PowerPolicy:
     def react(self, view: View) -> Iterable[PowerDecision]:
         """After the scheduler's pass: the same."""
         return ()
+
+    def attend(self, simulation: Simulation) -> Generator[Event, Any, None]:
+        """The policy's process: waits for its turns before and after the pass and carries its decisions out."""
+        turns = {RESERVE: self.reserve, REACT: self.react}
+        return take_turns(self, simulation, simulation.power_view, simulation.power_turn_due, turns)
 
 
 schedulers: Registry[Scheduler] = Registry("scheduler", "cluster_sim.schedulers")

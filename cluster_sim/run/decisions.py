@@ -163,4 +163,5 @@ class LimitPower:
     slow: bool = False
 
 
-PowerDecision = SwitchOn | SwitchOff | Withhold | Offer | WakeAt | SetPState | LimitPower | Reject
+NodeDecision = SwitchOn | SwitchOff | Withhold | Offer | SetPState | LimitPower
+PowerDecision = NodeDecision | Reject | WakeAt

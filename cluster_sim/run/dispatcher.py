@@ -1,36 +1,58 @@
-"""Carries out what a scheduler decides."""
+"""Carries out what policies decide."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from cluster_sim.errors import SimulationError
-from cluster_sim.run.decisions import Decision, Hold, Reject, Reserve, Start, WakeAt, check_decision
+from cluster_sim.run.decisions import (
+    Decision,
+    Hold,
+    PowerDecision,
+    Reject,
+    Reserve,
+    Start,
+    WakeAt,
+    check_decision,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cluster_sim.engine import Environment
+    from cluster_sim.run.power_control import PowerControl
     from cluster_sim.run.simulation import Simulation
+
+SCHEDULERS: tuple[type, ...] = get_args(Decision)
+"""What a scheduler may decide."""
+POWER_POLICIES: tuple[type, ...] = get_args(PowerDecision)
+"""What a power policy may decide."""
 
 
 class Dispatcher:
-    """Starts and rejects jobs for the scheduler, wakes it when it asks for that, and keeps the log of its decisions."""
+    """Takes every decision of a run: starts and rejects jobs, wakes policies, and keeps the log of the scheduler's decisions.
 
-    def __init__(self, simulation: Simulation):
+    What is decided in a turn of the power policy is the power policy's decision, all else the scheduler's, also where a
+    program outside decides in its place. Either has its kinds of decisions; only ``Reject`` and ``WakeAt`` are both's.
+    """
+
+    def __init__(self, simulation: Simulation, power_control: PowerControl):
         self._env = simulation.env
         self._life = simulation.life
         self._start = simulation.life.start
         self._admission = simulation.admission
         self._decision_log = simulation.decision_log
-        self._request_pass = simulation.request_pass
+        self._passes = simulation.passes
+        self._power_control = power_control
 
-    def apply(self, decision: Decision) -> None:
-        """Carry out a scheduler's decision. Raises PlacementError, with nothing changed, when it cannot be.
+    def apply(self, decision: Decision | PowerDecision) -> None:
+        """Carry out a decision. Raises PlacementError, with nothing changed, when a job cannot start as decided.
 
-        Raises InputError when a value in it is of a wrong kind, such as None for a placement.
+        Raises SimulationError for a decision of a kind that the policy whose turn it is does not have, and InputError
+        when a value in it is of a wrong kind, such as None for a placement.
         """
-        if type(decision) is Start:
+        of_power = self._passes.power_decides
+        if isinstance(decision, Start) and not of_power:
             try:
                 self._start(decision.job, decision.placement, decision.p_state)
             except (AttributeError, TypeError):
@@ -38,19 +60,32 @@ class Dispatcher:
                 raise
             if self._decision_log is not None:
                 self._decision_log.started(self._env.now, decision)
+        elif not isinstance(decision, POWER_POLICIES if of_power else SCHEDULERS):
+            raise _misplaced(decision, of_power)
+        elif isinstance(decision, WakeAt):
+            wake_at(self._env, decision, self._passes.request_policy if of_power else self._passes.request)
         elif isinstance(decision, Reject):
             check_decision(decision)
             self._life.require_pending(decision.job)
             self._admission.reject(decision.job, decision.reason)
-        elif isinstance(decision, WakeAt):
-            wake_at(self._env, decision, self._request_pass)
+            if of_power:
+                self._passes.request()
         elif isinstance(decision, (Hold, Reserve)):
             check_decision(decision)
             self._life.require_pending(decision.job)
             if self._decision_log is not None:
                 self._decision_log.note(self._env.now, decision)
-        else:
-            raise SimulationError(f"a scheduler decides Start, Reserve, Hold, Reject or WakeAt, not {decision!r}")
+        elif not isinstance(decision, Start):
+            self._power_control.apply(decision)
+
+
+def _misplaced(decision: object, of_power: bool) -> SimulationError:
+    """The error for a decision of a kind that the policy whose turn it is does not have."""
+    policies = [("a scheduler", SCHEDULERS), ("a power policy", POWER_POLICIES)]
+    (other, others), (one, own) = policies if of_power else policies[::-1]
+    *first, last = [kind.__name__ for kind in own]
+    whose = f", which {other} decides" if isinstance(decision, others) else ""
+    return SimulationError(f"{one} decides {', '.join(first)} or {last}, not {decision!r}{whose}")
 
 
 def wake_at(env: Environment, decision: WakeAt, request: Callable[[], None]) -> None:

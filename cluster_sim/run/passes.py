@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
-from simpy.events import URGENT, Event, EventPriority
+from simpy.events import Event, EventPriority
 
 from cluster_sim.engine import REACT, RESERVE, SCHEDULE, Environment
 from cluster_sim.errors import SimulationError
-from cluster_sim.run.decisions import PowerDecision
+from cluster_sim.run.decisions import Decision, PowerDecision
 from cluster_sim.run.shortage import counted
 
 if TYPE_CHECKING:
@@ -23,23 +23,11 @@ PASSES_IN_TRANSITION = 100
 """So many passes count as one while nodes are underway in their transitions, which end by themselves."""
 
 
-class Scheduler(Protocol):
-    """What a simulation asks of a scheduler; ``schedulers.Scheduler`` is the base class to derive from."""
+class Policy(Protocol):
+    """What a simulation asks of a scheduler and of a power policy: a SimPy process that has its turns of an instant.
 
-    memory: bool
-    clairvoyant: bool
-
-    def begin(self, view: View) -> None:
-        """A run begins, or jobs ask for something that no job has asked for before; what is pending counts as submitted."""
-        ...
-
-    def attend(self, simulation: Simulation) -> Generator[Event, Any, None]:
-        """The scheduler's process: waits for ``simulation.pass_due()`` and applies its decisions."""
-        ...
-
-
-class PowerPolicy(Protocol):
-    """What a simulation asks of a power policy; ``schedulers.PowerPolicy`` is the base class to derive from."""
+    ``schedulers.Scheduler`` and ``schedulers.PowerPolicy`` are the base classes to derive from.
+    """
 
     clairvoyant: bool
 
@@ -47,13 +35,48 @@ class PowerPolicy(Protocol):
         """A run begins."""
         ...
 
-    def reserve(self, view: View) -> Iterable[PowerDecision]:
-        """Before the scheduler's pass."""
+    def attend(self, simulation: Simulation) -> Generator[Event, Any, None]:
+        """The policy's process: waits for its turns and hands each decision to ``simulation.apply``."""
         ...
 
-    def react(self, view: View) -> Iterable[PowerDecision]:
-        """After the scheduler's pass."""
-        ...
+
+class Scheduler(Policy, Protocol):
+    """A policy that starts jobs, in the pass that ``simulation.pass_due()`` announces.
+
+    Its ``begin`` is also called when jobs ask for something that no job has asked for before; what is pending then
+    counts as submitted.
+    """
+
+    memory: bool
+
+
+class PowerPolicy(Policy, Protocol):
+    """A policy that switches nodes, in the turns before and after the pass that ``simulation.power_turn_due()`` announces."""
+
+
+def take_turns(
+    policy: Policy,
+    simulation: Simulation,
+    view: View,
+    due: Callable[[], Event],
+    turns: Mapping[EventPriority, Callable[[View], Iterable[Decision | PowerDecision]]],
+) -> Generator[Event, Any, None]:
+    """The process of a policy: wait for each turn that is ``due``, have its method decide, carry the decisions out.
+
+    ``turns`` has the method for each of the phases ``RESERVE``, ``SCHEDULE`` and ``REACT`` in which the policy decides.
+    """
+    policy.begin(view)
+    apply = simulation.apply
+    while True:
+        turn = yield due()
+        decisions = turns[turn](view)
+        if decisions is None:
+            method = f"{type(policy).__name__}.{turns[turn].__name__}"
+            raise SimulationError(f"{method} returned None: yield decisions, or return a list")
+        for decision in decisions:
+            apply(decision)
+        if turn == SCHEDULE:
+            view.pass_is_over()
 
 
 class Steered:
@@ -82,41 +105,38 @@ class Steered:
         """After the scheduler's pass: nothing."""
         return ()
 
+    def attend(self, simulation: Simulation) -> Generator[Event, Any, None]:
+        """The process, as of any power policy."""
+        turns = {RESERVE: self.reserve, REACT: self.react}
+        return take_turns(self, simulation, simulation.power_view, simulation.power_turn_due, turns)
+
 
 class Passes:
-    """Plans the passes of an instant: whatever happens asks for one, and there is one of each kind.
+    """Plans the turns of an instant: whatever happens asks for them, and there is one of each kind.
 
-    ``apply`` carries a decision of the power policy out; ``scheduler`` is what the scheduler is called, for messages.
+    ``scheduler`` and ``power`` decide in them, each in a process of its own; without a scheduler a program outside does.
     """
 
-    def __init__(
-        self,
-        env: Environment,
-        view: View,
-        power: PowerPolicy | None,
-        apply: Callable[[PowerDecision], None],
-        scheduler: str,
-    ):
+    def __init__(self, env: Environment, view: View, scheduler: Scheduler | None, power: PowerPolicy | None):
         self._env = env
-        self._scheduler = scheduler
         self._view = view
+        self._scheduler = scheduler
         self._power = power
-        self._apply = apply
         #: Whether the power policy is to be told of nodes that went OFF, or came on for the job that holds them.
         self.follow_switching = bool(getattr(power, "follows_switching", True))
         self._follows_submissions = bool(getattr(power, "follows_submissions", True))  # or only jobs that ended
         self._reserves = bool(getattr(power, "reserves", True))  # whether the power policy decides before the pass, too
-        self._planned: set[int] = set()
-        self._reserving = False
-        self._passes_now = (-1.0, 0)  # time of the last passes, and how many there were
+        self._is_to_reserve = self._is_to_react = False  # whether these turns of this instant are planned
+        self._reserving = False  # whether the first is being taken
+        self.power_decides = False  #: Whether it is a turn of the power policy: what is decided now is its decision.
+        self._planned_at, self._passes_now = -1.0, 0  # time of the last passes, and how many there were
         self._fruitless = 0  # passes in a row at which jobs waited, none ran and none had come
         self._in_transition = 0  # of them, those since the last that was counted; nodes were underway meanwhile
         self._changes_seen = 0  # changes of nodes' states up to the last of them
         self._pass: Event = env.event()
+        self._power_turn: Event = env.event()
         if power is not None:
-            # When the run begins, as a scheduler's, and not now: one object may serve several simulations in turn.
-            env.at(env.now, URGENT).callbacks.append(lambda event: power.begin(view))
-            self._plan_policy(power)
+            self._plan_power(self._reserves)
 
     def due(self) -> Event:
         """The event of the next scheduling pass."""
@@ -124,55 +144,87 @@ class Passes:
             self._pass = Event(self._env)
         return self._pass
 
+    def power_due(self) -> Event:
+        """The event of the power policy's next turn; its value says which: ``RESERVE`` or ``REACT``."""
+        return self._power_turn
+
     def request(self) -> None:
         """Something happened that policies may answer to: one pass of each, after all else of this instant."""
         due = self._pass if self._pass.callbacks is not None else self.due()
         if not due.triggered:
-            self._env.trigger(due, SCHEDULE)
+            self._env.trigger(due, SCHEDULE, SCHEDULE)
             if self._follows_submissions or self._view.vacated:
                 self.request_policy()
-        elif not self._follows_submissions and REACT not in self._planned and self._view.vacated:
+        elif not self._follows_submissions and not self._is_to_react and self._view.vacated:
             self.request_policy()
 
     def request_policy(self) -> None:
         """Something happened that the scheduler need not know: the power policy reserves and reacts, with no pass between."""
-        if self._power is not None and not self._is_planned():
-            self._guard_against_circles()
+        if self._power is None:
+            return
+        before = self._reserves and not self._reserving  # what it offers just now is for the pass that follows
+        if self._is_to_react and (self._is_to_reserve or not before):
+            return
+        self._guard_against_circles()
+        view = self._view
+        if view.pending_count and not view.running_count and not view.submitted:
             self._guard_against_stalls()
-            self._plan_policy(self._power)
+        else:
+            self._fruitless = self._in_transition = 0
+        self._plan_power(before)
 
-    def carry_out(self, decisions: Iterable[PowerDecision]) -> None:
+    def carry_out(self, decisions: Iterable[PowerDecision], apply: Callable[[PowerDecision], None]) -> None:
         """Carry out decisions from outside as the power policy's, before the scheduler's pass."""
-        self._reserving = True  # what is offered now is for the pass that follows
+        self.power_decides = self._reserving = True  # what is offered now is for the pass that follows
         try:
             for decision in decisions:
-                self._apply(decision)
+                apply(decision)
         finally:
-            self._reserving = False
+            self.power_decides = self._reserving = False
 
-    def _is_planned(self) -> bool:
-        """Whether the power policy will decide in this instant, as often as it does."""
-        return REACT in self._planned and (not self._reserves or self._reserving or RESERVE in self._planned)
+    def _plan_power(self, before: bool) -> None:
+        """Have the power policy decide in later phases of this instant, once in each."""
+        env = self._env
+        if before and not self._is_to_reserve:
+            self._is_to_reserve = True
+            env.at(env.now, RESERVE).callbacks.append(self._reserve)
+        if not self._is_to_react:
+            self._is_to_react = True
+            env.at(env.now, REACT).callbacks.append(self._react)
 
-    def _plan_policy(self, power: PowerPolicy) -> None:
-        if self._reserves and not self._reserving:  # what it offers just now is for the pass that follows
-            self._plan(RESERVE, power.reserve)
-        self._plan(REACT, power.react)
+    def _reserve(self, event: Event) -> None:
+        """The power policy's turn before the scheduler's."""
+        self._is_to_reserve = False
+        self._reserving = True
+        self._take(RESERVE)
+        self._reserving = False
+
+    def _react(self, event: Event) -> None:
+        """The power policy's turn after the scheduler's."""
+        self._is_to_react = False
+        self._take(REACT)
+        self._view.vacated.clear()
+
+    def _take(self, turn: EventPriority) -> None:
+        """The power policy's process goes on, to where it waits for its next turn."""
+        due, self._power_turn = self._power_turn, Event(self._env)
+        self.power_decides = True
+        self._env.deliver(due, turn)
+        self.power_decides = False
 
     def _guard_against_circles(self) -> None:
         """A power policy that switches nodes off and on again in no time would hold the clock for ever."""
-        now, count = self._passes_now
-        self._passes_now = (self._env.now, count + 1 if now == self._env.now else 1)
-        if count > MOST_PASSES_AT_ONE_TIME:
+        now = self._env.now
+        if now != self._planned_at:
+            self._planned_at, self._passes_now = now, 0
+        elif self._passes_now > MOST_PASSES_AT_ONE_TIME:
             policy = type(self._power).__name__
-            raise SimulationError(f"{policy} switches nodes in circles: {count} passes at {now:g} s")
+            raise SimulationError(f"{policy} switches nodes in circles: {self._passes_now} passes at {now:g} s")
+        self._passes_now += 1
 
     def _guard_against_stalls(self) -> None:
         """One that only asks to be woken again, while jobs wait and nothing runs, would let the clock run for ever."""
         view = self._view
-        if not view.pending_count or view.running_count or view.submitted:
-            self._fruitless = self._in_transition = 0
-            return
         changes = len(view.state_changes)
         if view.transition_ends and changes == self._changes_seen and self._in_transition < PASSES_IN_TRANSITION:
             self._in_transition += 1
@@ -197,23 +249,5 @@ class Passes:
         if failed:
             nodes, has = counted(view.platform.node_count, "node"), "has" if failed == 1 else "have"
             return f"{failed} of {nodes} {has} failed, and {policy} asks again and again to be woken"
-        return (
-            f"{self._scheduler} starts no job, and {policy}, which withholds no node, asks again and again to be woken"
-        )
-
-    def _plan(self, priority: EventPriority, decide: Callable[[View], Iterable[PowerDecision]]) -> None:
-        """Have the power policy decide in a later phase of this instant, once."""
-        if priority in self._planned:
-            return
-        self._planned.add(priority)
-
-        def act(event: Event) -> None:
-            self._planned.discard(priority)
-            self._reserving = priority == RESERVE
-            for decision in decide(self._view):
-                self._apply(decision)
-            self._reserving = False
-            if priority == REACT:
-                self._view.vacated.clear()
-
-        self._env.at(self._env.now, priority).callbacks.append(act)
+        scheduler = "the scheduler" if self._scheduler is None else type(self._scheduler).__name__
+        return f"{scheduler} starts no job, and {policy}, which withholds no node, asks again and again to be woken"

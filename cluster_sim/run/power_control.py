@@ -8,21 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cluster_sim.errors import InputError, ModelWarning, NodeStateError, SimulationError
+from cluster_sim.errors import InputError, ModelWarning, NodeStateError
 from cluster_sim.machine.power_budget import PowerBudget
 from cluster_sim.run.decisions import (
     LimitPower,
+    NodeDecision,
     Offer,
-    PowerDecision,
-    Reject,
     SetPState,
     SwitchOff,
     SwitchOn,
-    WakeAt,
     Withhold,
-    check_decision,
 )
-from cluster_sim.run.dispatcher import wake_at
 
 if TYPE_CHECKING:
     from cluster_sim.machine.job_clocks import JobClocks
@@ -43,11 +39,9 @@ class PowerControl:
         self._job_clocks = job_clocks
         self._has_refused = False  # whether a decision has been refused, and said so
 
-    def apply(self, decision: PowerDecision) -> None:
-        """Carry out a power policy's decision. Raises SimulationError and InputError when it is none, or cannot be."""
-        if isinstance(decision, WakeAt):
-            wake_at(self._env, decision, self._simulation.passes.request_policy)
-        elif isinstance(decision, SwitchOff):
+    def apply(self, decision: NodeDecision) -> None:
+        """Carry out a power policy's decision on the machine. Raises InputError when it cannot be."""
+        if isinstance(decision, SwitchOff):
             self._switch_off(self._nodes_of(decision))
         elif isinstance(decision, SwitchOn):
             self._switch(self._machine.node(self._position(decision, decision.node)), on=True)
@@ -62,18 +56,10 @@ class PowerControl:
                     decision, "processor", f"a processor by its position, from 0 to {last}", decision.processor
                 )
             self._machine.processor(decision.processor).set_p_state(decision.p_state)
-        elif isinstance(decision, LimitPower):
+        else:
             if not (isinstance(decision.watts, Real) and decision.watts >= 0.0):
                 raise _wrong(decision, "watts", "W, 0 or more, inf for no limit", decision.watts)
             self._limit_power(decision)
-        elif isinstance(decision, Reject):
-            check_decision(decision)
-            self._simulation.life.require_pending(decision.job)
-            self._simulation.admission.reject(decision.job, decision.reason)
-            self._simulation.request_pass()
-        else:
-            kinds = "SwitchOn, SwitchOff, Withhold, Offer, SetPState, LimitPower, Reject or WakeAt"
-            raise SimulationError(f"a power policy decides {kinds}, not {decision!r}")
 
     def _nodes_of(self, decision: SwitchOff | Withhold | Offer) -> list[int]:
         """Positions of the nodes that a decision names."""
@@ -131,5 +117,5 @@ def _is_position(value: object, last: int) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(0 <= value <= last)
 
 
-def _wrong(decision: PowerDecision, name: str, expected: str, found: object) -> InputError:
+def _wrong(decision: NodeDecision, name: str, expected: str, found: object) -> InputError:
     return InputError(f"{type(decision).__name__}, {name}", expected, "None" if found is None else found)

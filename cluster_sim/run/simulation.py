@@ -87,7 +87,7 @@ class Simulation:
         reservations: Iterable[AdvanceReservation] = (),
     ):
         _check_kind("scheduler", scheduler, "attend", "Fcfs() or make_scheduler('fcfs')")
-        _check_kind("power", power, "react", "AlwaysOn() or make_power_policy('always-on')")
+        _check_kind("power", power, "attend", "AlwaysOn() or make_power_policy('always-on')")
         platform = as_counted(platform, workload)
         self.platform = platform
         self.workload = workload
@@ -129,19 +129,21 @@ class Simulation:
         self.view = self._make_view()
         self.admission = Admission(self, self.jobs.requests, self._pending)
         self.admission.process.callbacks.append(lambda event: self.closing.check())  # of a workload without jobs
-        if scheduler is not None:
-            self.env.process(scheduler.attend(self))
-        control = PowerControl(self, self._pending, job_clocks)
-        name = "the scheduler" if scheduler is None else type(scheduler).__name__
-        self.passes = Passes(self.env, self._power_view(), power, control.apply, name)
+        self.power_view = self._power_view()  #: What the power policy sees of the run.
+        self.passes = Passes(self.env, self.view, scheduler, power)
         #: Have the policies decide, once, when all else of this instant has happened.
         self.request_pass = self.passes.request
         #: The event of the next scheduling pass, for the process of a scheduler.
         self.pass_due = self.passes.due
+        #: The event of the power policy's next turn, for its process: RESERVE or REACT of :mod:`cluster_sim.engine`.
+        self.power_turn_due = self.passes.power_due
         self.life = JobLife(self, self._pending, self._running, job_clocks)
         self._late_jobs = LateJobs(self, self._pending)
-        #: Carry out a scheduler's decision, see :meth:`~cluster_sim.run.dispatcher.Dispatcher.apply`.
-        self.apply = Dispatcher(self).apply
+        #: Carry out what a policy decides, see :meth:`~cluster_sim.run.dispatcher.Dispatcher.apply`.
+        self.apply = Dispatcher(self, PowerControl(self, self._pending, job_clocks)).apply
+        for policy in (scheduler, power):
+            if policy is not None:
+                self.env.process(policy.attend(self))
 
     def _power_view(self) -> View:
         """The scheduler's view, or one that knows more, for a clairvoyant power policy."""
@@ -272,7 +274,7 @@ class Simulation:
         """
         if not isinstance(self.power_policy, Steered):
             raise SimulationError("power decisions can be given from outside with power=Steered() only")
-        self.passes.carry_out(decisions)
+        self.passes.carry_out(decisions, self.apply)
         return self.view
 
     # ------------------------------------------------------------------ instants

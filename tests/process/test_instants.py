@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
 
 from cluster_sim import InputError, Job, Placement, Simulation, Start, View
-from cluster_sim.run.decisions import Decision, PowerDecision, SwitchOff
+from cluster_sim.engine import RESERVE
+from cluster_sim.errors import SimulationError
+from cluster_sim.run.decisions import Decision, Hold, LimitPower, PowerDecision, SwitchOff
 from cluster_sim.run.notices import NOTICES, Batch
-from schedulers import Fcfs, PowerPolicy
+from schedulers import Fcfs, PowerPolicy, Scheduler
 
 from .conftest import At, Log, Story, jobs, machine
 
@@ -99,6 +101,89 @@ def test_power_policies_frame_the_scheduler(log: Log) -> None:
         (6.0, ["1"], []),
         (6.0, "react", 0),
     ]
+
+
+class Own:
+    """A power policy that derives from nothing: its process waits for its turns itself."""
+
+    clairvoyant = False
+
+    def __init__(self, log: Log):
+        self.log = log
+
+    def begin(self, view: View) -> None:
+        """Nothing to forget."""
+
+    def attend(self, simulation: Simulation) -> Story:
+        """Writes every turn down, and switches a node off before the scheduler's pass at 1 s."""
+        while True:
+            turn = yield simulation.power_turn_due()
+            self.log.append((simulation.env.now, "before" if turn == RESERVE else "after"))
+            if turn == RESERVE and simulation.env.now == 1.0:
+                simulation.apply(SwitchOff(0))
+
+
+def test_a_power_policy_is_a_process_like_a_scheduler(log: Log) -> None:
+    """One written as a bare SimPy process has its turns before and after the pass, and decides by the same call."""
+    result = Simulation(machine(nodes=2), jobs((1, 2, 5)), Watched(log), Own(log)).run(until=2)
+    assert log == [(0.0, "before"), (0.0, "after"), (1.0, "before"), (1.0, ["0"], []), (1.0, "after")]
+    assert result.allocations["node"].tolist() == ["cluster0.node1"]
+
+
+class Decides(PowerPolicy):
+    """A power policy that makes one decision about the first job that waits, in one of its turns."""
+
+    def __init__(self, turn: str, decide: Callable[[Job], Any]):
+        self._turn, self._decide = turn, decide
+
+    def reserve(self, view: View) -> Iterable[Any]:
+        """Before the scheduler's pass."""
+        return self._of("reserve", view)
+
+    def react(self, view: View) -> Iterable[Any]:
+        """After it."""
+        return self._of("react", view)
+
+    def _of(self, turn: str, view: View) -> Iterable[Any]:
+        return [self._decide(view.pending[0])] if view.pending and turn == self._turn else ()
+
+
+@pytest.mark.parametrize("turn", ["reserve", "react"])
+@pytest.mark.parametrize("decide", [lambda job: Start(job, Placement.on({0: 2})), lambda job: Hold(job, "it is late")])
+def test_a_power_policy_decides_nothing_of_the_schedulers(turn: str, decide: Callable[[Job], Any]) -> None:
+    """A job that it starts or holds is refused in either turn, and the error says whose decision that is."""
+    simulation = Simulation(machine(), jobs((0, 2, 5), (0, 2, 5)), Fcfs(), Decides(turn, decide))
+    with pytest.raises(SimulationError, match=r"a power policy decides SwitchOn, .* not .*, which a scheduler decides"):
+        simulation.run()
+
+
+@pytest.mark.parametrize("decision", [SwitchOff(0), LimitPower(100.0)])
+def test_a_scheduler_decides_nothing_of_a_power_policys(decision: PowerDecision) -> None:
+    """It switches no node and limits no power, beside a power policy or without one, nor does a program outside."""
+
+    class Switches(Scheduler):
+        def schedule(self, view: View) -> Iterable[Any]:
+            return [decision]
+
+    words = r"a scheduler decides Start, .* not .*, which a power policy decides"
+    for power in (None, PowerPolicy()):
+        with pytest.raises(SimulationError, match=words):
+            Simulation(machine(), jobs((0, 2, 5)), Switches(), power).run()
+    simulation = Simulation(machine(), jobs((0, 2, 5)))
+    simulation.step_to_decision()
+    with pytest.raises(SimulationError, match=words):
+        simulation.apply(decision)
+
+
+def test_a_policy_that_returns_nothing_is_told() -> None:
+    """A forgotten yield is named by class and method, for power policies as for schedulers."""
+
+    class Forgets(PowerPolicy):
+        def react(self, view: View) -> Iterable[PowerDecision]:
+            return None  # type: ignore[return-value]
+
+    with pytest.raises(SimulationError, match=r"Forgets\.react returned None: yield decisions, or return a list"):
+        Simulation(machine(), jobs((0, 2, 5)), Fcfs(), Forgets()).run()
 
 
 def test_what_a_policy_reserves_is_gone_for_the_scheduler() -> None:

@@ -99,8 +99,13 @@ REWRITTEN = {
 READ = {
     "Environment.step": (
         simpy.Environment.step,
-        "events are taken from the queue that engine.py fills",
-        ["self._now, _, _, event = heappop(self._queue)", "callbacks, event.callbacks = (event.callbacks, None)"],
+        "events are taken from the queue that engine.py fills, and Environment.deliver does as it does with them",
+        [
+            "self._now, _, _, event = heappop(self._queue)",
+            "callbacks, event.callbacks = (event.callbacks, None)",
+            "for callback in callbacks:",
+            "callback(event)",
+        ],
     ),
     "Environment.__init__": (
         simpy.Environment.__init__,
