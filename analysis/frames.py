@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from analysis.explore.steps import NEVER, Steps
 from analysis.palette import ColourStrategy, colour_strategy, text_colour
 from analysis.rectangles import SHOWN_STATES, RowScale, job_rectangles
+from analysis.steps import NEVER, Steps
 from analysis.wording import listing
 from cluster_sim.errors import InputError
 from cluster_sim.run.shortage import counted, seconds

@@ -5,11 +5,10 @@
 | ``offers`` | what can be chosen in the page: nothing that reads a file, but for what was named at the start |
 | ``changes`` | what a user changes in a run's workload: jobs of one's own, jobs taken out |
 | ``runs`` | choices, and the runs that they lead to, kept for a while |
-| ``steps`` | a run as the list of its scheduler's decisions, with the queue and the nodes before each |
 | ``panels`` | a step, a queue and the nodes as elements of the page |
 | ``layout``, ``style`` | the page |
 | ``callbacks`` | what happens on a click: functions of what the page holds |
 | ``app`` | the Dash app and its server |
 
-Needs Dash (``cluster-sim[app]``); ``offers``, ``changes``, ``runs`` and ``steps`` do without.
+Needs Dash (``cluster-sim[app]``); ``offers``, ``changes`` and ``runs`` do without.
 """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from analysis.explore.changes import Change
     from analysis.explore.runs import Run
-    from analysis.explore.steps import Step
+    from analysis.steps import Step
 
 SHOWN_JOBS = 25
 """Rows of the queue that are shown; the rest is counted."""

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.explore.changes import LARGEST, Change, changed, changes_of
 from analysis.explore.offers import OF_THE_LOG, Offers, chosen
-from analysis.explore.steps import Steps
 from analysis.gantt_chart import draw_held, options_of, time_window
 from analysis.scene import Held, within
+from analysis.steps import Steps
 from analysis.time_axis import TimeAxis
 from cluster_sim.errors import InputError, ModelWarning
 from cluster_sim.run.simulation import Simulation

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from markupsafe import escape
 
 from analysis import animation, write_animation
-from analysis.explore.steps import Steps
+from analysis.steps import Steps
 from cluster_sim import InputError, Platform, Simulation, Start, Workload, make_power_policy, make_scheduler
 from cluster_sim.cli import main
 from cluster_sim.platform import PowerTransitions

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analysis.explore.steps import Steps, shortened_places
+from analysis.steps import Steps, shortened_places
 from cluster_sim import Platform, Simulation, Workload, make_power_policy, make_scheduler
 
 from .conftest import Story
