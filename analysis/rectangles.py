@@ -95,7 +95,7 @@ def job_rectangles(
     owner = pd.Index(jobs["job_id"]).get_indexer(pd.Index(allocations["job_id"]))
     if (owner < 0).any():
         raise InputError("allocations, job_id", "an id of the jobs table", allocations["job_id"].iloc[owner.argmin()])
-    return _piece_rectangles(allocations, owner, platform, scale, until)
+    return piece_rectangles(allocations, owner, platform, scale, until)
 
 
 def guest_rectangles(
@@ -104,12 +104,13 @@ def guest_rectangles(
     """Rectangles of all guests that held cores, with the columns of those of jobs, and the names of their owners."""
     held = holds[holds["kind"] == GUEST]
     owner, names = pd.factorize(held["owner"])
-    return _piece_rectangles(held, owner, platform, scale, until), [str(name) for name in names]
+    return piece_rectangles(held, owner, platform, scale, until), [str(name) for name in names]
 
 
-def _piece_rectangles(
+def piece_rectangles(
     pieces: pd.DataFrame, owner: np.ndarray, platform: Platform, scale: RowScale, until: float
 ) -> pd.DataFrame:
+    """Rectangles of rows of ``allocations`` or ``holds``, of which ``owner`` has a number each, as the column ``owner``."""
     node = _node_positions(pieces["node"], platform)
     processor_code, processor_names = pd.factorize(pieces["processor"])
     within = np.array([int(str(name).removeprefix("processor")) for name in processor_names], dtype=np.int64)

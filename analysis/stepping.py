@@ -14,16 +14,16 @@ from urllib.parse import quote
 
 from jinja2.utils import htmlsafe_json_dumps
 
-from analysis.frames import Film
+from analysis.frames import Frames
 from analysis.gantt_chart import run_title
 from analysis.page import make_folder, render
+from analysis.palette import ColourClasses, ColourStrategy, colour_strategy
 from analysis.wording import listing
 from cluster_sim.errors import InputError
 from cluster_sim.files.atomic import atomic_files
 from cluster_sim.run.shortage import counted
 
 if TYPE_CHECKING:
-    from analysis.palette import ColourStrategy
     from cluster_sim.records.result import Result
 
 MOST_FRAMES = 300
@@ -51,7 +51,7 @@ def animation(
     Raises InputError for more than 300 steps, of which :func:`write_animation` makes several pages, and for a window
     without a step.
     """
-    pages = _Pages(result, Film(result, x_range, colour_by), title)
+    pages = _Pages(result, x_range, colour_by, title)
     if len(pages) > 1:
         wanted = f"at most {MOST_FRAMES} steps in a page: a window (x_range), or write_animation for several pages"
         raise InputError("animation", wanted, f"{pages.frames:,}")
@@ -70,7 +70,7 @@ def write_animation(
     Of 300 steps each, ``steps.html`` is followed by ``steps-2.html`` and so on, beside it. Raises InputError for more
     than 100 pages, and when a file cannot be written.
     """
-    pages = _Pages(result, Film(result, x_range, colour_by), title)
+    pages = _Pages(result, x_range, colour_by, title)
     if len(pages) > MOST_PAGES:
         wanted = f"at most {MOST_FRAMES * MOST_PAGES:,} steps: a window of the run"
         raise InputError("animation", wanted, f"{pages.frames:,}")
@@ -85,28 +85,35 @@ def write_animation(
 
 
 class _Pages:
-    """The pages of a film, numbered from 0; ``title`` is their heading, that of the run when None."""
+    """The pages of a window of a run, numbered from 0; ``title`` is their heading, that of the run when None."""
 
-    def __init__(self, result: Result, film: Film, title: str | None):
+    def __init__(
+        self,
+        result: Result,
+        x_range: tuple[float, float] | None,
+        colour_by: str | ColourStrategy,
+        title: str | None,
+    ):
         self._result = result
-        self._film = film
+        self._frames = Frames(result)
+        self._begin, self._stop = self._frames.window(x_range)
+        self._classes: ColourClasses = colour_strategy(colour_by)(result.jobs)
         self._title = run_title(result) if title is None else title
-        self.frames = film.stop - film.begin
+        self.frames = self._stop - self._begin
 
     def __len__(self) -> int:
         return math.ceil(self.frames / MOST_FRAMES)
 
     def text(self, addresses: list[str], place: int) -> str:
         """The text of one page; ``addresses`` are those of all, relative to each other."""
-        low = self._film.begin + place * MOST_FRAMES
-        high = min(low + MOST_FRAMES, self._film.stop)
-        firsts = [self._film.begin + i * MOST_FRAMES for i in range(len(addresses))]
-        data = self._film.data(low, high) | {
-            "begin": self._film.begin,
-            "stop": self._film.stop,
+        low = self._begin + place * MOST_FRAMES
+        high = min(low + MOST_FRAMES, self._stop)
+        firsts = [self._begin + i * MOST_FRAMES for i in range(len(addresses))]
+        data = self._frames.data(low, high, self._classes) | {
+            "begin": self._begin,
+            "stop": self._stop,
             "pages": [list(pair) for pair in zip(addresses, firsts, strict=True)],
         }
-        classes = self._film.classes
         return render(
             "stepping.html",
             heading=self._title,
@@ -114,16 +121,12 @@ class _Pages:
             notes=self._notes(),
             pages=[(address, self._steps(begin)) for address, begin in zip(addresses, firsts, strict=True)],
             place=place,
-            legend_title=classes.title,
-            legend=zip(classes.names, classes.colours, strict=True),
-            first=low + 1,
-            last=high,
             data=htmlsafe_json_dumps(data, allow_nan=False, separators=(",", ":")),
         )
 
     def _steps(self, begin: int) -> str:
         """The steps of the page that begins with this frame, as one counts them."""
-        return f"{begin + 1:,}–{min(begin + MOST_FRAMES, self._film.stop):,}"
+        return f"{begin + 1:,}–{min(begin + MOST_FRAMES, self._stop):,}"
 
     def _lead(self) -> str:
         platform = self._result.platform
@@ -135,18 +138,18 @@ class _Pages:
 
     def _notes(self) -> list[str]:
         notes = []
-        if not self._film.logged:
+        if not self._frames.logged:
             notes.append(
                 "This run kept no log of decisions (run --explain): its steps are its starts and refusals, and what is "
                 "said of them is read off the records. They do not say why a job waited."
             )
-        before, after = self._film.begin, len(self._film) - self._film.stop
+        before, after = self._begin, len(self._frames) - self._stop
         if before or after:
             outside = listing(
                 [f"{counted(n, 'step')} {where}" for n, where in ((before, "before"), (after, "after")) if n]
             )
             notes.append(
-                f"A window of the run: steps {self._film.begin + 1:,} to {self._film.stop:,} of {len(self._film):,}. "
+                f"A window of the run: steps {self._begin + 1:,} to {self._stop:,} of {len(self._frames):,}. "
                 f"Not in {'it' if len(self) == 1 else 'these pages'}: {outside}."
             )
         return notes

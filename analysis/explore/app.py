@@ -8,7 +8,7 @@ import sys
 import traceback
 from typing import Any
 
-from dash import ALL, Dash, Input, Output, State, ctx, no_update, set_props
+from dash import ALL, ClientsideFunction, Dash, Input, Output, State, ctx, no_update, set_props
 from flask import abort, request
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
@@ -122,7 +122,7 @@ def _wire_changes(app: Dash, desk: Desk) -> None:
         Input("cancel_job", "n_clicks"),
         Input({"kind": "undo", "change": ALL}, "n_clicks"),
         State("choices", "data"),
-        State("step", "value"),
+        State("step", "data"),
         State("cancel_id", "value"),
         *(State(name, "value") for name in _OWN_JOB),
         prevent_initial_call=True,
@@ -149,8 +149,7 @@ def _wire_run(app: Dash, desk: Desk) -> None:
     @app.callback(
         Output("headlines", "children"),
         Output("warned", "children"),
-        Output("step", "max"),
-        Output("step", "value"),
+        Output("wanted", "data"),
         Output("view", "data"),
         Output("explanation", "children"),
         Input("choices", "data"),
@@ -159,11 +158,21 @@ def _wire_run(app: Dash, desk: Desk) -> None:
         return *callbacks.opened(desk, given), []
 
     @app.callback(
+        Output("frames", "data"), Input("wanted", "data"), Input("colour_by", "value"), kept, State("step", "data")
+    )
+    def frames(wanted: Any, colour_by: str, given: Any, step: int) -> Any:
+        recoloured = {each["prop_id"] for each in ctx.triggered} == {"colour_by.value"}
+        return callbacks.frames(desk, given, colour_by, step if recoloured else wanted)
+
+    load = ClientsideFunction("stepper", "load")  # of explore.js
+    app.clientside_callback(load, Output("step", "data"), Input("frames", "data"))  # type: ignore[no-untyped-call]
+
+    @app.callback(
         Output("chart", "figure"),
         Input("choices", "data"),
         Input("colour_by", "value"),
         Input("view", "data"),
-        Input("step", "value"),
+        Input("step", "data"),
     )
     def chart(given: Any, colour_by: str, view: Any, step: int) -> Any:
         if ctx.triggered_id == "step" and len(ctx.triggered_prop_ids) == 1:
@@ -182,37 +191,19 @@ def _wire_run(app: Dash, desk: Desk) -> None:
         return callbacks.whole(view) if ctx.triggered_id == "whole" else callbacks.zoomed(desk, given, relayout, view)
 
     @app.callback(
-        Output("step", "value", allow_duplicate=True),
-        Input("previous", "n_clicks"),
-        Input("next", "n_clicks"),
-        Input("number", "value"),
+        Output("wanted", "data", allow_duplicate=True),
         Input({"kind": "step", "step": ALL}, "n_clicks"),
-        kept,
-        State("step", "value"),
         prevent_initial_call=True,
     )
-    def stepped(_: int, __: int, number: int | None, links: list[int | None], given: Any, step: int) -> Any:
-        if isinstance(ctx.triggered_id, dict) and not any(links):
-            return no_update  # links that were only just made
-        found = callbacks.step_to(desk, given, ctx.triggered_id, step, number)
-        return no_update if found == step else found
-
-    @app.callback(
-        Output("decision", "children"),
-        Output("nodes", "children"),
-        Output("queue", "children"),
-        Output("number", "value"),
-        Input("step", "value"),
-        Input("choices", "data"),
-    )
-    def shown(step: int, given: Any) -> Any:
-        return callbacks.step_shown(desk, given, step)
+    def stepped(links: list[int | None]) -> Any:
+        # No click: the links were only just made.
+        return ctx.triggered_id["step"] if isinstance(ctx.triggered_id, dict) and any(links) else no_update
 
     @app.callback(
         Output("explanation", "children", allow_duplicate=True),
         Output("job", "value"),
         Input("job", "value"),
-        Input({"kind": "job", "job": ALL, "as": ALL}, "n_clicks"),
+        Input({"kind": "job", "job": ALL}, "n_clicks"),
         Input("chart", "clickData"),
         kept,
         prevent_initial_call=True,

@@ -18,6 +18,7 @@ from analysis.drawing import MOST_BARS
 from analysis.explore import panels
 from analysis.explore.changes import Change, new_id
 from analysis.explore.runs import Choices
+from analysis.stepping import MOST_FRAMES
 from cluster_sim.errors import ClusterSimError, InputError
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def _with(desk: Desk, choices: Choices, changes: tuple[Change, ...], at: float) 
 
 
 def _now(run: Run, step: int) -> float:
-    return float(run.steps.time[_within(run, step)]) if len(run.steps) else 0.0
+    return float(run.frames.time[_within(run, step)])
 
 
 def changes(desk: Desk, given: Given) -> list[Any]:
@@ -109,16 +110,16 @@ def changes(desk: Desk, given: Given) -> list[Any]:
     return [] if desk.saved is not None else panels.changes(desk.run(given), Choices.of(given or {}).changes)
 
 
-def opened(desk: Desk, given: Given) -> tuple[list[Any], list[Any], int, int, Any]:
-    """A new run: its metrics, its warnings, the last step, the step to show, and no window."""
+def opened(desk: Desk, given: Given) -> tuple[list[Any], list[Any], int, Any]:
+    """A new run: its metrics, its warnings, the step to show, and no window."""
     try:
         run = desk.run(given)
     except ClusterSimError as error:
-        return [], [str(error)], 0, 0, None
+        return [], [str(error)], 0, None
     warned: list[Any] = [f"Warning: {text}. " for text in run.warned]
-    if not run.steps.logged:
+    if not run.frames.logged:
         warned.append("This run kept no log of decisions (--explain): its steps are its starts, without reasons.")
-    return panels.headlines(run), warned, max(len(run.steps) - 1, 0), _first_step(run, given), None
+    return panels.headlines(run), warned, _first_step(run, given), None
 
 
 def _first_step(run: Run, given: Given) -> int:
@@ -126,22 +127,25 @@ def _first_step(run: Run, given: Given) -> int:
     at = _number((given or {}).get("at"))
     if at is None:
         return 0
-    return _within(run, int(np.searchsorted(run.steps.time, at)))
+    return _within(run, int(np.searchsorted(run.frames.time, at)))
 
 
 def chart(desk: Desk, given: Given, colour_by: str, view: View, step: int) -> Any:
     """The chart of the run, or of the window in view, with the step marked. Raises InputError, as all below do."""
     run = desk.run(given)
     window = window_in(view)
-    if not isinstance(colour_by, str):
-        raise InputError("colour by", "the name of a column", colour_by)
-    figure = run.figure(colour_by, window)
+    figure = run.figure(_column(colour_by), window)
     # Whatever is zoomed by hand stays zoomed until the chart is of another run or window.
     figure.update_layout(uirevision=str((given, view)), margin={"l": 110})
     _legend_above(figure)
-    if len(run.steps):
-        figure.layout.shapes = (cursor(run, step), *figure.layout.shapes)
+    figure.layout.shapes = (cursor(run, step), *figure.layout.shapes)
     return figure
+
+
+def _column(colour_by: Any) -> str:
+    if not isinstance(colour_by, str):
+        raise InputError("colour by", "the name of a column", colour_by)
+    return colour_by
 
 
 def _legend_above(figure: Any) -> None:
@@ -159,17 +163,14 @@ def _has_scale(trace: Any) -> bool:
 
 def moved_cursor(desk: Desk, given: Given, step: int) -> Any:
     """The same chart with the mark, its first shape, at another step: only that travels."""
-    run = desk.run(given)
-    if not len(run.steps):
-        return no_update
     patch = Patch()
-    patch["layout"]["shapes"][0] = cursor(run, step)
+    patch["layout"]["shapes"][0] = cursor(desk.run(given), step)
     return patch
 
 
 def cursor(run: Run, step: int) -> dict[str, Any]:
     """A line through all panels at the time of a step."""
-    at = float(run.axis.places(run.steps.time[_within(run, step)]))
+    at = float(run.axis.places(run.frames.time[_within(run, step)]))
     line = {"color": "#B3261E", "width": 1.5}
     return {
         "type": "line",
@@ -214,22 +215,13 @@ def _turn(view: View) -> int:
     return int(_number(view.get("turn")) or 0) if isinstance(view, Mapping) else 0
 
 
-def step_to(desk: Desk, given: Given, what: Any, step: int, number: int | None) -> int:
-    """The step that a button, the field with a number, or a link among ``what`` leads to."""
+def frames(desk: Desk, given: Given, colour_by: str, wanted: Any) -> dict[str, Any]:
+    """What the stepper shows: a frame, the nearest to the one ``wanted``, among those that are sent together."""
     run = desk.run(given)
-    if isinstance(what, dict):
-        return _within(run, what.get("step"))
-    here = _within(run, step)
-    return _within(run, {"previous": here - 1, "next": here + 1}.get(what, (_number(number) or 1) - 1))
-
-
-def step_shown(desk: Desk, given: Given, step: int) -> tuple[list[Any], list[Any], list[Any], int]:
-    """The decision, the nodes and the queue before it, and its number as people count."""
-    run = desk.run(given)
-    if not len(run.steps):
-        return ["No decision was made in this run."], [], [], 0
-    shown = run.steps[_within(run, step)]
-    return panels.decision(run, shown), panels.nodes(run, shown), panels.queue(run, shown), shown.number + 1
+    frame = _within(run, wanted)
+    low = frame - frame % MOST_FRAMES
+    data = run.frames.data(low, min(low + MOST_FRAMES, len(run.frames)), run.classes(_column(colour_by)))
+    return data | {"begin": 0, "stop": len(run.frames), "shown": frame}
 
 
 def clicked_job(run: Run, click: Mapping[str, Any] | None) -> str | None:
@@ -253,8 +245,8 @@ def explained(desk: Desk, given: Given, job_id: str | None) -> list[Any]:
 
 
 def _within(run: Run, step: Any) -> int:
-    """The step, or the nearest that there is; the first for what is no number."""
-    return int(min(max(_number(step) or 0, 0), max(len(run.steps) - 1, 0)))
+    """The frame of that number, or the nearest that there is; the first for what is no number."""
+    return int(min(max(_number(step) or 0, 0), len(run.frames) - 1))
 
 
 def _number(value: Any) -> float | None:

@@ -38,6 +38,7 @@ def page(desk: Desk) -> html.Div:
             dcc.Loading([html.Div(id="headlines")], delay_show=300, type="dot", color="#0072b2"),
             dcc.Store(id="choices", data=choices.plain()),
             dcc.Store(id="view"),
+            *(dcc.Store(id=name) for name in ("wanted", "frames", "step")),
             html.Div(className="columns", children=[_chart(), _steps(changeable=desk.saved is None)]),
         ],
     )
@@ -162,23 +163,10 @@ def _changes() -> list[Any]:
 
 
 def _steps(changeable: bool) -> html.Div:
-    slider = dcc.Slider(id="step", min=0, max=0, step=1, value=0, marks=None, allow_direct_input=False, included=False)
     return html.Div(
         id="steps",
         children=[
-            html.Div(
-                className="bar",
-                children=[
-                    html.Button("◂", id="previous", n_clicks=0, title="previous decision (left arrow key)"),
-                    html.Button("▸", id="next", n_clicks=0, title="next decision (right arrow key)"),
-                    html.Div(slider, className="grow"),
-                    html.Label("decision", htmlFor="number", className="unseen"),
-                    dcc.Input(id="number", type="number", min=1, step=1, debounce=True, style={"width": 76}),
-                ],
-            ),
-            html.Div(id="decision"),
-            html.Div(id="nodes"),
-            html.Div(id="queue", className="wide"),
+            html.Div(id="stepper"),  # explore.js fills it
             html.H3("Why did my job wait?"),
             html.Div(
                 className="bar",

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.explore.changes import LARGEST, Change, changed, changes_of
 from analysis.explore.offers import OF_THE_LOG, Offers, chosen
+from analysis.frames import Frames
 from analysis.gantt_chart import draw_held, options_of, time_window
+from analysis.palette import ColourClasses, colour_strategy
 from analysis.scene import Held, within
-from analysis.steps import Steps
 from analysis.time_axis import TimeAxis
 from cluster_sim.errors import InputError, ModelWarning
 from cluster_sim.run.simulation import Simulation
@@ -132,7 +133,7 @@ class Run:
         self.warned = warned
         self.window = time_window(result)
         self.axis = TimeAxis.of("auto", self.window)
-        self.steps = Steps.of(result)
+        self.frames = Frames(result)
 
     @cached_property
     def _held(self) -> Held:
@@ -143,6 +144,10 @@ class Run:
         options = options_of({"colour_by": colour_by, "time_unit": self.axis.unit, "x_range": window})
         del options["rows"], options["workload"]
         return draw_held(self._held, **options)
+
+    def classes(self, colour_by: str) -> ColourClasses:
+        """The colours that jobs have in that chart."""
+        return colour_strategy(colour_by)(self.result.jobs)
 
     def rectangles(self, window: tuple[float, float] | None = None) -> int:
         """How many of them are in view."""

@@ -1,8 +1,22 @@
-// The arrow keys step, but not where they already have a meaning: in fields, menus and the slider.
-document.addEventListener("keydown", event => {
-  const at = event.target;
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (at.closest("input, textarea, select, [role=slider], [role=listbox], [role=combobox], .dash-dropdown")) return;
-  const button = document.getElementById({ArrowLeft: "previous", ArrowRight: "next"}[event.key]);
-  if (button) { event.preventDefault(); button.click(); }
-});
+// The stepper in the app: frames come from the server, and where it stands goes to the chart.
+window.dash_clientside = Object.assign({}, window.dash_clientside, { stepper: (() => {
+  const tell = (id, props) => window.dash_clientside.set_props(id, props);
+  let built = false, waiting = null;
+  return {
+    load: data => {
+      if (!data) return window.dash_clientside.no_update;
+      if (!built) {
+        stepper.build(document.getElementById("stepper"), {
+          // Not every frame that a drag passes: the last one.
+          shown: frame => { clearTimeout(waiting); waiting = setTimeout(() => tell("step", { data: frame }), 80); },
+          beyond: frame => tell("wanted", { data: frame }),
+          told: job => tell("job", { value: job }),
+        });
+        built = true;
+      }
+      clearTimeout(waiting);
+      stepper.load(data, data.shown);
+      return data.shown;
+    },
+  };
+})() });

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from markupsafe import escape
 
 from analysis import animation, write_animation
-from analysis.steps import Steps
+from analysis.frames import Frames
 from cluster_sim import InputError, Platform, Simulation, Start, Workload, make_power_policy, make_scheduler
 from cluster_sim.cli import main
 from cluster_sim.platform import PowerTransitions
@@ -30,6 +29,7 @@ EVIL = "<script>document.title='caught'</script>"
 SCRIPT = """
 <pre id="found"></pre>
 <script>
+const at = id => document.getElementById(id);
 const key = (name, where = document.body) =>
   where.dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true, cancelable: true }));
 const cells = row => Array.from(row.cells, cell => cell.textContent);
@@ -139,10 +139,10 @@ def test_reasons_are_not_made_up() -> None:
     """Of a scheduler that yields no Hold nobody can say who waits behind whom, though the run keeps a log."""
     columns = {"submit_time": [0, 0], "requested_cores": [4, 4], "recorded_run_time": [5, 5]}
     silent = Simulation(Platform.homogeneous(1, 4), Workload(columns), Silent(), explain=True).run()
-    assert Steps.of(silent).logged
-    assert not data_of(animation(silent))["tells"]
-    assert data_of(animation(small()))["tells"]
-    assert not data_of(animation(small(explain=False)))["tells"]
+    assert Frames(silent).steps.logged
+    head = "behind the head of the queue"
+    for result, frame, said in ((silent, 1, "–"), (small(), 2, head), (small(explain=False), 1, "–")):
+        assert Frames(result).queue(frame)["because"].tolist()[-1] == said
 
 
 def test_every_step_by_hand(in_browser: dict[str, Any]) -> None:
@@ -197,7 +197,7 @@ def test_texts_from_the_input_stay_texts() -> None:
     assert "default-src 'none'" in text
     assert re.findall(r'(?:src|href)="', text) == []
     assert EVIL in data_of(text)["jobs"]["id"]
-    assert escape(EVIL) in text  # in the legend
+    assert EVIL in data_of(text)["legend"]["names"]
 
 
 def test_a_run_without_a_log_is_read_off_its_records() -> None:
@@ -239,7 +239,7 @@ def test_nodes_that_are_off_and_boot() -> None:
         [1, "OFF", 1, 2],
         [1, "SWITCHING_ON", 2, 3],
     ]  # before its own decision at 20 s, and at 21 s
-    assert data["jobs"]["begins"] == [0.0, 22.0, 26.0]
+    assert data["holds"]["begins"] == [0.0, 22.0, 26.0]
 
 
 def test_a_job_killed_while_its_nodes_boot_held_cores() -> None:
@@ -258,33 +258,163 @@ def test_a_job_killed_while_its_nodes_boot_held_cores() -> None:
     simulation.env.process(failures())
     data = data_of(animation(simulation.run()))
     assert data["time"][:3] == [0.0, 500.0, 510.0]
-    assert data["jobs"]["state"] == ["completed", "killed", "killed"]
-    assert [1, 0, 1] in data["places"]
-    assert (data["jobs"]["takes"][1], data["jobs"]["gives"][1]) == (1, 3)
+    assert data["holds"]["outcome"] == ["completed", "failed", "failed"]
+    assert [0, 1] in data["holds"]["places"][1]
+    assert (data["holds"]["takes"][1], data["holds"]["gives"][1]) == (1, 3)
+
+
+class Log:
+    """The queue, held cores and nodes' states before each decision, by another way than frames: step by step off the log."""
+
+    def __init__(self, result: Result):
+        self.platform, self.states = result.platform, result.node_states
+        self.jobs, self.log = result.jobs.set_index("job_id"), result.decisions
+        self.starts = self.log[self.log["decision"] == "start"]
+
+    def queue(self, step: int) -> list[str]:
+        """Who is there and starts at this step or later."""
+        waiting = self.jobs[self.jobs["eligible_time"] <= self.log["time"][step]]
+        gone = self.starts.loc[: step - 1, "job_id"] if step else []
+        return waiting.index.difference(gone, sort=False).tolist()
+
+    def held(self, step: int) -> list[int]:
+        """What jobs that started before and have not finished were given on each node, by the log's texts."""
+        held = dict.fromkeys(self.platform.node_names(), 0)
+        for job, text in self.starts.loc[: step - 1, ["job_id", "nodes"]].values.tolist() if step else []:
+            if self.jobs.loc[job, "finish_time"] > self.log["time"][step]:
+                for part in text.split(";"):
+                    where, cores = part.rsplit(":", 1)
+                    first, last = (list(held).index(name) for name in (where.split("..") * 2)[:2])
+                    for name in list(held)[first : last + 1]:
+                        held[name] += int(cores)
+        return list(held.values())
+
+    def away(self, step: int) -> dict[int, str]:
+        """Nodes that cannot work; one that this instant's starts from here on boot is still off."""
+        now, names = self.log["time"][step], self.platform.node_names()
+        at = self.states[(self.states["start"] <= now) & (self.states["end"] > now)]
+        found = {names.index(row.node): (row.state, row.start) for row in at.itertuples()}
+        for row in self.starts.loc[step:].itertuples():
+            if row.time == now and self.jobs.loc[row.job_id, "start_time"] > now:
+                for part in row.nodes.split(";"):
+                    first, last = (names.index(name) for name in (part.rsplit(":", 1)[0].split("..") * 2)[:2])
+                    for node in range(first, last + 1):
+                        if found[node] == ("SWITCHING_ON", now):
+                            found[node] = ("OFF", now)
+        return {node: state for node, (state, _) in found.items() if state not in ("IDLE", "COMPUTING")}
 
 
 @pytest.mark.parametrize("spec", ["easy", "conservative", "list:smallest/first,blocking=no"])
 def test_the_page_agrees_with_the_log(spec: str) -> None:
-    """Queue, held cores and states at each step are those that Steps works out by another way."""
+    """Queue, held cores and states at each step are those that the log gives by another way; no core is held twice."""
     transitions = PowerTransitions(0.0, switch_on_s=30.0, switch_on_w=100.0, switch_off_s=10.0, switch_off_w=100.0)
     platform = Platform.homogeneous(3, 8, transitions=transitions)
     workload = Workload.read("lublin:jobs=50,nodes=24,seed=2")
     policy = make_power_policy("timeout:60")
     result = Simulation(platform, workload, make_scheduler(spec), policy, explain=True).run()
-    steps, data = Steps.of(result), data_of(animation(result))
-    jobs = data["jobs"]
-    for frame in range(len(steps)):
-        waiting = [j for j in range(len(jobs["id"])) if jobs["enters"][j] <= frame <= jobs["leaves"][j]]
-        assert [jobs["id"][j] for j in waiting] == steps.queue(frame)["job_id"].tolist()
+    log, frames, data = Log(result), Frames(result), data_of(animation(result))
+    stays, holds = data["stays"], data["holds"]
+    for frame in range(len(log.log)):
+        waiting = zip(stays["job"], stays["enters"], stays["leaves"], strict=True)
+        queue = [data["jobs"]["id"][job] for job, enters, leaves in waiting if enters <= frame <= leaves]
+        assert queue == frames.queue(frame)["job_id"].tolist() == log.queue(frame)
         cores = np.zeros(24, int)
-        for job, first, last in data["places"]:
-            cores[first : last + 1] += jobs["takes"][job] < frame < jobs["gives"][job]
+        for takes, gives, places in zip(holds["takes"], holds["gives"], holds["places"], strict=True):
+            for first, last in places:
+                cores[first : last + 1] += takes < frame < gives
         assert cores.max() <= 1
-        assert cores.reshape(3, 8).sum(axis=1).tolist() == steps.held(frame).tolist()
+        assert cores.reshape(3, 8).sum(axis=1).tolist() == frames.held(frame).tolist() == log.held(frame)
         away = {node: state for node, state, first, after in data["states"] if first <= frame < after}
-        states = dict(enumerate(steps.states(frame).tolist()))
+        states = dict(enumerate(frames.states(frame).tolist()))
+        assert away == log.away(frame)
         assert away == {node: state for node, state in states.items() if state not in ("IDLE", "COMPUTING")}
     assert {"OFF", "SWITCHING_ON"} <= {state for _, state, _, _ in data["states"]}
+
+
+def troubled(explain: bool) -> Result:
+    """4 cores; a has 2 of them for 10 s, but is stopped at 4 s and begins anew; b waits for 3. A guest has one from 2 to 8 s."""
+    columns = {"job_id": ["a", "b"], "submit_time": [0, 1], "requested_cores": [2, 3], "recorded_run_time": [10, 5]}
+    platform = Platform.homogeneous(1, 4)
+    simulation = Simulation(platform, Workload(columns), make_scheduler("fcfs"), explain=explain)
+
+    def backup() -> Generator[Any, Any, None]:
+        yield simulation.env.timeout(2)
+        with simulation.node(0).processors[0].request(1, owner="<backup>") as held:
+            yield held
+            yield simulation.env.timeout(6)
+
+    def operator() -> Generator[Any, Any, None]:
+        yield simulation.env.timeout(4)
+        simulation.requeue("a")
+
+    simulation.env.process(backup())
+    simulation.env.process(operator())
+    return simulation.run()
+
+
+@pytest.mark.parametrize("explain", [True, False])
+def test_every_attempt_and_guest_is_there(explain: bool, tmp_path: Path) -> None:
+    """At 4 s a waits again and only the guest holds a core; at 14 s its second attempt is over. So also after loading."""
+    result = troubled(explain)
+    result.save(tmp_path)
+    for frames in (Frames(result), Frames(Result.load(tmp_path))):
+        starts = [i for i, kind in enumerate(frames.steps.decisions) if kind == "start"]
+        assert [(frames.time[i], frames.steps[i].job_id) for i in starts] == [(0.0, "a"), (4.0, "a"), (14.0, "b")]
+        assert [int(frames.held(i)[0]) for i in starts] == [0, 1, 0]
+        again = frames.queue(starts[1])
+        assert again[["job_id", "waited", "cores"]].values.tolist() == [["a", 0.0, 2], ["b", 3.0, 3]]
+        assert again["because"][0] == "just came back"
+        assert frames.queue(starts[2])["job_id"].tolist() == ["b"]
+    holds = data_of(animation(result))["holds"]
+    told = zip(*(holds[name] for name in ("name", "attempt", "begins", "ends", "places")), strict=True)
+    assert sorted(told, key=lambda row: row[2]) == [
+        ("a", 1, 0.0, 4.0, [[0, 1]]),
+        ("<backup>", 0, 2.0, 8.0, [[2, 2]]),
+        ("a", 2, 4.0, 14.0, [[0, 1]]),
+        ("b", 0, 14.0, 19.0, [[0, 2]]),
+    ]
+
+
+def test_a_stopped_job_and_a_guest_in_a_browser(tmp_path: Path) -> None:
+    """At its second start, a is outlined where it goes and the guest hatched beside it; both are told in words."""
+    page = tmp_path / "steps.html"
+    page.write_text(animation(troubled(explain=True)), encoding="utf-8")
+    dom = browse(page, "#3")
+    assert "Since the step before: job a was stopped; job a waits again; guest: &lt;backup&gt; came." in dom
+    assert "Running: 0 jobs, 1 guest" in dom
+    assert "<title>guest: &lt;backup&gt;: 1 core of cluster0.node0</title>" in dom
+    assert len(re.findall(r'<rect[^>]* fill="url\(#guest\)"', dom)) == 2  # on its node, and in the schedule
+    assert "Nodes before it: 3 cores free of 4" in dom
+    schedule = dom[dom.index('<div id="schedule">') :]
+    assert [schedule.count(f"<title>job a, attempt {i}</title>") for i in (1, 2)] == [1, 1]
+
+
+def test_a_job_that_waits_again_in_vain() -> None:
+    """Its node broken for good, a requeued job is in the queue up to the end, and one that is killed there no longer."""
+    for kills, waiting in ((False, 1), (True, 0)):
+        columns = {
+            "job_id": ["a", "b"],
+            "submit_time": [0, 0],
+            "requested_cores": [2, 1],
+            "recorded_run_time": [10, 30],
+        }
+        simulation = Simulation(Platform.homogeneous(2, 2), Workload(columns), make_scheduler("fcfs"))
+
+        def trouble(simulation: Simulation = simulation, kills: bool = kills) -> Generator[Any, Any, None]:
+            yield simulation.env.timeout(5)
+            simulation.node(0).fail()
+            yield simulation.on("job_killed")
+            simulation.requeue("a")
+            yield simulation.env.timeout(10)
+            if kills:
+                simulation.kill("a")
+
+        simulation.env.process(trouble())
+        frames = Frames(simulation.run(until=20.0))
+        assert frames.time.tolist() == [0.0, 0.0, 20.0]
+        assert frames.queue(2)["job_id"].tolist() == ["a"] * waiting
+        assert frames.queue(2)["waited"].tolist() == [15.0] * waiting
+        assert frames.held(2).tolist() == [0, 1]
 
 
 def test_a_long_run_is_several_pages(tmp_path: Path) -> None:
@@ -298,6 +428,27 @@ def test_a_long_run_is_several_pages(tmp_path: Path) -> None:
     assert '<b id="clock">319 s</b>' in dom
     assert "Job 319 starts on 1 core of cluster0.node0." in dom
     assert "Queue before it: 31 jobs, 31 cores" in dom
+
+
+def test_a_later_page_begins_with_what_was_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two rows of cores: job 0 has one all the time, 340 others of 1 s the other; page 2 shows it run, and 299 that ran."""
+    columns = {
+        "submit_time": [0.0] * 341, "requested_cores": [1] * 341, "recorded_run_time": [1000.0, *[1.0] * 340],
+    }  # fmt: skip
+    result = Simulation(Platform.homogeneous(1, 2), Workload(columns), make_scheduler("fcfs")).run()
+    paths = write_animation(result, tmp_path / "steps.html")
+    dom = browse(paths[1])
+    assert re.search(r"<td[^>]*>0</td><td>299 s</td>", dom)  # in the table of what runs
+    shown = re.search(r'<clipPath id="past"><rect[^>]* width="([0-9.]+)"', dom)
+    assert shown is not None
+    assert float(shown[1]) > 100  # of the schedule so far
+    drawn = dom[dom.index('<g clip-path="url(#past)">') :]
+    assert all(f"<title>job {i}</title>" in drawn for i in range(300))
+    assert "The schedule so far, one row per core" in dom
+    monkeypatch.setattr("analysis.frames.MOST_PAST", 10)
+    late = data_of(animation(result, x_range=(200.0, 300.0)))
+    assert late["holds"]["name"][:10] == [str(i) for i in range(199, 189, -1)]
+    assert (late["since"], late["cut"]) == (189.0, True)
 
 
 def test_nothing_is_left_out_in_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,7 @@ from analysis.explore import callbacks
 from analysis.explore.app import make_app, make_app_server
 from analysis.explore.offers import Offers
 from analysis.explore.runs import Choices, Desk
+from analysis.page import render
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.cli import main
 
@@ -60,41 +61,35 @@ def test_a_run_begins(desk: Desk) -> None:
 
 
 def test_a_new_run_shows_its_metrics_and_first_step(saved: Desk) -> None:
-    """Three jobs, 180 s from the first submission to the last finish; five steps, the first of them shown."""
-    head, warned, last, step, view = callbacks.opened(saved, None)
+    """Three jobs, 180 s from the first submission to the last finish; the first step is shown."""
+    head, warned, step, view = callbacks.opened(saved, None)
     assert "jobs completed3" in text_of(head)
     assert "makespan180 s" in text_of(head)
-    assert (warned, last, step, view) == ([], 4, 0, None)
+    assert (warned, step, view) == ([], 0, None)
 
 
 def test_a_run_without_a_log_says_so(story: Story) -> None:
-    """Its steps are its starts."""
-    _, warned, last, _, _ = callbacks.opened(Desk(Offers.of(), story("fcfs", explain=False)), None)
-    assert "no log of decisions" in text_of(warned)
-    assert last == 2
+    """Its steps are its starts, and the end."""
+    bare = Desk(Offers.of(), story("fcfs", explain=False))
+    assert "no log of decisions" in text_of(callbacks.opened(bare, None)[1])
+    assert callbacks.frames(bare, None, "job", 0)["kind"] == ["start", "start", "start", "end"]
 
 
-def test_a_step_by_hand(saved: Desk) -> None:
-    """Before wide starts, both wait, nothing is held, and small is behind the head."""
-    decision, nodes, queue, number = callbacks.step_shown(saved, None, 2)
-    assert "at 100 s · decision 3 of 5" in text_of(decision)
-    assert "Job wide starts on 8 cores of cluster0.node0." in text_of(decision)
-    assert "8 cores free of 8" in text_of(nodes)
-    assert "Queue before it: 2 jobs, 10 cores" in text_of(queue)
-    assert "wide90 s860 sthis decisionsmall80 s230 sbehind the head of the queue" in text_of(queue)
-    assert number == 3
+@pytest.mark.parametrize(("wanted", "found"), [(2, 2), (99, 5), (-1, 0), (None, 0)])
+def test_stepping_stays_within_the_run(saved: Desk, wanted: Any, found: int) -> None:
+    """Five decisions and the end are sent together, as they are to the page, and the nearest to the wanted one is shown."""
+    data = callbacks.frames(saved, None, "user", wanted)
+    assert (data["shown"], data["begin"], data["stop"], len(data["time"])) == (found, 0, 6, 6)
+    assert data["words"][2] == "Job wide starts on 8 cores of cluster0.node0."
+    assert data["legend"]["title"] == "User"
 
 
-@pytest.mark.parametrize(
-    ("what", "number", "found"),
-    [
-        ("previous", None, 1), ("next", None, 3), ("number", 5, 4), ("number", 99, 4), ("number", None, 0),
-        ({"kind": "step", "step": 1}, None, 1),
-    ],
-)  # fmt: skip
-def test_stepping_stays_within_the_run(saved: Desk, what: Any, number: int | None, found: int) -> None:
-    """Buttons, the field and links lead from step 2 to a step that there is."""
-    assert callbacks.step_to(saved, None, what, 2, number) == found
+def test_of_a_long_run_a_part_is_sent() -> None:
+    """350 jobs, one after the other: frame 320 comes with the 51 frames from 300 on."""
+    columns = {"submit_time": [0.0] * 350, "requested_cores": [1] * 350, "recorded_run_time": [1.0] * 350}
+    run = Simulation(Platform.homogeneous(1, 1), Workload(columns), make_scheduler("fcfs")).run()
+    data = callbacks.frames(Desk(Offers.of(), run), None, "job", 320)
+    assert (data["first"], len(data["time"]), data["stop"], data["shown"]) == (300, 51, 351, 320)
 
 
 def test_the_chart_has_every_job_and_the_step(saved: Desk) -> None:
@@ -204,8 +199,8 @@ def test_the_command_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sa
 @contextmanager
 def served(desk: Desk, script: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The app with a script in its page, at an address."""
-    page = app_module.INDEX.replace("</footer>", f'<pre id="found"></pre><script>{script}</script></footer>')
-    monkeypatch.setattr(app_module, "INDEX", page)
+    page = render("explore.html").replace("</footer>", f'<pre id="found"></pre><script>{script}</script></footer>')
+    monkeypatch.setattr(app_module, "render", lambda _: page)
     server = make_app_server(desk, port=0)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -231,15 +226,24 @@ const bars = () => document.querySelectorAll("#chart .bars path").length;
   const found = [];
   await until(() => at("decision") && at("decision").textContent && bars());
   found.push(bars(), at("decision").textContent);
-  at("next").click();
+  at("forward").click();
   await until(() => at("decision").textContent.includes("decision 2"));
   found.push(at("decision").textContent, at("queue").textContent);
   document.body.dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowRight", bubbles: true}));
   await until(() => at("decision").textContent.includes("decision 3"));
   found.push(at("decision").textContent);
+  const line = () => document.querySelector("#chart .js-plotly-plot").layout.shapes[0].x0;
   document.querySelector("#decision button").click();
   await until(() => at("explanation").textContent);
   found.push(at("explanation").textContent);
+  document.querySelector("#explanation button").click();
+  await until(() => at("decision").textContent.includes("decision 2"));
+  await until(() => line() === 10);
+  found.push(at("decision").textContent, line());
+  document.querySelector("#queue button").click();
+  await until(() => at("explanation").textContent.includes("Job wide"));
+  at("last").click();
+  found.push(at("decision").textContent);
   type("begin_h", "7"); await pause();
   at("run").click();
   await until(() => at("message").textContent);
@@ -283,17 +287,20 @@ def test_the_page_in_a_browser(story: Story, monkeypatch: pytest.MonkeyPatch, tm
     assert found is not None
     assert found[1], dom[-3000:]
     texts = found[1].split(" | ")
-    before, first, second, queue, third, explanation, wrong, metrics, message, after = texts[:10]
+    before, first, second, queue, third, explanation, linked, moved, end, wrong, metrics, message, after = texts[:13]
     assert before == "3"
     assert "Job solver starts" in first
     assert "Job wide stays in the queue." in second
     assert "asks for 8 cores, 2 free" in queue
     assert "Job wide starts" in third
     assert "Job wide was submitted at 10 s" in explanation
+    assert "Job wide stays in the queue." in linked
+    assert moved == "10"  # s: the line in the chart
+    assert "The end of the run." in end
     assert wrong == "begin: expected an hour before the last submission, at 0.01 h, found 7 h"
     assert "jobs completed2" in metrics
     assert (message, after) == ("", "2")
-    own, without, undone, unknown = texts[10:]
+    own, without, undone, unknown = texts[13:]
     assert "own1submitted at 0 s: 1 core, runs for 600 s, asks for 900 s" in own
     assert "completed; waited 0 s, started at 0 s" in own
     assert "Job own1 starts" in without

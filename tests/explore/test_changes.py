@@ -48,14 +48,14 @@ def test_a_job_of_ones_own_by_hand(desk: Desk, given: Given) -> None:
     shown = text_of(callbacks.changes(desk, kept))
     assert "own1submitted by me at 30 s: 2 cores, runs for 20 s, asks for 30 s" in shown
     assert "completed; waited 20 s, started at 50 s" in shown
-    step = callbacks.opened(desk, kept)[3]
-    times = desk.run(kept).steps.time
+    step = callbacks.opened(desk, kept)[2]
+    times = desk.run(kept).frames.steps.time
     assert times[step - 1] < 30.0 <= times[step]  # where the change takes effect
 
 
 def test_without_a_time_a_job_comes_now(desk: Desk, given: Given) -> None:
     """Now is the clock of the step that is shown; the second job gets the next id; no request is none."""
-    times = desk.run(given).steps.time.tolist()
+    times = desk.run(given).frames.steps.time.tolist()
     once, _ = callbacks.submitted(desk, given, times.index(20.0), (None, 1, 5, None, None))
     twice, _ = callbacks.submitted(desk, once, 0, (None, 1, 5, "", ""))
     assert [(c["job_id"], c["submit_time"], c["requested_time"]) for c in twice["changes"]] == [
@@ -89,7 +89,7 @@ def test_a_job_too_wide_is_refused_with_a_reason(desk: Desk, given: Given) -> No
     kept, said = callbacks.submitted(desk, given, 0, (0, 99, 5, None, ""))
     assert said == ""
     assert "rejected" in text_of(callbacks.changes(desk, kept))
-    assert "reject" in desk.run(kept).steps.decisions
+    assert "reject" in desk.run(kept).frames.steps.decisions
 
 
 def test_changes_stay_as_long_as_the_jobs_do(desk: Desk, given: Given) -> None:
@@ -97,7 +97,7 @@ def test_changes_stay_as_long_as_the_jobs_do(desk: Desk, given: Given) -> None:
     kept, _ = callbacks.cancelled(desk, given, "wide")
     slower, said = callbacks.start(desk, given | {"seed": 3}, kept)
     assert (len(slower["changes"]), said) == (1, "")
-    assert callbacks.opened(desk, slower)[3] == 0
+    assert callbacks.opened(desk, slower)[2] == 0
     fewer, said = callbacks.start(desk, given | {"jobs": 2}, kept)
     assert len(fewer["changes"]) == 0
     assert said == "The jobs are others: changes to those before are undone."

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analysis.steps import Steps, shortened_places
+from analysis.frames import Frames
+from analysis.steps import shortened_places
 from cluster_sim import Platform, Simulation, Workload, make_power_policy, make_scheduler
 
 from .conftest import Story
@@ -13,8 +14,9 @@ from .conftest import Story
 
 def test_fcfs_by_hand(story: Story) -> None:
     """wide waits for all cores, and small behind it though two were free all the time."""
-    steps = Steps.of(story("fcfs"))
-    told = [(s.time, s.decision, s.job_id) for s in (steps[i] for i in range(len(steps)))]
+    frames = Frames(story("fcfs"))
+    told = [(s.time, s.decision, s.job_id) for s in (frames.steps[i] for i in range(5))]
+    assert len(frames) == 6  # the end is the last
     assert told == [
         (0.0, "start", "solver"),
         (10.0, "hold", "wide"),
@@ -23,7 +25,7 @@ def test_fcfs_by_hand(story: Story) -> None:
         (150.0, "start", "small"),
     ]
     waiting = [
-        list(zip(*(steps.queue(i)[name] for name in ("job_id", "waited", "cores")), strict=True)) for i in range(5)
+        list(zip(*(frames.queue(i)[name] for name in ("job_id", "waited", "cores")), strict=True)) for i in range(5)
     ]
     assert waiting == [
         [("solver", 0.0, 6)],
@@ -32,13 +34,14 @@ def test_fcfs_by_hand(story: Story) -> None:
         [("small", 80.0, 2)],
         [("small", 130.0, 2)],
     ]
-    assert [int(steps.held(i)[0]) for i in range(5)] == [0, 6, 0, 8, 0]
-    assert [str(steps.states(i)[0]) for i in range(5)] == ["IDLE", "COMPUTING", "IDLE", "COMPUTING", "IDLE"]
+    assert [int(frames.held(i)[0]) for i in range(5)] == [0, 6, 0, 8, 0]
+    assert [str(frames.states(i)[0]) for i in range(5)] == ["IDLE", "COMPUTING", "IDLE", "COMPUTING", "IDLE"]
 
 
 def test_words_and_reasons(story: Story) -> None:
     """The sentences say where, until when and why."""
-    steps = Steps.of(story("easy"))
+    frames = Frames(story("easy"))
+    steps = frames.steps
     said = {(s.job_id, s.decision): (s.words(), s.reason()) for s in (steps[i] for i in range(len(steps)))}
     assert said["solver", "start"] == (
         "Job solver starts on 6 cores of cluster0.node0.",
@@ -47,20 +50,21 @@ def test_words_and_reasons(story: Story) -> None:
     assert said["wide", "hold"] == ("Job wide stays in the queue.", "It asks for 8 cores, 2 free.")
     assert said["wide", "reserve"][0] == "Job wide is promised a start at 120 s."
     assert said["small", "start"][1].startswith("Backfilled: ")
-    last = len(steps) - 1
-    assert steps.reasons(last, ["wide", "small"])["wide"] == "promised 120 s"
+    waiting = [i for i in range(len(steps)) if steps[i].decision == "start" and steps[i].job_id == "wide"]
+    assert frames.queue(*waiting)["because"].tolist() == ["asks for 8 cores, 2 free; promised 120 s"]
     assert steps.of_job("nobody") == []
 
 
 def test_without_a_log_the_records_say_who_started(story: Story) -> None:
     """A run that was not to explain has the same starts, queues and cores, and no reasons."""
-    steps, bare = Steps.of(story("easy")), Steps.of(story("easy", explain=False))
-    starts = [i for i in range(len(steps)) if steps[i].decision == "start"]
-    assert (steps.logged, bare.logged, len(bare)) == (True, False, 3)
+    frames, bare = Frames(story("easy")), Frames(story("easy", explain=False))
+    starts = [i for i in range(len(frames.steps)) if frames.steps[i].decision == "start"]
+    assert (frames.logged, bare.logged, len(bare.steps)) == (True, False, 3)
     for number, start in enumerate(starts):
-        assert (bare[number].time, bare[number].job_id) == (steps[start].time, steps[start].job_id)
-        assert bare.queue(number).equals(steps.queue(start))
-        assert bare.held(number).tolist() == steps.held(start).tolist()
+        step = frames.steps[start]
+        assert (bare.steps[number].time, bare.steps[number].job_id) == (step.time, step.job_id)
+        assert bare.queue(number).drop(columns="because").equals(frames.queue(start).drop(columns="because"))
+        assert bare.held(number).tolist() == frames.held(start).tolist()
 
 
 def test_a_job_that_never_fits_is_refused() -> None:
@@ -68,7 +72,7 @@ def test_a_job_that_never_fits_is_refused() -> None:
     workload = Workload({"submit_time": [0.0], "requested_cores": [99], "recorded_run_time": [1.0]})
     for explain in (True, False):
         result = Simulation(Platform.homogeneous(1, 8), workload, make_scheduler("fcfs"), explain=explain).run()
-        step = Steps.of(result)[0]
+        step = Frames(result).steps[0]
         assert (step.decision, step.words()) == ("reject", "Job 0 is refused.")
         assert "99" in step.reason()
 
@@ -82,10 +86,10 @@ def test_nothing_is_held_twice(scheduler: str) -> None:
     workload = Workload.read("lublin:jobs=60,nodes=24,seed=2")
     policy = make_power_policy("timeout:60")
     result = Simulation(platform, workload, make_scheduler(scheduler), policy, explain=True).run()
-    steps, gone = Steps.of(result), set[str]()
+    frames, gone = Frames(result), set[str]()
     cores = dict(zip(result.jobs["job_id"], result.jobs["requested_cores"], strict=True))
-    for number in range(len(steps)):
-        step, queue, held = steps[number], set(steps.queue(number)["job_id"]), steps.held(number)
+    for number in range(len(frames.steps)):
+        step, queue, held = frames.steps[number], set(frames.queue(number)["job_id"]), frames.held(number)
         assert not queue & gone
         assert np.all(held <= platform.node_cores)
         if step.decision == "start":
@@ -93,7 +97,7 @@ def test_nothing_is_held_twice(scheduler: str) -> None:
             assert step.job_id in queue
             assert platform.core_count - held.sum() >= cores[step.job_id]
     assert gone == set(cores)
-    assert any("OFF" in steps.states(number) for number in range(len(steps)))
+    assert any("OFF" in frames.states(number) for number in range(len(frames)))
 
 
 def test_places_are_counted_when_many() -> None:
