@@ -6,7 +6,6 @@ the end of the run.
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -32,6 +31,7 @@ NAMED = 3
 MOST_PAST = 2_000
 """Pieces of the schedule before the first of some frames: the latest ones, of which a browser still draws that many."""
 
+_HOLD = ["row", "job_id", "attempt", "takes", "gives", "allocation_time", "start_time", "end_time", "outcome"]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
@@ -41,25 +41,25 @@ class Frames:
 
     A *stay* is a job in the queue, at the frames ``enters`` to ``leaves``, both included: before each attempt to run it,
     and after the last one when it waits again. A *hold* is an attempt of a job, or a guest, with its cores, at the frames
-    between ``takes`` and ``gives``, both excluded. Frames that never come are NEVER.
+    between ``takes`` and ``gives``, both excluded; its ``attempt`` is 0 where there was but one. Frames that never come are
+    NEVER.
     """
 
     def __init__(self, result: Result):
         self._result = result
         self._jobs = result.jobs
+        self._first_core = np.concatenate([[0], np.cumsum(result.platform.node_cores)])
         self.steps = Steps(result)
-        self._ids: list[str] = self._jobs["job_id"].tolist()
-        self._eligible = self._column("eligible_time")
-        self._finish = self._column("finish_time")
+        self._eligible, self._finish = (
+            self._jobs[name].to_numpy(dtype=np.float64) for name in ("eligible_time", "finish_time")
+        )
         # Power is recorded up to the last completion, after which jobs may still be refused or killed.
-        ends = [float(result.power["time"].iloc[-1]), *self.steps.time[-1:], *self._finish[~np.isnan(self._finish)]]
+        self._recorded = float(result.power["time"].iloc[-1])
+        ends = [self._recorded, *self.steps.time[-1:], *self._finish[~np.isnan(self._finish)]]
         self._horizon = max(ends)
         self.time = np.append(self.steps.time, self._horizon)  #: When each frame is, s.
         self._set_holds(result.attempts, result.holds)
         self._set_stays(result.attempts)
-
-    def _column(self, name: str) -> Floats:
-        return self._jobs[name].to_numpy(dtype=np.float64)
 
     def __len__(self) -> int:
         return len(self.time)
@@ -84,7 +84,7 @@ class Frames:
 
     def _set_holds(self, attempts: pd.DataFrame, holds: pd.DataFrame) -> None:
         """``_holds``: a row per attempt, in their order, and after these per time that a guest held cores; ``_places``."""
-        row = pd.Index(self._ids).get_indexer(pd.Index(attempts["job_id"]))
+        row = pd.Index(self._jobs["job_id"]).get_indexer(pd.Index(attempts["job_id"]))
         starts = np.flatnonzero(self.steps.decisions == "start")
         numbers = numbers_of_attempts(self.steps.rows[starts])
         step_of = dict(zip(zip(self.steps.rows[starts].tolist(), numbers.tolist(), strict=True), starts, strict=True))
@@ -95,60 +95,44 @@ class Frames:
         gives: Ints = np.full(len(attempts), NEVER)
         # A job that ended in the instant in which it started held its cores at no frame.
         gives[ended] = np.maximum(np.searchsorted(self.time, end[ended]), takes[ended] + 1)
-        several = np.bincount(row, minlength=1)[row] > 1
-        of_jobs = pd.DataFrame(
-            {
-                "row": row,
-                "name": attempts["job_id"],
-                "attempt": np.where(several, attempts["attempt"], 0),  # 0: there was but one
-                "takes": takes,
-                "gives": gives,
-                "allocated": attempts["allocation_time"],
-                "begins": attempts["start_time"],
-                "ends": end,
-                "outcome": attempts["outcome"],
-            }
-        )
+        several = attempts["job_id"].duplicated(keep=False)
+        of_jobs = attempts.assign(row=row, attempt=attempts["attempt"].where(several, 0), takes=takes, gives=gives)
         guests = holds[holds["kind"] == GUEST]
-        by_time = guests.groupby(["owner", "start", "end"], sort=False, dropna=False)
-        times = guests.drop_duplicates(["owner", "start", "end"])
-        ends = times["end"].where(times["end"] < self._horizon)
-        of_guests = pd.DataFrame(
-            {
-                "row": -1,
-                "name": times["owner"],
-                "attempt": 0,
-                # One that is given its cores has them before the scheduler's decisions of that instant.
-                "takes": np.searchsorted(self.time, times["start"]) - 1,
-                "gives": np.where(ends.isna(), NEVER, np.searchsorted(self.time, ends)),
-                "allocated": times["start"],
-                "begins": times["start"],
-                "ends": ends,
-                "outcome": "",
-            }
+        spells = ["owner", "start", "end"]
+        times = guests.drop_duplicates(spells)
+        ends = times["end"].where(times["end"] < self._recorded)
+        of_guests = times.assign(
+            row=-1,
+            job_id=times["owner"],
+            # One that is given its cores has them before the scheduler's decisions of that instant.
+            takes=np.searchsorted(self.time, times["start"]) - 1,
+            gives=np.where(ends.isna(), NEVER, np.searchsorted(self.time, ends)),
+            allocation_time=times["start"],
+            start_time=times["start"],
+            end_time=ends,
+            outcome="",
         )
-        self._holds = pd.concat([of_jobs, of_guests], ignore_index=True) if len(times) else of_jobs
+        self._holds = pd.concat([of_jobs, of_guests] if len(times) else [of_jobs], ignore_index=True)[_HOLD]
         attempt_of = pd.MultiIndex.from_frame(attempts[["job_id", "attempt"]])
         owner = attempt_of.get_indexer(pd.MultiIndex.from_frame(holds[["owner", "attempt"]]))
-        owner[(holds["kind"] == GUEST).to_numpy()] = len(attempts) + by_time.ngroup().to_numpy()
-        self._places = self._all_places(holds, owner, takes)
-
-    def _all_places(self, holds: pd.DataFrame, owner: Ints, takes: Ints) -> pd.DataFrame:
-        """Which cores were held: ``owner`` (row of the hold), ``first_core``, ``last_core`` in platform order."""
+        owner[(holds["kind"] == GUEST).to_numpy()] = (
+            len(attempts) + guests.groupby(spells, sort=False, dropna=False).ngroup()
+        )
         platform = self._result.platform
         table = piece_rectangles(holds, owner, platform, RowScale.of(platform, "node"), self._horizon)
-        found = table.loc[table["owner"] >= 0, ["owner", "first_core", "last_core"]].drop_duplicates()
-        # Of a saved run of one attempt each, a job killed while its nodes booted has cores in the log alone, which names
-        # the nodes: their last cores stand for its.
-        unknown = np.setdiff1d(np.flatnonzero(takes < NEVER), found["owner"].to_numpy())
-        edges = np.cumsum(platform.node_cores)
+        # A job that was killed while its nodes booted, after the last completion, has its nodes in the log alone: their
+        # last cores stand for its.
+        unknown = np.setdiff1d(np.flatnonzero(takes < NEVER), owner).tolist()
+        spans = [(each, span) for each in unknown for span in self.steps.spans(int(takes[each]))]
+        edges = self._first_core.tolist()
         added = [
-            (row, int(edges[node]) - cores, int(edges[node]) - 1)
-            for row in unknown.tolist()
-            for first, last, cores in self.steps.spans(int(takes[row]))
+            {"owner": each, "first_core": edges[node + 1] - cores, "last_core": edges[node + 1] - 1}
+            for each, (first, last, cores) in spans
             for node in range(first, last + 1)
         ]
-        return pd.concat([found, pd.DataFrame(added, columns=found.columns)]) if added else found
+        table = pd.concat([table, pd.DataFrame(added)]) if added else table
+        #: Which cores were held: ``owner`` (row of the hold), ``first_core``, ``last_core`` in platform order.
+        self._places = table[["owner", "first_core", "last_core"]].drop_duplicates()
 
     def _set_stays(self, attempts: pd.DataFrame) -> None:
         """``_stays``: a row per attempt, that ends with it, and per job that waits without one that follows."""
@@ -193,11 +177,10 @@ class Frames:
         """Cores that are held on each node at a frame, those for which a node still boots included."""
         holds = np.flatnonzero((self._holds["takes"] < frame) & (self._holds["gives"] > frame))
         places = self._places[self._places["owner"].isin(holds)]
-        edges = np.concatenate([[0], np.cumsum(self._result.platform.node_cores)])
-        change = np.zeros(edges[-1] + 1, np.int64)
-        np.add.at(change, places["first_core"], 1)
-        np.add.at(change, places["last_core"] + 1, -1)
-        held: Ints = np.add.reduceat(np.cumsum(change)[:-1], edges[:-1])
+        cores = np.zeros(self._result.platform.core_count, np.int64)
+        for first, last in zip(places["first_core"].tolist(), places["last_core"].tolist(), strict=True):
+            cores[first : last + 1] += 1
+        held: Ints = np.add.reduceat(cores, self._first_core[:-1])
         return held
 
     def states(self, frame: int) -> npt.NDArray[np.object_]:
@@ -234,15 +217,12 @@ class Frames:
             "job": [at[int(self.steps.rows[frame])] if frame < len(self.steps) else -1 for frame in frames],
             "words": [scene[1] for scene in scenes],
             "reason": [scene[2] for scene in scenes],
-            "jobs": {
-                "id": self._jobs["job_id"].iloc[rows].tolist(),
-                "cores": self._jobs["requested_cores"].iloc[rows].tolist(),
-                "asks": _numbers(self._jobs["requested_time"].iloc[rows]),
-            },
-            "stays": self._stay_data(stays, at, low, high),
+            "jobs": _plain(self._jobs.iloc[rows][["job_id", "requested_cores", "requested_time"]]),
+            "stays": _plain(stays)
+            | {"job": [at[row] for row in stays["row"].tolist()], "because": self._reasons(stays, low, high)},
             "holds": self._hold_data(np.append(past, np.flatnonzero(shown)), at, classes),
             "states": [each for each in self._away if each[2] < high and each[3] > low],
-            "nodes": self._node_data(),
+            "nodes": {"name": self._result.platform.node_names(), "first": self._first_core.tolist()},
             "colours": list(classes.colours),
             "inks": [text_colour(colour) for colour in classes.colours],
             "legend": {"title": classes.title, "names": list(classes.names) if classes.title else []},
@@ -250,8 +230,8 @@ class Frames:
 
     def _past(self, low: int) -> tuple[Ints, float, bool]:
         """The holds that were over before a frame; only the latest if they are many, and from when on (s) all are there."""
-        over = np.flatnonzero((self._holds["gives"] < low) & self._holds["begins"].notna())
-        ends = self._holds["ends"].to_numpy()[over]
+        over = np.flatnonzero((self._holds["gives"] < low) & self._holds["start_time"].notna())
+        ends = self._holds["end_time"].to_numpy()[over]
         over, ends = over[np.argsort(-ends, kind="stable")], -np.sort(-ends)
         pieces = np.bincount(self._places["owner"], minlength=len(self._holds))[over]
         kept = int(np.searchsorted(np.cumsum(pieces), MOST_PAST, side="right"))
@@ -277,8 +257,8 @@ class Frames:
         if step.time == since:
             how = f"It was started as soon as it came{' back' if again else ''}"
         else:
-            ended = self._holds[(self._holds["ends"] == step.time) & (self._holds["takes"] < frame)]
-            names = ended.loc[ended["row"] >= 0, "name"].tolist()
+            ended = self._holds[(self._holds["end_time"] == step.time) & (self._holds["takes"] < frame)]
+            names = ended.loc[ended["row"] >= 0, "job_id"].tolist()
             more = [f"{len(names) - NAMED:,} more"] if len(names) > NAMED else []
             how = f"It had waited {seconds(step.time - since)}"
             if names:
@@ -313,35 +293,17 @@ class Frames:
             found.append(before + [entry for entry in entries if low < entry[0] < high])
         return found
 
-    def _stay_data(self, stays: pd.DataFrame, at: dict[int, int], low: int, high: int) -> dict[str, list[Any]]:
-        return {
-            "job": [at[row] for row in stays["row"].tolist()],
-            "since": _numbers(stays["since"]),
-            "again": stays["again"].tolist(),
-            "enters": _frames(stays["enters"]),
-            "leaves": _frames(stays["leaves"]),
-            "because": [[list(entry) for entry in entries] for entries in self._reasons(stays, low, high)],
-        }
-
     def _hold_data(self, rows: Ints, at: dict[int, int], classes: ColourClasses) -> dict[str, list[Any]]:
         """``job`` is -1 for a guest, and for what was over before; ``places``: ``[first core, last core]``, platform order."""
         holds = self._holds.iloc[rows]
-        row = holds["row"].to_numpy()
         places: dict[int, list[list[int]]] = defaultdict(list)
         shown = self._places[self._places["owner"].isin(rows)]
         for owner, *cores in zip(*(shown[name].tolist() for name in shown), strict=True):
             places[owner].append(cores)
-        return {
-            "job": [at.get(job, -1) for job in row.tolist()],
-            "name": holds["name"].tolist(),
-            "attempt": holds["attempt"].tolist(),
-            "takes": _frames(holds["takes"]),
-            "gives": _frames(holds["gives"]),
-            "begins": _numbers(holds["begins"]),
-            "ends": _numbers(holds["ends"]),
-            "outcome": holds["outcome"].tolist(),
-            "colour": [-1 if job < 0 else int(classes.code[job]) for job in row.tolist()],  # -1: a guest
-            "places": [places[owner] for owner in rows.tolist()],
+        return _plain(holds) | {
+            "job": [at.get(row, -1) for row in holds["row"].tolist()],
+            "colour": [-1 if row < 0 else int(classes.code[row]) for row in holds["row"].tolist()],  # -1: a guest
+            "places": [places[row] for row in rows.tolist()],
         }
 
     @cached_property
@@ -349,48 +311,37 @@ class Frames:
         """(node, state, first frame, frame after the last) of nodes that cannot work."""
         table, platform = self._result.node_states, self._result.platform
         table = table[table["state"].isin(SHOWN_STATES)]
-        node = np.array([platform.node_index(str(name)) for name in table["node"]], np.int64)
-        start, end = (table[name].to_numpy(dtype=np.float64) for name in ("start", "end"))
+        node = [platform.node_index(str(name)) for name in table["node"]]
         booted = self._boots()
-        first = self._frames_of(start, node, booted)
+
+        def seen(time: pd.Series) -> list[int]:
+            """The first frames at which the nodes' new states are seen: after the decisions to boot them, if any were."""
+            found = np.searchsorted(self.time, time).tolist()
+            return [booted.get(key, frame) for key, frame in zip(zip(node, time, strict=True), found, strict=True)]
+
         # The run's end is in the state that lasted until then.
-        after = np.where(end >= self._horizon, len(self), self._frames_of(end, node, booted))
-        states = table["state"].astype(str).tolist()
-        rows = zip(node.tolist(), states, first.tolist(), after.tolist(), strict=True)
+        after = np.where(table["end"] >= self._horizon, len(self), seen(table["end"])).tolist()
+        rows = zip(node, table["state"].astype(str), seen(table["start"]), after, strict=True)
         return [row for row in rows if row[2] < row[3]]
 
-    def _frames_of(self, time: Floats, node: Ints, booted: dict[tuple[int, float], int]) -> Ints:
-        """The first frames at which a node's new state is seen: that after the decision to boot it, if one was made."""
-        found: Ints = np.searchsorted(self.time, time)
-        for row, key in enumerate(zip(node.tolist(), time.tolist(), strict=True)):
-            if key in booted:
-                found[row] = booted[key] + 1
-        return found
-
     def _boots(self) -> dict[tuple[int, float], int]:
-        """Which decision had a node boot: (node, time in s) -> frame."""
-        allocated, takes = self._holds["allocated"].to_numpy(), self._holds["takes"].to_numpy()
-        late = np.flatnonzero((takes < NEVER) & ~(self._holds["begins"].to_numpy() <= allocated))
+        """The frame after the decision that had a node boot at a time: (node, s) -> frame."""
+        allocated, takes = self._holds["allocation_time"].to_numpy(), self._holds["takes"].to_numpy()
+        late = np.flatnonzero((takes < NEVER) & ~(self._holds["start_time"].to_numpy() <= allocated))
         shown = self._places[self._places["owner"].isin(late)]
-        edges = np.cumsum(self._result.platform.node_cores)
         found: dict[tuple[int, float], int] = {}
-        for row, low, high in zip(*(shown[name].tolist() for name in shown), strict=True):
-            nodes = range(int(np.searchsorted(edges, low, "right")), int(np.searchsorted(edges, high, "right")) + 1)
-            for node in nodes:
-                found.setdefault((node, float(allocated[row])), int(takes[row]))
+        nodes = (np.searchsorted(self._first_core, shown[name], "right") - 1 for name in ("first_core", "last_core"))
+        for row, first, last in zip(shown["owner"].tolist(), *(each.tolist() for each in nodes), strict=True):
+            for node in range(first, last + 1):
+                found.setdefault((node, float(allocated[row])), int(takes[row]) + 1)
         return found
 
-    def _node_data(self) -> dict[str, list[Any]]:
-        platform = self._result.platform
-        first = np.concatenate([[0], np.cumsum(platform.node_cores)])
-        return {"name": platform.node_names(), "first": first.tolist()}
 
-
-def _numbers(values: pd.Series) -> list[float | None]:
-    """Numbers for JSON, which has neither NaN nor infinity: None."""
-    return [value if math.isfinite(value) else None for value in values.astype(float).tolist()]
-
-
-def _frames(values: pd.Series) -> list[int]:
-    """Frames for JavaScript, whose whole numbers end at 2^53."""
-    return [int(value) for value in np.minimum(values, 2**40)]
+def _plain(table: pd.DataFrame) -> dict[str, list[Any]]:
+    """A table's columns for JavaScript: None for NaN and infinity, NEVER as a number that it can hold exactly."""
+    found = {}
+    for name, column in table.items():
+        if column.dtype.kind == "f":
+            column = column.astype(object).where(np.isfinite(column), None)
+        found[str(name)] = (np.minimum(column, 2**40) if column.dtype.kind == "i" else column).tolist()
+    return found

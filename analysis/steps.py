@@ -24,7 +24,6 @@ _PLACE = re.compile(r"(?P<first>.+?)(?:\.\.(?P<last>.+))?:(?P<cores>\d+)")
 class Step:
     """One decision: ``decision`` is start, reserve, hold or reject; ``nodes`` where, as the decision log writes it."""
 
-    number: int
     time: float  # s
     decision: str
     job_id: str
@@ -71,7 +70,6 @@ class Steps:
         self._table = decisions if self.logged else _recorded(result)
         self.time = self._table["time"].to_numpy(dtype=np.float64)
         row_of = dict(zip(result.jobs["job_id"].tolist(), range(len(result.jobs)), strict=True))
-        self._nodes = self._table["nodes"].tolist()
         self.decisions = self._table["decision"].to_numpy(dtype=object)  #: Per step its kind,
         self.rows = np.array([row_of[job] for job in self._table["job_id"]], np.int64)  #: and the row of its job.
         self._waiting = np.isin(self.decisions.astype(str), ["hold", "reserve"])
@@ -83,9 +81,7 @@ class Steps:
 
     def __getitem__(self, number: int) -> Step:
         time, job, decision, because, behind, promised, nodes = self._table.iloc[number].tolist()
-        return Step(
-            number, float(time), decision, str(job), _text(because), _text(behind), float(promised), _text(nodes)
-        )
+        return Step(float(time), decision, str(job), _text(because), _text(behind), float(promised), _text(nodes))
 
     def of_job(self, job_id: str) -> list[int]:
         """The steps that are about a job."""
@@ -103,14 +99,9 @@ class Steps:
 
     def spans(self, number: int) -> list[tuple[int, int, int]]:
         """Where a step puts a job: first node, last node, cores on each."""
-        platform, spans = self._platform, []
-        for part in filter(None, _text(self._nodes[number]).split(";")):
-            found = _PLACE.fullmatch(part)
-            if found is not None:
-                first = platform.node_index(found["first"])
-                last = platform.node_index(found["last"]) if found["last"] else first
-                spans.append((first, last, int(found["cores"])))
-        return spans
+        index, parts = self._platform.node_index, _text(self._table["nodes"].iloc[number]).split(";")
+        found = [part for part in map(_PLACE.fullmatch, parts) if part is not None]
+        return [(index(part["first"]), index(part["last"] or part["first"]), int(part["cores"])) for part in found]
 
 
 def _recorded(result: Result) -> pd.DataFrame:

@@ -10,7 +10,10 @@ window.dash_clientside = Object.assign({}, window.dash_clientside, { stepper: ((
           // Not every frame that a drag passes: the last one.
           shown: frame => { clearTimeout(waiting); waiting = setTimeout(() => tell("step", { data: frame }), 80); },
           beyond: frame => tell("wanted", { data: frame }),
-          told: job => tell("job", { value: job }),
+          told: job => {
+            tell("job", { value: job });
+            document.getElementById("job").scrollIntoView({ block: "nearest" });
+          },
         });
         built = true;
       }

@@ -48,12 +48,12 @@ const listed = (texts, most) =>
   texts.slice(0, most).join(", ") + (texts.length > most ? ` and ${number(texts.length - most)} more` : "");
 const named = names => `job${names.length === 1 ? "" : "s"} ${listed(names, 8)}`;
 const isGuest = hold => hold.colour < 0;
-const called = hold => isGuest(hold) ? `guest: ${hold.name}` : hold.name + (hold.attempt ? `, attempt ${hold.attempt}` : "");
+const called = hold => isGuest(hold) ? `guest: ${hold.job_id}` : hold.job_id + (hold.attempt ? `, attempt ${hold.attempt}` : "");
 
-function days(time) {
-  if (time < 3600) return "";
-  const clock = `${two(time % 86400 / 3600)}:${two(time % 3600 / 60)}:${two(time % 60)}`;
-  return time < 86400 ? ` (${clock})` : ` (${Math.floor(time / 86400)} d ${clock})`;
+// 1 d 06:00:00
+function clock(time) {
+  const ofDay = `${two(time % 86400 / 3600)}:${two(time % 3600 / 60)}:${two(time % 60)}`;
+  return time < 86400 ? ofDay : `${number(Math.floor(time / 86400))} d ${ofDay}`;
 }
 
 // ---------------------------------------------------------------- what is so at a frame
@@ -127,16 +127,16 @@ const figure = name => ({ name, text: false });
 
 function queueTable(frame) {
   const now = run.time[frame - run.first], deciding = run.job[frame - run.first], waiting = queued(frame);
-  const cores = waiting.reduce((sum, stay) => sum + jobs.cores[stay.job], 0);
+  const cores = waiting.reduce((sum, stay) => sum + jobs.requested_cores[stay.job], 0);
   const when = run.kind[frame - run.first] === "end" ? "at the end" : "before it";
   const heading = make("h2", {}, `Queue ${when}: ${counted(waiting.length, "job")}, ${counted(cores, "core")}`);
   if (!waiting.length) return [heading];
   const heads = [figure(""), word("job"), figure("waits"), figure("cores"), figure("asks for"), word("because")];
   return [heading, ...table(heads, waiting.map((stay, place) => {
-    const id = jobs.id[stay.job], name = stay.again ? `${id}, again` : id;
+    const id = jobs.job_id[stay.job], name = stay.again ? `${id}, again` : id;
     return { name, now: stay.job === deciding, cells: [
-      number(place + 1), jobName(id, name), seconds(now - stay.since), number(jobs.cores[stay.job]),
-      seconds(jobs.asks[stay.job]), reason(frame, stay),
+      number(place + 1), jobName(id, name), seconds(now - stay.since), number(jobs.requested_cores[stay.job]),
+      seconds(jobs.requested_time[stay.job]), reason(frame, stay),
     ] };
   }))];
 }
@@ -148,11 +148,11 @@ function runningTable(frame) {
   if (!running.length) return [heading];
   const heads = [word("job"), figure("runs for"), figure("asked to end at"), word("cores")];
   return [heading, ...table(heads, running.map(hold => {
-    const begun = hold.begins !== null && hold.begins <= now, asks = isGuest(hold) ? null : jobs.asks[hold.job];
-    const ends = begun && asks !== null ? hold.begins + asks : null;
+    const begun = hold.start_time !== null && hold.start_time <= now, asks = isGuest(hold) ? null : jobs.requested_time[hold.job];
+    const ends = begun && asks !== null ? hold.start_time + asks : null;
     return { name: called(hold), cells: [
-      isGuest(hold) ? called(hold) : jobName(hold.name, called(hold)),
-      begun ? seconds(now - hold.begins) : "nodes boot", seconds(ends), listed(coresOf(hold), 4),
+      isGuest(hold) ? called(hold) : jobName(hold.job_id, called(hold)),
+      begun ? seconds(now - hold.start_time) : "nodes boot", seconds(ends), listed(coresOf(hold), 4),
     ] };
   }))];
 }
@@ -170,7 +170,7 @@ function news(frame) {
   const gone = holds.filter(hold => hold.gives === frame && hold.takes < frame);
   const ended = how => gone.filter(hold => !isGuest(hold) && (ENDS[hold.outcome] || "killed") === how);
   const tell = (some, one, several = one) => some.length ? [`${named(some)} ${some.length === 1 ? one : several}`] : [];
-  const ids = some => some.map(stay => jobs.id[stay.job]), names = some => some.map(hold => hold.name);
+  const ids = some => some.map(stay => jobs.job_id[stay.job]), names = some => some.map(hold => hold.job_id);
   const guests = (some, what) => some.map(hold => `${called(hold)} ${what}`);
   const told = [
     ...tell(ids(came.filter(stay => !stay.again)), "came"), ...tell(names(ended("ended")), "ended"),
@@ -186,7 +186,7 @@ function news(frame) {
 function decision(frame) {
   const place = frame - run.first, kind = run.kind[place];
   const which = kind === "end" ? "after the last decision" : `decision ${number(frame + 1)} of ${number(run.total)}`;
-  const why = hooks.told && kind !== "end" ? [" ", jobName(jobs.id[run.job[place]], "why?")] : [];
+  const why = hooks.told && kind !== "end" ? [" ", jobName(jobs.job_id[run.job[place]], "why?")] : [];
   return [
     make("p", {}, make("span", { class: `kind ${kind}` }, KINDS[kind]), ` ${which}`),
     make("p", { class: "words" }, run.words[place], ...why),
@@ -212,7 +212,7 @@ function planned() {
   const label = labelled ? Math.min(140, 7.4 * longest + 10) : 0, gap = labelled ? 12 : 2;
   const narrowest = Math.max(0.01, (width - label - gap) / widest);
   let found = null;
-  for (const size of [60, 44, 34, 26, 20, 16, 12, 10, 8, 6, 5, 4, 3, 2, 1.5, 1, 0.5, 0.25, narrowest]) {
+  for (const size of [120, 90, 60, 44, 34, 26, 20, 16, 12, 10, 8, 6, 5, 4, 3, 2, 1.5, 1, 0.5, 0.25, narrowest]) {
     const fitting = Math.floor((width + gap) / (label + widest * size + gap));
     if (fitting < 1) continue;
     const columns = labelled && count <= 6 ? 1 : Math.min(count, fitting);
@@ -244,7 +244,7 @@ function hatching() {
 // The look of a hold's rectangles, and its name on them, where it fits.
 const filled = hold => isGuest(hold) ? "url(#guest)" : run.colours[hold.colour];
 const label = (hold, each) => isGuest(hold)
-  ? written(called(hold), each, { class: "on-light" }) : written(hold.name, each, { fill: run.inks[hold.colour] });
+  ? written(called(hold), each, { class: "on-light" }) : written(hold.job_id, each, { fill: run.inks[hold.colour] });
 
 function written(text, each, look) {
   if (each.height < 12 || 7.2 * text.length + 4 > each.width) return [];
@@ -295,10 +295,10 @@ function drawNodes(frame) {
     if (name) texts.push(name);
   });
   if (run.kind[place] === "start") {
-    const [starts] = holds.filter(hold => hold.takes === frame);
+    const [starts] = holds.filter(hold => hold.takes === frame && !isGuest(hold));
     (starts ? starts.byNode : []).forEach(([node, first, count]) => {
       const each = box(node, first, count);
-      drawn.push(make("rect", { ...each, class: "target" }), ...written(starts.name, each, {}));
+      drawn.push(make("rect", { ...each, class: "target" }), ...written(starts.job_id, each, {}));
     });
   }
   moving.replaceChildren(...drawn, ...texts);
@@ -334,8 +334,8 @@ function drawSchedule() {
     return;
   }
   holds.forEach(hold => hold.places.forEach(([first, last]) => {
-    if (hold.begins === null) return;
-    const from = Math.max(across(hold.begins), 0), to = hold.ends === null ? width : Math.min(across(hold.ends), width);
+    if (hold.start_time === null) return;
+    const from = Math.max(across(hold.start_time), 0), to = hold.end_time === null ? width : Math.min(across(hold.end_time), width);
     if (to <= from) return;
     const each = { x: from, y: first * scale, width: to - from, height: (last - first + 1) * scale };
     pieces.push(make("rect", { ...each, fill: filled(hold), class: "held", "stroke-width": each.height < 4 ? 0 : 0.6 },
@@ -350,28 +350,23 @@ function drawSchedule() {
       make("path", { d: edges, class: "edges" }), ...ticks(height), hand));
 }
 
-const CLOCK = [1, 2, 5, 10, 15, 30, ...[1, 2, 5, 10, 15, 30].map(each => 60 * each),
-               ...[1, 2, 3, 6, 12].map(each => 3600 * each)];
+const ROUND = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200];
 
-// The first round step of time that is no shorter: of seconds, minutes, hours, days.
-function roundTime(rough) {
-  const unit = rough > 43200 ? 86400 : 1, power = unit * 10 ** Math.floor(Math.log10(rough / unit));
-  return (rough > 0.5 && CLOCK.find(each => each >= rough)) || [1, 2, 5, 10].map(each => each * power).find(each => each >= rough);
+// The first round step of time (s) that is no shorter: on a clock, or of days.
+function roundTime(least) {
+  const unit = least > 43200 ? 86400 : 1, power = unit * 10 ** Math.floor(Math.log10(least / unit));
+  return (least < 1 ? [1, 2, 5, 10].map(each => each * power) : [...ROUND, ...[1, 2, 5, 10].map(each => each * power)])
+    .find(each => each >= least);
 }
 
-function tickText(time, step) {
-  if (time < 3600) return seconds(time);
-  const day = Math.floor(time / 86400), clock = `${two(time % 86400 / 3600)}:${two(time % 3600 / 60)}`;
-  const fine = step < 60 ? `:${two(time % 60)}` : "";
-  return step >= 86400 ? `${number(day)} d` : `${day ? `${number(day)} d ` : ""}${clock}${fine}`;
-}
+const onClock = time => time < 3600 ? seconds(time) : clock(time).replace(/( 00:00)?:00$/, "");
 
 function ticks(height) {
   const [begin, end] = span(), step = roundTime((end - begin) * 110 / width), found = [];
   for (let time = Math.ceil(begin / step) * step; time <= end * (1 + 1e-12); time += step) {
     const x = across(time), edge = x < 30 ? "start" : x > width - 40 ? "end" : "middle";
     found.push(make("path", { d: `M${x},${height}v4`, class: "tick" }),
-               make("text", { x, y: height + 17, "text-anchor": edge }, tickText(time, step)));
+               make("text", { x, y: height + 17, "text-anchor": edge }, onClock(time)));
   }
   return found;
 }
@@ -399,7 +394,7 @@ let asked = null;  // a frame that is being fetched
 function draw(wanted) {
   frame = wanted;
   const now = run.time[frame - run.first];
-  at("clock").textContent = `${seconds(now)}${days(now)}`;
+  at("clock").textContent = seconds(now) + (now < 3600 ? "" : ` (${clock(now)})`);
   at("decision").replaceChildren(...decision(frame));
   at("queue").replaceChildren(...queueTable(frame));
   at("running").replaceChildren(...runningTable(frame));

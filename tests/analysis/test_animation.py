@@ -196,7 +196,7 @@ def test_texts_from_the_input_stay_texts() -> None:
     assert "<title>a &lt;/title&gt; &amp; b</title>" in text
     assert "default-src 'none'" in text
     assert re.findall(r'(?:src|href)="', text) == []
-    assert EVIL in data_of(text)["jobs"]["id"]
+    assert EVIL in data_of(text)["jobs"]["job_id"]
     assert EVIL in data_of(text)["legend"]["names"]
 
 
@@ -239,7 +239,7 @@ def test_nodes_that_are_off_and_boot() -> None:
         [1, "OFF", 1, 2],
         [1, "SWITCHING_ON", 2, 3],
     ]  # before its own decision at 20 s, and at 21 s
-    assert data["holds"]["begins"] == [0.0, 22.0, 26.0]
+    assert data["holds"]["start_time"] == [0.0, 22.0, 26.0]
 
 
 def test_a_job_killed_while_its_nodes_boot_held_cores() -> None:
@@ -316,7 +316,7 @@ def test_the_page_agrees_with_the_log(spec: str) -> None:
     stays, holds = data["stays"], data["holds"]
     for frame in range(len(log.log)):
         waiting = zip(stays["job"], stays["enters"], stays["leaves"], strict=True)
-        queue = [data["jobs"]["id"][job] for job, enters, leaves in waiting if enters <= frame <= leaves]
+        queue = [data["jobs"]["job_id"][job] for job, enters, leaves in waiting if enters <= frame <= leaves]
         assert queue == frames.queue(frame)["job_id"].tolist() == log.queue(frame)
         cores = np.zeros(24, int)
         for takes, gives, places in zip(holds["takes"], holds["gives"], holds["places"], strict=True):
@@ -366,7 +366,7 @@ def test_every_attempt_and_guest_is_there(explain: bool, tmp_path: Path) -> None
         assert again["because"][0] == "just came back"
         assert frames.queue(starts[2])["job_id"].tolist() == ["b"]
     holds = data_of(animation(result))["holds"]
-    told = zip(*(holds[name] for name in ("name", "attempt", "begins", "ends", "places")), strict=True)
+    told = zip(*(holds[name] for name in ("job_id", "attempt", "start_time", "end_time", "places")), strict=True)
     assert sorted(told, key=lambda row: row[2]) == [
         ("a", 1, 0.0, 4.0, [[0, 1]]),
         ("<backup>", 0, 2.0, 8.0, [[2, 2]]),
@@ -447,7 +447,7 @@ def test_a_later_page_begins_with_what_was_before(tmp_path: Path, monkeypatch: p
     assert "The schedule so far, one row per core" in dom
     monkeypatch.setattr("analysis.frames.MOST_PAST", 10)
     late = data_of(animation(result, x_range=(200.0, 300.0)))
-    assert late["holds"]["name"][:10] == [str(i) for i in range(199, 189, -1)]
+    assert late["holds"]["job_id"][:10] == [str(i) for i in range(199, 189, -1)]
     assert (late["since"], late["cut"]) == (189.0, True)
 
 
@@ -456,7 +456,7 @@ def test_nothing_is_left_out_in_silence(tmp_path: Path, monkeypatch: pytest.Monk
     result = long()
     text = animation(result, x_range=(100.0, 200.0))
     assert "steps 101 to 201 of 351. Not in it: 100 steps before and 150 steps after." in text
-    assert data_of(text)["jobs"]["id"] == [str(i) for i in range(99, 350)]  # 99 ends as the window begins
+    assert data_of(text)["jobs"]["job_id"] == [str(i) for i in range(99, 350)]  # 99 ends as the window begins
     with pytest.raises(InputError, match=r"at most 300 steps in a page: .*, found 351"):
         animation(result)
     with pytest.raises(InputError, match="a window with a step in it, between 0 s and 350 s"):
