@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from analysis.palette import ColourClasses, text_colour
-from analysis.rectangles import SHOWN_STATES, RowScale, piece_rectangles
+from analysis.rectangles import SHOWN_STATES, RowScale, piece_rectangles, rows_of_jobs
 from analysis.steps import Steps
 from analysis.wording import listing
 from cluster_sim.errors import InputError
@@ -84,7 +84,7 @@ class Frames:
 
     def _set_holds(self, attempts: pd.DataFrame, holds: pd.DataFrame) -> None:
         """``_holds``: a row per attempt, in their order, and after these per time that a guest held cores; ``_places``."""
-        row = pd.Index(self._jobs["job_id"]).get_indexer(pd.Index(attempts["job_id"]))
+        row = rows_of_jobs("attempts", attempts, self._jobs)
         starts = np.flatnonzero(self.steps.decisions == "start")
         numbers = numbers_of_attempts(self.steps.rows[starts])
         step_of = dict(zip(zip(self.steps.rows[starts].tolist(), numbers.tolist(), strict=True), starts, strict=True))
@@ -132,7 +132,7 @@ class Frames:
         ]
         table = pd.concat([table, pd.DataFrame(added)]) if added else table
         #: Which cores were held: ``owner`` (row of the hold), ``first_core``, ``last_core`` in platform order.
-        self._places = table[["owner", "first_core", "last_core"]].drop_duplicates()
+        self._places = table.loc[table["owner"] >= 0, ["owner", "first_core", "last_core"]].drop_duplicates()
 
     def _set_stays(self, attempts: pd.DataFrame) -> None:
         """``_stays``: a row per attempt, that ends with it, and per job that waits without one that follows."""
@@ -253,14 +253,15 @@ class Frames:
         if step.decision != "start":
             return step.reason()
         waiting = self._stays[(self._stays["enters"] <= frame) & (self._stays["leaves"] >= frame)]
-        since, again = waiting.loc[waiting["row"] == row, ["since", "again"]].iloc[0]
-        if step.time == since:
-            how = f"It was started as soon as it came{' back' if again else ''}"
+        own = self._stays[(self._stays["leaves"] == frame) & (self._stays["row"] == row)]
+        waited = step.time - own["since"].max()
+        if not waited > 0:
+            how = f"It was started as soon as it came{' back' if own['again'].any() else ''}"
         else:
             ended = self._holds[(self._holds["end_time"] == step.time) & (self._holds["takes"] < frame)]
             names = ended.loc[ended["row"] >= 0, "job_id"].tolist()
             more = [f"{len(names) - NAMED:,} more"] if len(names) > NAMED else []
-            how = f"It had waited {seconds(step.time - since)}"
+            how = f"It had waited {seconds(waited)}"
             if names:
                 how += f", until {'job' if len(names) == 1 else 'jobs'} {listing(names[:NAMED] + more)} ended"
         earlier = int(((self._eligible[waiting["row"]] < self._eligible[row]) & (waiting["row"] != row)).sum())

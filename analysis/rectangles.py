@@ -92,10 +92,15 @@ def job_rectangles(
     ``start``, ``end`` (s), ``low``, ``high`` (rows). What is still held when the run stops ends at ``until``. Raises
     InputError for a job or node that the other tables do not know.
     """
-    owner = pd.Index(jobs["job_id"]).get_indexer(pd.Index(allocations["job_id"]))
-    if (owner < 0).any():
-        raise InputError("allocations, job_id", "an id of the jobs table", allocations["job_id"].iloc[owner.argmin()])
-    return piece_rectangles(allocations, owner, platform, scale, until)
+    return piece_rectangles(allocations, rows_of_jobs("allocations", allocations, jobs), platform, scale, until)
+
+
+def rows_of_jobs(name: str, table: pd.DataFrame, jobs: pd.DataFrame) -> np.ndarray:
+    """The row in ``jobs`` of each row of a table. Raises InputError for a job that is not there."""
+    rows: np.ndarray = pd.Index(jobs["job_id"]).get_indexer(pd.Index(table["job_id"]))
+    if (rows < 0).any():
+        raise InputError(f"{name}, job_id", "an id of the jobs table", table["job_id"].iloc[rows.argmin()])
+    return rows
 
 
 def guest_rectangles(

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from analysis.rectangles import rows_of_jobs
 from cluster_sim.run.shortage import counted, seconds
 from cluster_sim.workload.fields import RESULT_TABLES, names
 
@@ -69,9 +70,8 @@ class Steps:
         self._platform = result.platform
         self._table = decisions if self.logged else _recorded(result)
         self.time = self._table["time"].to_numpy(dtype=np.float64)
-        row_of = dict(zip(result.jobs["job_id"].tolist(), range(len(result.jobs)), strict=True))
         self.decisions = self._table["decision"].to_numpy(dtype=object)  #: Per step its kind,
-        self.rows = np.array([row_of[job] for job in self._table["job_id"]], np.int64)  #: and the row of its job.
+        self.rows = rows_of_jobs("decisions", self._table, result.jobs)  #: and the row of its job.
         self._waiting = np.isin(self.decisions.astype(str), ["hold", "reserve"])
         #: Whether the log tells of jobs that wait; a scheduler that yields neither Hold nor Reserve gives no reasons.
         self.tells_of_waiting = self.logged and bool(self._waiting.any())
@@ -106,32 +106,17 @@ class Steps:
 
 def _recorded(result: Result) -> pd.DataFrame:
     """Starts and refusals as a table of decisions without reasons."""
-    jobs, attempts, held = result.jobs, result.attempts, result.holds
-    places: dict[tuple[str, int], dict[str, int]] = {}
-    columns = ("owner", "attempt", "node", "first_core", "last_core")
-    for job, attempt, node, first, last in zip(*(held[name].tolist() for name in columns), strict=True):
-        on = places.setdefault((job, attempt), {})
-        on[node] = on.get(node, 0) + last - first + 1
-    texts = {which: ";".join(f"{node}:{count}" for node, count in on.items()) for which, on in places.items()}
-    starts = pd.DataFrame(
-        {
-            "time": attempts["allocation_time"],
-            "job_id": attempts["job_id"],
-            "decision": "start",
-            "because": "",
-            "nodes": [texts.get(which, "") for which in zip(attempts["job_id"], attempts["attempt"], strict=True)],
-        }
+    jobs, attempts, holds = result.jobs, result.attempts, result.holds
+    cores = (holds["last_core"] - holds["first_core"] + 1).groupby(
+        [holds["owner"], holds["attempt"], holds["node"]], sort=False
     )
+    on = cores.sum().rename("cores").reset_index()
+    texts = (on["node"] + ":" + on["cores"].astype(str)).groupby([on["owner"], on["attempt"]]).agg(";".join)
+    nodes = texts.reindex(pd.MultiIndex.from_frame(attempts[["job_id", "attempt"]]), fill_value="").tolist()
+    starts = attempts[["job_id"]].assign(time=attempts["allocation_time"], decision="start", because="", nodes=nodes)
     refused = jobs[jobs["state"] == "rejected"]
-    refusals = pd.DataFrame(
-        {
-            "time": refused["finish_time"].fillna(refused["submit_time"]),
-            "job_id": refused["job_id"],
-            "decision": "reject",
-            "because": refused["reason"],
-            "nodes": "",
-        }
-    )
+    time = refused["finish_time"].fillna(refused["submit_time"])
+    refusals = refused[["job_id"]].assign(time=time, decision="reject", because=refused["reason"], nodes="")
     table = pd.concat([starts, refusals]).sort_values("time", kind="stable", ignore_index=True)
     return table.assign(behind="", promised_time=np.nan)[names(RESULT_TABLES["decisions"])]
 

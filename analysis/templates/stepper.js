@@ -166,20 +166,17 @@ function coresOf(hold) {
 const ENDS = { completed: "ended", requeued: "stopped", preempted: "stopped" };
 
 function news(frame) {
-  const came = stays.filter(stay => stay.enters === frame);
-  const gone = holds.filter(hold => hold.gives === frame && hold.takes < frame);
-  const ended = how => gone.filter(hold => !isGuest(hold) && (ENDS[hold.outcome] || "killed") === how);
-  const tell = (some, one, several = one) => some.length ? [`${named(some)} ${some.length === 1 ? one : several}`] : [];
-  const ids = some => some.map(stay => jobs.job_id[stay.job]), names = some => some.map(hold => hold.job_id);
-  const guests = (some, what) => some.map(hold => `${called(hold)} ${what}`);
-  const told = [
-    ...tell(ids(came.filter(stay => !stay.again)), "came"), ...tell(names(ended("ended")), "ended"),
-    ...tell(names(ended("killed")), "was killed", "were killed"),
-    ...tell(names(ended("stopped")), "was stopped", "were stopped"),
-    ...tell(ids(came.filter(stay => stay.again)), "waits again", "wait again"),
-    ...guests(holds.filter(hold => isGuest(hold) && hold.takes + 1 === frame && hold.gives > frame), "came"),
-    ...guests(gone.filter(isGuest), "left"),
-  ];
+  const came = again => stays.filter(stay => stay.enters === frame && stay.again === again).map(stay => jobs.job_id[stay.job]);
+  const gone = holds.filter(hold => hold.gives === frame), guests = holds.filter(isGuest);
+  const ended = how => gone.filter(hold => !isGuest(hold) && (ENDS[hold.outcome] || "killed") === how).map(hold => hold.job_id);
+  const told = [[came(false), "came"], [ended("ended"), "ended"], [ended("killed"), "was killed", "were killed"],
+                [ended("stopped"), "was stopped", "were stopped"], [came(true), "waits again", "wait again"]]
+    .filter(([names]) => names.length)
+    .map(([names, one, several = one]) => `${named(names)} ${names.length === 1 ? one : several}`);
+  guests.forEach(guest => {
+    if (guest.takes + 1 < guest.gives && [guest.takes + 1, guest.gives].includes(frame))
+      told.push(`${called(guest)} ${guest.gives === frame ? "left" : "came"}`);
+  });
   return told.length ? `Since the step before: ${told.join("; ")}.` : "";
 }
 
@@ -420,7 +417,7 @@ function go(wanted) {
     asked = null;
     draw(wanted);
     hooks.shown(wanted);
-  } else if (asked !== wanted) {
+  } else {
     asked = wanted;
     hooks.beyond(wanted);
   }
@@ -429,7 +426,7 @@ function go(wanted) {
 function play(on) {
   clearInterval(playing);
   playing = on ? setInterval(() => {
-    if (frame + 1 >= run.stop) play(false); else go(frame + 1);
+    if (frame + 1 >= run.stop) play(false); else if (asked === null) go(frame + 1);
   }, 1000 / Number(at("speed").value)) : null;
   at("play").textContent = on ? "❚❚ Pause" : "▶ Play";
 }

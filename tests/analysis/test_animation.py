@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -465,6 +466,79 @@ def test_nothing_is_left_out_in_silence(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(InputError, match="at most 300 steps: a window of the run, found 351"):
         write_animation(result, tmp_path / "steps.html")
     assert list(tmp_path.iterdir()) == []
+
+
+def disturbed(seed: int, scheduler: str) -> Result:
+    """Jobs on four nodes, of which one after the other breaks down; jobs are requeued or killed, and guests come and go."""
+    simulation = Simulation(
+        Platform.homogeneous(4, 4),
+        Workload.read(f"lublin:jobs=40,nodes=16,seed={seed}"),
+        make_scheduler(scheduler),
+        explain=bool(seed % 2),
+    )
+    rng = np.random.default_rng(seed)
+
+    def trouble() -> Generator[Any, Any, None]:
+        while True:
+            yield simulation.env.timeout(rng.exponential(1500.0))
+            node = simulation.node(int(rng.integers(4)))
+            node.fail()
+            killed = yield simulation.on("job_killed") | simulation.env.timeout(100.0)
+            for job in next(iter(killed.values()), None) or ():
+                if rng.random() < 0.8:
+                    simulation.requeue(job)
+            yield node.repair()
+
+    def guest() -> Generator[Any, Any, None]:
+        while True:
+            yield simulation.env.timeout(rng.exponential(1000.0))
+            with simulation.node(int(rng.integers(4))).processors[0].request(2, owner="guest") as held:
+                yield held | simulation.env.timeout(500.0)
+                yield simulation.env.timeout(rng.exponential(2000.0))
+
+    for process in (trouble, guest, guest):
+        simulation.env.process(process())
+    return simulation.run(until=200_000.0)
+
+
+@pytest.mark.parametrize("scheduler", ["fcfs", "easy", "list:smallest/first,blocking=no"])
+def test_whatever_users_do_frames_are_whole(scheduler: str) -> None:
+    """No core is held twice, no job waits and runs at once, and a job that starts waited and finds its cores free."""
+    attempts, guests = 0, 0
+    for seed in range(4):
+        result = disturbed(seed, scheduler)
+        frames, data = Frames(result), data_of(animation(result))
+        holds, stays = (
+            [dict(zip(data[name], row, strict=True)) for row in zip(*data[name].values(), strict=True)]
+            for name in ("holds", "stays")
+        )
+        for frame in range(len(frames)):
+            cores = np.zeros(16, int)
+            held = [hold for hold in holds if hold["takes"] < frame < hold["gives"]]
+            starts = [hold for hold in holds if hold["takes"] == frame and hold["colour"] >= 0]
+            for hold in held + starts:
+                for first, last in hold["places"]:
+                    cores[first : last + 1] += 1
+            assert cores.max() <= 1
+            waiting = [stay["job"] for stay in stays if stay["enters"] <= frame <= stay["leaves"]]
+            assert len(waiting) == len(set(waiting))
+            assert not {hold["job"] for hold in held} & set(waiting)
+            assert {hold["job"] for hold in starts} <= set(waiting)
+        attempts += max(hold["attempt"] for hold in holds) > 1
+        guests += sum(hold["colour"] < 0 for hold in holds)
+    assert attempts > 0
+    assert guests > 0
+
+
+@pytest.mark.parametrize("table", ["attempts", "decisions"])
+def test_a_table_of_another_run_is_refused(table: str, tmp_path: Path) -> None:
+    """A saved run of which one file has a job that the run did not: one line that names it."""
+    troubled(explain=True).save(tmp_path)
+    file = tmp_path / f"{table}.csv"
+    columns = pd.read_csv(file, dtype=str, keep_default_na=False)
+    columns.assign(job_id="moon").to_csv(file, index=False)
+    with pytest.raises(InputError, match=f"{table}, job_id: expected an id of the jobs table, found moon"):
+        animation(Result.load(tmp_path))
 
 
 def test_a_run_without_jobs_has_an_end() -> None:
