@@ -1,21 +1,25 @@
-"""The cores that a job holds."""
+"""What a job or a guest holds of the machine: cores and memory."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+NOBODY = -1
+"""The tenant of cores that are held where no run asks whose they are. Attempts of jobs count from 0, guests down from -2."""
+
 
 class Allocation:
-    """The cores that a job holds: single nodes by processor and core mask, runs of whole nodes as spans."""
+    """What a tenant holds: cores of single nodes by processor and mask, runs of whole nodes as spans, and memory."""
 
-    __slots__ = ("hold", "idle", "memory_mb", "pieces", "spans")
+    __slots__ = ("hold", "idle", "memory_mb", "node", "pieces", "spans")
 
     def __init__(self, memory_mb: float) -> None:
         self.pieces: list[tuple[int, int, int, int]] = []  #: (node, processor, mask of its cores, how many)
         self.spans: list[tuple[int, int, int, int]] = []  #: (first node, stop node, first processor, stop processor)
-        self.memory_mb = memory_mb  #: Memory of one task.
+        self.memory_mb = memory_mb  #: Memory with each core, of one task; of a guest, with all of them,
+        self.node = -1  #: and on which node; -1 of a job.
         self.idle: Sequence[tuple[int, int]] = ()  #: (node, cores) held beside, so that nobody else gets them.
-        self.hold = -1  #: Its number in the ledger.
+        self.hold = -1  #: Its number in the ledger, which says whose it is.
 
 
 def lowest_bits(mask: int, count: int) -> int:

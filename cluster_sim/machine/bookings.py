@@ -1,4 +1,4 @@
-"""Which cores of the machine are free, and the jobs' hold on them.
+"""Which cores and how much memory of the machine are free, and what jobs and guests hold of them.
 
 Kept in columns over nodes and processors, in platform order. A job on a run of whole neighbouring nodes is booked in one
 slice, so that its cost does not grow with their number. Which nodes can be used at all stands in
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cluster_sim.errors import PlacementError
-from cluster_sim.machine.allocation import Allocation, lowest_bits
+from cluster_sim.machine.allocation import NOBODY, Allocation, lowest_bits
 from cluster_sim.machine.availability import Availability, all_true
 from cluster_sim.machine.ledger import Ledger
 from cluster_sim.machine.placement import Placement
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
 
 MB_PER_GB = 1024.0
-NOBODY = -1
-"""The tenant of cores that are held where nobody asks whose they are."""
 
 
 def tasks_in(left_mb: npt.NDArray[np.float64], memory: float, most: int) -> npt.NDArray[np.int64]:
@@ -38,8 +36,9 @@ def tasks_in(left_mb: npt.NDArray[np.float64], memory: float, most: int) -> npt.
 
 
 class Bookings(Availability):
-    """Columns of free cores, and the few operations that take them and give them back.
+    """Columns of free cores and memory, and :meth:`hold` and :meth:`release`, which take them and give them back.
 
+    Jobs and guests are alike to them: a *tenant* is a number, and what it was granted an :class:`Allocation`.
     A job that has its nodes for itself (``exclusive``) also holds their other cores, which stay idle: they are not free,
     and not busy.
     """
@@ -60,8 +59,8 @@ class Bookings(Availability):
         self._cores_of: list[int] = np.diff(platform.first_core).tolist()
         self._full_mask: list[int] = [masks[i] for i in platform.type_of_processor.tolist()]
         self.free_mask = list(self._full_mask)  #: Free cores of each processor, one bit each.
-        self.memory_used = np.zeros(platform.node_count)  #: MB that the tasks on each node occupy.
-        self.guests_memory_mb = 0.0  #: MB that guests hold on all nodes together.
+        self.memory_used = np.zeros(platform.node_count)  #: MB that jobs and guests occupy of each node.
+        self._guests_with_memory = 0
         capacity = [t.memory_gb * MB_PER_GB if t.memory_gb is not None else np.inf for t in platform.node_types]
         self.memory_mb = np.array(capacity)[platform.type_of_node]  #: Memory of each node, inf when not given.
         self._node_count = platform.node_count
@@ -81,14 +80,20 @@ class Bookings(Availability):
         return tasks_in(left, memory, self.platform.core_count)
 
     def hold(
-        self, placement: Placement, memory: float = 0.0, job: Job | None = None, tenant: int = NOBODY
+        self,
+        placement: Placement,
+        memory: float = 0.0,
+        job: Job | None = None,
+        tenant: int = NOBODY,
+        processors: range | None = None,
     ) -> Allocation:
-        """Take the cores of a placement. Raises PlacementError, with nothing changed, if one cannot be had.
+        """Give a tenant the cores of a placement until :meth:`release`, with ``memory`` MB each; the ledger has its number.
 
-        With ``job``, its nodes must be eligible for it now, and it has them for itself if it asks for that. The ledger has
-        the cores under the number of the ``tenant``.
+        For a ``job`` its nodes must be eligible now, and it has them for itself if it asks for that. With ``processors`` it
+        is a guest's: cores of these on one node, or none, and memory with all of them together. They are there, and the
+        node is on: it may be withheld. Raises PlacementError, with nothing changed, if a core cannot be had.
         """
-        if placement.found_at is not self.version:
+        if processors is None and placement.found_at is not self.version:
             self._check(placement)
         if job is not None and self.eligibility is not None:
             self._check_eligible(self.eligibility, placement, job)
@@ -96,7 +101,9 @@ class Bookings(Availability):
         allocation = Allocation(memory)
         for first, stop, cores in placement.spans:
             whole = cores == self._cores_of_every_node
-            if whole and self.all_on:
+            if processors is not None:
+                self._hold_on(first, cores, allocation, processors)
+            elif whole and self.all_on:
                 self._hold_whole(first, stop, allocation)
             elif stop - first == 1:
                 self._hold_on(first, cores, allocation)
@@ -105,10 +112,13 @@ class Bookings(Availability):
             else:
                 for node in range(first, stop):
                     self._hold_on(node, cores, allocation)
-        self.free_total -= placement.cores
-        if memory:
-            for node, cores in placement.cores_by_node().items():
-                self.memory_used[node] += memory * cores
+        if processors is not None:
+            self._enter_guest(allocation, placement, self.node_of(processors.start))
+        else:
+            self.free_total -= placement.cores
+            if memory:
+                for node, cores in placement.cores_by_node().items():
+                    self.memory_used[node] += memory * cores
         if job is not None and self.eligibility is not None and job.exclusive:
             self._close(placement, allocation)
         allocation.hold = self.ledger.hold(self.env.now, tenant, self.core_ranges(allocation))
@@ -165,15 +175,12 @@ class Bookings(Availability):
         (self.available if self.all_on or self.is_on[first] else self.asleep).remove(first, stop)
         allocation.spans.append((first, stop, begin, end))
 
-    def _hold_on(self, node: int, cores: int, allocation: Allocation) -> None:
+    def _hold_on(self, node: int, cores: int, allocation: Allocation, processors: range | None = None) -> None:
         left = self.free.item(node) - cores
         self.free[node] = left
         if not left:
             (self.available if self.is_on[node] else self.asleep).remove(node, node + 1)
-        self._take_cores(node, self.processors_of(node), cores, allocation)
-
-    def _take_cores(self, node: int, processors: range, cores: int, allocation: Allocation) -> None:
-        for processor in processors:
+        for processor in self.processors_of(node) if processors is None else processors:
             mask = self.free_mask[processor]
             if mask and cores:
                 taken = lowest_bits(mask, cores)
@@ -184,32 +191,20 @@ class Bookings(Availability):
                 if not cores:
                     return
 
-    def hold_cores(self, node: int, processors: range, cores: int, tenant: int) -> Allocation:
-        """Take cores of some processors of a node that is on, lowest first: of a node that is withheld, too.
-
-        They are there, and no job has them: who calls has looked.
-        """
-        self.version = object()
+    def _enter_guest(self, allocation: Allocation, placement: Placement, node: int) -> None:
+        allocation.node = node
         self.capacity_changes += 1
-        allocation = Allocation(0.0)
-        self._take_cores(node, processors, cores, allocation)
-        left = self.free.item(node) - cores
-        self.free[node] = left
         if self.is_on[node]:
-            self.free_total -= cores
-            if cores and not left:
-                self.available.remove(node, node + 1)
-        allocation.hold = self.ledger.hold(self.env.now, tenant, self.core_ranges(allocation))
-        return allocation
-
-    def release_cores(self, allocation: Allocation) -> None:
-        """Give back what :meth:`hold_cores` took."""
-        self.capacity_changes += 1
-        self.release(allocation)
+            self.free_total -= placement.cores
+        if allocation.memory_mb:
+            self._guests_with_memory += 1
+            self.memory_used[node] += allocation.memory_mb
 
     def release(self, allocation: Allocation) -> None:
-        """Give the cores of an allocation back."""
+        """Give back what a tenant was granted."""
         self.version = object()
+        if allocation.node >= 0:
+            self.capacity_changes += 1  # a guest's
         self.ledger.held_until[allocation.hold] = self.env.now
         free = self.free
         for node, left in allocation.idle:
@@ -246,11 +241,15 @@ class Bookings(Availability):
 
     def _release_memory(self, allocation: Allocation) -> None:
         memory = allocation.memory_mb
-        for node, _, _, count in allocation.pieces:
-            self.memory_used[node] -= memory * count
-        for first, stop, _, _ in allocation.spans:
-            self.memory_used[first:stop] -= memory * self._node_cores[first:stop]
-        if self.free_total == self.platform.core_count and not self.guests_memory_mb:
+        if allocation.node >= 0:
+            self._guests_with_memory -= 1
+            self.memory_used[allocation.node] -= memory
+        else:
+            for node, _, _, count in allocation.pieces:
+                self.memory_used[node] -= memory * count
+            for first, stop, _, _ in allocation.spans:
+                self.memory_used[first:stop] -= memory * self._node_cores[first:stop]
+        if self.free_total == self.platform.core_count and not self._guests_with_memory:
             self.memory_used[:] = 0.0  # nothing runs: no rounding error may outlive it
 
     def _tell_guests(self, allocation: Allocation) -> None:

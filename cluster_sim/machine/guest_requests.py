@@ -1,7 +1,8 @@
 """Cores and memory without a job: SimPy requests that a process of the user's own makes of a processor or a node.
 
-A *guest* holds cores beside the jobs and by the same books. What it runs on them goes through the same memory channels,
-so it slows jobs and is slowed by them, and stands in the same ledger. In a process::
+A *guest* holds cores beside the jobs and by the same books: what either gets is booked by ``Bookings.hold``. What it runs
+on them goes through the same memory channels, so it slows jobs and is slowed by them, and stands in the same ledger.
+In a process::
 
     with processor.request(cores=4, owner="backup") as held:
         yield held
@@ -17,7 +18,7 @@ from simpy.events import Event
 
 from cluster_sim.engine import GRANT
 from cluster_sim.errors import InputError, NodeStateError, SimulationError
-from cluster_sim.machine.allocation import Allocation, lowest_bits
+from cluster_sim.machine.allocation import NOBODY, Allocation, lowest_bits
 from cluster_sim.machine.bookings import MB_PER_GB
 from cluster_sim.machine.placement import Placement
 
@@ -27,8 +28,12 @@ if TYPE_CHECKING:
     from cluster_sim.machine.machine import Machine
     from cluster_sim.machine.memory_channel import TaskGroup
 
-FIRST_TENANT = -2
+FIRST_TENANT = NOBODY - 1
 """Number of the first guest in the ledger; the next is one less, and so on."""
+
+
+BYTE_MB = 2.0**-20
+"""What is in use of a node's memory is a sum that may be off by the last digits: a byte does not count."""
 
 
 class Departure(NamedTuple):
@@ -193,14 +198,13 @@ class Guests:
             return False
         if min(free, machine.free.item(node)) < request.cores:  # an exclusive job has its node to itself
             return False
-        return bool(request.memory_mb <= machine.memory_mb[node] - machine.memory_used[node])
+        return bool(request.memory_mb <= machine.memory_mb[node] - machine.memory_used[node] + BYTE_MB)
 
     def _give(self, request: Request) -> None:
-        machine, tenant = self._machine, self.tenant(request.owner)
-        request._allocation = machine.hold_cores(request.node, request.processors, request.cores, tenant)
-        if request.memory_mb:
-            machine.memory_used[request.node] += request.memory_mb
-            machine.guests_memory_mb += request.memory_mb
+        tenant, processors = self.tenant(request.owner), request.processors
+        request._allocation = self._machine.hold(
+            request.placement, request.memory_mb, tenant=tenant, processors=processors
+        )
         request.expected_end = self._env.now + request.lasts_s
         self._held.append(request)
         request.succeed(request)
@@ -217,10 +221,7 @@ class Guests:
         self._stop_loads(request, SimulationError, "the cores were given back while its tasks ran")
         request._allocation = None
         self._held.remove(request)
-        if request.memory_mb:
-            machine.memory_used[request.node] -= request.memory_mb
-            machine.guests_memory_mb -= request.memory_mb
-        machine.release_cores(allocation)
+        machine.release(allocation)
         machine.observer.guest_left(request)
 
     def evict(self, node: int, reason: str) -> None:

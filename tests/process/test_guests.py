@@ -239,6 +239,30 @@ def test_memory_is_held_too() -> None:
     assert result.jobs["start_time"].tolist() == [7.0]
 
 
+@pytest.mark.parametrize("parts", [(0.1, 0.2, 0.3), (0.3, 0.1, 0.2)])
+def test_memory_that_all_have_left_is_there_to_the_last_byte(parts: tuple[float, ...]) -> None:
+    """Sums of 0.1, 0.2 and 0.3 GB are rounded, and a guest that wants the whole node gets it all the same.
+
+    Another guest has memory of another node all the time, and a job waits to the end for the simulation to go on.
+    """
+    sim = Simulation(machine(nodes=2), jobs((9.0, 1, 1.0), memory=[0.1]), make_scheduler("fcfs"))
+    granted: list[float] = []
+
+    def guest(node: int, begin: float, memory_gb: float, seconds: float) -> Process:
+        yield sim.env.timeout(begin)
+        with sim.node(node).request(memory_gb=memory_gb) as held:
+            yield held
+            granted.append(sim.env.now)
+            yield sim.env.timeout(seconds)
+
+    for seconds, memory_gb in enumerate(parts, 1):
+        sim.env.process(guest(0, 0.0, memory_gb, seconds))
+    sim.env.process(guest(1, 0.0, 0.7, 20.0))
+    sim.env.process(guest(0, 5.0, 1.0, 1.0))
+    sim.run()
+    assert granted == [0.0, 0.0, 0.0, 0.0, 5.0]
+
+
 def test_a_breakdown_takes_all_from_a_guest() -> None:
     """What it runs fails with the reason; the request is lost; after the repair it can ask again."""
     seen: list[object] = []
