@@ -239,6 +239,11 @@ class Bookings(Availability):
         if self.guest_nodes:
             self._tell_guests(allocation)
 
+    def take_back(self, allocation: Allocation) -> None:
+        """Give back the cores of the last allocation, made in this instant, as if it had not been."""
+        self.release(allocation)
+        self.ledger.take_back(allocation.hold)
+
     def _release_memory(self, allocation: Allocation) -> None:
         memory = allocation.memory_mb
         if allocation.node >= 0:

@@ -1,0 +1,118 @@
+"""What the machine may come to draw: what it draws now, and what has been set off and costs more later."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cluster_sim.machine.node import NodeState
+
+if TYPE_CHECKING:
+    from cluster_sim.machine.job_clocks import JobClocks
+    from cluster_sim.machine.machine import Machine
+    from cluster_sim.machine.running import Running
+    from cluster_sim.platform.platform import ProcessorType
+
+
+class DrawBound:
+    """The most that a machine may draw when all that has been decided has come true, W, and more cores were busy.
+
+    Nodes that boot for a job will compute, a node that boots will idle, a processor that runs slower for one job goes back
+    to its clock. :meth:`start` has to be told of every job that gets its cores.
+    """
+
+    def __init__(self, machine: Machine, clocks: JobClocks):
+        self._machine = machine
+        self._clocks = clocks
+        self._booting: list[Running] = []  # jobs that wait for their nodes
+        self._tables: dict[ProcessorType, list[float]] = {}
+
+    def start(self, running: Running) -> None:
+        """A job has been allocated its cores."""
+        if not self._machine.all_on:
+            self._booting.append(running)
+
+    def _bound(
+        self,
+        extra: Mapping[int, int],
+        p_state: int | None = None,
+        kinds: Mapping[int, ProcessorType] | None = None,
+    ) -> float:
+        """W that the machine may come to draw with ``extra`` cores of processors busy, if ``kinds`` run at other clocks."""
+        machine = self._machine
+        cores = self._pledged()
+        nodes = {machine.node_of(processor) for processor in (*cores, *extra, *self._clocks.before, *(kinds or ()))}
+        if not machine.all_on:
+            nodes.update(np.flatnonzero(~(machine.powered_on | machine.powered_off)).tolist())
+        if machine.follows_rates:
+            nodes.update(machine.node_of(processor) for processor in machine.channels)
+        for processor, count in extra.items():
+            cores[processor] = cores.get(processor, 0) + count
+        total = machine.watts
+        for node in sorted(nodes):
+            total += self._node_bound(node, cores, extra, p_state, kinds or {}) - machine.node(node).watts
+        return total
+
+    def _pledged(self) -> dict[int, int]:
+        """Cores of processors that will be busy when nodes have booted."""
+        self._booting = [job for job in self._booting if job.start_time == float("inf") and not job._ended]
+        cores: dict[int, int] = {}
+        for job in self._booting:
+            for processor, count in self._machine.cores_by_processor(job._allocation):
+                cores[processor] = cores.get(processor, 0) + count
+        return cores
+
+    def _node_bound(
+        self,
+        number: int,
+        cores: Mapping[int, int],
+        extra: Mapping[int, int],
+        p_state: int | None,
+        kinds: Mapping[int, ProcessorType],
+    ) -> float:
+        """W that a node may come to draw with so many more ``cores`` of its processors busy."""
+        machine, node = self._machine, self._machine.node(number)
+        if node.state is NodeState.FAILED:
+            return node.watts
+        loaded, wanted = 0.0, False
+        for processor in machine.processors_of(number):
+            kind = kinds.get(processor, machine.type_of[processor])
+            more = cores.get(processor, 0)
+            wanted = wanted or more > 0
+            loaded += self._processor_bound(processor, kind, more, p_state if processor in extra else None)
+        if machine.powered_on[number]:
+            return loaded
+        costs = node.type.transitions
+        booting = machine.idle_watts(number) if costs.switch_on_w is None else costs.switch_on_w
+        match node.state:
+            case NodeState.SWITCHING_ON:
+                return max(node.watts, loaded)
+            case NodeState.SWITCHING_OFF:
+                resting = max(node.watts, costs.off_w)
+                return (
+                    max(resting, booting, loaded) if wanted or machine.switching.boots_afterwards(number) else resting
+                )
+            case _:
+                return max(booting, loaded) if wanted else node.watts
+
+    def _processor_bound(self, processor: int, kind: ProcessorType, more: int, p_state: int | None) -> float:
+        """W of a processor with ``more`` cores busy than now, and, if it runs in a job's p-state, before and after."""
+        busy = self._machine.busy[processor] + more
+        if not busy and self._machine.is_unused(processor):
+            return 0.0
+        most = self._table(kind)[busy]
+        if p_state is not None:
+            most = max(most, self._table(kind.in_p_state(p_state))[busy])
+        before = self._clocks.before.get(processor)
+        if before is not None:
+            chosen = before.in_p_state(self._clocks.chosen[processor])
+            most = max(most, self._table(before)[0], self._table(chosen)[busy])
+        return most
+
+    def _table(self, kind: ProcessorType) -> list[float]:
+        table = self._tables.get(kind)
+        if table is None:
+            table = self._tables[kind] = self._machine.table(kind)
+        return table

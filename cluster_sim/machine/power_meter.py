@@ -1,0 +1,225 @@
+"""What the processors and nodes of the machine draw, and the energy that it comes to.
+
+Watts follow the cores that tasks load, or, under some power models, how fast the tasks run. Their sum over the machine is
+kept, and entered in the ledger, whenever it changes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cluster_sim.machine.bookings import Bookings
+from cluster_sim.machine.node import NodeState
+from cluster_sim.models.processor_step import ProcessorModels, loads_of
+
+if TYPE_CHECKING:
+    from cluster_sim.engine import Environment
+    from cluster_sim.machine.allocation import Allocation
+    from cluster_sim.machine.memory_channel import MemoryChannel
+    from cluster_sim.platform.platform import Platform, ProcessorType
+
+
+WATTS_FALL = 1e-4
+"""When what the machine draws falls to this part of what it has drawn, its sum is made anew from what each node draws.
+
+Each addition to the sum may lose 2⁻⁵³ of the most that it has come to, which is nothing beside a like sum, and much beside
+a small one. A sum of less than 1 W is left as it is, unless it has come to more than 10 kW: the loss is below 1e-12 W.
+"""
+
+
+class PowerMeter(Bookings):
+    """Columns of loaded cores and of what is drawn, and the few operations that change them."""
+
+    def __init__(self, env: Environment, platform: Platform, models: ProcessorModels, quirks: frozenset[str]):
+        super().__init__(env, platform)
+        self.models = models
+        self.contention = models.contention
+        self.power = models.power
+        types = platform.processor_types
+        # By number, not by looking types up: hashing one for each of 100,000 processors takes longer than all the rest.
+        numbers = platform.type_of_processor.tolist()
+        tables = [self.table(kind) for kind in types]
+        self.type_of: list[ProcessorType] = [types[i] for i in numbers]
+        self.table_of: list[list[float]] = [tables[i] for i in numbers]
+        self.busy = [0] * platform.processor_count  #: Busy cores of each processor.
+        self.node_states = [NodeState.IDLE] * platform.node_count  #: IDLE also while a node computes.
+        self._draws_w = [0.0] * platform.node_count  # what each draws when not on
+        self._one_processor_a_node = platform.processor_count == platform.node_count
+        #: Whether watts follow the tasks' speeds.
+        self.follows_rates = bool(getattr(self.power, "follows_rates", False))
+        self._rate_watts: dict[int, float] = {}
+        self.channels: dict[int, MemoryChannel] = {}  #: By processor; made for the first task group.
+        unused_draw_nothing = "unused-processors-draw-nothing" in quirks
+        self._never_used = bytearray(b"\1") * platform.processor_count if unused_draw_nothing else None
+        self.watts = 0.0  #: What the whole machine draws now.
+        self._least_w = self._most_w = 0.0  # between these the sum is exact enough
+        self._energy_j = 0.0
+        self._since = 0.0
+        self._power_times, self._power_watts = self.ledger.power_times, self.ledger.power_watts
+        self._loading_watts: list[float] | None = None
+
+    @property
+    def loading_watts(self) -> list[float]:
+        """Prefix sums over processors of what loading all of an idle processor's cores adds."""
+        if self._loading_watts is None:
+            self._loading_watts = [0.0, *np.cumsum([table[-1] - table[0] for table in self.table_of]).tolist()]
+        return self._loading_watts
+
+    def table(self, kind: ProcessorType) -> list[float]:
+        """Watts of a processor for 0, 1, … all of its cores busy."""
+        return self.models.watts(kind)
+
+    # ------------------------------------------------------------------ watts and energy
+
+    @property
+    def energy_j(self) -> float:
+        """Energy since the start, J."""
+        return self._energy_j + self.watts * (self.env.now - self._since)
+
+    def _add_watts(self, watts: float) -> None:
+        now = self.env.now
+        if now > self._since:
+            self._energy_j += self.watts * (now - self._since)
+            self._since = now
+            self._power_times.append(now)
+            self._power_watts.append(self.watts)
+        self.watts = total = self.watts + watts
+        if total < self._least_w if watts < 0.0 else total > self._most_w:
+            self.watts = total = self._settle_watts(total)
+        self._power_watts[-1] = total
+
+    def _settle_watts(self, total: float) -> float:
+        """The sum of watts, made anew if it has fallen far; and between what it may move until it is looked at again."""
+        if total < self._least_w:
+            total = math.fsum(map(self.node_watts, range(self.platform.node_count)))
+        self._most_w = 2.0 * total
+        self._least_w = WATTS_FALL * total - 1.0
+        return total
+
+    def idle_watts(self, node: int) -> float:
+        """What a node draws with no busy core."""
+        if self._never_used is None and self._one_processor_a_node:
+            return self.table_of[node][0]
+        return sum(self.table_of[p][0] for p in self.processors_of(node) if not self.is_unused(p))
+
+    def idle_watts_of(self, nodes: Sequence[int]) -> list[float]:
+        """What each of some nodes draws with no busy core."""
+        if self._never_used is None and self._one_processor_a_node:
+            tables = self.table_of
+            return [tables[node][0] for node in nodes]
+        return [self.idle_watts(node) for node in nodes]
+
+    def _update_rate_watts(self, processor: int) -> None:
+        """What a processor draws, by how fast its tasks run now."""
+        if not self.powered_on[self.node_of(processor)]:
+            return
+        kind, channel = self.type_of[processor], self.channels[processor]
+        owners = [group.owner for group in (*channel.groups, *channel.ended_groups)]
+        waiting = [group.tasks for group in channel.ended_groups]
+        idle = self.table_of[processor][0]
+        shared, own = self.models.of(kind).draw(loads_of(channel.groups, waiting))
+        before = self._rate_watts.get(processor, 0.0 if self.is_unused(processor) else idle)
+        if self._never_used is not None:
+            self._never_used[processor] = 0
+        self._rate_watts[processor] = shared + sum(own)
+        of_owner = dict(zip(owners, own, strict=True))
+        if len(of_owner) < len(own):  # a guest may have several groups here
+            of_owner = dict.fromkeys(owners, 0.0)
+            for owner, watts in zip(owners, own, strict=True):
+                of_owner[owner] += watts
+        self.ledger.rated_watts.append((self.env.now, processor, shared, of_owner))
+        self._add_watts(self._rate_watts[processor] - before)
+
+    def processor_watts(self, processor: int) -> float:
+        """What a processor of a node that is on draws now."""
+        if processor in self._rate_watts:
+            return self._rate_watts[processor]
+        # Where watts follow the speeds, a processor is idle until its channel has said how fast its tasks run.
+        busy = 0 if self.follows_rates else self.busy[processor]
+        return 0.0 if self.is_unused(processor) else self.table_of[processor][busy]
+
+    def max_watts(self, kind: ProcessorType) -> float:
+        """What a processor of that type draws with all its cores busy."""
+        return self.table(kind)[-1]
+
+    def is_unused(self, processor: int) -> bool:
+        """Whether it has never run a task and draws nothing for that (a quirk)."""
+        return self._never_used is not None and bool(self._never_used[processor])
+
+    def node_watts(self, node: int) -> float:
+        """What a node draws now."""
+        if self.node_states[node] is NodeState.IDLE:
+            return sum(self.processor_watts(processor) for processor in self.processors_of(node))
+        return self._draws_w[node]
+
+    # ------------------------------------------------------------------ loading cores
+
+    def load(self, allocation: Allocation) -> None:
+        """The cores of an allocation become busy."""
+        self.ledger.loaded_from[allocation.hold] = self.env.now
+        if self.follows_rates:
+            self._count_busy(allocation, 1)
+            return
+        added = 0.0
+        for _, processor, _, count in allocation.pieces:
+            added += self._load_on(processor, count)
+        loading = self._loading_watts or self.loading_watts
+        for _, _, begin, end in allocation.spans:
+            if self._never_used is not None:
+                added += sum(self._load_on(p, self._cores_of[p]) for p in range(begin, end))
+            else:
+                self.busy[begin:end] = self._cores_of[begin:end]
+                added += loading[end] - loading[begin]
+        self._add_watts(added)
+
+    def load_cores(self, processor: int, cores: int) -> None:
+        """Some cores of a processor become busy, whose group on the channel follows."""
+        if self.follows_rates:
+            self.busy[processor] += cores
+        else:
+            self._add_watts(self._load_on(processor, cores))
+
+    def unload_cores(self, processor: int, cores: int) -> None:
+        """Some cores of a processor stop being busy; their group has left the channel."""
+        busy, table = self.busy[processor], self.table_of[processor]
+        self.busy[processor] = busy - cores
+        if self.follows_rates:
+            self._update_rate_watts(processor)
+        else:
+            self._add_watts(table[busy - cores] - table[busy])
+
+    def _load_on(self, processor: int, cores: int) -> float:
+        table, busy = self.table_of[processor], self.busy[processor]
+        self.busy[processor] = busy + cores
+        before = table[busy]
+        if self._never_used is not None and self._never_used[processor]:
+            self._never_used[processor] = 0
+            before = 0.0
+        return table[busy + cores] - before
+
+    def _count_busy(self, allocation: Allocation, sign: int) -> None:
+        """Busy cores where the channels say what they draw."""
+        for processor, count in self.cores_by_processor(allocation):
+            self.busy[processor] += sign * count
+            if sign < 0:
+                self._update_rate_watts(processor)
+
+    def unload(self, allocation: Allocation) -> None:
+        """The cores of an allocation stop being busy; their tasks have left the channels."""
+        if self.follows_rates:
+            self._count_busy(allocation, -1)
+            return
+        added = 0.0
+        for _, processor, _, count in allocation.pieces:
+            table, busy = self.table_of[processor], self.busy[processor]
+            self.busy[processor] = busy - count
+            added += table[busy - count] - table[busy]
+        loading = self._loading_watts or self.loading_watts
+        for _, _, begin, end in allocation.spans:
+            self.busy[begin:end] = [0] * (end - begin)
+            added -= loading[end] - loading[begin]
+        self._add_watts(added)
