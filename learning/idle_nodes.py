@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from cluster_sim.models.prediction import Group, Share, predict
 from learning.feature_table import FeatureTable, feature
+from schedulers.expectations import expected_seconds
 
 if TYPE_CHECKING:
     from cluster_sim.platform.platform import NodeType
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from learning.occupancy import Request, Requests
 
 Floats = npt.NDArray[np.float64]
-
-ENDLESS_S = 1e12
-"""What a job that requested no time is expected to take, s."""
 
 
 class Figure(FeatureTable):
@@ -88,7 +86,7 @@ class IdleNodes:
 
     def seconds_of(self, job: Job, ops_per_s: float) -> float:
         """What a job is expected to take on cores of that rate, s."""
-        return min(job.requested_time * (self._reference / ops_per_s), ENDLESS_S)
+        return expected_seconds(job.requested_time, self._reference / ops_per_s)
 
     def alone(self, request: Request) -> Alone:
         """What a request takes and costs on an idle node of each type."""
@@ -112,7 +110,7 @@ class IdleNodes:
         shares, left, seconds, bandwidth = [], min(request.cores, kind.cores), 0.0, 0.0
         for processor in kind.processors:
             model, taken = self._models.of(processor), min(left, processor.cores)
-            own = min(request.requested_time * (self._reference / processor.ops_per_s), ENDLESS_S)
+            own = expected_seconds(request.requested_time, self._reference / processor.ops_per_s)
             asked = request.mem_vol / own if own > 0.0 else 0.0
             if taken:
                 seconds, bandwidth = max(seconds, own), max(bandwidth, asked)

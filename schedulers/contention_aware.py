@@ -12,7 +12,7 @@ from cluster_sim.errors import SpecError
 from cluster_sim.machine.placement import shape
 from cluster_sim.run.decisions import Decision, Hold, Start
 from schedulers.base import Scheduler, schedulers
-from schedulers.expectations import Expectations
+from schedulers.expectations import Expectations, expected_seconds
 from schedulers.orders import JobOrder, job_orders, name_of, order_in
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ METRICS = ("delay", "energy", "edp")
 PLACEMENTS = ("all", "one")
 REFERENCES = ("slowest", "fastest")
 
-_ENDLESS_S = 1e12
 _EQUAL = 1e-9
 
 
@@ -138,7 +137,7 @@ class ContentionAware(Scheduler):
         if self.clairvoyant:
             view: ClairvoyantView = self._view  # type: ignore[assignment]
             return view.run_time(job, ops_per_s)
-        return min(job.requested_time * (self._reference_ops_per_s / ops_per_s), _ENDLESS_S)
+        return expected_seconds(job.requested_time, self._reference_ops_per_s / ops_per_s)
 
     # ------------------------------------------------------------------ estimates
 

@@ -18,6 +18,13 @@ SecondsOf = Callable[["Job", float], float]
 """How long a task of a job takes, uncontended, on a core of that rate (operations/s)."""
 
 _SAME_S = 1e-9
+ENDLESS_S = 1e12
+"""What a job that requested no time is expected to take, s: more than any job asks for. ∞ s at 0 W would be no joules."""
+
+
+def expected_seconds(requested_time: float, slower: float = 1.0) -> float:
+    """What a job is expected to take, s, where cores are so many times ``slower`` than those that the request is meant for."""
+    return min(requested_time * slower, ENDLESS_S)
 
 
 class _Tasks:

@@ -13,6 +13,7 @@ from cluster_sim.errors import SpecError
 from cluster_sim.machine.placement import shape
 from cluster_sim.run.decisions import Decision, Hold, Start
 from schedulers.base import SKIPPED, Scheduler, schedulers
+from schedulers.expectations import expected_seconds
 from schedulers.orders import platform_order
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 METRICS = ("energy", "edp")
 ENDS = ("low", "high")
-_ENDLESS_S = 1e12
 TOO_EXPENSIVE = "fits only where it is estimated to need more than its max_energy of {:g} J, and is skipped"
 
 
@@ -165,8 +165,8 @@ def most_on_one_node(view: View, job: Job) -> int:
 
 
 def requested_time_of(job: Job) -> float:
-    """Requested time, s; of a job that names none, more than any job asks for (∞ s at 0 W would be no number of joules)."""
-    return min(job.requested_time, _ENDLESS_S)
+    """Requested time, s; of a job that names none, more than any job asks for."""
+    return expected_seconds(job.requested_time)
 
 
 def tenants_of(view: View) -> npt.NDArray[np.float64]:

@@ -49,8 +49,8 @@ def _kind_of_folder(path: str) -> Kind:
 
 def _kind_of_file(path: str) -> Kind:
     from cluster_sim.cli.config import is_config
-    from cluster_sim.files.documents import is_yaml_name, read_document
-    from cluster_sim.files.reading import parse_json, read_bytes, read_text
+    from cluster_sim.files.documents import is_yaml_name, parse_json, read_document
+    from cluster_sim.files.reading import read_bytes, read_text
     from cluster_sim.formats.irmasim_platform import is_irmasim
 
     if not is_yaml_name(path):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
@@ -40,7 +41,7 @@ def read_document(path: str | Path, max_json_bytes: int = MAX_JSON_BYTES) -> Any
     begins_as_json = text.lstrip()[:1] in ("{", "[")
     is_yaml = _suffix(path) in _YAML_SUFFIXES or (_suffix(path) != ".json" and not begins_as_json)
     try:
-        return _parse_yaml(text, path) if is_yaml else _parse_json(text, path)
+        return _parse_yaml(text, path) if is_yaml else parse_json(path, text)
     except RecursionError:
         raise FormatError(path, "a document of reasonable depth", "nesting that is too deep") from None
 
@@ -69,15 +70,23 @@ def _suffix(path: str | Path) -> str:
     return Path(path.stem if path.suffix == ".gz" else path.name).suffix.lower()
 
 
-def _parse_json(text: str, path: str | Path) -> Any:
+def parse_json(path: str | os.PathLike[str], text: str) -> Any:
+    """The JSON document in ``text``, which stands in a file. Raises FormatError, naming line and column of what is no JSON.
+
+    Keys given twice, or that no message could show, NaN and Infinity are errors.
+    """
+    plain: set[str] = set()  # keys that may stand: most objects of a long document have those of one before
+
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         mapping = dict(pairs)
         if len(mapping) < len(pairs):
             key = Counter(key for key, _ in pairs).most_common(1)[0][0]
             raise FormatError(path, "every key once in an object", f"'{key}' twice")
-        for key in mapping:
-            if not is_plain(key):
-                raise FormatError(path, f"keys of at most {MAX_NAME} printable characters", key)
+        if not plain.issuperset(mapping):
+            for key in mapping:
+                if not is_plain(key):
+                    raise FormatError(path, f"keys of at most {MAX_NAME} printable characters", key)
+            plain.update(mapping)
         return mapping
 
     def refuse(constant: str) -> Any:
@@ -87,6 +96,8 @@ def _parse_json(text: str, path: str | Path) -> Any:
         return json.loads(text, object_pairs_hook=once, parse_constant=refuse)
     except json.JSONDecodeError as error:
         raise FormatError(f"{path}, line {error.lineno} column {error.colno}", "JSON", error.msg) from None
+    except RecursionError:
+        raise FormatError(path, "a document of reasonable depth", "nesting that is too deep") from None
     except FormatError:
         raise
     except ValueError:

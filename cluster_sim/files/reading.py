@@ -7,7 +7,7 @@ import os
 import stat
 import zlib
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from cluster_sim.errors import FormatError
 
@@ -111,23 +111,6 @@ def read_text(path: str | os.PathLike[str], limit: int | None = None, expected: 
     if "\x00" in text:
         raise FormatError(f"{path} line {text.count(chr(10), 0, text.index(chr(0))) + 1}", "text", "binary data")
     return text
-
-
-def parse_json(path: str | os.PathLike[str], text: str) -> Any:
-    """The JSON document in ``text``. Raises FormatError naming line and column; NaN and Infinity are errors."""
-
-    def refuse(constant: str) -> NoReturn:
-        raise FormatError(path, "finite numbers", constant)
-
-    try:
-        return json.loads(text, parse_constant=refuse)
-    except json.JSONDecodeError as error:
-        place = f"{path} line {error.lineno} column {error.colno}"
-        raise FormatError(place, "valid JSON", error.msg) from None
-    except RecursionError:
-        raise FormatError(path, "JSON nested less deeply", "too many levels") from None
-    except ValueError as error:  # an integer of more digits than Python converts
-        raise FormatError(path, "numbers of a sensible length", str(error)) from None
 
 
 def read_own_json(path: str | os.PathLike[str], expected: str) -> dict[str, Any]:

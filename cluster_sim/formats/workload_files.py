@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from cluster_sim.errors import FormatError, SpecError
 from cluster_sim.files import reading as files
+from cluster_sim.files.documents import parse_json
 from cluster_sim.formats import batsim_workload, irmasim_workload, swf, tables
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 def _read_json(path: str, **options: Any) -> Workload:
     """Read a JSON workload of either kind; parsed once, because it may be long."""
-    document = files.parse_json(path, files.read_text(path))
+    document = parse_json(path, files.read_text(path))
     reader = batsim_workload.from_document if batsim_workload.is_batsim(document) else irmasim_workload.from_document
     _check_options(reader, options, path)
     return reader(document, path, **options)
