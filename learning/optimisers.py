@@ -4,8 +4,9 @@ The weights become views of one long vector, and so do their gradients. A step i
 vector, and not one for each layer, which is what a step of a small network costs; and what has to be stored so that a
 training can be put down and taken up again exactly are two vectors and a count.
 
-This is the function that ``torch.optim.Adam`` calls, without the class around it: that goes through all layers in Python at
-each step, and imports torch's compiler, which costs a second and 70 MB and slows down everything that comes after it.
+This is the function that ``torch.optim.Adam`` calls, without the class around it. Given that vector, the class does the same to
+the bit, but takes 35 µs more for each step, a sixth of one of a small network, and imports torch's compiler, which costs a second
+and 70 MB. Given the layers one by one, it takes 150 µs more.
 """
 
 from __future__ import annotations

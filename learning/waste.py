@@ -25,6 +25,10 @@ class WasteMeter:
     A node wastes what it draws while it is idle, booting or shutting down (Casagrande et al. 2022, Eq. 4); by core, the
     idle cores of computing nodes waste their share of the idle watts too. :meth:`look` has to be called at the end of
     every instant in which the machine changed. Clocks that change are not followed.
+
+    The law is that of :mod:`cluster_sim.records.node_table`, which has whole seconds of each processor to multiply, at the
+    end; an agent is rewarded while the run goes on, and sees free cores by node. So a node counts as a whole here: the two are
+    the same where the processors of a node are.
     """
 
     def __init__(self, view: View):

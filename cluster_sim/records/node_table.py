@@ -67,7 +67,11 @@ def node_table(history: History, accounts: Accounts) -> pd.DataFrame:
 
 
 def _idle_cores_of_computing_nodes(history: History, accounts: Accounts, computing_s: Floats) -> Floats:
-    """J that idle cores of computing nodes draw, each its part of its processor's idle watts, shape (nodes,)."""
+    """J that idle cores of computing nodes draw, each its part of its processor's idle watts, shape (nodes,).
+
+    In bulk, from sums over the run; where a clock changed, ``accounting.sweep`` has summed them from change to change: one
+    law, in sums that round in different places.
+    """
     platform = history.platform
     kind, kinds = platform.type_of_processor, platform.processor_types
     cores = np.array([k.cores for k in kinds])[kind]
