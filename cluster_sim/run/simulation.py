@@ -86,8 +86,8 @@ class Simulation:
         explain: bool = False,
         reservations: Iterable[AdvanceReservation] = (),
     ):
-        _check_kind("scheduler", scheduler, "attend", "Fcfs() or make_scheduler('fcfs')")
-        _check_kind("power", power, "attend", "AlwaysOn() or make_power_policy('always-on')")
+        _check_kind("scheduler", scheduler, hasattr(scheduler, "memory"), "Fcfs() or make_scheduler('fcfs')")
+        _check_kind("power", power, not hasattr(power, "schedule"), "AlwaysOn() or make_power_policy('always-on')")
         platform = as_counted(platform, workload)
         self.platform = platform
         self.workload = workload
@@ -341,7 +341,7 @@ def _time_to_stop(until: float) -> float:
     return float(until)  # an int would make arrays of times ints
 
 
-def _check_kind(parameter: str, value: object, method: str, example: str) -> None:
-    """Name the usual slips: a spec, or a class that was not called."""
-    if value is not None and (isinstance(value, type) or not hasattr(value, method)):
+def _check_kind(parameter: str, value: object, is_of_kind: bool, example: str) -> None:
+    """Name the usual slips: a spec, a class that was not called, or a policy of the other kind."""
+    if value is not None and (isinstance(value, type) or not hasattr(value, "attend") or not is_of_kind):
         raise InputError(f"Simulation, {parameter}", f"an object such as {example}", value)

@@ -33,17 +33,18 @@ PLATFORM = Platform.homogeneous(nodes=2, cores=2)
 WORKLOAD = Workload({"submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [10.0]})
 
 
-@pytest.mark.parametrize("scheduler", ["fcfs", Fcfs, 7])
+@pytest.mark.parametrize("scheduler", ["fcfs", Fcfs, 7, PowerPolicy()])
 def test_a_scheduler_is_an_object(scheduler: Any) -> None:
-    """A spec or a class in place of a scheduler is refused, with an example."""
+    """A spec, a class or a power policy in place of a scheduler is refused, with an example."""
     with pytest.raises(InputError, match=r"Simulation, scheduler: expected an object such as Fcfs\(\)"):
         Simulation(PLATFORM, WORKLOAD, scheduler)
 
 
-def test_a_power_policy_is_an_object() -> None:
-    """The same for power policies."""
+@pytest.mark.parametrize("power", ["always-on", PowerPolicy, Fcfs()])
+def test_a_power_policy_is_an_object(power: Any) -> None:
+    """The same for power policies, where a scheduler is none."""
     with pytest.raises(InputError, match="Simulation, power: expected an object such as AlwaysOn"):
-        Simulation(PLATFORM, WORKLOAD, Fcfs(), power="always-on")  # type: ignore[arg-type]
+        Simulation(PLATFORM, WORKLOAD, Fcfs(), power)
 
 
 def test_one_quirk_may_be_given_as_text() -> None:
