@@ -16,6 +16,7 @@ REACT      the power policy's turn after it
 END        the end of the run
 ========== =====================================================================
 
+Times that differ by rounding only, such as 0.1 + 0.2 and 0.3, are one instant: see :data:`SAME_INSTANT`.
 What the scheduler started is delivered to observers right after its pass, as a batch of its own.
 
 This is the only module that touches what SimPy keeps to itself: ``tests/process/test_simpy.py`` says what it relies on,
@@ -25,17 +26,28 @@ and fails where another SimPy does it otherwise.
 from __future__ import annotations
 
 from collections.abc import Generator
-from heapq import heappush
+from heapq import heapify, heappop, heappush
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import simpy
-from simpy.core import BoundClass
+from simpy.core import BoundClass, EmptySchedule, StopSimulation
 from simpy.events import NORMAL, Event, EventPriority
 
 WALLTIME, GRANT, OBSERVE, RESERVE, SCHEDULE, REACT, END = (
     EventPriority(priority) for priority in (2, 3, 10, 11, 12, 13, 14)
 )
+
+SAME_INSTANT = 1.0 + 2.0**-44
+"""Times of which none is more than so many times another are one instant: sums that differ by rounding only.
+
+Each addition is off by 2**-53 of the time at most, so this is some 500 additions that err to one side.
+"""
+
+
+def latest(time: float) -> float:
+    """The latest time that is in one instant with ``time``, s: to compare times that were added up in different ways."""
+    return time * SAME_INSTANT
 
 
 class PlannedEvent(Event):
@@ -79,6 +91,53 @@ class Environment(simpy.Environment):
     if not TYPE_CHECKING:
         now = property(attrgetter("_now"), doc="The current simulation time, s.")
 
+    def step(self) -> None:
+        """Process the next event. As in SimPy, but for the second step. Raises EmptySchedule if there is none."""
+        queue = self._queue
+        try:
+            time, _, _, event = first = heappop(queue)
+        except IndexError:
+            raise EmptySchedule from None
+        if time != self._now:
+            if queue and queue[0][0] <= time * SAME_INSTANT:
+                time, _, _, event = self._join(first)
+            self._now = time
+
+        callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment]
+        try:
+            for callback in callbacks:
+                callback(event)
+        except StopSimulation:
+            # The rest of the callbacks are for when the simulation goes on.
+            event.callbacks = callbacks[callbacks.index(callback) + 1 :]
+            self.schedule(event, EventPriority(-1))
+            raise
+        if not event._ok and not hasattr(event, "_defused"):
+            error = type(event._value)(*event._value.args)
+            error.__cause__ = event._value
+            raise error
+
+    def _join(self, first: Any) -> Any:
+        """Make one instant of the event that would be next and all that are planned for nearly the same time.
+
+        It is at the last of these times, so that nothing happens before its time. Comes back with the event that is next.
+        """
+        queue, limit = self._queue, first[0] * SAME_INSTANT
+        near = [0]  # places in the heap, in which nothing is later than what stands below it
+        for place in near:
+            below = 2 * place + 1
+            near += [child for child in (below, below + 1) if child < len(queue) and queue[child][0] <= limit]
+        # An event that has no callback is a plan that has been superseded.
+        time = max([queue[place][0] for place in near if queue[place][3].callbacks], default=first[0])
+        if time == first[0]:
+            return first
+        heappush(queue, first)
+        for place, (planned, priority, number, event) in enumerate(queue):
+            if planned < time:
+                queue[place] = (time, priority, number, event)
+        heapify(queue)
+        return heappop(queue)
+
     def trigger(self, event: Event, priority: EventPriority, value: Any = None) -> None:
         """``event.succeed(value)``, but in a later phase of this instant."""
         event._ok = True
@@ -95,6 +154,10 @@ class Environment(simpy.Environment):
         event._ok, event._value, event.callbacks = True, value, None  # type: ignore[assignment]
         for callback in callbacks:
             callback(event)
+
+    def within(self, time: float) -> float:
+        """``time`` (s), or now if that is the same instant: for what is computed anew while an instant goes on."""
+        return time if time > self._now * SAME_INSTANT else self._now
 
     if TYPE_CHECKING:
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from cluster_sim.engine import latest
 from cluster_sim.errors import SpecError
 from cluster_sim.records.metrics import energy_delay_product, makespan
 from cluster_sim.run.decisions import Decision, Start
@@ -193,7 +194,7 @@ class LookAhead:
         self._jobs = view.pending[: scheduler.depth]
         self._needed = {job.index: most_on_one_node(view, job) for job in self._jobs}
         self._tenants_now = tenants_of(view)
-        self._aged = {job.index for job in self._jobs if view.now - job.submit_time >= scheduler.aging}
+        self._aged = {job.index for job in self._jobs if job.submit_time + scheduler.aging <= latest(view.now)}
         self._running: list[_End] = [
             (self._end(running), running.job.index, running.job, running.placement, running) for running in view.running
         ]

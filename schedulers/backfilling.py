@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from cluster_sim.engine import latest
 from cluster_sim.errors import SpecError
 from cluster_sim.run.decisions import Decision, Hold, Reserve, Start
 from schedulers.base import Scheduler
@@ -88,7 +89,7 @@ class Backfilling(Scheduler):
         """Tell the log of a promise; why, if it is later than the last."""
         _, last = self._told.get(job.index, (job, math.inf))
         self._told[job.index] = job, time
-        return Reserve(job, time, placement, self._why(job, others_first) if time > last else "")
+        return Reserve(job, time, placement, self._why(job, others_first) if time > latest(last) else "")
 
     def _taken_back(self, job: Job, others_first: bool) -> Reserve:
         """Tell the log that a job has no promise any more."""
@@ -103,7 +104,7 @@ class Backfilling(Scheduler):
         """The same for a job that starts now, of which the log was told: if it is late, that is said before."""
         _, last = self._told.pop(start.job.index, (None, math.inf))
         time = view.now + view.boot_time(start.placement)
-        if time > last:
+        if time > latest(last):
             yield Reserve(start.job, time, start.placement, self._why(start.job, others_first))
 
     def _profile(self, view: View) -> ProfilePlan:

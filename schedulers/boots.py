@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cluster_sim.engine import SAME_INSTANT
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -55,8 +57,8 @@ class Boots:
         closed = self.needed > longest
         if self._begun:
             begun, nodes = self._columns()
-            ready = np.minimum(begun, start) + self.needed[nodes]
-            closed[nodes[(begun != start) & (np.maximum(begun, start) < ready)]] = True
+            first, last = np.minimum(begun, start), np.maximum(begun, start)
+            closed[nodes[(first * SAME_INSTANT < last) & (last * SAME_INSTANT < first + self.needed[nodes])]] = True
         return np.where(closed, 0, room)
 
     def _columns(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cluster_sim.engine import latest
 from cluster_sim.run.decisions import Decision, Start, WakeAt
 from schedulers.backfilling import Backfilling, spec_of
 from schedulers.base import schedulers
 from schedulers.losses import CAPPED
 from schedulers.orders import JobOrder, NodeOrder, first, name_of, platform_order
 from schedulers.plans import Promise
-from schedulers.releases import Returns
+from schedulers.releases import Returns, in_turn
 
 if TYPE_CHECKING:
     from cluster_sim.machine.guest_requests import Departure
@@ -102,7 +103,7 @@ class ConservativeBackfilling(Backfilling):
         while (yield from self._start_due(view)):
             yield from self._move_forward(view)  # nodes were to boot that are on: that much is left
         self._losses.forget()
-        if self._due and self._due[0][0] != self._wakes_at and self._due[0][0] > view.now:
+        if self._due and self._due[0][0] != self._wakes_at and self._due[0][0] > latest(view.now):
             # Nothing else need happen then: the job whose end was waited for may have been moved forward since.
             self._wakes_at = self._due[0][0]
             yield WakeAt(self._wakes_at)
@@ -112,7 +113,7 @@ class ConservativeBackfilling(Backfilling):
         early = False
         for running in view.ended:
             until = self._releases.drop(running)
-            if until > view.now and self._plan is not None:
+            if until > latest(view.now) and self._plan is not None:
                 self._plan.give_back(running, until)
                 early = True
                 if running.start_time == math.inf:
@@ -145,7 +146,7 @@ class ConservativeBackfilling(Backfilling):
                 heappush(self._due, (promise.time, job.index))
             self._promises[job.index] = promise
             self._waiting[job.index] = job
-        if view.explains and (promise is None or promise.time > view.now):
+        if view.explains and (promise is None or promise.time > latest(view.now)):
             yield from self._reasons(view, job, promise)
 
     def _promise_anew(self, view: View) -> Iterator[Decision]:
@@ -157,8 +158,9 @@ class ConservativeBackfilling(Backfilling):
         self._plan, self._capacity_changes = self._profile(view), view.capacity_changes
         self._queue.refresh(view)
         earlier, self._promises, self._due = self._promises, {}, []
-        waiting = [(place, job) for place, job in self._queue.after(self._queue.first)]
-        for place, job in sorted(waiting, key=lambda entry: (earlier.get(entry[1].index, NEVER).time, entry[1].index)):
+        waiting = {job.index: (place, job) for place, job in self._queue.after(self._queue.first)}
+        for _, index in in_turn((earlier.get(index, NEVER).time, index) for index in waiting):
+            place, job = waiting[index]
             if view.is_pending(job):
                 yield from self._promise(view, job)
             else:
@@ -171,7 +173,7 @@ class ConservativeBackfilling(Backfilling):
         self._capacity_changes = view.capacity_changes
         earlier, self._promises = self._promises, {}
         broken = []
-        for index in sorted(earlier, key=lambda index: (earlier[index].time, index)):
+        for _, index in in_turn((promise.time, index) for index, promise in earlier.items()):
             promise = plan.renew(self._waiting[index], earlier[index])
             if promise is None:
                 broken.append(self._waiting[index])
@@ -184,9 +186,9 @@ class ConservativeBackfilling(Backfilling):
     def _gains(self, view: View) -> bool:
         """Whether there is more than the profile expects: nodes have come, or are on or OFF, or guests left, early."""
         before, usable = self._usable, view.powered_on | view.powered_off
-        early = any(usable[node] and end > view.now for node, end in self._ends.items())
+        early = any(usable[node] and end > latest(view.now) for node, end in self._ends.items())
         guests = frozenset(view.guests)
-        early = early or any(guest.expected_end > view.now for guest in self._guests - guests)
+        early = early or any(guest.expected_end > latest(view.now) for guest in self._guests - guests)
         self._guests = guests
         usable[list(view.transition_ends)] = True
         self._usable, self._ends = int((usable & ~view.withheld).sum()), dict(view.transition_ends)
@@ -222,7 +224,7 @@ class ConservativeBackfilling(Backfilling):
         if not self._plan.can_be_earlier(job, earlier.time):
             return False
         promise = self._promised_instead(job, earlier)
-        if promise is None or promise.ready >= earlier.ready:
+        if promise is None or latest(promise.ready) >= earlier.ready:
             self._undo(job, promise, earlier)
             return False
         yield from self._note(view, job, promise)
@@ -248,7 +250,7 @@ class ConservativeBackfilling(Backfilling):
         for _, job in list(self._queue.after(self._queue.first)):
             earlier = self._promises.get(job.index, NEVER)
             promise = self._promised_instead(job, earlier)
-            if earlier is not NEVER and (promise is None or promise.ready > earlier.ready):
+            if earlier is not NEVER and (promise is None or promise.ready > latest(earlier.ready)):
                 self._undo(job, promise, earlier)
             elif promise != earlier or earlier is NEVER:
                 yield from self._note(view, job, promise)
@@ -259,9 +261,11 @@ class ConservativeBackfilling(Backfilling):
     def _start_due(self, view: View) -> Generator[Decision, None, bool]:
         """Start the jobs whose promised time has come; whether any of them needs less than was planned."""
         assert self._plan is not None
-        less = False
-        while self._due and self._due[0][0] <= view.now:
-            time, index = heappop(self._due)
+        less, due, now = False, [], latest(view.now)
+        while self._due and self._due[0][0] <= now:
+            due.append(heappop(self._due))
+        turns = iter(in_turn(due) if len(due) > 1 else due)
+        for time, index in turns:
             promise = self._promises.get(index, NEVER)
             if promise.time != time:
                 continue  # it was promised another start since
@@ -271,6 +275,8 @@ class ConservativeBackfilling(Backfilling):
             if placement is None or not view.allows(job, placement):
                 # A power cap keeps it from starting. Nobody overtakes it, or it might never find room.
                 self._is_capped = True
+                for left in turns:
+                    heappush(self._due, left)
                 return False
             del self._promises[index], self._waiting[index]
             start = Start(job, placement)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cluster_sim.engine import latest
 from cluster_sim.platform.node_state import NodeState
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Losses:
         guests = frozenset(view.guests)
         if guests - self._guests:
             self.note(GUEST)
-        if any(guest.expected_end <= view.now for guest in guests):
+        if any(guest.expected_end <= latest(view.now) for guest in guests):
             self.note(LATE_GUEST)
         self._guests = guests
 
@@ -80,15 +81,15 @@ class Losses:
                 self._ends[node] = time + costs.switch_on_s
                 if node not in owned:
                     self.note(SWITCHED_ON)
-            elif time > self._ends.pop(node, time):
+            elif time > latest(self._ends.pop(node, time)):
                 self.note(LATE_NODE)
 
     def _follow_transitions(self, view: View) -> None:
         ends = view.transition_ends
         for node, end in self._ends.items():
-            if end <= view.now:
+            if end <= latest(view.now):
                 self.note(LATE_NODE)
-            elif ends.get(node, end) > end:
+            elif ends.get(node, end) > latest(end):
                 self.note(SWITCHED_ON)  # it was to be OFF then, and is to boot as well
         self._ends = dict(ends)
 

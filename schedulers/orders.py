@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from cluster_sim.engine import latest
 from cluster_sim.errors import SpecError
 from cluster_sim.registry import Registry
 
@@ -75,7 +76,7 @@ def aged(order: JobOrder, seconds: float) -> JobOrder:
     """
 
     def key(job: Job, now: float) -> Any:
-        return (0, job.submit_time) if now - job.submit_time >= seconds else (1, order(job, now))
+        return (0, job.submit_time) if job.submit_time + seconds <= latest(now) else (1, order(job, now))
 
     key.dynamic = True  # type: ignore[attr-defined]
     return key

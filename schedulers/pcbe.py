@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cluster_sim.engine import latest
 from cluster_sim.errors import SpecError
 from cluster_sim.machine.placement import shape
 from cluster_sim.run.decisions import Decision, Hold, Start
@@ -115,11 +116,11 @@ class Pcbe(Scheduler):
     def _in_turn(self, now: float) -> Iterator[_Entry]:
         """The aged jobs, then all of them: what was started among the aged comes twice."""
         aging = self.aging
-        yield from [entry for entry in self._queue if now - entry[2].submit_time >= aging]
+        yield from [entry for entry in self._queue if entry[2].submit_time + aging <= latest(now)]
         yield from self._queue
 
     def _why_now(self, view: View, job: Job) -> str:
-        aged = 0.0 < self.aging <= view.now - job.submit_time
+        aged = self.aging > 0.0 and job.submit_time + self.aging <= latest(view.now)
         return f"aged: it had waited {self.aging:g} s or more, and went before the others" if aged else ""
 
     def key(self, job: Job) -> float:

@@ -13,14 +13,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from functools import partial
-from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from cluster_sim.engine import latest
 from schedulers.orders import platform_order
-from schedulers.releases import Returns, about_to_boot, cores_coming, planned_end, planned_time
+from schedulers.releases import Returns, about_to_boot, by_instant, cores_coming, planned_end, planned_time
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -146,23 +146,22 @@ class CountedPlan:
 
     def promise(self, job: Job) -> Promise | None:
         """When enough of the running jobs should have ended, and enough nodes in transition be back."""
-        free, missing = self._view.free_total, True
+        free, missing, promised = self._view.free_total, True, math.inf
         self._shadow, self._extra = math.inf, 0
         for end, _, cores, _ in cores_coming(self._releases, self._view):
             if not missing and end > self._shadow:
                 break  # all that end at the shadow time count
             free += cores
             if missing and free >= job.requested_cores:
-                self._shadow, missing = end, False
+                promised, self._shadow, missing = end, latest(end), False
         if missing:
             self._extra = math.inf
             return None
         self._extra = free - job.requested_cores
-        if self._shadow == math.inf:
+        if promised == math.inf:
             # Jobs that requested no time have to end first; of no job can it be said that it ends before them.
             self._shadow = -math.inf
-            return Promise(math.inf)
-        return Promise(self._shadow)
+        return Promise(promised)
 
 
 class NodePlan(CountedPlan):
@@ -249,7 +248,7 @@ class NodePlan(CountedPlan):
         """Which nodes would not be on at the promised time if they began to boot now; None: all would."""
         if not self._view.is_off.any() or (delays := self._view.boot_delays) is None:
             return None
-        return self._view.is_off & (self._view.now + delays > self._promised)
+        return self._view.is_off & (self._view.now + delays > latest(self._promised))
 
     def take(self, running: Running) -> None:
         """A job that will not have ended by the promised start leaves less beside it."""
@@ -286,13 +285,15 @@ class NodePlan(CountedPlan):
         if returns:
             back = [(end, partial(later.come_back, node, cores)) for end, node, cores in returns]
             coming = sorted((*coming, *back), key=itemgetter(0))
-        for end, together in groupby(coming, key=itemgetter(0)):
+        for end, together in by_instant(coming):
             for _, happen in together:
                 happen()
             if self._where.later(job, later, end) is not None:
                 self._later, self._head = later, job
                 self._promised = end
-                self._shadow = end if end < math.inf else -math.inf  # of no job can it be said that it ends before
+                self._shadow = (
+                    latest(end) if end < math.inf else -math.inf
+                )  # of no job can it be said that it ends before
                 placement = self._find_place()
                 return Promise(end, placement if self._pinned else None)
         return None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cluster_sim.engine import latest
 from cluster_sim.errors import SpecError
 from cluster_sim.run.clairvoyant_view import ClairvoyantView
 from cluster_sim.run.decisions import Offer, PowerDecision, SwitchOff, WakeAt, Withhold
@@ -82,8 +83,8 @@ class OffReservation(PowerPolicy):
             if any(isinstance(change, Offer) for change in changes):
                 return  # the scheduler has another pass
         yield SwitchOff(np.flatnonzero(idle_nodes(view)).tolist())
-        latest = [self._latest_start(job) for job in view.pending]
-        wake = min((time for time in latest if view.now < time < math.inf), default=math.inf)
+        turns = [self._latest_start(job) for job in view.pending]
+        wake = min((time for time in turns if latest(view.now) < time < math.inf), default=math.inf)
         if wake < math.inf and wake != self._wakes_at:
             self._wakes_at = wake
             yield WakeAt(wake)
@@ -120,14 +121,14 @@ class OffReservation(PowerPolicy):
                 offered[placement.nodes] = True
                 self._let_through.append(job)
                 ends = sorted([*ends, (view.now + job.requested_time, job.requested_cores)])
-            elif view.now >= self._latest_start(job):
+            elif latest(view.now) >= self._latest_start(job):
                 return np.ones_like(offered)
         return offered
 
     def _can_wait(self, view: View, job: Job, ends: list[tuple[float, int]]) -> bool:
         """Whether jobs that run should make room for it early enough."""
-        latest = self._latest_start(job)
-        if latest == math.inf or view.now >= latest or not ends:
+        turn = self._latest_start(job)
+        if turn == math.inf or latest(view.now) >= turn or not ends:
             return False
         cores, expected = 0, view.now
         for end, given_back in ends:
@@ -135,7 +136,7 @@ class OffReservation(PowerPolicy):
             cores += given_back
             if cores >= job.requested_cores:
                 break
-        return expected < latest
+        return latest(expected) < turn
 
 
 @power_policies.register("random")

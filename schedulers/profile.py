@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 
+from cluster_sim.engine import SAME_INSTANT
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -53,7 +55,7 @@ class AvailabilityProfile:
 
     def advance(self, now: float) -> None:
         """Forget what lies before ``now``."""
-        passed = int(self.times.searchsorted(now, "right")) - 1
+        passed = int(self.times.searchsorted(now * SAME_INSTANT, "right")) - 1
         if passed > 0:
             left = self._steps - passed
             self._times[:left] = self._times[passed : self._steps]
@@ -90,8 +92,8 @@ class AvailabilityProfile:
         """The step that begins at ``time``; a step is cut in two if there is none."""
         if time == math.inf:
             return self._steps
-        step = int(self.times.searchsorted(time))
-        if step == self._steps or self._times[step] != time:
+        step = int(self.times.searchsorted(time / SAME_INSTANT))
+        if step == self._steps or self._times.item(step) > time * SAME_INSTANT:
             if step == 0:
                 return 0  # before the profile begins
             if self._steps == len(self._times):
@@ -108,14 +110,14 @@ class AvailabilityProfile:
 
     def least(self, start: float, end: float) -> npt.NDArray[Any]:
         """What is free all the time from ``start`` to ``end``; shape () or (nodes,)."""
-        first = max(int(self.times.searchsorted(start, "right")) - 1, 0)
-        stop = max(int(self.times.searchsorted(end)), first + 1)
+        first = max(int(self.times.searchsorted(start * SAME_INSTANT, "right")) - 1, 0)
+        stop = max(int(self.times.searchsorted(end / SAME_INSTANT)), first + 1)
         return self.free[first:stop].min(axis=0)  # type: ignore[no-any-return]
 
     def least_until(self, ends: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
         """What is free all the time from now to each of the ends; shape (ends,). For a profile of one number."""
         so_far = np.minimum.accumulate(self.free)
-        return so_far[np.maximum(self.times.searchsorted(ends) - 1, 0)]
+        return so_far[np.maximum(self.times.searchsorted(ends / SAME_INSTANT) - 1, 0)]
 
     def most_before(self, times: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
         """The most that is free at any moment before each of the times; shape (times,). For a profile of one number."""
@@ -128,14 +130,14 @@ class AvailabilityProfile:
         With ``before``, the first such time before that one, if the amount is free until then: from then on the
         caller holds it already, and asks whether it can begin earlier.
         """
-        stop = self._steps if before == math.inf else int(self.times.searchsorted(before))
+        stop = self._steps if before == math.inf else int(self.times.searchsorted(before / SAME_INSTANT))
         enough = self._free[:stop] >= amount
         turns = ((enough[1:] != enough[:-1]).nonzero()[0] + 1).tolist()
         if stop and enough[0]:
             turns.insert(0, 0)
         for begin, end in zip_longest(turns[::2], turns[1::2]):  # from where to where there is enough
             start = float(self._times[begin])
-            if end is None or start + length <= self._times.item(end):
+            if end is None or start + length <= self._times.item(end) * SAME_INSTANT:
                 return start
         return math.inf
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cluster_sim.engine import latest
 from cluster_sim.machine.bookings import tasks_in
 from cluster_sim.run.outlook import offered
 from schedulers.boots import Boots
@@ -190,7 +191,7 @@ class ProfilePlan:
     def renew(self, job: Job, promise: Promise) -> Promise | None:
         """A promise of another plan, if this one can keep it, and taken if so: at the same time, with no longer boots."""
         start, placement, delay = promise
-        if not self._view.now <= start < math.inf:
+        if not self._view.now <= latest(start) < math.inf:
             return None
         renewed: Promise | None = Promise(start)
         if self._counted:
@@ -247,7 +248,7 @@ class ProfilePlan:
 
     def give_back(self, running: Running, until: float) -> None:
         """A job has ended before it was expected to."""
-        if until > self._view.now:
+        if until > latest(self._view.now):
             self.profile.give(self._view.now, until, self._held(running))
             if until == math.inf:
                 self._endless = self._endless - self._held(running)
@@ -255,7 +256,7 @@ class ProfilePlan:
     def shorten(self, running: Running, promise: Promise) -> bool:
         """A job has been started as promised; whether less is to be booted for it than was planned, and time is left."""
         begins = running.expected_start
-        if begins >= promise.ready:
+        if latest(begins) >= promise.ready:
             return False
         self.profile.give(
             planned_end(running.job, begins), promise.end(running.job), self._amount(running.job, running.placement)
@@ -266,7 +267,7 @@ class ProfilePlan:
         """Which promises (cores, s) are worth trying to improve: at some time before, as many cores are free."""
         if self._counted:
             return self.profile.most_before(starts) >= cores
-        return starts > self._view.now
+        return starts > latest(self._view.now)
 
     def can_be_earlier(self, job: Job, start: float) -> bool:
         """Whether the job, which was promised ``start``, would find an earlier one; on nodes, only a new search tells."""

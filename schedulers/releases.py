@@ -7,8 +7,9 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 from itertools import chain, repeat
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from cluster_sim.engine import latest
 from cluster_sim.run.outlook import offered
 
 if TYPE_CHECKING:
@@ -27,12 +28,37 @@ def planned_time(job: Job) -> float:
 
 def planned_end(job: Job, start: float) -> float:
     """Until when a job that starts then is planned to hold its cores, s: the next instant if it requested less than that."""
-    end = start + planned_time(job)
-    return end if end > start else math.nextafter(start, math.inf)
+    return ending_after(start, start + planned_time(job))
+
+
+def ending_after(start: float, end: float) -> float:
+    """``end`` (s), or the next instant if it is the same as ``start``: what is there takes more than no time."""
+    return end if end > latest(start) else max(latest(latest(start)), math.nextafter(start, math.inf))
 
 
 Release = tuple[float, int, int, "Running"]
 """(expected end s, job index, cores, running job)."""
+
+
+Timed = TypeVar("Timed", bound=tuple[Any, ...])
+
+
+def by_instant(entries: Iterable[Timed]) -> Iterator[tuple[float, list[Timed]]]:
+    """Entries that begin with a time, s, in its order: those of each instant together, and its last time."""
+    instant: list[Timed] = []
+    for entry in entries:
+        if instant and entry[0] > latest(instant[0][0]):
+            yield instant[-1][0], instant
+            instant = []
+        instant.append(entry)
+    if instant:
+        yield instant[-1][0], instant
+
+
+def in_turn(entries: Iterable[tuple[float, int]]) -> Iterator[tuple[float, int]]:
+    """(time s, job index) by instants, and those of one instant by job."""
+    for _, instant in by_instant(sorted(entries)):
+        yield from sorted(instant, key=itemgetter(1))
 
 
 class Releases:
@@ -60,9 +86,7 @@ class Releases:
         self._enter(running)
 
     def _enter(self, running: Running) -> None:
-        end = running.expected_end
-        if end <= running.expected_start:
-            end = math.nextafter(end, math.inf)  # it requested less than the clock can tell, and is there all the same
+        end = ending_after(running.expected_start, running.expected_end)  # however little it requested
         self._ends[running.job.index] = end
         insort(self._entries, (end, running.job.index, running.placement.cores, running))
 
@@ -76,9 +100,9 @@ class Releases:
     def outlived(self, view: View) -> bool:
         """Whether a job has lasted longer than expected, up to this pass, which has not followed it yet, or beyond it."""
         now, ended = view.now, {running.job.index for running in view.ended}
-        if any(self._ends.get(index, now) < now for index in ended):
+        if any(latest(self._ends.get(index, now)) < now for index in ended):
             return True
-        due = self._entries[: bisect_left(self._entries, (now, math.inf))]
+        due = self._entries[: bisect_left(self._entries, (latest(now), math.inf))]
         return any(index not in ended for _, index, _, _ in due)
 
     def follow(self, view: View) -> bool:
@@ -90,13 +114,13 @@ class Releases:
 
     def put_off_overdue(self, now: float) -> bool:
         """Give every job that should have ended by ``now`` more time; whether there was one."""
-        if not self._entries or self._entries[0][0] > now:
+        if not self._entries or self._entries[0][0] > latest(now):
             return False
-        overdue = [running for *_, running in self._entries[: bisect_left(self._entries, (now, math.inf))]]
+        overdue = [running for *_, running in self._entries[: bisect_left(self._entries, (latest(now), math.inf))]]
         for running in overdue:
             self.drop(running)
             # A job whose nodes took longer to boot than expected has a later end already.
-            if running.expected_end <= now:
+            if running.expected_end <= latest(now):
                 running.extended_by = _extension(running, now)
             self._enter(running)
         return True
@@ -144,8 +168,8 @@ class Returns:
     def are_late(self) -> bool:
         """Whether a node, or cores of a guest, should be back by now and are not."""
         view, now = self._view, self._view.now
-        late = any(end <= now for end in view.transition_ends.values())
-        return late or any(guest.expected_end <= now for guest in view.guests)
+        late = any(end <= latest(now) for end in view.transition_ends.values())
+        return late or any(guest.expected_end <= latest(now) for guest in view.guests)
 
     def soonest_first(self) -> list[tuple[float, int, int]]:
         """(expected time, node, cores that come back on it)."""
@@ -154,7 +178,7 @@ class Returns:
         coming = [(end, node, free(node)) for node, end in view.transition_ends.items()]
         coming += [(end, node, cores) for _, node, cores, end in view.guests if end < math.inf]
         return sorted(
-            (end if end > now else now + EXTENSIONS_S[0], node, cores)
+            (end if end > latest(now) else now + EXTENSIONS_S[0], node, cores)
             for end, node, cores in coming
             if cores and not withheld(node)
         )
@@ -166,6 +190,6 @@ def _extension(running: Running, now: float) -> float:
     total = 0.0
     for step in chain(EXTENSIONS_S, repeat(EXTENSIONS_S[-1])):
         total += step
-        if asked + total > now:
+        if asked + total > latest(now):
             break
     return total

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cluster_sim.engine import SAME_INSTANT, latest
 from cluster_sim.workload.advance_reservations import AdvanceReservation, windows_on
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class Eligibility:
             if window is None:
                 return f"there is no advance reservation '{job.reservation}'"
             begins = max(window.start, now)
-            if begins + job.requested_time > window.end or begins >= window.end:
+            if begins + job.requested_time > latest(window.end) or latest(begins) >= window.end:
                 asked = "which requests no time" if job.requested_time == INF else f"of {job.requested_time:g} s"
                 return f"advance reservation '{window.name}', until {window.end:g} s, is too short for a job {asked}"
         if job.requires and not self.widest(job):
@@ -129,15 +130,15 @@ class Eligibility:
         window = self._by_name.get(job.reservation)
         end = time + job.requested_time
         if window is not None:
-            within = window.start <= time < window.end and end <= window.end
+            within = window.start <= latest(time) < window.end and end <= latest(window.end)
             return mask_of_all(mask, self._platform) if within else self._nowhere
-        over = bisect_right(self._ends, time)
+        over = bisect_right(self._ends, latest(time))
         if over == len(self._ends):
             return mask
         first, closing = self._closing(over)
-        if end <= first and time < first:
+        if end <= latest(first) and latest(time) < first:
             return mask
-        still_open = (closing > time) & (closing >= end)
+        still_open = (closing > latest(time)) & (closing >= end / SAME_INSTANT)
         return still_open if mask is None else still_open & mask
 
     def _closing_after(self, over: int) -> tuple[float, npt.NDArray[np.float64]]:

@@ -126,16 +126,16 @@ class MemoryChannel:
         next_finish = next_end(self._groups)
         if next_finish != self._planned_for:
             self._planned_for = next_finish
-            self._plan = None
+            if self._plan is not None:
+                self._plan.callbacks.clear()  # superseded
+                self._plan = None
             if self._groups:
-                self._plan = self.env.at(next_finish)
+                self._plan = self.env.at(self.env.within(next_finish))
                 self._plan.callbacks.append(self._complete)
 
     def _complete(self, plan: Event) -> None:
-        if plan is not self._plan:
-            return  # superseded
-        due = self._planned_for
-        self._planned_for = float("inf")
+        due = max(self._planned_for, self.env.now)
+        self._planned_for, self._plan = float("inf"), None
         ended = complete(self._groups, due)
         self._ended += ended
         for group in ended:

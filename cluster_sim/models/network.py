@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from simpy.events import Event
 
+from cluster_sim.engine import latest
 from cluster_sim.errors import InputError, ModelWarning
 from cluster_sim.registry import Registry
 
@@ -168,17 +169,18 @@ class _SharedLinks:
         rates = max_min_rates([transfer.links for transfer in self._transfers], self._bandwidth)
         for transfer, rate in zip(self._transfers, rates, strict=True):
             transfer.rate = rate
-        self._plan = None
+        if self._plan is not None:
+            self._plan.callbacks.clear()  # superseded
+            self._plan = None
         end = min((now + t.remaining / t.rate for t in self._transfers), default=float("inf"))
         if end < float("inf"):
-            self._plan = self._env.at(end)
+            self._plan = self._env.at(self._env.within(end))
             self._plan.callbacks.append(self._end)
 
     def _end(self, plan: Event) -> None:
-        if plan is not self._plan:
-            return  # superseded
+        self._plan = None
         now = self._env.now
-        ended = [t for t in self._transfers if t.since + t.remaining / t.rate <= now]
+        ended = [t for t in self._transfers if t.since + t.remaining / t.rate <= latest(now)]
         self._transfers = [t for t in self._transfers if t not in ended]
         for transfer in ended:
             transfer.succeed()

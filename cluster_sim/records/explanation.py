@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from cluster_sim.engine import SAME_INSTANT, latest
 from cluster_sim.errors import InputError
 from cluster_sim.records.attempt_tables import GUEST, JOB
 from cluster_sim.run.attempts import Outcome
@@ -261,7 +262,7 @@ class _Explanation:
 
     def _trigger(self, time: float) -> str:
         """What happened in that instant that made the scheduler look, and let it start the job."""
-        if time == self._since:
+        if time <= latest(self._since):
             return (
                 "as soon as it was submitted" if self._since == self._job["submit_time"] else "as soon as it could be"
             )
@@ -280,7 +281,8 @@ class _Explanation:
         if gone:
             return f"when {named(gone)} left the queue"
         promised = self._result.decisions
-        promised = promised[(promised["job_id"] == self._id) & (promised["promised_time"] == time)]
+        at_time = promised["promised_time"].between(time / SAME_INSTANT, latest(time))
+        promised = promised[(promised["job_id"] == self._id) & at_time]
         return "the time that it was promised" if len(promised) else "in a pass of the scheduler in which no job ended"
 
     def _freed(self, time: float) -> list[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from simpy.events import Process
 
-from cluster_sim.engine import WALLTIME, EagerProcess
+from cluster_sim.engine import WALLTIME, EagerProcess, latest
 from cluster_sim.errors import InputError, PlacementError
 from cluster_sim.machine.running import Running
 from cluster_sim.run.attempts import STATES, Outcome, Stopped
@@ -93,7 +93,7 @@ class JobLife:
     def begin(self, running: Running) -> None:
         """The tasks of a job begin: its nodes are ready. Called by the job's process."""
         if self._decision_log is not None and running.start_time == float("inf"):
-            self._decision_log.booted(self._env.now, running.job.index, self._env.now > running.expected_start)
+            self._decision_log.booted(self._env.now, running.job.index, self._env.now > latest(running.expected_start))
         running.start_time = running.expected_start = self._env.now
         if self._job_clocks:
             self._job_clocks.begin(running.job)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from cluster_sim.engine import REACT
+from cluster_sim.engine import REACT, latest
 
 if TYPE_CHECKING:
     from cluster_sim.engine import Environment
@@ -44,7 +44,7 @@ class WindowGate:
         if not job.reservation:
             return False
         start = self._eligibility.earliest_start(job)
-        if start > self._env.now:
+        if start > latest(self._env.now):
             self.held[job.index] = job
             self.eligible_time[job.index] = float("nan")
             self._env.at(start).callbacks.append(lambda event: self._open(job))

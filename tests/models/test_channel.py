@@ -112,9 +112,15 @@ def test_groups_planned_for_one_time_end_in_one_instant(env: Environment) -> Non
     assert ended[0] == pytest.approx(0.1 + 3 * 0.7)
 
 
-def test_groups_that_end_an_ulp_apart_end_in_two_instants(env: Environment) -> None:
-    """Same instant means equal floats; nothing is rounded together."""
+def test_groups_that_end_an_ulp_apart_end_in_one_instant(env: Environment) -> None:
+    """Such times differ by rounding only."""
     later = math.nextafter(0.7, 1.0)
+    assert play(env, MemoryChannel(env, Shared()), [(0.0, 1, later, 0.0), (0.0, 1, 0.7, 0.0)]) == {1: 0.7, 0: 0.7}
+
+
+def test_groups_that_end_a_picosecond_apart_end_in_two_instants(env: Environment) -> None:
+    """Nothing else is rounded together."""
+    later = 0.7 + 1e-12
     assert play(env, MemoryChannel(env, Shared()), [(0.0, 1, later, 0.0), (0.0, 1, 0.7, 0.0)]) == {1: 0.7, 0: later}
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
+from simpy.events import NORMAL
 
-from cluster_sim import InputError, Job, Placement, Simulation, Start, View
-from cluster_sim.engine import RESERVE
+from cluster_sim import InputError, Job, Placement, Platform, Simulation, Start, View
+from cluster_sim.engine import RESERVE, WALLTIME, Environment
 from cluster_sim.errors import SimulationError
-from cluster_sim.run.decisions import Decision, Hold, LimitPower, PowerDecision, SwitchOff
+from cluster_sim.run.decisions import Decision, Hold, LimitPower, PowerDecision, SwitchOff, WakeAt
 from cluster_sim.run.notices import NOTICES, Batch
-from schedulers import Fcfs, PowerPolicy, Scheduler
+from schedulers import Fcfs, ListScheduler, PowerPolicy, Scheduler
 
 from .conftest import At, Log, Story, jobs, machine
 
@@ -66,10 +68,60 @@ def test_chains_without_delay_are_over_before_the_pass(log: Log) -> None:
     assert result.jobs["start_time"].tolist() == [0.0, 5.0]
 
 
-def test_equal_times_are_equal_floats(log: Log) -> None:
-    """0.1 + 0.2 is not 0.3: no tolerance joins a completion with an arrival just before it."""
+def test_times_that_differ_by_rounding_are_one_instant(log: Log) -> None:
+    """0.1 + 0.2 is more than 0.3 in floating point: the job that ends and the one that comes are one pass, at the later."""
     Simulation(machine(), jobs((0.1, 2, 0.2), (0.3, 2, 1)), Watched(log)).run()
-    assert [entry[0] for entry in log] == [0.1, 0.3, 0.1 + 0.2, 0.1 + 0.2 + 1]
+    assert log == [(0.1, ["0"], []), (0.1 + 0.2, ["1"], []), (0.1 + 0.2 + 1, [], [])]
+
+
+def test_times_that_differ_by_more_are_two_instants(log: Log) -> None:
+    """A picosecond between an end and an arrival, a few thousand times what rounding makes of such times, is kept."""
+    Simulation(machine(), jobs((0.0, 2, 0.3), (0.3 + 1e-12, 2, 1)), Watched(log)).run()
+    assert [entry[0] for entry in log] == [0.0, 0.3, 0.3 + 1e-12, 0.3 + 1e-12 + 1]
+
+
+@pytest.mark.parametrize("factor", [1, 10, 60, 1000])
+def test_a_schedule_does_not_depend_on_the_unit_of_time(factor: int) -> None:
+    """Jobs of 0.1 + 0.2 and 0.3 time units end together, and the wide job gets both nodes, in whatever unit that is told."""
+    times = [(0, 1, 100), (0, 1, 300), (0, 1, 200), (50, 2, 1000), (60, 1, 1000)]
+    workload = jobs(*((submit * factor / 1000, cores, run * factor / 1000) for submit, cores, run in times))
+    scheduler = ListScheduler(blocking=False)
+    result = Simulation(Platform.homogeneous(2, 1), workload, scheduler).run(until=1.25 * factor)
+    starts = result.jobs["start_time"] / factor
+    assert starts.tolist() == pytest.approx([0.0, 0.0, 0.1, 0.3, math.nan], nan_ok=True)
+
+
+def test_nothing_happens_before_its_time() -> None:
+    """Events of one instant happen at the last of their times, by phase and then in the order in which they were planned."""
+    env, happened = Environment(), []
+    for time, priority in ((0.3, WALLTIME), (0.1 + 0.2, NORMAL), (0.3, NORMAL), (0.4, NORMAL)):
+        event = env.at(time, priority, (time, priority))
+        event.callbacks.append(lambda event: happened.append((env.now, event.value)))
+    env.run()
+    joined = [(0.1 + 0.2, NORMAL), (0.3, NORMAL), (0.3, WALLTIME)]
+    assert happened == [*((0.1 + 0.2, value) for value in joined), (0.4, (0.4, NORMAL))]
+
+
+def test_a_plan_that_has_been_superseded_moves_no_instant() -> None:
+    """An event that nothing waits for any more does not put others off to its time."""
+    env, happened = Environment(), []
+    env.at(0.1 + 0.2)
+    env.at(0.3).callbacks.append(lambda event: happened.append(env.now))
+    env.run(until=1)
+    assert happened == [0.3]
+
+
+def test_a_policy_that_asks_to_be_woken_finds_its_time_come(log: Log) -> None:
+    """It is woken no earlier than it asked, also where that time joins another, so that comparing with now is enough."""
+
+    class Wakes(Watched):
+        def schedule(self, view: View) -> Iterable[Decision]:
+            yield from super().schedule(view)
+            if view.now < 0.1 + 0.2:
+                yield WakeAt(0.1 + 0.2)
+
+    Simulation(machine(), jobs((0.0, 2, 0.3)), Wakes(log)).run()
+    assert [entry[0] for entry in log] == [0.0, 0.1 + 0.2]
 
 
 def test_a_job_of_no_length_ends_in_the_instant_of_its_start(log: Log) -> None:

@@ -21,6 +21,7 @@ from cluster_sim import (
     View,
     WakeAt,
 )
+from cluster_sim.engine import latest
 from cluster_sim.errors import PlacementError
 from cluster_sim.run.decisions import Decision
 from schedulers import Fcfs, Scheduler
@@ -85,15 +86,20 @@ def test_killing_a_job_that_nobody_knows() -> None:
 
 @pytest.mark.parametrize("submit", [0.0, 0.1, 0.3, 1e6 + 0.7])
 def test_requested_time_is_enforced_to_the_instant(submit: float) -> None:
-    """A run time equal to the request completes; anything longer is killed when the request is used up."""
-    times = [0.2, 0.2, 0.2, 0.0]
-    workload = jobs(
-        (submit, 1, 0.2), (submit, 1, np.nextafter(0.2, 1)), (submit, 1, 0.1), (submit, 1, 0.0), requested_time=times
-    )
+    """A run time equal to the request completes; one that is more by an instant is killed when the request is used up."""
+    times, longer = [0.2, 0.2, 0.2, 0.0], latest(latest(submit + 0.2)) - submit
+    workload = jobs((submit, 1, 0.2), (submit, 1, longer), (submit, 1, 0.1), (submit, 1, 0.0), requested_time=times)
     result = Simulation(machine(cores=4), workload, Fcfs(), enforce_walltime=True).run().jobs
-    took_longer = submit + np.nextafter(0.2, 1) > submit + 0.2
-    assert result["state"].tolist() == ["completed", "killed" if took_longer else "completed", "completed", "completed"]
+    assert result["state"].tolist() == ["completed", "killed", "completed", "completed"]
     assert result["finish_time"].tolist() == [submit + 0.2, submit + 0.2, submit + 0.1, submit]
+
+
+@pytest.mark.parametrize("submit", [0.0, 0.1, 0.3, 1e6 + 0.7])
+def test_a_job_that_is_longer_than_its_request_by_rounding_completes(submit: float) -> None:
+    """One unit in the last place of a float is no time."""
+    workload = jobs((submit, 1, np.nextafter(0.2, 1)), requested_time=[0.2])
+    result = Simulation(machine(), workload, Fcfs(), enforce_walltime=True).run().jobs
+    assert result["state"].tolist() == ["completed"]
 
 
 def test_walltime_counts_from_the_start_of_the_tasks() -> None:

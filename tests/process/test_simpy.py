@@ -88,6 +88,19 @@ REWRITTEN = {
         "PlannedEvent.__init__ and Environment.trigger push such an entry themselves",
         ["heappush(self._queue, (self._now + delay, priority, next(self._eid), event))"],
     ),
+    "Environment.step": (
+        simpy.Environment.step,
+        "Environment.step does the same, but for making one instant of times that differ by rounding, and deliver in part",
+        [
+            "try:\n    self._now, _, _, event = heappop(self._queue)\nexcept IndexError:\n    raise EmptySchedule from None",
+            "callbacks, event.callbacks = (event.callbacks, None)",
+            "try:\n    for callback in callbacks:\n        callback(event)\nexcept StopSimulation:\n"
+            "    event.callbacks = callbacks[callbacks.index(callback) + 1:]\n"
+            "    self.schedule(event, EventPriority(-1))\n    raise",
+            "if not event._ok and (not hasattr(event, '_defused')):\n    exc = type(event._value)(*event._value.args)\n"
+            "    exc.__cause__ = event._value\n    raise exc",
+        ],
+    ),
     "Environment.now": (
         simpy.Environment.now.fget,  # type: ignore[attr-defined]
         "Environment.now reads the same attribute",
@@ -97,16 +110,6 @@ REWRITTEN = {
 """(function of SimPy, what engine.py does in its place, its statements) by name."""
 
 READ = {
-    "Environment.step": (
-        simpy.Environment.step,
-        "events are taken from the queue that engine.py fills, and Environment.deliver does as it does with them",
-        [
-            "self._now, _, _, event = heappop(self._queue)",
-            "callbacks, event.callbacks = (event.callbacks, None)",
-            "for callback in callbacks:",
-            "callback(event)",
-        ],
-    ),
     "Environment.__init__": (
         simpy.Environment.__init__,
         "Environment.at is bound like SimPy's own timeout",
