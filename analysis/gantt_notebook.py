@@ -11,11 +11,11 @@ import plotly.graph_objects as go
 from analysis.gantt_chart import time_window
 from analysis.gantt_window import GanttWindows
 from cluster_sim.errors import InputError, SpecError
+from cluster_sim.extras import needed
 
 if TYPE_CHECKING:
     from cluster_sim.records.result import Result
 
-EXTRA = "anywidget, which plotly's FigureWidget needs: pip install 'cluster-sim[notebook]'"
 SECONDS = {"s": 1.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}
 
 
@@ -61,10 +61,8 @@ def gantt_widget(result: Result, **options: Any) -> go.Figure:
 
     ``options`` are those of :class:`GanttZoom`. Raises InputError without anywidget (the extra ``notebook``).
     """
-    try:
+    with needed("gantt_widget", "anywidget"):
         widget = go.FigureWidget()
-    except ImportError:
-        raise InputError("gantt_widget", EXTRA, "none") from None
     zoom = GanttZoom(result, widget, **options)
     widget.layout.on_change(zoom.zoomed, "xaxis.range")
     return widget

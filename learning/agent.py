@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from cluster_sim.errors import FormatError, InputError, naming
+from cluster_sim.extras import needed
 from cluster_sim.formats.native_platform import validated
 from cluster_sim.run.decisions import Decision, PowerDecision
 from learning.episodes import Drawn
@@ -230,8 +231,6 @@ class LearnedPowerPolicy(PowerPolicy):
 
 
 def _require_torch() -> None:
-    try:
+    with needed("learned agents"):
         import safetensors  # noqa: F401
         import torch  # noqa: F401
-    except ImportError as error:
-        raise InputError("learned agents", f"{error.name} to be installed (cluster-sim[learning])") from None

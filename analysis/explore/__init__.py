@@ -12,5 +12,5 @@
 
 Its steps are those of the stepping page: ``analysis.frames`` works them out, and ``stepper.js`` shows them.
 
-Needs Dash (``cluster-sim[app]``); ``offers``, ``changes`` and ``runs`` do without.
+Needs Dash (the extra ``app``); ``offers``, ``changes`` and ``runs`` do without.
 """

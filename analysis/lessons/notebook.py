@@ -10,11 +10,10 @@ import ast
 import io
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import Any
 
 from analysis.lessons.catalogue import Lesson
-from cluster_sim.errors import InputError
+from cluster_sim.extras import needed
 
 
 @dataclass
@@ -72,8 +71,7 @@ def as_ipynb(lesson: Lesson) -> str:
 
 
 def _read(text: str) -> Any:
-    if find_spec("jupytext") is None:
-        raise InputError("lesson", "jupytext to be installed (cluster-sim[lessons])")
-    import jupytext
+    with needed("lesson", "jupytext"):
+        import jupytext
 
     return jupytext.reads(text, fmt="md:myst")

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from analysis.sweep.config import TrainKeys
-from cluster_sim.errors import FormatError, InputError
+from cluster_sim.errors import FormatError
+from cluster_sim.extras import needed
 from cluster_sim.formats.native_platform import validated
 from cluster_sim.run.settings import located
 
@@ -40,10 +41,8 @@ class Variant:
 
 def variants(train: TrainKeys, folder: Path) -> list[Variant]:
     """Every combination of the settings, checked. Raises FormatError naming the file and the setting."""
-    try:
+    with needed("train"):
         from learning import config as learning
-    except ModuleNotFoundError as error:
-        raise InputError("train", f"{error.name} to be installed (cluster-sim[learning])") from None
     path = folder / train.config
     base = learning.read_config(path).model_dump(mode="json", exclude_none=True)
     found = []

@@ -23,7 +23,8 @@ import numpy as np
 import pandas as pd
 
 from analysis.sweep.cell import DONE, FAILED
-from cluster_sim.errors import FormatError, InputError
+from cluster_sim.errors import FormatError
+from cluster_sim.extras import needed
 from cluster_sim.files.atomic import atomic_path
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
 
@@ -192,10 +193,8 @@ def schema_of(factors: Mapping[str, Sequence[Any]]) -> pa.Schema:
 
     Raises InputError where pyarrow is not installed.
     """
-    try:
+    with needed("sweep", "pyarrow"):
         import pyarrow as pa
-    except ImportError:
-        raise InputError("sweep", "pyarrow to be installed (cluster-sim[parquet])") from None
     kinds = _BEFORE | {name: _kind(values) for name, values in factors.items()} | _AFTER
     kinds |= dict.fromkeys(names(SUMMARY_METRICS), "float64")
     return pa.schema([(name, pa.type_for_alias(kind)) for name, kind in kinds.items()])

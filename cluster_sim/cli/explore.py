@@ -8,6 +8,7 @@ import click
 
 from cluster_sim.cli.group import Invocation, say
 from cluster_sim.errors import InputError
+from cluster_sim.extras import needed
 
 if TYPE_CHECKING:
     from analysis.explore.runs import Desk
@@ -42,10 +43,8 @@ def explore(
     Beside the chart it goes through the scheduler's decisions one by one, each with its reason, the queue and the nodes
     before it. With DIR, a folder in which ``run`` left its results, it shows that run. Ctrl-C ends it.
     """
-    try:
+    with needed("explore", "dash"):
         import dash  # noqa: F401
-    except ImportError:
-        raise InputError("explore", "dash to be installed (cluster-sim[app])") from None
     from analysis.explore.app import make_app_server
 
     if directory is not None and (workloads or platforms or schedulers or power_policies):

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from cluster_sim.errors import InputError, ModelWarning, printable
+from cluster_sim.extras import needed
 from cluster_sim.siblings import sibling
 
 PROGRAM = "cluster-sim"
@@ -93,6 +94,9 @@ class CommandLine(click.Group):
             sibling(package)  # ours, also where the working directory has folders of these names
         try:
             return super().invoke(ctx)
+        except ImportError as error:
+            with needed(ctx.invoked_subcommand or PROGRAM):
+                raise error
         except KeyboardInterrupt:
             raise _Ended(INTERRUPTED, "interrupted") from None
         except OSError as error:

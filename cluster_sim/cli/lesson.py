@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
 
 from cluster_sim.errors import InputError
+from cluster_sim.extras import needed, pip_line
 
 
 @click.command(short_help="Ten lessons on scheduling: list them, open one, run one.")
@@ -48,7 +50,8 @@ def lesson(number: int | None, runs: bool, out: str | None, opens: bool, force: 
     elif runs:
         click.echo(f"{path}: open it in a browser")
     else:
-        click.echo(f"{path}: open it with 'jupyter lab {path}', or in an editor that knows notebooks")
+        how = "" if find_spec("jupyterlab") else f" (after {pip_line('lessons')})"
+        click.echo(f"{path}: open it with 'jupyter lab {path}'{how}, or in an editor that knows notebooks")
 
 
 def _write(path: Path, number: int, runs: bool) -> None:
@@ -65,7 +68,8 @@ def _write(path: Path, number: int, runs: bool) -> None:
         notebook.run(cells)
     except notebook.CellError as error:
         if isinstance(error.__cause__, ImportError):
-            raise InputError(f"lesson {number}", "an installation of cluster-sim[all]", error.__cause__) from None
+            with needed(f"lesson {number}"):
+                raise error.__cause__ from None
         raise
     from analysis.lesson_page import page
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 import click
 
-from cluster_sim.errors import InputError
 from cluster_sim.siblings import sibling
 
 if TYPE_CHECKING:
@@ -30,7 +28,6 @@ REGISTRIES = {
     "networks": ("learning.networks", "networks"),
 }
 ENVIRONMENTS = "environments"
-OURS = ("cluster_sim", "schedulers", "learning", "analysis")
 
 
 @click.command("list", short_help="Say which schedulers, policies and models there are.")
@@ -53,25 +50,15 @@ def list_names(kind: str) -> None:
 
 
 def _rows(module: str, attribute: str) -> list[tuple[str, str]]:
-    registry: Registry[object] = getattr(_module(module), attribute)
+    registry: Registry[object] = getattr(sibling(module), attribute)
     return [(name, registry.help(name).replace("``", "")) for name in registry]
 
 
 def _environments() -> list[tuple[str, str]]:
     """Gymnasium's ids, each with the first line of what its class says."""
     rows = []
-    for name, place in _module("learning").ENVIRONMENTS.items():
+    for name, place in sibling("learning").ENVIRONMENTS.items():
         module, _, attribute = place.partition(":")
-        meaning = inspect.getdoc(getattr(_module(module), attribute)) or ""
+        meaning = inspect.getdoc(getattr(sibling(module), attribute)) or ""
         rows.append((name, meaning.partition("\n")[0]))
     return rows
-
-
-def _module(name: str) -> ModuleType:
-    """A module of ours. Raises InputError where it needs what is not installed."""
-    try:
-        return sibling(name)
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] in OURS:
-            raise
-        raise InputError(f"list, {name}", f"{error.name} to be installed (cluster-sim[learning])") from None

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cluster_sim.errors import FormatError, InputError, ModelWarning, naming
+from cluster_sim.extras import needed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -145,16 +146,14 @@ def prepare(directory: str, file_format: str = "csv", what: str = "program") -> 
 
     from cluster_sim.files.folders import held
 
+    if file_format == "parquet":
+        with needed("--format parquet", "pyarrow"):
+            import pyarrow  # noqa: F401
     path = Path(directory)
     if path.exists() and not path.is_dir():
         raise InputError(directory, "a folder for the results", "a file")
     path.mkdir(parents=True, exist_ok=True)
     get_current_context().with_resource(held(path, what, nested=True))
-    if file_format == "parquet":
-        try:
-            import pyarrow  # noqa: F401
-        except ImportError:
-            raise InputError("--format parquet", "pyarrow to be installed (cluster-sim[parquet])") from None
 
 
 def summary_text(runs: dict[str, Result]) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cluster_sim.cli.group import Invocation, say
+from cluster_sim.extras import needed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,6 +49,11 @@ def sweep(
 
     if workers is not None and dask is not None:
         raise click.UsageError("--workers and --dask exclude each other")
+    with needed("sweep", "pyarrow"):
+        import pyarrow  # noqa: F401
+    if dask is not None:
+        with needed("--dask", "distributed"):
+            import distributed  # noqa: F401
     grid = Grid.read(config)
     prepare(out, what="sweep")
     with ExitStack() as stack:
@@ -63,12 +69,10 @@ def sweep(
 
 def _dask(address: str, stack: ExitStack) -> tuple[Executor, Callable[[], int]]:
     """An executor on a dask cluster, and how many runs may be under way there: the cluster may grow and shrink."""
+    import distributed
+
     from cluster_sim.errors import InputError
 
-    try:
-        import distributed
-    except ImportError:
-        raise InputError("--dask", "dask to be installed (cluster-sim[distributed])") from None
     connect: Any = distributed.Client
     kind = {"scheduler_file": address} if Path(address).is_file() else {"address": address}
     try:

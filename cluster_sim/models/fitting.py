@@ -5,7 +5,7 @@ others of the same kind, at several bandwidths and numbers of tasks; for each ru
 interest has alone, how many others ran, the sum of what all have alone, and the rate it reached relative to running
 alone. *Power*: run 1 … all cores of a processor compute-bound and note the watts; the line through them is the model.
 
-Fitting contention needs scipy (``pip install 'cluster-sim[fit]'``); power needs nothing more than numpy.
+Fitting contention needs scipy (the extra ``fit``); power needs nothing more than numpy.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from cluster_sim.errors import ClusterSimError, FormatError, InputError, SpecError
+from cluster_sim.errors import FormatError, InputError, SpecError
+from cluster_sim.extras import needed
 from cluster_sim.models.fitting_curves import CURVES, Curve
 from cluster_sim.platform.hardware import LINEAR_POWER
 
@@ -28,10 +29,6 @@ Measurements = pd.DataFrame | Mapping[str, Sequence[float]]
 CONTENTION_COLUMNS = ("bandwidth", "others", "total", "speedup")
 POWER_COLUMNS = ("busy_cores", "watts")
 _POLYNOMIAL = ("p00", "p10", "p01", "p20", "p11", "p02")
-
-
-class MissingLibraryError(ClusterSimError, ImportError):
-    """A library of an extra that is not installed."""
 
 
 @dataclass(frozen=True)
@@ -123,10 +120,8 @@ def fit_contention(
 
 def _least_squares(residuals: Callable[[Floats], Floats], curve: Curve, starts: int, seed: int) -> Any:
     """The best of several local optima."""
-    try:
+    with needed("fit_contention", "scipy"):
         from scipy.optimize import least_squares
-    except ImportError:
-        raise MissingLibraryError("fit_contention needs scipy: pip install 'cluster-sim[fit]'") from None
     rng = np.random.default_rng(seed)
     found = [
         least_squares(residuals, curve.start(rng), x_scale="jac", max_nfev=2000, xtol=1e-12, ftol=1e-12, gtol=1e-12)

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from cluster_sim import Simulation, __version__
+from cluster_sim.extras import EXTRA_OF
 
 from .conftest import LOG, PLATFORM, WORKLOAD
 
@@ -347,3 +348,33 @@ def test_an_interrupt_leaves_valid_files(here) -> None:
     assert (process.returncode, out, err) == (130, "", "cluster-sim: interrupted\n")
     assert json.loads(Path("out/fcfs/summary.json").read_text())["jobs_completed"] == 30_000
     assert not [path for path in Path("out").rglob("*") if path.name.startswith(".")]
+
+
+# ---------------------------------------------------------------------- libraries of extras
+
+
+@pytest.mark.parametrize(
+    ("library", "words", "who"),
+    [
+        ("torch", ["train", "training.yaml", "--out", "o"], "train"),
+        ("torch", ["evaluate", "agent", "--workload", "log.swf", "--out", "o"], "evaluate"),
+        ("gymnasium", ["list", "environments"], "list"),
+        ("pyarrow", ["run", "-w", "log.swf", "--format", "parquet", "--out", "o"], "--format parquet"),
+        ("pyarrow", ["sweep", "grid.yaml", "--out", "o"], "sweep"),
+        ("distributed", ["sweep", "grid.yaml", "--dask", "tcp://127.0.0.1:1", "--out", "o"], "--dask"),
+    ],
+)
+def test_what_lacks_a_library_says_what_to_install(here: Path, library: str, words: list[str], who: str) -> None:
+    """One line and exit status 2, with a line for pip that fits however cluster-sim was installed; nothing is written."""
+    (here / "training.yaml").write_text("iterations: 1\n")
+    (here / "grid.yaml").write_text("factors: {workload: log.swf, scheduler: [fcfs, easy]}\n")
+    code = f"import sys; sys.modules[{library!r}] = None; from cluster_sim.cli import main; main({words!r})"
+    command = [sys.executable, "-c", code]
+    run = subprocess.run(
+        command, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
+    )
+    assert (run.returncode, run.stdout) == (2, ""), run.stderr
+    told = f"cluster-sim: {who}: expected {library} to be installed (cluster-sim[{EXTRA_OF[library]}]): pip install "
+    assert run.stderr.startswith(told)
+    assert library in run.stderr.removeprefix(told)
+    assert not (here / "o").exists()

@@ -147,9 +147,17 @@ def test_wrong_calls_end_in_one_line(words: tuple[str, ...], told: str) -> None:
     assert told in finished.output
 
 
+def test_what_opens_a_notebook_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where JupyterLab is not there, the line that installs it stands beside the command that needs it."""
+    command = sys.modules["cluster_sim.cli.lesson"]  # the module, whose name in its package is the command's
+    monkeypatch.chdir(tmp_path)
+    for found, told in ((None, " (after pip install "), (object(), ", or in an editor")):
+        monkeypatch.setattr(command, "find_spec", lambda name, found=found: found)
+        assert f"open it with 'jupyter lab lesson-01.ipynb'{told}" in cli("lesson", "1", "--force").output
+
+
 def test_without_jupytext_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """The extra is named, whether the lesson is to be run or written."""
-    monkeypatch.setattr(notebook, "find_spec", lambda name: None)
     monkeypatch.setitem(sys.modules, "jupytext", None)  # importing it fails
     for needs_it in (notebook.cells_of, notebook.as_ipynb):
         with pytest.raises(InputError, match=r"expected jupytext to be installed \(cluster-sim\[lessons\]\)"):

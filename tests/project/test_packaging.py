@@ -16,6 +16,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from cluster_sim.extras import EXTRA_OF
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("cluster_sim", "schedulers", "learning", "analysis")
 IGNORED = shutil.ignore_patterns("__pycache__")
@@ -23,8 +25,12 @@ IGNORED = shutil.ignore_patterns("__pycache__")
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
-    """The wheel, built from a copy so that the work tree gets no build folder."""
-    source = tmp_path_factory.mktemp("source")
+    """The wheel, opened."""
+    return zipfile.ZipFile(wheel_file(tmp_path_factory.mktemp("source")))
+
+
+def wheel_file(source: Path) -> Path:
+    """The wheel, built from a copy in ``source`` so that the work tree gets no build folder."""
     for name in ("setup.cfg", "setup.py", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     for package in PACKAGES:
@@ -32,7 +38,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
     build = "from setuptools.build_meta import build_wheel; build_wheel('dist')"
     run = subprocess.run([sys.executable, "-c", build], cwd=source, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
-    return zipfile.ZipFile(next((source / "dist").glob("cluster_sim-*.whl")))
+    return next((source / "dist").glob("cluster_sim-*.whl"))
 
 
 def wheel_text(wheel: zipfile.ZipFile, name: str) -> str:
@@ -93,6 +99,17 @@ def test_every_requirement_is_pinned() -> None:
     refused = [str(asked) for asked in requirements() if pins[canonicalize_name(asked.name)] not in asked.specifier]
     assert refused == []
     assert pins["torch"] == "2.13.0"
+
+
+def test_the_hints_know_the_extras() -> None:
+    """Each library that a hint speaks of is one that setup.cfg lists under that extra."""
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg", encoding="utf-8")
+    extras = {
+        name: {Requirement(line).name for line in lines.splitlines() if line and not line.startswith("%")}
+        for name, lines in config["options.extras_require"].items()
+    }
+    assert {library: extra for library, extra in EXTRA_OF.items() if library not in extras[extra]} == {}
 
 
 def test_the_demo_log_keeps_its_acknowledgement() -> None:

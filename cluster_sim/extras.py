@@ -1,0 +1,69 @@
+"""Libraries that only some of the toolkit needs: which extra brings each, and how to get it.
+
+An extra is a list of libraries, which come from the package index however cluster-sim itself was installed, from a clone or
+from a wheel. So the hint names them: cluster-sim is on no index, and ``pip install cluster-sim[app]`` would find nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, requires
+
+from cluster_sim.errors import InputError
+
+EXTRA_OF = {
+    "gymnasium": "learning",
+    "safetensors": "learning",
+    "tensorboard": "learning",
+    "torch": "learning",
+    "dash": "app",
+    "pyarrow": "parquet",
+    "scipy": "fit",
+    "dask": "distributed",
+    "distributed": "distributed",
+    "jupytext": "lessons",
+    "jupyterlab": "lessons",
+    "anywidget": "notebook",
+}
+"""The extra of each library that is imported only where it is used."""
+
+_OF_EXTRA = re.compile(r"\s*(?P<asked>[^;]+?)\s*;\s*extra\s*==\s*['\"](?P<extra>[^'\"]+)['\"]\s*")
+
+
+class MissingLibraryError(InputError, ImportError):
+    """A library of an extra that is not installed; it says how to install it."""
+
+
+@contextmanager
+def needed(where: object, library: str = "") -> Iterator[None]:
+    """Around an import: raise MissingLibraryError, naming ``where``, if ``library`` is not installed.
+
+    Without ``library``, any of those in EXTRA_OF.
+    """
+    try:
+        yield
+    except ImportError as error:
+        missing = library or (error.name or "").partition(".")[0]
+        if isinstance(error, MissingLibraryError) or missing not in EXTRA_OF:
+            raise
+        extra = EXTRA_OF[missing]
+        expected = f"{missing} to be installed (cluster-sim[{extra}]): {pip_line(extra)}"
+        raise MissingLibraryError(where, expected) from None
+
+
+def pip_line(extra: str) -> str:
+    """The command that installs what an extra asks for.
+
+    >>> pip_line("app")
+    'pip install "dash>=3"'
+    """
+    try:
+        asked = requires("cluster-sim") or []
+    except PackageNotFoundError:  # used from its sources, without being installed
+        asked = []
+    matches = [match for line in asked if (match := _OF_EXTRA.fullmatch(line))]
+    libraries = [match["asked"] for match in matches if match["extra"] == extra]
+    libraries = libraries or [name for name, brought_by in EXTRA_OF.items() if brought_by == extra]
+    return " ".join(["pip install", *(f'"{name}"' if re.search(r"[<>=!~\[]", name) else name for name in libraries)])

@@ -1,0 +1,113 @@
+"""The wheel in an environment that has only what it asks for: every command works there, or says what to install."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import shlex
+import subprocess
+import sys
+import venv
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from .test_packaging import ROOT, wheel_file
+
+pytestmark = pytest.mark.slow
+
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+TRAINING = """\
+environment: {platform: "homogeneous:nodes=2,cores=2", workload: "lublin:jobs=10,nodes=4,seed=1"}
+iterations: 1
+"""
+GRID = (
+    "factors: {platform: 'homogeneous:nodes=2,cores=2', workload: 'lublin:jobs=5,nodes=4', scheduler: [fcfs, easy]}\n"
+)
+JOBS = ("--platform", "homogeneous:nodes=4,cores=4", "--workload", "lublin:jobs=20,nodes=16,seed=1")
+
+
+@pytest.fixture
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh virtual environment with the wheel, without extras, at the versions of the lock."""
+    folder = tmp_path_factory.mktemp("base")
+    venv.create(folder / "venv")
+    pip(folder, "install", str(wheel_file(tmp_path_factory.mktemp("source"))))
+    return folder
+
+
+def pip(folder: Path, *words: str) -> None:
+    """Our pip, for that environment, at the versions of the lock; modules are compiled when they are used."""
+    program = [sys.executable, "-m", "pip", "--python", str(folder / "venv"), "--quiet", "--disable-pip-version-check"]
+    line = [*program, words[0], "--no-compile", "--constraint", str(ROOT / "requirements.lock"), *words[1:]]
+    run = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+
+
+@pytest.fixture
+def command(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """The installed command, in a folder outside the clone."""
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    (tmp_path / "training.yaml").write_text(TRAINING)
+    (tmp_path / "grid.yaml").write_text(GRID)
+    (tmp_path / "agent").mkdir()
+    (tmp_path / "agent" / "agent.json").write_text("{}")
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        line = [str(base / "venv/bin/cluster-sim"), *words]
+        return subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    return run
+
+
+WORK = (
+    ["demo"],
+    ["run", *JOBS, "--scheduler", "easy", "--report", "--explain", "--out", "run"],
+    ["lesson"],
+    ["train", "--help"],
+)
+ASK = {
+    "learning": (
+        ["train", "training.yaml", "--out", "out"],
+        ["evaluate", "agent", "--workload", "lublin:jobs=5,nodes=4", "--out", "out"],
+        ["run", *JOBS, "--scheduler", "learned:agent", "--out", "out"],
+        ["validate", "training.yaml"],
+        ["validate", "agent"],
+        ["list", "environments"],
+    ),
+    "app": (["explore", "--no-browser"],),
+    "lessons": (["lesson", "1"], ["lesson", "1", "--run"]),
+    "parquet": (["run", *JOBS, "--format", "parquet", "--out", "out"], ["sweep", "grid.yaml", "--out", "out"]),
+}
+
+
+# One test, not many: each process of pytest would make an environment of its own.
+def test_every_command_works_on_the_base_install_or_says_what_to_install(
+    base: Path, command: Command, tmp_path: Path
+) -> None:
+    """Simulating needs no extra; the rest ends in one line with the libraries to install, and that line works."""
+    for words in WORK:
+        done = command(*words)
+        assert (done.returncode, done.stderr) == (0, ""), words
+    for extra, lines in ASK.items():
+        told = rf"cluster-sim: .* to be installed \(cluster-sim\[{extra}\]\): pip install (.*)\n"
+        for words in lines:
+            done = command(*words)
+            assert (done.returncode, done.stdout) == (2, ""), words
+            match = re.fullmatch(told, done.stderr)
+            assert match, done.stderr
+            assert {Requirement(asked) for asked in shlex.split(match[1])} == asked_by(extra)
+    assert not (tmp_path / "out").exists(), "nothing is half-written"
+    explore = ("explore", "--host", "no.such.address.")
+    pip(base, *shlex.split(command(*explore).stderr.partition("pip ")[2]))
+    assert "an address to listen on" in command(*explore).stderr
+
+
+def asked_by(extra: str) -> set[Requirement]:
+    """What setup.cfg has an extra ask for."""
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg", encoding="utf-8")
+    return {Requirement(line) for line in config["options.extras_require"][extra].splitlines() if line}
