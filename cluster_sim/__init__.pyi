@@ -1,10 +1,9 @@
-from .above.analysis import comparison_table as comparison_table
-from .above.analysis import gantt as gantt
-from .above.analysis import write_report as write_report
-from .above.schedulers import PowerPolicy as PowerPolicy
-from .above.schedulers import Scheduler as Scheduler
-from .above.schedulers import make_power_policy as make_power_policy
-from .above.schedulers import make_scheduler as make_scheduler
+from . import analysis as analysis
+from . import learning as learning
+from . import schedulers as schedulers
+from .analysis import comparison_table as comparison_table
+from .analysis import gantt as gantt
+from .analysis import write_report as write_report
 from .errors import ClusterSimError as ClusterSimError
 from .errors import FormatError as FormatError
 from .errors import InputError as InputError
@@ -25,6 +24,10 @@ from .run import Simulation as Simulation
 from .run import Start as Start
 from .run import View as View
 from .run import WakeAt as WakeAt
+from .schedulers import PowerPolicy as PowerPolicy
+from .schedulers import Scheduler as Scheduler
+from .schedulers import make_power_policy as make_power_policy
+from .schedulers import make_scheduler as make_scheduler
 from .workload import AdvanceReservation as AdvanceReservation
 from .workload import Job as Job
 from .workload import Workload as Workload

@@ -15,7 +15,7 @@ from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExec
 from contextlib import contextmanager
 from typing import Any
 
-from cluster_sim.siblings import sibling
+from cluster_sim.siblings import pass_over_others
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
@@ -46,7 +46,7 @@ def begin_worker() -> None:
     one_thread_each()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    sibling("schedulers")
+    pass_over_others()
 
 
 def make_processes(count: int, begin: Callable[[], None] = begin_worker) -> ProcessPoolExecutor:

@@ -1,38 +1,65 @@
-"""The packages that stand beside this one, found by place and not by name.
+"""The packages that stand beside this one, also where a user has a file or a folder of the same name.
 
-Where a user works in a folder that has an ``analysis/`` or ``learning/`` of its own, ``import analysis`` takes that one:
-the working directory often stands first on the path.
+``schedulers``, ``learning`` and ``analysis`` are names that a user's own files may have as well, and the folder of a script, or
+the working directory, stands before ours on the path. A package is then imported with those entries of the path left out
+that would give another one. Python keeps one module of a name in a process: whichever was imported first.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 
+from cluster_sim.errors import InputError
+
 _HOME = Path(__file__).resolve().parent.parent
+PACKAGES = ("schedulers", "learning", "analysis")
+"""Each uses those before it."""
+
+
+class ShadowedError(InputError, ImportError):
+    """Another module with the name of one of our packages has been imported."""
 
 
 def sibling(name: str) -> ModuleType:
-    """Our module ``name``, such as ``analysis`` or ``schedulers.base``.
-
-    Raises ImportError when another package of that name has been imported before.
-    """
+    """Our module ``name``, such as ``analysis`` or ``schedulers.base``. Raises ShadowedError."""
     package = name.partition(".")[0]
-    home = _HOME / package
-    if package not in sys.modules:
-        spec = spec_from_file_location(package, home / "__init__.py", submodule_search_locations=[str(home)])
-        if spec is None or spec.loader is None:
-            raise ImportError(f"package {package!r} is not installed beside cluster_sim")
-        module = sys.modules[package] = module_from_spec(spec)
-        try:
-            spec.loader.exec_module(module)
-        except BaseException:
-            del sys.modules[package]
-            raise
-    found = getattr(sys.modules[package], "__file__", None)
-    if found is None or Path(found).resolve().parent != home:
-        raise ImportError(f"another package named {package!r} was imported before: {found or 'a folder'}")
+    pass_over_others(PACKAGES[: PACKAGES.index(package) + 1])
+    found = import_module(package)
+    if not _is_ours(package, found.__spec__):
+        other = getattr(found, "__file__", None) or "a folder"
+        expected = "cluster_sim's own package of that name; rename what was imported before it"
+        raise ShadowedError(package, expected, other)
     return import_module(name)
+
+
+def pass_over_others(packages: Iterable[str] = PACKAGES) -> None:
+    """Import those of our packages that would not be found, because others of their names come first on the path."""
+    for package in packages:
+        if package not in sys.modules and (others := [entry for entry in sys.path if _has_another(package, entry)]):
+            with _path_without(others):
+                import_module(package)
+
+
+def _has_another(package: str, entry: str) -> bool:
+    spec = PathFinder.find_spec(package, [entry])
+    return spec is not None and not _is_ours(package, spec)
+
+
+def _is_ours(package: str, spec: ModuleSpec | None) -> bool:
+    return spec is not None and spec.origin is not None and Path(spec.origin).resolve().parent == _HOME / package
+
+
+@contextmanager
+def _path_without(entries: list[str]) -> Iterator[None]:
+    before = sys.path[:]
+    sys.path[:] = [entry for entry in before if entry not in entries]
+    try:
+        yield
+    finally:
+        sys.path[:] = before

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from cluster_sim import executors
-from cluster_sim.siblings import sibling
 
 Task = TypeVar("Task")
 Answer = TypeVar("Answer")
@@ -38,7 +37,6 @@ def processes(wanted: int | None, tasks: int, executor: Executor | None = None) 
 def begin_worker() -> None:
     """Prepare a spawned process as any worker; and torch, which is loaded here, has one thread as well."""
     executors.begin_worker()
-    sibling("learning")
     import torch
 
     torch.set_num_threads(1)

@@ -12,11 +12,10 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib import import_module
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from analysis.reproduce.inputs import fingerprint, missing
 from analysis.reproduce.paper import Figure, Measured, Paper, Part, Setting
 from cluster_sim import __version__
 from cluster_sim.errors import InputError
+from cluster_sim.executors import end_processes, make_processes
 from cluster_sim.files.atomic import write_bytes
 
 Tell = Callable[[str], None]
@@ -132,20 +132,18 @@ def _in_processes(
         for part in parts:
             yield part, compute(part, inputs)
         return
-    pool = executor or ProcessPoolExecutor(count, get_context("spawn"), initializer=_one_thread)
+    pool = executor or make_processes(count)
     try:
         waiting: dict[Future[dict[str, Any]], Part] = {pool.submit(compute, part, inputs): part for part in parts}
         while waiting:
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
                 yield waiting.pop(future), future.result()
-    finally:
+    except BaseException:
         if executor is None:
-            pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _one_thread() -> None:
-    """Processes are the parallelism; their libraries need no threads."""
-    os.environ["OMP_NUM_THREADS"] = "1"
+            end_processes(pool)  # what is finished has been kept
+        raise
+    if executor is None:
+        pool.shutdown()
 
 
 def compute(part: Part, inputs: Path) -> dict[str, Any]:

@@ -77,9 +77,6 @@ def evaluate(
     evaluation.csv, evaluation.txt, evaluation.json and runs.csv.
     """
     from cluster_sim.cli.simulate import checksums, prepare
-    from cluster_sim.siblings import sibling
-
-    sibling("learning")
     from learning.evaluation import cases_of
     from learning.evaluation import evaluate as compare
 

@@ -15,7 +15,7 @@ import click
 
 from cluster_sim.errors import InputError, ModelWarning, printable
 from cluster_sim.extras import needed
-from cluster_sim.siblings import sibling
+from cluster_sim.siblings import pass_over_others
 
 PROGRAM = "cluster-sim"
 WRONG_INPUT = 2
@@ -90,8 +90,7 @@ class CommandLine(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command of ``ctx``; what click would turn into its own kind of exit is taken out here."""
-        for package in ("schedulers", "analysis"):
-            sibling(package)  # ours, also where the working directory has folders of these names
+        pass_over_others()  # files and folders of these names in the working directory
         try:
             return super().invoke(ctx)
         except ImportError as error:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import inspect
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import click
-
-from cluster_sim.siblings import sibling
 
 if TYPE_CHECKING:
     from cluster_sim.registry import Registry
@@ -50,15 +49,15 @@ def list_names(kind: str) -> None:
 
 
 def _rows(module: str, attribute: str) -> list[tuple[str, str]]:
-    registry: Registry[object] = getattr(sibling(module), attribute)
+    registry: Registry[object] = getattr(import_module(module), attribute)
     return [(name, registry.help(name).replace("``", "")) for name in registry]
 
 
 def _environments() -> list[tuple[str, str]]:
     """Gymnasium's ids, each with the first line of what its class says."""
     rows = []
-    for name, place in sibling("learning").ENVIRONMENTS.items():
+    for name, place in import_module("learning").ENVIRONMENTS.items():
         module, _, attribute = place.partition(":")
-        meaning = inspect.getdoc(getattr(sibling(module), attribute)) or ""
+        meaning = inspect.getdoc(getattr(import_module(module), attribute)) or ""
         rows.append((name, meaning.partition("\n")[0]))
     return rows

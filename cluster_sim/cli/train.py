@@ -41,9 +41,6 @@ def train(
     the same weights as one that was not.
     """
     from cluster_sim.cli.simulate import prepare
-    from cluster_sim.siblings import sibling
-
-    sibling("learning")
     from learning.config import read_config
     from learning.training import check
     from learning.training import train as learn

@@ -9,7 +9,6 @@ import click
 
 from cluster_sim.cli.options import setting_option
 from cluster_sim.errors import naming, printable
-from cluster_sim.siblings import sibling
 from cluster_sim.workload.fields import RESULT_TABLES
 
 if TYPE_CHECKING:
@@ -120,7 +119,6 @@ def _configuration_facts(source: str) -> Facts:
 
 
 def _training_facts(source: str) -> Facts:
-    sibling("learning")
     from learning.config import read_config
     from learning.training import check
 
@@ -169,7 +167,6 @@ def _result_facts(source: str) -> Facts:
 
 
 def _agent_facts(source: str) -> Facts:
-    sibling("learning")
     from learning.agent import Agent, find_agents
 
     folders = find_agents(source)

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -23,6 +24,7 @@ MAY_IMPORT = {
     "learning": {"cluster_sim", "schedulers", "learning"},
     "analysis": {"cluster_sim", "schedulers", "learning", "analysis"},
 }
+FACADES_BELOW = ("cluster_sim/analysis.py", "cluster_sim/schedulers.py", "cluster_sim/learning.py")
 HEAVY = ("torch", "plotly", "dash", "gymnasium", "dask", "distributed", "pyarrow", "matplotlib", "scipy", "jinja2")
 
 
@@ -59,8 +61,8 @@ def allowed(module: Path, imported: str, when: str) -> bool:
         return True
     if module.is_relative_to("cluster_sim/cli"):
         return when != "start"
-    # It tells type checkers what the facade loads on demand.
-    return module.is_relative_to("cluster_sim/above") and when == "typing"
+    # They tell type checkers what they load on demand.
+    return module.as_posix() in FACADES_BELOW and when == "typing"
 
 
 def forbidden(root: Path) -> list[str]:
@@ -161,7 +163,7 @@ def test_a_wrong_import_is_found(tmp_path: Path, module: str, source: str, line:
         ("learning/agent.py", "from schedulers import Scheduler\nimport cluster_sim"),
         ("cluster_sim/cli/run.py", "def run():\n    from schedulers import make_scheduler"),
         ("analysis/reproduce/ineps.py", "import learning, schedulers"),
-        ("cluster_sim/above/analysis.py", "if TYPE_CHECKING:\n    from analysis import gantt"),
+        ("cluster_sim/analysis.py", "if TYPE_CHECKING:\n    from analysis import gantt"),
     ],
 )
 def test_an_allowed_import_passes(tmp_path: Path, module: str, source: str) -> None:
@@ -213,6 +215,50 @@ def test_the_facade_gives_what_the_users_own_package_does_not_stand_for(crowded_
     assert run_python(crowded_directory, "-c", code).startswith("schedulers.")
 
 
+def test_our_packages_have_names_that_no_file_takes(crowded_directory: Path) -> None:
+    """``cluster_sim.analysis`` is our analysis, the very same, wherever the user works; so are the other two."""
+    code = (
+        "from cluster_sim.analysis import gantt; from cluster_sim.schedulers import Scheduler; import cluster_sim.learning;"
+        "import analysis, schedulers, learning;"
+        "print(gantt is analysis.gantt, Scheduler is schedulers.Scheduler, len(learning.ENVIRONMENTS))"
+    )
+    assert run_python(crowded_directory, "-c", code) == "True True 3\n"
+
+
+def test_a_script_may_be_called_as_one_of_our_packages(tmp_path: Path) -> None:
+    """A script ``analysis.py`` would import itself; by the other names it gets what it wants."""
+    script = tmp_path / "analysis.py"
+    script.write_text("from cluster_sim.analysis import gantt\nimport cluster_sim as cs\nprint(cs.gantt is gantt)\n")
+    assert run_python(tmp_path, str(script)) == "True\n"
+
+
+@pytest.mark.parametrize("access", ["cluster_sim.gantt", "cluster_sim.analysis.gantt"])
+def test_another_package_that_was_imported_before_is_named(crowded_directory: Path, access: str) -> None:
+    """Python keeps one module of a name: one sentence says which file has it, and what to do."""
+    own = crowded_directory / "analysis" / "__init__.py"
+    own.write_text("")
+    code = f"import analysis\nimport cluster_sim\ntry: {access}\nexcept ImportError as error: print(error)"
+    told = run_python(crowded_directory, "-c", code)
+    expected = "cluster_sim's own package of that name; rename what was imported before it"
+    assert told == f"analysis: expected {expected}, found {own}\n"
+
+
+def test_the_path_is_left_as_it_was(crowded_directory: Path) -> None:
+    """The user's folders are passed over for our packages only: other files beside a script are found as before."""
+    (crowded_directory / "mine.py").write_text("print('mine')")
+    code = "import sys, cluster_sim as cs; before = sys.path[:]; cs.gantt; import mine; print(sys.path == before)"
+    assert run_python(crowded_directory, "-c", code) == "mine\nTrue\n"
+
+
+def test_workers_have_our_packages_beside_folders_of_the_same_names(crowded_directory: Path) -> None:
+    """The processes of a sweep find the analysis that they work for, not the user's."""
+    (crowded_directory / "grid.yaml").write_text(
+        "factors: {platform: 'homogeneous:nodes=2,cores=2', workload: 'lublin:jobs=5,nodes=4', scheduler: [fcfs, easy]}\n"
+    )
+    words = ("sweep", "grid.yaml", "--out", "out", "--workers", "2")
+    assert "2 of 2 runs done" in run_python(crowded_directory, "-m", "cluster_sim", *words)
+
+
 FACADES = ("cluster_sim", "schedulers", "learning", "analysis", "analysis.sweep")
 
 
@@ -231,6 +277,8 @@ def test_offered_names_are_there(package: str) -> None:
 
 @pytest.mark.parametrize("package", FACADES)
 def test_no_submodule_is_called_as_an_offered_name(package: str) -> None:
-    """Importing such a submodule would put the module in the place of the function."""
+    """Importing such a submodule would put the module in the place of the function; a module may be offered itself."""
     modules = {path.stem for path in ROOT.joinpath(*package.split(".")).iterdir()}
-    assert modules.isdisjoint(import_module(package).__all__)
+    offered = import_module(package)
+    functions = {name for name in offered.__all__ if not isinstance(getattr(offered, name), ModuleType)}
+    assert modules.isdisjoint(functions)
