@@ -19,6 +19,7 @@ from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
 from cluster_sim.errors import SpecError
+from cluster_sim.files.source import load, source_of
 from cluster_sim.siblings import sibling
 
 T = TypeVar("T")
@@ -53,11 +54,15 @@ class Spec:
 
 
 class Registry(Generic[T]):
-    """Named factories of one kind of thing, with the first line of their docstrings as help."""
+    """Named factories of one kind of thing, with the first line of their docstrings as help.
 
-    def __init__(self, kind: str, group: str):
+    With ``base``, a spec may also name a class derived from it in a file of the user's: ``lsf.py:LSF,depth=2``.
+    """
+
+    def __init__(self, kind: str, group: str, base: type[T] | None = None):
         self.kind = kind
         self.group = group
+        self._base = base
         self._factories: dict[str, Callable[..., T]] = {}
         self._later: dict[str, tuple[str, str, str]] = {}
         self._entry_points_loaded = False
@@ -105,7 +110,10 @@ class Registry(Generic[T]):
         What is built remembers the spec in its attribute ``spec``, for the records. Raises SpecError.
         """
         spec = Spec.parse(text)
-        factory = self.factory(spec.name)
+        if self._base is not None and source_of(text) is not None:
+            factory, spec = self._from_file(spec, text, self._base)
+        else:
+            factory = self.factory(spec.name)
         signature = _signature(factory)
         parameters = signature.parameters
         keywords: dict[str, Any] = {}
@@ -128,6 +136,20 @@ class Registry(Generic[T]):
             with suppress(AttributeError):  # frozen, or with slots
                 thing.spec = text  # type: ignore[attr-defined]
         return thing
+
+    def _from_file(self, spec: Spec, text: str, base: type[T]) -> tuple[Callable[..., T], Spec]:
+        """The class that a spec with a file names, and what remains of the spec: options."""
+        module = load(spec.name)
+        there = {
+            name: thing for name, thing in vars(module).items() if isinstance(thing, type) and issubclass(thing, base)
+        }
+        own = {name: thing for name, thing in there.items() if thing.__module__ == module.__name__}
+        name = spec.positional[0] if spec.positional else ""
+        if name not in there:
+            classes = f"one of {', '.join(own)}" if own else f"a class derived from {base.__name__}"
+            expected = f"{spec.name}:NAME, NAME being {classes}"
+            raise SpecError(f"{self.kind} '{text}'", expected, name or "no name")
+        return there[name], Spec(name, spec.positional[1:], spec.options)
 
     def help(self, name: str) -> str:
         """First line of the documentation of ``name``."""

@@ -85,8 +85,8 @@ class PowerPolicy:
         return take_turns(self, simulation, simulation.power_view, simulation.power_turn_due, turns)
 
 
-schedulers: Registry[Scheduler] = Registry("scheduler", "cluster_sim.schedulers")
-power_policies: Registry[PowerPolicy] = Registry("power policy", "cluster_sim.power_policies")
+schedulers: Registry[Scheduler] = Registry("scheduler", "cluster_sim.schedulers", Scheduler)
+power_policies: Registry[PowerPolicy] = Registry("power policy", "cluster_sim.power_policies", PowerPolicy)
 
 # From the package above this one, which nothing here imports: only a spec with this name does.
 schedulers.register_later(
@@ -101,10 +101,13 @@ power_policies.register_later(
 
 
 def make_scheduler(spec: str) -> Scheduler:
-    """A scheduler from a spec such as ``fcfs`` or ``list:first/high_gflops,blocking=no``. Raises SpecError."""
+    """A scheduler from a spec: ``fcfs``, ``list:first/high_gflops,blocking=no``, or ``lsf.py:LSF``, a class in a file.
+
+    Raises SpecError.
+    """
     return schedulers.make(spec)
 
 
 def make_power_policy(spec: str) -> PowerPolicy:
-    """A power policy from a spec such as ``always-on``. Raises SpecError."""
+    """A power policy from a spec such as ``always-on``, or ``file.py:CLASS``. Raises SpecError."""
     return power_policies.make(spec)

@@ -6,6 +6,7 @@ from typing import Any
 
 from cluster_sim.cli.config import beside
 from cluster_sim.errors import FormatError
+from cluster_sim.files.source import source_of
 from cluster_sim.formats.native_platform import OwnKeys, validated
 from cluster_sim.run.settings import TIME_UNITS, taken, with_settings
 
@@ -24,7 +25,7 @@ def settings(document: object, path: str) -> dict[str, Any]:
     for setting in taken("configuration"):
         if setting.key in values:
             value = values[setting.key]
-            if setting.file:
+            if setting.file or (setting.is_spec and source_of(value)):
                 value = beside(path, value)
             if isinstance(value, list):
                 value = tuple(value)

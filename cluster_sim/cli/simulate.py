@@ -6,12 +6,14 @@ import hashlib
 import os
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cluster_sim.errors import FormatError, InputError, ModelWarning, naming
+from cluster_sim.errors import FormatError, InputError, ModelWarning, SimulationError, naming
 from cluster_sim.extras import needed
+from cluster_sim.files.source import place_in, source_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,16 +117,34 @@ def simulate(
     """One run under the given scheduler; how it came about stands in ``result.meta``."""
     simulation = build(settings, scheduler, platform, workload)
     invocation.tell_warnings()
-    result = simulation.run(progress=sys.stderr.isatty())
+    with _telling_of_sources(scheduler, settings.power_policy):
+        result = simulation.run(progress=sys.stderr.isatty())
     machine = simulation.platform
     result.meta |= settings.specs() | {
         "scheduler": scheduler,
         "contention_model": machine.contention_model,
         "power_model": machine.power_model,
         "command": invocation.command,
-        "inputs": checksums(settings.files()),
+        "inputs": checksums([*settings.files(), source_of(scheduler), source_of(settings.power_policy)]),
     }
     return result
+
+
+@contextmanager
+def _telling_of_sources(*specs: str) -> Iterator[None]:
+    """What goes wrong in a policy from a file of the user's, or by its decisions, is wrong input and no defect of ours."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        for path in filter(None, map(source_of, specs)):
+            place = place_in(path, error)
+            if place is not None:
+                raise InputError(place, "code that runs", f"{type(error).__name__}: {error}") from None
+            if isinstance(error, SimulationError):
+                raise InputError(path, "decisions that can be carried out", str(error)) from None
+        raise
 
 
 def checksums(sources: Iterable[str | None]) -> dict[str, str]:

@@ -109,7 +109,9 @@ def check_decision(decision: Decision) -> None:
             continue
         fits = type(value) is usual or isinstance(value, wanted)
         if not fits or (wanted is Real and value != value):  # NaN is no time
-            raise InputError(f"{kind.__name__}, {name}", expected, "None" if value is None else value)
+            job = getattr(decision, "job", None)
+            whose = f" for job {job.job_id}" if isinstance(job, Job) else ""
+            raise InputError(f"{kind.__name__}, {name}", expected, f"{value}{whose}")
 
 
 @dataclass(slots=True)

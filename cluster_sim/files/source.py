@@ -1,0 +1,64 @@
+"""Python files of a user's, named in specs: ``lsf.py:LSF``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import cache
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from traceback import extract_tb
+from types import ModuleType
+
+from cluster_sim.errors import InputError
+from cluster_sim.files.reading import instead_of_file
+
+
+def source_of(spec: str) -> str | None:
+    """The Python file that a spec such as ``lsf.py:LSF,depth=2`` names; None if it names none."""
+    name = spec.partition(":")[0].strip()
+    return name if name.endswith(".py") else None
+
+
+def load(path: str) -> ModuleType:
+    """The file as a module, run once in a process. It may import what stands beside it, after all else of these names.
+
+    Raises InputError, with the line, for a file that Python cannot run.
+    """
+    if not os.path.isfile(path):
+        raise InputError(path, "a Python file", instead_of_file(path))
+    return _run(str(Path(path).resolve()), path)
+
+
+def place_in(path: str, error: BaseException) -> str | None:
+    """Where in the file an error came up, such as ``lsf.py line 7, in schedule``; None if not there."""
+    full = str(Path(path).resolve())
+    if isinstance(error, SyntaxError) and error.filename == full:
+        return f"{path} line {error.lineno}"
+    for frame in reversed(extract_tb(error.__traceback__)):
+        if frame.filename == full:
+            return f"{path} line {frame.lineno}" + ("" if frame.name == "<module>" else f", in {frame.name}")
+    # SimPy makes the error of a process anew when that leaves a run.
+    return None if error.__cause__ is None else place_in(path, error.__cause__)
+
+
+@cache
+def _run(full: str, path: str) -> ModuleType:
+    name = f"cluster_sim_source_{abs(hash(full))}"
+    found = spec_from_file_location(name, full)
+    if found is None or found.loader is None:
+        raise InputError(path, "a Python file", "one that Python does not know how to import")
+    folder = str(Path(full).parent)
+    if folder not in sys.path:
+        sys.path.append(folder)
+    # As the documentation of importlib imports a file: dataclasses look their module up by its name.
+    module = sys.modules[name] = module_from_spec(found)
+    try:
+        found.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        if isinstance(error, InputError):
+            raise
+        told = error.msg if isinstance(error, SyntaxError) else error
+        raise InputError(place_in(path, error) or path, "Python that runs", f"{type(error).__name__}: {told}") from None
+    return module
