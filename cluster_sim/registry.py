@@ -11,6 +11,7 @@ setuptools entry point in the registry's group::
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from typing import Any, Generic, TypeVar
 from cluster_sim.errors import SpecError
 from cluster_sim.files.source import load, source_of
 from cluster_sim.siblings import sibling
+from cluster_sim.spelling import hint, near, one_of
 
 T = TypeVar("T")
 
@@ -102,7 +104,7 @@ class Registry(Generic[T]):
         try:
             return self._factories[name]
         except KeyError:
-            raise SpecError(self.kind, f"one of {', '.join(self)}", name) from None
+            raise SpecError(self.kind, one_of(name, self), name) from None
 
     def make(self, text: str) -> T:
         """Build the thing a spec describes; option values are converted to the types of the factory's defaults.
@@ -120,7 +122,7 @@ class Registry(Generic[T]):
         for key, value in spec.options.items():
             if key not in parameters or parameters[key].kind is inspect.Parameter.VAR_POSITIONAL:
                 known = [name for name, p in parameters.items() if p.kind is not inspect.Parameter.VAR_POSITIONAL]
-                expected = f"an option of {spec.name} ({', '.join(known) or 'it has none'})"
+                expected = f"an option of {spec.name} ({', '.join(known) or 'it has none'}){hint(key, known)}"
                 raise SpecError(f"{self.kind} '{text}'", expected, key)
             keywords[key] = _converted(value, parameters[key], f"{self.kind} '{text}', option {key}")
         positional: list[Any] = list(spec.positional)
@@ -163,6 +165,15 @@ class Registry(Generic[T]):
         self._entry_points_loaded = True
         for entry in entry_points(group=self.group):
             self._factories.setdefault(entry.name, entry.load())
+
+
+def misspelt(text: str, *registries: Registry[Any]) -> SpecError | None:
+    """The error to raise for a text that names no file, if it looks like a spec of a registry: ``homogenous:nodes=4``."""
+    name, colon, _ = os.path.basename(text).partition(":")
+    for registry in registries if colon else ():
+        if close := near(name, registry):
+            return SpecError(f"{registry.kind} '{text}'", f"a file, or a spec such as {close[0]}:…", name)
+    return None
 
 
 @cache

@@ -25,7 +25,8 @@ from cluster_sim.errors import FormatError
 from cluster_sim.files.documents import read_document
 from cluster_sim.formats.native_platform import OwnKeys, validated
 from cluster_sim.run.settings import SETTINGS, Setting, TimeUnit, as_in_a_run, with_settings
-from cluster_sim.workload.fields import SUMMARY_METRICS, names, nearest
+from cluster_sim.spelling import nearest
+from cluster_sim.workload.fields import SUMMARY_METRICS, names
 
 Count = Annotated[int, Field(ge=1)]
 Whole = Annotated[int, Field(ge=0)]

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cluster_sim.cli.group import Invocation
+from cluster_sim.cli.completion import Named
+from cluster_sim.cli.group import Invocation, json_option, say, tell_json
 from cluster_sim.cli.options import given, simulation_options
 
 if TYPE_CHECKING:
@@ -24,7 +25,14 @@ if TYPE_CHECKING:
 
 COMPARISON, REPLICATIONS = "comparison.csv", "replications.csv"
 _schedulers = click.option(
-    "--scheduler", "-s", "schedulers", required=True, multiple=True, metavar="S", help="Give it once for each run."
+    "--scheduler",
+    "-s",
+    "schedulers",
+    type=Named("scheduler"),
+    required=True,
+    multiple=True,
+    metavar="S",
+    help="Give it once for each run.",
 )
 
 
@@ -37,8 +45,11 @@ _replications = click.option(
 @click.command(short_help="Simulate under several schedulers and compare.")
 @simulation_options(_schedulers)
 @_replications
+@json_option
 @click.pass_obj
-def compare(invocation: Invocation, schedulers: tuple[str, ...], out: str, replications: int, **options: Any) -> None:
+def compare(
+    invocation: Invocation, schedulers: tuple[str, ...], out: str, replications: int, as_json: bool, **options: Any
+) -> None:
     """Simulate a workload under several schedulers and print their metrics beside each other.
 
     The folder receives comparison.csv, and for each scheduler a folder of its own with the results of its run. With
@@ -57,6 +68,10 @@ def compare(invocation: Invocation, schedulers: tuple[str, ...], out: str, repli
         table = comparison_table(run_all(settings, names, platform, workload, out, invocation))
     else:
         table = replicate(settings, names, replications, out, invocation)
+    if as_json:
+        tell_json(table.to_dict("index"))
+        say(whereabouts(out, settings))
+        return
     click.echo(table_text(table))
     click.echo(whereabouts(out, settings))
 

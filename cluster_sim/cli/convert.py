@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from cluster_sim.cli.group import say
 from cluster_sim.cli.options import setting_option
 from cluster_sim.run.settings import TIME_UNITS
 
@@ -15,18 +18,57 @@ if TYPE_CHECKING:
     from cluster_sim.records.result import Result
 
 
+FORMATS = ("swf", "json", "csv", "yaml")
+
+
 @click.command(short_help="Convert a workload, a platform or results to another format.")
-@click.argument("source", metavar="IN")
-@click.argument("target", metavar="OUT")
+@click.argument("source", type=click.Path(), metavar="IN")
+@click.argument("target", type=click.Path(), metavar="OUT")
 @setting_option("time_unit", f"what times in IN count: {', '.join(TIME_UNITS)}; s unless said otherwise")
-def convert(source: str, target: str, time_unit: str | None) -> None:
+@click.option(
+    "--format", "text_format", type=click.Choice(FORMATS), help="What to write where OUT is -, standard output."
+)
+def convert(source: str, target: str, time_unit: str | None, text_format: str | None) -> None:
     """Convert a workload, a platform or the results of a run; the name of OUT says to which format.
 
     \b
     workloads   .swf, .json (IRMaSim), .csv (own), each with .gz or without; IN may also be Batsim's JSON
     platforms   .yaml or .json (own); IN may also be IRMaSim's JSON, SimGrid's XML or a spec such as mixed:3x64@3.0
     results     .swf (the schedule), PREFIX_jobs.csv (Batsim's files), or a folder; IN is a folder or PREFIX_jobs.csv
+
+    IN may be -, standard input, for a workload; OUT may be -, standard output, with --format.
     """
+    from cluster_sim.errors import InputError
+    from cluster_sim.files.reading import STDIN
+
+    if (target == STDIN) != (text_format is not None):
+        expected = "--format with OUT -, standard output; a name of OUT says the format itself"
+        raise InputError(
+            "convert", expected, f"OUT {target}" + (f" with --format {text_format}" if text_format else "")
+        )
+    if text_format is None:
+        click.echo(f"{target}: {_convert(source, target, time_unit)}")
+        return
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"{STDIN}.{text_format}"
+
+        def told_of(text: str) -> str:
+            return text.replace(str(path), f"{STDIN} with --format {text_format}")
+
+        with warnings.catch_warnings(record=True) as noted:
+            warnings.simplefilter("always")
+            try:
+                told = _convert(source, str(path), time_unit)
+            except InputError as error:
+                raise InputError(told_of(error.where), error.expected, error.found) from None
+        for each in noted:
+            warnings.warn(told_of(str(each.message)), each.category, stacklevel=2)
+        click.echo(path.read_bytes(), nl=False)
+    say(told)
+
+
+def _convert(source: str, target: str, time_unit: str | None) -> str:
+    """Read IN and write it to the file or folder ``target``; what it was, in words."""
     from cluster_sim.cli.kinds import kind_of
     from cluster_sim.errors import FormatError, InputError
     from cluster_sim.formats.batsim_import import is_batsim_result
@@ -41,8 +83,7 @@ def convert(source: str, target: str, time_unit: str | None) -> None:
 
         if time_unit is not None:
             raise InputError("--time-unit", "a workload, whose times it is about", "results, which count seconds")
-        click.echo(_convert_result(Result.load(source), target))
-        return
+        return _convert_result(Result.load(source), target)
     kind = kind_of(source)
     if kind not in ("workload", "platform"):
         raise FormatError(source, "a workload, a platform or results", f"a {kind}".replace("a r", "r"))
@@ -53,15 +94,14 @@ def convert(source: str, target: str, time_unit: str | None) -> None:
         _check_platform_name(target)
         platform.write(target)
         size = f"{counted(platform.node_count, 'node')}, {counted(platform.core_count, 'core')}"
-        click.echo(f"{target}: platform of {size}")
-        return
+        return f"platform of {size}"
     workload = Workload.read(source, **options)
     workload.write(target)
-    click.echo(f"{target}: workload of {counted(len(workload), 'job')}")
+    return f"workload of {counted(len(workload), 'job')}"
 
 
 def _convert_result(result: Result, target: str) -> str:
-    """Write results in the format that the name ``target`` asks for; what to say about it."""
+    """Write results in the format that the name ``target`` asks for; what they are, in words."""
     from cluster_sim.errors import FormatError
     from cluster_sim.formats.batsim_results import write_outputs
     from cluster_sim.formats.swf_schedule import write_schedule
@@ -70,14 +110,14 @@ def _convert_result(result: Result, target: str) -> str:
     count = counted(len(result.jobs), "job")
     if target.lower().removesuffix(".gz").endswith(".swf"):
         write_schedule(result, target)
-        return f"{target}: schedule of {count}"
+        return f"schedule of {count}"
     if target.endswith("_jobs.csv"):
         written = write_outputs(result, target.removesuffix("_jobs.csv"))
-        return f"{', '.join(map(str, written))}: results of {count}"
+        return f"results of {count} in {', '.join(map(str, written))}"
     if Path(target).suffix:
         raise FormatError(target, "a file name ending in .swf, .swf.gz or _jobs.csv, or a folder, for results")
     result.save(target)
-    return f"{target}: results of {count}"
+    return f"results of {count}"
 
 
 def _check_platform_name(target: str) -> None:

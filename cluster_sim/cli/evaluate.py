@@ -8,14 +8,19 @@ from typing import Any
 
 import click
 
+from cluster_sim.cli.completion import Named
 from cluster_sim.cli.group import Invocation
 from cluster_sim.cli.options import setting_option
 
 
 @click.command(short_help="Compare trained agents with all heuristics.")
-@click.argument("directory", metavar="DIR")
-@click.option("--workload", "-w", required=True, metavar="W", help="As of run, or a folder of days.")
-@click.option("--platform", "-p", metavar="P", help="As of run. [default: the one it was trained on]")
+@click.argument("directory", type=click.Path(), metavar="DIR")
+@click.option(
+    "--workload", "-w", type=Named("workload"), required=True, metavar="W", help="As of run, or a folder of days."
+)
+@click.option(
+    "--platform", "-p", type=Named("platform"), metavar="P", help="As of run. [default: the one it was trained on]"
+)
 @setting_option("first")
 @click.option(
     "--slice", "between", nargs=2, type=float, metavar="FROM TO", help="Only jobs submitted from FROM up to TO (s)."
@@ -35,9 +40,20 @@ from cluster_sim.cli.options import setting_option
     help="Key of summary.json; several times. [default: the objective]",
 )
 @click.option(
-    "--heuristic", "heuristics", multiple=True, metavar="S", help="Instead of all list heuristics; several times."
+    "--heuristic",
+    "heuristics",
+    type=Named("scheduler"),
+    multiple=True,
+    metavar="S",
+    help="Instead of all list heuristics; several times.",
 )
-@click.option("--also", multiple=True, metavar="S", help="Besides the others, such as easy:order=sjf; several times.")
+@click.option(
+    "--also",
+    type=Named("scheduler"),
+    multiple=True,
+    metavar="S",
+    help="Besides the others, such as easy:order=sjf; several times.",
+)
 @click.option(
     "--runs",
     type=click.IntRange(min=1),

@@ -6,7 +6,7 @@ import click
 
 
 @click.command(short_help="Say why a job of a finished run waited, and what started it.")
-@click.argument("directory", metavar="DIR")
+@click.argument("directory", type=click.Path(), metavar="DIR")
 @click.argument("job_id", metavar="JOB")
 def explain(directory: str, job_id: str) -> None:
     """Say why a job waited, what started it, where it ran and how it ended.

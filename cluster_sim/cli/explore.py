@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cluster_sim.cli.completion import Named
 from cluster_sim.cli.group import Invocation, say
 from cluster_sim.errors import InputError
 from cluster_sim.extras import needed
@@ -17,11 +18,42 @@ HERE = ("127.0.0.1", "localhost", "::1")
 
 
 @click.command(short_help="Try schedulers in a browser, and step through their decisions.")
-@click.argument("directory", required=False, metavar="[DIR]")
-@click.option("--workload", "-w", "workloads", multiple=True, metavar="W", help="Offer this file or spec, too.")
-@click.option("--platform", "-p", "platforms", multiple=True, metavar="P", help="Offer this file or spec, too.")
-@click.option("--scheduler", "-s", "schedulers", multiple=True, metavar="S", help="Offer it, such as learned:agent.")
-@click.option("--power-policy", "power_policies", multiple=True, metavar="Q", help="Offer it, such as learned:agent.")
+@click.argument("directory", type=click.Path(), required=False, metavar="[DIR]")
+@click.option(
+    "--workload",
+    "-w",
+    "workloads",
+    type=Named("workload"),
+    multiple=True,
+    metavar="W",
+    help="Offer this file or spec, too.",
+)
+@click.option(
+    "--platform",
+    "-p",
+    "platforms",
+    type=Named("platform"),
+    multiple=True,
+    metavar="P",
+    help="Offer this file or spec, too.",
+)
+@click.option(
+    "--scheduler",
+    "-s",
+    "schedulers",
+    type=Named("scheduler"),
+    multiple=True,
+    metavar="S",
+    help="Offer it, such as learned:agent.",
+)
+@click.option(
+    "--power-policy",
+    "power_policies",
+    type=Named("power_policy"),
+    multiple=True,
+    metavar="Q",
+    help="Offer it, such as learned:agent.",
+)
 @click.option("--host", default=HERE[0], show_default=True, metavar="H", help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8050, show_default=True, metavar="N",
               help="Port to listen on; 0 takes a free one.")  # fmt: skip

@@ -18,10 +18,10 @@ PANELS = "power,busy,queue"
 
 
 @click.command(short_help="Draw the Gantt chart of finished runs.")
-@click.argument("directories", nargs=-1, required=True, metavar="DIR...")
+@click.argument("directories", type=click.Path(), nargs=-1, required=True, metavar="DIR...")
 @click.option("--out", metavar="FILE.html",
               help="The page to write. [default: gantt.html, or steps.html, in the first DIR]")  # fmt: skip
-@click.option("--colour-by", default="job", show_default=True, metavar="NAME",
+@click.option("--colour-by", "--color-by", "colour_by", default="job", show_default=True, metavar="NAME",
               help="job, profile, user, wait, energy, speedup (with --workload), or any column of jobs.csv.")  # fmt: skip
 @click.option("--rows", type=click.Choice(["auto", "node", "core"]), default="auto", show_default=True)
 @click.option("--view", type=click.Choice(VIEWS), default="resources", show_default=True,
@@ -34,7 +34,12 @@ PANELS = "power,busy,queue"
 @click.option("--time-unit", type=click.Choice(["auto", "s", "min", "h", "d", "calendar"]), default="auto",
               show_default=True)  # fmt: skip
 @click.option("--start-date", metavar="DATE", help="Date and time of simulated second 0, for a calendar.")
-@click.option("--workload", metavar="W", help="The runs' workload: its header has the date, its jobs their speedups.")
+@click.option(
+    "--workload",
+    type=click.Path(),
+    metavar="W",
+    help="The runs' workload: its header has the date, its jobs their speedups.",
+)
 @click.option("--slider", is_flag=True, help="A small copy of the chart under it, to move the window with.")
 def gantt(directories: tuple[str, ...], out: str | None, workload: str | None, panels: str, **options: Any) -> None:
     """Draw the Gantt chart of a finished run, from the folder in which ``run`` left its results.
@@ -44,9 +49,11 @@ def gantt(directories: tuple[str, ...], out: str | None, workload: str | None, p
     forwards and backwards, each with its reason if the run was to --explain, the queue and the nodes.
     """
     from analysis import write_gantt
+    from cluster_sim.cli.simulate import refuse_stdout
     from cluster_sim.records.result import Result
     from cluster_sim.workload.workload import Workload
 
+    refuse_stdout("gantt, --out", out)
     results = {_name(directory, directories): Result.load(directory) for directory in directories}
     options["panels"] = () if panels == "none" else tuple(panels.split(","))
     options["workload"] = None if workload is None else Workload.read(workload)

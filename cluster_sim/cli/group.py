@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import json
+import math
 import os
 import shlex
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
@@ -141,6 +143,24 @@ def say(message: str) -> None:
     line = " ".join(message.split())
     if line:
         click.echo(f"{PROGRAM}: {printable(line)}", err=True)
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout, and no text.")
+
+
+def tell_json(document: object) -> None:
+    """Print a document as JSON; what has no value there (NaN, infinity) is null."""
+    click.echo(json.dumps(_plain(document), indent=2, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if hasattr(value, "item"):
+        value = value.item()  # a numpy scalar
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def show_version(ctx: click.Context, option: click.Parameter, asked: bool) -> None:

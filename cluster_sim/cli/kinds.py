@@ -24,7 +24,8 @@ _OF_A_TRAINING = {"environment", "algorithm", "network", "iterations", "validati
 
 def kind_of(source: str) -> Kind:
     """What ``source``, a file or a spec, is. Raises FormatError when it is neither, or cannot be read."""
-    from cluster_sim.platform.specs import is_platform_spec
+    from cluster_sim.platform.specs import is_platform_spec, platforms
+    from cluster_sim.registry import misspelt
     from cluster_sim.workload.workload import WORKLOAD_GENERATORS
 
     if is_platform_spec(source):
@@ -34,6 +35,8 @@ def kind_of(source: str) -> Kind:
         return "workload"
     if os.path.isdir(source):
         return _kind_of_folder(source)
+    if not os.path.exists(source) and (error := misspelt(source, platforms, WORKLOAD_GENERATORS)):
+        raise error
     from cluster_sim.formats.batsim_import import is_batsim_result
 
     return "results" if is_batsim_result(source) else _kind_of_file(source)

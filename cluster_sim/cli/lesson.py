@@ -32,6 +32,7 @@ def lesson(number: int | None, runs: bool, out: str | None, opens: bool, force: 
     """
     from analysis.lessons.catalogue import lesson as find
     from analysis.lessons.catalogue import lessons
+    from cluster_sim.cli.simulate import refuse_stdout
 
     if number is None:
         if runs or out or opens or force:
@@ -40,6 +41,7 @@ def lesson(number: int | None, runs: bool, out: str | None, opens: bool, force: 
             click.echo(f"{one.number:>2}  {one.title} ({one.minutes} min)\n    {one.objective}")
         click.echo("\ncluster-sim lesson 1 writes the first one as a notebook, cluster-sim lesson 1 --run as a page.")
         return
+    refuse_stdout("lesson, --out", out)
     one = find(number)
     path = Path(out or f"{one.stem}.{'html' if runs else 'ipynb'}")
     if path.exists() and not force and not (runs and path.suffix == ".html"):

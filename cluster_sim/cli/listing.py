@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cluster_sim.cli.group import json_option, tell_json
+
 if TYPE_CHECKING:
     from cluster_sim.registry import Registry
 
@@ -31,7 +33,8 @@ ENVIRONMENTS = "environments"
 
 @click.command("list", short_help="Say which schedulers, policies and models there are.")
 @click.argument("kind", type=click.Choice([*REGISTRIES, ENVIRONMENTS]), metavar="KIND")
-def list_names(kind: str) -> None:
+@json_option
+def list_names(kind: str, as_json: bool) -> None:
     """Print the names of a KIND, one a line, each with what it means.
 
     KIND is schedulers, job-orders, node-orders, power-policies, contention-models, power-models,
@@ -40,12 +43,21 @@ def list_names(kind: str) -> None:
     are the specs that --platform and --workload take beside files. The last four are what agents learn with;
     observations and rewards are those of job-node.
     """
-    rows = _environments() if kind == ENVIRONMENTS else _rows(*REGISTRIES[kind])
-    if kind == "platforms":
-        rows += [(f"machine:{name}", meaning) for name, meaning in _rows("cluster_sim.platform.library", "machines")]
+    rows = rows_of(kind)
+    if as_json:
+        tell_json([{"name": name, "meaning": meaning} for name, meaning in rows])
+        return
     width = max(len(name) for name, _ in rows)
     for name, meaning in rows:
         click.echo(f"{name:<{width}}  {meaning}".rstrip())
+
+
+def rows_of(kind: str) -> list[tuple[str, str]]:
+    """The names of a KIND, each with what it means."""
+    rows = _environments() if kind == ENVIRONMENTS else _rows(*REGISTRIES[kind])
+    if kind == "platforms":
+        rows += [(f"machine:{name}", meaning) for name, meaning in _rows("cluster_sim.platform.library", "machines")]
+    return rows
 
 
 def _rows(module: str, attribute: str) -> list[tuple[str, str]]:

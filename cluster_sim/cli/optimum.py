@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cluster_sim.cli.completion import Named
 from cluster_sim.cli.group import Invocation
 from cluster_sim.cli.options import Seconds, given, setting_options
 
@@ -24,7 +25,14 @@ METRICS = {"energy": ("energy_j", "J"), "makespan": ("makespan_s", "s"), "edp": 
     "--objective", type=click.Choice(list(METRICS)), default="energy", show_default=True, help="What is to be least."
 )
 @click.option("--waiting", is_flag=True, help="Also schedules in which a job waits although it would fit.")
-@click.option("--against", "schedulers", multiple=True, metavar="S", help="A scheduler to compare; several times.")
+@click.option(
+    "--against",
+    "schedulers",
+    type=Named("scheduler"),
+    multiple=True,
+    metavar="S",
+    help="A scheduler to compare; several times.",
+)
 @setting_options("contention_model", "power_model")
 @click.option(
     "--max-nodes",

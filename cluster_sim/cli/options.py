@@ -8,6 +8,7 @@ from typing import Any, get_origin
 
 import click
 
+from cluster_sim.cli.completion import NAMED, Named
 from cluster_sim.run.settings import SETTINGS, TIME_UNITS, taken
 
 
@@ -58,6 +59,8 @@ def setting_option(name: str, meaning: str | None = None) -> Callable[[Any], Any
         told += "; may be given several times"
     elif setting.kind is bool:
         more |= {"is_flag": True, "default": None}
+    elif name in NAMED:
+        more["type"] = Named(name)
     elif name == "time_unit":
         more["type"] = TimeUnit()
     elif setting.allowed:

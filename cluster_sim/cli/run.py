@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import click
 
-from cluster_sim.cli.group import Invocation
+from cluster_sim.cli.group import Invocation, json_option, say, tell_json
 from cluster_sim.cli.options import given, setting_option, simulation_options
 
 
 @click.command(short_help="Simulate a workload on a platform.")
-@click.argument("config", required=False, metavar="[CONFIG]")
+@click.argument("config", type=click.Path(), required=False, metavar="[CONFIG]")
 @simulation_options(setting_option("scheduler"))
+@json_option
 @click.pass_obj
-def run(invocation: Invocation, config: str | None, out: str, **options: Any) -> None:
+def run(invocation: Invocation, config: str | None, out: str, as_json: bool, **options: Any) -> None:
     """Simulate a workload on a platform, print a summary and leave the results in a folder.
 
     CONFIG is a YAML or JSON file with the options as its keys (or IRMaSim's options.json); options given as well
@@ -23,6 +25,7 @@ def run(invocation: Invocation, config: str | None, out: str, **options: Any) ->
     """
     from cluster_sim.cli.config import settings_of
     from cluster_sim.cli.simulate import REPORT, check, load, prepare, simulate, summary_text, whereabouts
+    from cluster_sim.records.saved_tables import SUMMARY_FILE
 
     settings = settings_of(config, given(options))
     platform, workload = load(settings)
@@ -35,5 +38,9 @@ def run(invocation: Invocation, config: str | None, out: str, **options: Any) ->
         from analysis import write_report
 
         write_report(result, Path(out) / REPORT)
+    if as_json:
+        tell_json(json.loads((Path(out) / SUMMARY_FILE).read_text()))
+        say(whereabouts(out, settings))
+        return
     click.echo(summary_text({settings.scheduler: result}))
     click.echo(whereabouts(out, settings))

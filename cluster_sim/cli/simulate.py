@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from cluster_sim.errors import FormatError, InputError, ModelWarning, SimulationError, naming
 from cluster_sim.extras import needed
+from cluster_sim.files.reading import STDIN, is_stdin, read_bytes
 from cluster_sim.files.source import place_in, source_of
 
 if TYPE_CHECKING:
@@ -148,13 +149,22 @@ def _telling_of_sources(*specs: str) -> Iterator[None]:
 
 
 def checksums(sources: Iterable[str | None]) -> dict[str, str]:
-    """SHA-256 of the files among ``sources``, by name as given; specs are no files."""
-    return {source: _sha256(source) for source in sources if source is not None and os.path.isfile(source)}
+    """SHA-256 of the files among ``sources``, by name as given, standard input too; specs are no files."""
+    given = dict.fromkeys(source for source in sources if source is not None)
+    return {source: _sha256(source) for source in given if is_stdin(source) or os.path.isfile(source)}
 
 
 def _sha256(path: str) -> str:
+    if is_stdin(path):
+        return hashlib.sha256(read_bytes(path)).hexdigest()
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def refuse_stdout(option: str, out: object) -> None:
+    """Raise InputError for ``-``: it means standard output, and nothing of that name is to be made by mistake."""
+    if out == STDIN:
+        raise InputError(option, "the name of what to write", "- (results do not go to standard output)")
 
 
 def prepare(directory: str, file_format: str = "csv", what: str = "program") -> None:
@@ -169,6 +179,7 @@ def prepare(directory: str, file_format: str = "csv", what: str = "program") -> 
     if file_format == "parquet":
         with needed("--format parquet", "pyarrow"):
             import pyarrow  # noqa: F401
+    refuse_stdout("--out", directory)
     path = Path(directory)
     if path.exists() and not path.is_dir():
         raise InputError(directory, "a folder for the results", "a file")

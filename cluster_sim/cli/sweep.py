@@ -23,7 +23,7 @@ _SHOWN = 30
 
 
 @click.command(short_help="Run a grid of platforms, workloads, schedulers, policies and seeds.")
-@click.argument("config", metavar="CONFIG")
+@click.argument("config", type=click.Path(), metavar="CONFIG")
 @click.option("--out", required=True, type=click.Path(file_okay=False), metavar="DIR", help="Folder for the results.")
 @click.option(
     "--workers", type=click.IntRange(min=1), metavar="N", help="Processes. [default: as many as there are cores]"

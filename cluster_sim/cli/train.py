@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Train an agent that schedules.")
-@click.argument("config", metavar="CONFIG")
+@click.argument("config", type=click.Path(), metavar="CONFIG")
 @click.option("--out", required=True, type=click.Path(file_okay=False), metavar="DIR", help="Folder for the agent.")
 @click.option("--resume", is_flag=True, help="Go on from the last checkpoint in the folder, if there is one.")
 @click.option("--iterations", type=click.IntRange(min=0), metavar="N", help="In place of the configuration's.")

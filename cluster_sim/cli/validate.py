@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cluster_sim.cli.group import json_option, tell_json
 from cluster_sim.cli.options import setting_option
 from cluster_sim.errors import naming, printable
 from cluster_sim.workload.fields import RESULT_TABLES
@@ -20,9 +21,10 @@ Facts = list[tuple[str, str]]
 
 
 @click.command(short_help="Check a workload, a platform, a configuration, results or an agent.")
-@click.argument("source", metavar="FILE")
+@click.argument("source", type=click.Path(), metavar="FILE")
 @setting_option("time_unit", "what times in FILE count; s unless said otherwise")
-def validate(source: str, time_unit: str | None) -> None:
+@json_option
+def validate(source: str, time_unit: str | None, as_json: bool) -> None:
     """Check a file, or a folder that run or train left, and tell in a few lines what it holds.
 
     FILE is a workload, a platform, advance reservations, the configuration of a run, a sweep or a training, the results
@@ -33,6 +35,9 @@ def validate(source: str, time_unit: str | None) -> None:
 
     kind = kind_of(source)
     facts = facts_of(source, kind, {} if time_unit is None else {"time_unit": time_unit})
+    if as_json:
+        tell_json({"file": source, "kind": kind, "facts": dict(facts)})
+        return
     click.echo(f"{printable(source)}: {kind}, valid")
     width = max(len(name) for name, _ in facts)
     for name, value in facts:

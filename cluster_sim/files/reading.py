@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import os
 import stat
+import sys
 import zlib
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from cluster_sim.errors import FormatError
 
 MAX_UNPACKED_BYTES = 256 * 2**20
 MAX_UNPACKED_RATIO = 100
 """A gzipped file may unpack to so many bytes, or to so many times its size, whichever is more. Logs shrink 5 to 30 times."""
+
+STDIN = "-"
+"""The name of standard input where a file is asked for; a file that is called so is ``./-``."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP_WINDOW = 31  # what zlib calls a gzip header and trailer around the data
@@ -27,7 +32,7 @@ _NO_FILES = (
 
 
 def read_bytes(path: str | os.PathLike[str], limit: int | None = None, expected: str = "some content") -> bytes:
-    """Contents of a file, unpacked if it is gzipped (told by its content, not by its name).
+    """Contents of a file, or of standard input, unpacked if it is gzipped (told by its content, not by its name).
 
     ``limit`` is the most bytes that it may have, packed and unpacked. Raises FormatError for a file that cannot be read,
     is no regular file (a pipe would be waited for without end), is longer, is empty (``expected`` says what was wanted),
@@ -35,8 +40,11 @@ def read_bytes(path: str | os.PathLike[str], limit: int | None = None, expected:
     """
     try:
         check_regular(path)
-        with Path(path).open("rb") as file:
-            data = file.read(-1 if limit is None else limit + 1)
+        if is_stdin(path):
+            data = _standard_input(sys.stdin)
+        else:
+            with Path(path).open("rb") as file:
+                data = file.read(-1 if limit is None else limit + 1)
     except FormatError:
         raise
     except (OSError, ValueError) as error:
@@ -50,6 +58,17 @@ def read_bytes(path: str | os.PathLike[str], limit: int | None = None, expected:
     return data
 
 
+def is_stdin(path: object) -> bool:
+    """Whether a name stands for standard input."""
+    return path == STDIN
+
+
+@lru_cache(maxsize=1)
+def _standard_input(stream: TextIO) -> bytes:
+    """All of it, read once: a reader looks at the beginning first, and a comparison reads its workload again."""
+    return stream.buffer.read()
+
+
 def absolute(folder: str | os.PathLike[str], name: str) -> str:
     """The absolute path of what is called ``name`` in a folder; a name that no file can have stays, for its reader to refuse."""
     path = Path(folder) / name
@@ -61,7 +80,7 @@ def absolute(folder: str | os.PathLike[str], name: str) -> str:
 
 def check_regular(path: str | os.PathLike[str]) -> None:
     """Raise FormatError for what is there and no regular file: a pipe would be waited for without end."""
-    if os.path.exists(path) and not os.path.isfile(path):
+    if not is_stdin(path) and os.path.exists(path) and not os.path.isfile(path):
         raise FormatError(path, "a readable file", instead_of_file(path))
 
 

@@ -28,7 +28,7 @@ import numpy as np
 from cluster_sim.errors import FormatError, ModelWarning
 from cluster_sim.files.atomic import write_bytes
 from cluster_sim.files.reading import read_bytes, read_text
-from cluster_sim.workload.fields import nearest
+from cluster_sim.spelling import nearest
 from cluster_sim.workload.job_table import (
     JOB_FIELD,
     TRUTH,

@@ -7,7 +7,6 @@ in two steps: pydantic checks structure and kinds of values here, the hardware c
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import json
 from collections.abc import Iterable, Mapping
@@ -38,7 +37,7 @@ from cluster_sim.platform.hardware import (
 )
 from cluster_sim.platform.platform import Platform
 from cluster_sim.registry import Spec
-from cluster_sim.workload.fields import nearest
+from cluster_sim.spelling import near, nearest
 
 Entry = TypeVar("Entry", bound=BaseModel)
 
@@ -184,7 +183,7 @@ def validated(model: type[Entry], data: object, path: str | Path, key: str = "")
 def lookup(where: str, kind: str, name: str, known: Mapping[str, Entry] | Mapping[str, Any]) -> Any:
     """``known[name]``. Raises InputError that lists the names there are."""
     if name not in known:
-        shown = difflib.get_close_matches(name, known, n=3) or list(itertools.islice(known, 8)) or ["(there are none)"]
+        shown = near(name, known, 3) or list(itertools.islice(known, 8)) or ["(there are none)"]
         ellipsis = ", …" if known and len(shown) < len(known) else ""
         raise InputError(where, f"one of the {kind} types {', '.join(shown)}{ellipsis}", name)
     return known[name]
@@ -353,7 +352,7 @@ def _runs(names: Iterable[str]) -> list[dict[str, Any]]:
 
 def _unknown(key: object, known: Iterable[str]) -> dict[str, Any]:
     names = list(known)
-    close = difflib.get_close_matches(str(key), names, n=2)
+    close = near(str(key), names, 2)
     expected = "key " + " or ".join(f"'{name}'" for name in close) if close else f"one of the keys {', '.join(names)}"
     return {"expected": expected, "key": str(key)}
 

@@ -20,7 +20,8 @@ from cluster_sim.errors import FormatError
 from cluster_sim.files.atomic import write_bytes
 from cluster_sim.files.csv import quoting_for
 from cluster_sim.files.reading import read_text
-from cluster_sim.workload.fields import JOB_FIELDS, REQUIRED, Field, nearest
+from cluster_sim.spelling import nearest
+from cluster_sim.workload.fields import JOB_FIELDS, REQUIRED, Field
 from cluster_sim.workload.job_table import JOB_FIELD, TRUTH, as_columns, to_seconds
 
 if TYPE_CHECKING:

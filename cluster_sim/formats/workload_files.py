@@ -7,7 +7,8 @@
 | ``.json`` | Batsim workload, told by the ``type`` of its profiles | ``batsim_workload`` |
 | ``.csv`` | native table, or IRMaSim's (told by its column ``subtime``) | ``tables``, ``irmasim_workload`` |
 
-Each may be gzipped, with ``.gz`` after the suffix. A new format is one module and one row in the two tables below.
+Standard input, ``-``, is told by its content. Each may be gzipped, with ``.gz`` after the suffix. A new format is one module
+and one row in the two tables below.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from cluster_sim.errors import FormatError, SpecError
 from cluster_sim.files import reading as files
 from cluster_sim.files.documents import parse_json
 from cluster_sim.formats import batsim_workload, irmasim_workload, swf, tables
+from cluster_sim.registry import misspelt
 
 if TYPE_CHECKING:
     from cluster_sim.workload.workload import Workload
@@ -49,9 +51,11 @@ WORKLOAD_WRITERS: dict[str, Callable[..., None]] = {
 
 def read_workload(path: str, **options: Any) -> Workload:
     """Read a workload file of any known format; ``options`` are those of its reader."""
-    if not os.path.isfile(path):
+    if not os.path.isfile(path) and not files.is_stdin(path):
         from cluster_sim.workload.workload import WORKLOAD_GENERATORS
 
+        if error := misspelt(path, WORKLOAD_GENERATORS):
+            raise error
         specs = "".join(f" or {name}:…" for name in WORKLOAD_GENERATORS)
         raise FormatError(path, f"a workload file ({_suffixes(WORKLOAD_READERS)}){specs}", files.instead_of_file(path))
     suffix = _suffix(path)

@@ -18,7 +18,7 @@ from cluster_sim.errors import FormatError, ModelWarning, SpecError
 from cluster_sim.platform.hardware import Cluster, NodeGroup, NodeType, ProcessorType, check_contention
 from cluster_sim.platform.platform import Platform
 from cluster_sim.platform.processor_table import documented, power_at
-from cluster_sim.registry import Registry, Spec
+from cluster_sim.registry import Registry, Spec, misspelt
 
 platforms: Registry[Platform] = Registry("platform", "cluster_sim.platforms")
 
@@ -108,6 +108,8 @@ def _read_file(path: str, name: str | None, options: dict[str, Any]) -> Platform
 
     if path in platforms:
         raise SpecError(f"platform '{path}'", f"options, as in {path}:… ({platforms.help(path)})")
+    if not os.path.exists(path) and (error := misspelt(path, platforms)):
+        raise error
     if is_xml(path):
         return _read_simgrid(path, options)
     if options:

@@ -6,7 +6,6 @@ Readers, checks, writers, axis titles and the manual all take names and units fr
 
 from __future__ import annotations
 
-import difflib
 import math
 import sys
 from collections.abc import Iterable
@@ -293,13 +292,6 @@ def names(fields: Iterable[Field]) -> list[str]:
 def whole_number(text: str) -> int | None:
     """The number that a text of digits says; None for another text, and for more digits than any number here has."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """The known name that ``name`` most likely stands for, as a hint: ``submit_time (nearest known name)``."""
-    known = list(known)
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"{close[0]} (the nearest known name)" if close else f"one of {', '.join(known)}"
 
 
 def markdown_table(fields: Iterable[Field]) -> str:

@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim.errors import FormatError, InputError, SpecError
+from cluster_sim.spelling import nearest
 from cluster_sim.workload.dependencies import check_after
-from cluster_sim.workload.fields import JOB_FIELDS, REQUIRED, UNKNOWN, Field, nearest
+from cluster_sim.workload.fields import JOB_FIELDS, REQUIRED, UNKNOWN, Field
 from cluster_sim.workload.phases import parse_phases
 
 Columns = dict[str, Any]

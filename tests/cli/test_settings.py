@@ -45,7 +45,7 @@ def environment_keys() -> Any:
 def known(place: Place) -> set[str]:
     """The names of settings that a place knows, from the place itself."""
     if place == "command line":
-        return {str(parameter.name) for parameter in run.params} - {"config", "out"}
+        return {str(parameter.name) for parameter in run.params} - {"config", "out", "as_json"}
     if place == "configuration":
         return {"file_format" if key == "format" else key for key in _Config.model_fields}
     if place == "sweep":
@@ -66,7 +66,7 @@ def test_there_is_nothing_else() -> None:
     """The commands and configurations of runs know settings alone; every field is one, but for the configuration's name."""
     assert known("command line") <= SETTINGS.keys()
     assert known("configuration") <= SETTINGS.keys()
-    assert {parameter.name for parameter in compare.params} - {"out", "schedulers", "replications"} == (
+    assert {parameter.name for parameter in compare.params} - {"out", "as_json", "schedulers", "replications"} == (
         known("command line") - {"scheduler"}
     )
     assert set(RunSettings.__dataclass_fields__) == {*SETTINGS, "config", "from_config"}

@@ -1,0 +1,45 @@
+"""What a shell offers when a word is to be completed: names, each with its meaning where the shell shows it, and files."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import CompletionItem
+
+NAMED = {
+    "scheduler": ("schedulers", True),
+    "power_policy": ("power-policies", True),
+    "contention_model": ("contention-models", False),
+    "power_model": ("power-models", False),
+    "network_model": ("network-models", False),
+    "platform": ("platforms", True),
+    "workload": ("workload-generators", True),
+}
+"""For the option of a setting: of which kind, in the words of ``list``, its names are, and whether it takes files, too."""
+
+_ALWAYS_WITH_OPTIONS = ("platform", "workload")
+
+
+def names_for(setting: str) -> list[CompletionItem]:
+    """The names that the option of a setting takes."""
+    from cluster_sim.cli.listing import rows_of
+    from cluster_sim.siblings import pass_over_others
+
+    pass_over_others()  # a user's files of our packages' names, in the working directory
+    names = rows_of(NAMED[setting][0])
+    if setting in _ALWAYS_WITH_OPTIONS:
+        names = [(name if ":" in name else f"{name}:", meaning) for name, meaning in names]
+    return [CompletionItem(name, help=meaning) for name, meaning in names]
+
+
+class Named(click.ParamType):
+    """A spec of a setting's kind, or a file where these may stand in its place; taken as it is."""
+
+    name = "text"
+
+    def __init__(self, setting: str):
+        self.setting = setting
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Those names that begin so, and files that do."""
+        found = [item for item in names_for(self.setting) if str(item.value).startswith(incomplete)]
+        return found + [CompletionItem(incomplete, type="file")] * NAMED[self.setting][1]

@@ -1,0 +1,49 @@
+"""What a name that is not known was most likely meant to be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+
+def near(name: str, known: Iterable[str], count: int = 1, least: float = 0.6) -> list[str]:
+    """At most ``count`` known names that ``name`` may stand for, the likeliest first.
+
+    First those that are spelled almost so (``requsted_time``), then those with words of it (``cores`` is rather
+    ``requested_cores`` than ``used_cores``, for it comes first among the known), then those that are ``least`` alike of 1.
+
+    >>> near("cores", ["job_id", "requested_cores", "used_cores"])
+    ['requested_cores']
+    """
+    from difflib import get_close_matches
+
+    known = list(known)
+    words = set(_words(name))
+    common = {each: len(words.intersection(_words(each))) for each in known}
+    with_words = sorted((each for each in known if common[each]), key=lambda each: -common[each])
+    found = [*get_close_matches(name, known, count, 0.8), *with_words, *get_close_matches(name, known, count, least)]
+    return list(dict.fromkeys(found))[:count]
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The known name that ``name`` most likely stands for, in words: ``submit_time (the nearest known name)``."""
+    known = list(known)
+    close = near(name, known, least=0.5)
+    return f"{close[0]} (the nearest known name)" if close else f"one of {', '.join(known)}"
+
+
+def one_of(name: str, known: Iterable[str]) -> str:
+    """All known names in words, and which of them is the nearest, if one is near: for names of which there are few."""
+    known = list(known)
+    return f"one of {', '.join(known)}{hint(name, known)}"
+
+
+def hint(name: str, known: Iterable[str]) -> str:
+    """Which of several known names is the nearest, to stand behind a list of them; empty where none is near."""
+    known = list(known)
+    close = near(name, known)
+    return f" (the nearest is {close[0]})" if close and len(known) > 1 else ""
+
+
+def _words(name: str) -> list[str]:
+    return re.split(r"[-_. /]+", name.lower())
