@@ -40,6 +40,7 @@ class Named(click.ParamType):
         self.setting = setting
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Those names that begin so, and files that do."""
-        found = [item for item in names_for(self.setting) if str(item.value).startswith(incomplete)]
-        return found + [CompletionItem(incomplete, type="file")] * NAMED[self.setting][1]
+        """Files that begin so, where they may stand there, and names that do."""
+        names = [item for item in names_for(self.setting) if str(item.value).startswith(incomplete)]
+        # Click's function for bash forgets what comes before the files, and offers these where no name begins so.
+        return [CompletionItem(incomplete, type="file")] * NAMED[self.setting][1] + names
