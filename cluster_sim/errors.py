@@ -5,7 +5,9 @@
     ClusterSimError
     ├── InputError          what the user gave is wrong (also a ValueError); the command line exits with 2
     │   ├── FormatError     a file: malformed, truncated, an unknown reference, an impossible value
-    │   └── SpecError       a name or an option in a spec such as ``list:first/low_power``
+    │   ├── SpecError       a name or an option in a spec such as ``list:first/low_power``
+    │   ├── MissingLibraryError   a library of an extra that is not installed (also an ImportError)
+    │   └── ShadowedError   another module with the name of one of our packages (also an ImportError)
     └── SimulationError     a request that the state of the running simulation forbids
         ├── PlacementError  a placement on cores that are busy, absent or not ready
         └── NodeStateError  a node asked for a transition that its state does not allow
@@ -46,6 +48,14 @@ class FormatError(InputError):
 
 class SpecError(InputError):
     """A registry name or an option of one that does not exist or has a wrong value."""
+
+
+class MissingLibraryError(InputError, ImportError):
+    """A library of an extra that is not installed; it says how to install it."""
+
+
+class ShadowedError(InputError, ImportError):
+    """Another module with the name of one of our packages has been imported."""
 
 
 class SimulationError(ClusterSimError):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, requires
 
-from cluster_sim.errors import InputError
+from cluster_sim.errors import MissingLibraryError
 
 EXTRA_OF = {
     "gymnasium": "learning",
@@ -30,10 +30,6 @@ EXTRA_OF = {
 """The extra of each library that is imported only where it is used."""
 
 _OF_EXTRA = re.compile(r"\s*(?P<asked>[^;]+?)\s*;\s*extra\s*==\s*['\"](?P<extra>[^'\"]+)['\"]\s*")
-
-
-class MissingLibraryError(InputError, ImportError):
-    """A library of an extra that is not installed; it says how to install it."""
 
 
 @contextmanager

@@ -15,15 +15,11 @@ from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 
-from cluster_sim.errors import InputError
+from cluster_sim.errors import ShadowedError
 
 _HOME = Path(__file__).resolve().parent.parent
 PACKAGES = ("schedulers", "learning", "analysis")
 """Each uses those before it."""
-
-
-class ShadowedError(InputError, ImportError):
-    """Another module with the name of one of our packages has been imported."""
 
 
 def sibling(name: str) -> ModuleType:

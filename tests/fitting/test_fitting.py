@@ -12,8 +12,7 @@ import pytest
 
 from analysis import plot_fit
 from cluster_sim import Platform
-from cluster_sim.errors import FormatError, InputError, SpecError
-from cluster_sim.extras import MissingLibraryError
+from cluster_sim.errors import FormatError, InputError, MissingLibraryError, SpecError
 from cluster_sim.models.contention import contention_models
 from cluster_sim.models.fitting import CONTENTION_COLUMNS, fit_contention, fit_power
 from cluster_sim.models.power import power_models
