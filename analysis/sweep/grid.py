@@ -30,6 +30,7 @@ from analysis.sweep.config import SweepConfig, WorkloadKeys, config_of, read_con
 from analysis.sweep.wildcards import schedulers_of
 from cluster_sim.errors import InputError, naming
 from cluster_sim.files.reading import absolute
+from cluster_sim.files.source import source_of
 from cluster_sim.registry import Spec
 from cluster_sim.run.settings import SETTINGS, located
 from cluster_sim.workload.fields import whole_number
@@ -256,6 +257,8 @@ def _deciders(config: SweepConfig, folder: Path) -> list[Level]:
 def _with_place(spec: str, folder: Path) -> str:
     """A spec that names a file or a folder, ``learned:DIR``, with its absolute path: workers may stand elsewhere."""
     name, colon, rest = spec.partition(":")
+    if source_of(spec) is not None:
+        return f"{absolute(folder, name)}{colon}{rest}"
     if not colon or name not in ("learned", "replay"):
         return spec
     place, comma, options = rest.partition(",")

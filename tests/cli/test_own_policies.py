@@ -109,6 +109,19 @@ def test_so_does_one_that_a_configuration_names(done, own: Path) -> None:
     assert json.loads(Path("out/summary.json").read_text())["power_policy"] == "study/own.py:Awake"
 
 
+def test_a_sweep_runs_it_in_its_processes(done, own: Path) -> None:
+    """Each process finds the file, wherever the sweep was called from; tables have the spec as it was written."""
+    folder = own.parent / "study"
+    folder.mkdir()
+    own.rename(folder / "own.py")
+    Path("beside.py").rename(folder / "beside.py")
+    factors = {"workload": "../jobs.json", "platform": "../lab.json", "scheduler": ["fcfs", "own.py:Widest,at_once=2"]}
+    (folder / "grid.yaml").write_text(json.dumps({"factors": factors}))
+    told = done("sweep", "study/grid.yaml", "--out", "out", "--workers", "2").stdout
+    assert "2 of 2 runs done" in told
+    assert "own.py:Widest,at_once=2" in told
+
+
 @pytest.mark.parametrize(
     ("option", "spec", "told"),
     [
