@@ -138,6 +138,13 @@ class Environment(simpy.Environment):
         heapify(queue)
         return heappop(queue)
 
+    def schedule(self, event: Event, priority: EventPriority = NORMAL, delay: float = 0) -> None:
+        """As SimPy's; but the end of a job's process for which no other waits is no event, which was one of its five."""
+        if isinstance(event, EagerProcess) and event._ok and not event.callbacks:
+            event.callbacks = None  # type: ignore[assignment]  # as if it had happened
+        else:
+            super().schedule(event, priority, delay)
+
     def trigger(self, event: Event, priority: EventPriority, value: Any = None) -> None:
         """``event.succeed(value)``, but in a later phase of this instant."""
         event._ok = True

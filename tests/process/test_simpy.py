@@ -118,7 +118,12 @@ READ = {
     "Process._resume": (
         simpy.Process._resume,
         "EagerProcess.__init__ leaves the process as it is after waiting for its first event",
-        ["event = self._generator.send(event._value)", "event.callbacks.append(self._resume)", "self._target = event"],
+        [
+            "event = self._generator.send(event._value)",
+            "event.callbacks.append(self._resume)",
+            "self._target = event",
+            "self.env.schedule(self)",
+        ],
     ),
     "Interruption._interrupt": (
         Interruption._interrupt,
@@ -170,6 +175,31 @@ def test_an_event_of_the_engine_has_all_that_simpys_has() -> None:
     )
     assert simpy.Event._value is PENDING, changed("Event._value", "an EagerProcess is alive while it has no value")
     assert isinstance(vars(simpy.Environment)["timeout"], BoundClass), changed("BoundClass", "Environment.at is one")
+
+
+def test_the_end_of_a_process_is_an_event_if_another_waits_for_it_or_it_failed() -> None:
+    """One that waits goes on, one that comes later goes on at once, and a failure is not lost."""
+    env = Environment()
+    story: list[tuple[str, float]] = []
+
+    def short(fails: bool = False) -> Any:
+        yield env.timeout(1.0)
+        if fails:
+            raise ValueError("broken")
+
+    def waits(name: str, since: float, process: simpy.Process) -> Any:
+        yield env.timeout(since)
+        yield process
+        story.append((name, env.now))
+
+    awaited, alone = EagerProcess(env, short()), EagerProcess(env, short())
+    env.process(waits("in time", 0.5, awaited))
+    env.process(waits("late", 2.0, alone))
+    env.run()
+    assert story == [("in time", 1.0), ("late", 2.0)]
+    EagerProcess(env, short(fails=True))
+    with pytest.raises(ValueError, match="broken"):
+        env.run()
 
 
 PRIVATE = {
