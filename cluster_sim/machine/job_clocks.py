@@ -23,10 +23,7 @@ class JobClocks:
         self._machine = machine
         self._processors: dict[int, list[int]] = {}  # of each job that was given a p-state
         self.before: dict[int, ProcessorType] = {}  #: By processor of such a job: what it goes back to at the end.
-        self.chosen: dict[int, int] = {}  #: By processor of such a job: the p-state.
-
-    def __bool__(self) -> bool:
-        return bool(self._processors)
+        self.chosen: dict[int, int] = {}  #: By processor of such a job: the p-state; empty while there is none.
 
     def choose(self, job: Job, allocation: Allocation, p_state: int) -> None:
         """The job that has just been allocated these cores is to run in that p-state.

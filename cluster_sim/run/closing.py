@@ -50,4 +50,4 @@ class Closing:
             )
 
     def _has_ended(self) -> bool:
-        return self._attempts.over == len(self._jobs) and not self._held_open and not self.event.triggered
+        return self._attempts.over == self._jobs.count and not self._held_open and not self.event.triggered

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import simpy
@@ -44,7 +45,7 @@ class Kill:
 def execute(life: JobLife, running: Running) -> Generator[Event, Any, None]:
     """The process of one job, from its allocation to the release of its cores."""
     try:
-        if running.start_time == float("inf"):
+        if running.start_time == inf:
             switching, nodes = life.machine.switching, running.placement.nodes
             switching.switch_on(nodes)
             yield from switching.wait_for(nodes)
@@ -142,7 +143,7 @@ class Executor:
 
     def work_done(self, running: Running) -> float:
         """Which part of the job's work its tasks have done by now, from 0 to 1."""
-        if running.start_time == float("inf"):
+        if running.start_time == inf:
             return 0.0
         index, now = running.job.index, self._env.now
         left = total = 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
 from simpy.events import Process
@@ -67,7 +68,7 @@ class JobLife:
         memory = job.memory if machine.uses_memory else 0.0
         budget = machine.budget
         slower = {} if budget is None else budget.require(job, placement, p_state)
-        attempt = len(self._attempts)
+        attempt = len(self._attempts.job)
         allocation = machine.hold(placement, memory, job, attempt)
         if p_state is not None:
             try:
@@ -84,24 +85,24 @@ class JobLife:
         if machine.all_on or machine.has_ready_nodes(placement):
             self.begin(running)
         else:
-            running.start_time = float("inf")
+            running.start_time = inf
             running.expected_start = self._env.now + machine.boot_time(placement)
         # Boots begin after the pass, or a node would be in transition for what the scheduler still decides in it.
-        kind = EagerProcess if running.start_time < float("inf") else Process
+        kind = EagerProcess if running.start_time < inf else Process
         running._process = kind(self._env, execute(self, running))
 
     def begin(self, running: Running) -> None:
         """The tasks of a job begin: its nodes are ready. Called by the job's process."""
-        if self._decision_log is not None and running.start_time == float("inf"):
+        if self._decision_log is not None and running.start_time == inf:
             self._decision_log.booted(self._env.now, running.job.index, self._env.now > latest(running.expected_start))
         running.start_time = running.expected_start = self._env.now
-        if self._job_clocks:
+        if self._job_clocks.chosen:
             self._job_clocks.begin(running.job)
         self.machine.load(running._allocation)
         self._executor.start_tasks(running)
         if self._notices.wanted:
             self._notices.note("job_started", running.job)
-        if self._enforces_walltime and running.job.requested_time < float("inf"):
+        if self._enforces_walltime and running.job.requested_time < inf:
             limit = self._env.at(self._env.now + running.job.requested_time, WALLTIME)
             limit.callbacks.append(lambda event: self._interrupt(running, Kill("walltime", Outcome.TIMEOUT)))
 
@@ -123,14 +124,14 @@ class JobLife:
         self._view.ended.append(running)
         if self._has_power_policy:
             self._view.vacated.append(running)
-        if running.start_time < float("inf"):
+        if running.start_time < inf:
             self._executor.stop_tasks(running)
             if running._transfer is not None:
                 self._network.cancel(running._transfer)
             self.machine.unload(running._allocation)
         self.machine.release(running._allocation)
-        if self._job_clocks:
-            self._job_clocks.end(job, running.start_time < float("inf"))
+        if self._job_clocks.chosen:
+            self._job_clocks.end(job, running.start_time < inf)
         self._request_pass()
         if kill is not None and kill.outcome is Outcome.REQUEUED:
             self._queue_again(job)

@@ -28,21 +28,21 @@ class RunJobs:
     def __init__(self, workload: Workload):
         self.columns: dict[str, npt.NDArray[Any]] = dict(workload.columns)
         self.requests: dict[str, npt.NDArray[Any]] = dict(workload.request_columns)
-        self._count = len(workload)
+        self.count = len(workload)  #: How many there are.
         self._room: dict[str, npt.NDArray[Any]] = {}  # the arrays, with space for more, once there are added jobs
         self._index_of: dict[str, int] = {}  # of the first so many jobs by their ids; made when asked for
 
     def __len__(self) -> int:
-        return self._count
+        return self.count
 
     def index(self, job: Job | str, where: str) -> int:
         """The index of a job that is given as an object or by its id. Raises InputError for an id that no job has."""
         if not isinstance(job, str):
             return job.index
         known = self._index_of
-        if len(known) < self._count:
+        if len(known) < self.count:
             known.update(
-                zip(self.columns["job_id"][len(known) :].tolist(), range(len(known), self._count), strict=True)
+                zip(self.columns["job_id"][len(known) :].tolist(), range(len(known), self.count), strict=True)
             )
         if job not in known:
             raise InputError(where, "the id of a job of the workload", job)
@@ -59,12 +59,12 @@ class RunJobs:
         if fields.get("after"):
             expected = "no other jobs to wait for: submit it when they are over"
             raise InputError(f"{WHERE}, after", expected, fields["after"])
-        row = {"job_id": str(self._count), **fields, "submit_time": time}
+        row = {"job_id": str(self.count), **fields, "submit_time": time}
         columns = as_columns(job_table({name: _alone(value) for name, value in row.items()}, WHERE))
         job_id = str(columns["job_id"][0])
         self._refuse_known(job_id)
         self._append(columns)
-        return self.job(self._count - 1)
+        return self.job(self.count - 1)
 
     def _refuse_known(self, job_id: str) -> None:
         try:
@@ -74,21 +74,21 @@ class RunJobs:
         raise InputError(f"{WHERE}, job_id", "an id that no other job of the run has", job_id)
 
     def _append(self, row: Mapping[str, npt.NDArray[Any]]) -> None:
-        count = self._count
+        count = self.count
         if not self._room or count == len(self._room["job_id"]):
             self._room = {
                 name: np.concatenate([column, np.repeat(row[name], count + 16)])
                 for name, column in self.columns.items()
             }
-        self._count = count + 1
+        self.count = count + 1
         for name, column in self._room.items():
             column[count] = row[name][0]
             shown = self.requests.get(name)
             if shown is self.columns[name]:
-                self.requests[name] = column[: self._count]
+                self.requests[name] = column[: self.count]
             elif shown is not None:  # submission times that are found while the run goes on
                 self.requests[name] = np.append(shown, row[name])
-            self.columns[name] = column[: self._count]
+            self.columns[name] = column[: self.count]
 
 
 def _alone(value: object) -> npt.NDArray[Any]:
