@@ -61,52 +61,44 @@ class Availability:
         if not (was_on or was_off or on or off):  # it breaks down on the way, or is repaired
             self.capacity_changes += len(nodes)
         self.version = object()
-        for first, stop in _runs(nodes):
+        runs = list(_runs(nodes))
+        for first, stop in runs:
             if was_on != on:
                 self.powered_on[first:stop] = on
             if was_off != off:
                 self.powered_off[first:stop] = off
-            if self.withheld_count:
-                for node in range(first, stop):
-                    offered = not self.withheld[node]
-                    self._make_usable(node, on and offered, off and offered)
-            else:
-                self._make_all_usable(first, stop, was_on, was_off, on, off)
+        if self.withheld_count:
+            for node in nodes:
+                offered = not self.withheld[node]
+                self._make_usable(node, on and offered, off and offered)
+        else:
+            self._make_all_usable(nodes, runs, (was_on, was_off), (on, off))
 
-    def _make_all_usable(self, first: int, stop: int, was_on: bool, was_off: bool, on: bool, off: bool) -> None:
-        """The same as ``_make_usable`` for neighbouring nodes that were in one state, none of which is withheld."""
-        if was_on != on:
-            self.is_on[first:stop] = on
-            self._not_on += first - stop if on else stop - first
-            self.all_on = not self._not_on
-        if was_off != off:
-            self.is_off[first:stop] = off
-        if was_on:
-            self.available.remove(first, stop)
-        elif was_off and self.asleep:
-            self.asleep.remove(first, stop)
-        if (was_on or was_off) == (on or off):
+    def _make_all_usable(
+        self, nodes: Sequence[int], runs: list[tuple[int, int]], was: tuple[bool, bool], now: tuple[bool, bool]
+    ) -> None:
+        """The same as ``_make_usable`` for nodes that were in one state, none of which is withheld: (on, off) before and now."""
+        (was_on, was_off), (on, off) = was, now
+        for first, stop in runs:
+            if was_on != on:
+                self.is_on[first:stop] = on
+            if was_off != off:
+                self.is_off[first:stop] = off
+        self._not_on += (was_on - on) * len(nodes)
+        self.all_on = not self._not_on
+        change = (on or off) - (was_on or was_off)
+        self.capacity_changes += abs(change) * len(nodes)
+        free = list(map(self.free.item, nodes))
+        if not any(free):
+            return  # a job has them: they boot for it, or have booted
+        self.free_total += change * sum(free)
+        if 0 in free:  # of some of them
+            runs = [(node, node + 1) for node, cores in zip(nodes, free, strict=True) if cores]
+        for first, stop in runs:
+            if was_on or was_off:
+                (self.available if was_on else self.asleep).remove(first, stop)
             if on or off:
-                self._open_free(first, stop)
-            return
-        self.capacity_changes += stop - first
-        if on or off:
-            self.free_total += self._open_free(first, stop)
-        else:
-            self.free_total -= sum(self.free[first:stop].tolist())
-
-    def _open_free(self, first: int, stop: int) -> int:
-        """Enter those of some nodes that have free cores into the set in which placements look; how many cores."""
-        free = self.free[first:stop].tolist()
-        if not any(free):  # a job has them: they have been booted for it
-            return 0
-        if min(free) > 0:
-            (self.available if self.is_on[first] else self.asleep).add(first, stop)
-        else:
-            for node, cores in enumerate(free, first):
-                if cores:
-                    self._open(node, node + 1)
-        return sum(free)
+                (self.available if on else self.asleep).add(first, stop)
 
     def withhold(self, nodes: Sequence[int], withheld: bool) -> bool:
         """Take nodes out of the scheduler's reach, or give them back; what runs on them goes on. Whether that is new."""

@@ -9,6 +9,7 @@ and what is drawn in :mod:`cluster_sim.machine.power_meter`; handles, channels, 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import sub
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -159,7 +160,7 @@ class Machine(PowerMeter):
         self.observer.nodes_changed(nodes, state)
 
     def _book(self, nodes: Sequence[int], state: NodeState, draws_w: Sequence[float]) -> None:
-        states, draws, added = self.node_states, self._draws_w, 0.0
+        states, draws = self.node_states, self._draws_w
         self.ledger.transitions.add(self.env.now, nodes, state, draws_w)
         if states[nodes[0]] is not NodeState.IDLE:
             drew_w: Sequence[float] = [draws[node] for node in nodes]
@@ -171,8 +172,6 @@ class Machine(PowerMeter):
                 for processor in self.processors_of(node):
                     # Nothing runs there; what it draws when it is on again depends on its clock then.
                     self._rate_watts.pop(processor, None)
-        for draw, drew in zip(draws_w, drew_w, strict=True):
-            added += draw - drew
         first, stop = nodes[0], nodes[0] + len(nodes)
         if nodes[-1] == stop - 1 and len(nodes) > 1 and list(nodes) == list(range(first, stop)):
             states[first:stop] = [state] * len(nodes)
@@ -182,7 +181,7 @@ class Machine(PowerMeter):
                 states[node] = state
                 draws[node] = draw
         self.enter_states(nodes, on=state is NodeState.IDLE, off=state is NodeState.OFF)
-        self._add_watts(added)
+        self._add_watts(sum(map(sub, draws_w, drew_w)))
 
     def boot_seconds(self, costs: PowerTransitions) -> float:
         """How long a boot that begins now takes: drawn anew for each, if its time is random."""

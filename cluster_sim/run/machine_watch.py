@@ -33,10 +33,9 @@ class MachineWatch:
         if state is NodeState.SWITCHING_ON or state is NodeState.SWITCHING_OFF:
             return
         # A job that waits may fit now; a job's own nodes are news to none. But booting may have weighed on a power cap.
-        can_be_had = machine.have_free_cores(nodes)
-        if run.scheduler is None or (self._pending and (can_be_had or machine.budget is not None)):
+        if run.scheduler is None or (self._pending and (machine.budget is not None or machine.have_free_cores(nodes))):
             run.request_pass()
-        if run.passes.follow_switching or (can_be_had and state is not NodeState.OFF):
+        if run.passes.follow_switching or (state is not NodeState.OFF and machine.have_free_cores(nodes)):
             run.passes.request_policy()
 
     def kill_jobs_on(self, node: int, reason: str) -> int:

@@ -41,9 +41,7 @@ class RunJobs:
             return job.index
         known = self._index_of
         if len(known) < self.count:
-            known.update(
-                zip(self.columns["job_id"][len(known) :].tolist(), range(len(known), self.count), strict=True)
-            )
+            known.update(zip(self.columns["job_id"][len(known) :].tolist(), range(len(known), self.count), strict=True))
         if job not in known:
             raise InputError(where, "the id of a job of the workload", job)
         return known[job]
