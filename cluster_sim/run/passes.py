@@ -124,7 +124,8 @@ class Passes:
         self._power = power
         #: Whether the power policy is to be told of nodes that went OFF, or came on for the job that holds them.
         self.follow_switching = bool(getattr(power, "follows_switching", True))
-        self._follows_submissions = bool(getattr(power, "follows_submissions", True))  # or only jobs that ended
+        # Whether it is told of jobs that came or started, or only of those that ended.
+        self._follows_submissions = power is not None and bool(getattr(power, "follows_submissions", True))
         self._reserves = bool(getattr(power, "reserves", True))  # whether the power policy decides before the pass, too
         self._is_to_reserve = self._is_to_react = False  # whether these turns of this instant are planned
         self._reserving = False  # whether the first is being taken
