@@ -15,14 +15,15 @@ import numpy.typing as npt
 import pandas as pd
 
 from analysis.palette import ColourClasses, text_colour
-from analysis.rectangles import SHOWN_STATES, RowScale, piece_rectangles, rows_of_jobs
-from analysis.steps import Steps
+from analysis.rectangles import SHOWN_STATES, RowScale, rectangles_of
+from analysis.steps import Steps, rows_of_jobs
 from analysis.wording import listing
 from cluster_sim.errors import InputError
-from cluster_sim.records.attempt_tables import GUEST, numbers_of_attempts
+from cluster_sim.records.attempt_tables import numbers_of_attempts
 from cluster_sim.run.shortage import counted, seconds
 
 if TYPE_CHECKING:
+    from cluster_sim.records.core_holds import CoreHolds
     from cluster_sim.records.result import Result
 
 NEVER = np.iinfo(np.int64).max
@@ -58,7 +59,7 @@ class Frames:
         ends = [self._recorded, *self.steps.time[-1:], *self._finish[~np.isnan(self._finish)]]
         self._horizon = max(ends)
         self.time = np.append(self.steps.time, self._horizon)  #: When each frame is, s.
-        self._set_holds(result.attempts, result.holds)
+        self._set_holds(result.attempts, result.core_holds)
         self._set_stays(result.attempts)
 
     def __len__(self) -> int:
@@ -82,13 +83,13 @@ class Frames:
 
     # ------------------------------------------------------------------ who waits and who holds cores
 
-    def _set_holds(self, attempts: pd.DataFrame, holds: pd.DataFrame) -> None:
+    def _set_holds(self, attempts: pd.DataFrame, cores: CoreHolds) -> None:
         """``_holds``: a row per attempt, in their order, and after these per time that a guest held cores; ``_places``."""
         row = rows_of_jobs("attempts", attempts, self._jobs)
         starts = np.flatnonzero(self.steps.decisions == "start")
         numbers = numbers_of_attempts(self.steps.rows[starts])
         step_of = dict(zip(zip(self.steps.rows[starts].tolist(), numbers.tolist(), strict=True), starts, strict=True))
-        which = zip(row.tolist(), attempts["attempt"].tolist(), strict=True)
+        which = list(zip(row.tolist(), attempts["attempt"].tolist(), strict=True))
         takes = np.array([step_of.get(each, NEVER) for each in which], np.int64)
         end = attempts["end_time"].to_numpy(dtype=np.float64)
         ended = (takes < NEVER) & ~np.isnan(end)
@@ -97,7 +98,10 @@ class Frames:
         gives[ended] = np.maximum(np.searchsorted(self.time, end[ended]), takes[ended] + 1)
         several = attempts["job_id"].duplicated(keep=False)
         of_jobs = attempts.assign(row=row, attempt=attempts["attempt"].where(several, 0), takes=takes, gives=gives)
-        guests = holds[holds["kind"] == GUEST]
+        held, from_guest = cores.held, cores.held.tenant >= len(cores.job)
+        of_guest = cores.of_guests()
+        names = np.array([*cores.guests], object)[of_guest.tenant]
+        guests = pd.DataFrame({"owner": names, "attempt": 0, "start": of_guest.start, "end": of_guest.end})
         spells = ["owner", "start", "end"]
         times = guests.drop_duplicates(spells)
         ends = times["end"].where(times["end"] < self._recorded)
@@ -113,22 +117,22 @@ class Frames:
             outcome="",
         )
         self._holds = pd.concat([of_jobs, of_guests] if len(times) else [of_jobs], ignore_index=True)[_HOLD]
-        attempt_of = pd.MultiIndex.from_frame(attempts[["job_id", "attempt"]])
-        owner = attempt_of.get_indexer(pd.MultiIndex.from_frame(holds[["owner", "attempt"]]))
-        owner[(holds["kind"] == GUEST).to_numpy()] = (
-            len(attempts) + guests.groupby(spells, sort=False, dropna=False).ngroup()
-        )
-        platform = self._result.platform
-        table = piece_rectangles(holds, owner, platform, RowScale.of(platform, "node"), self._horizon)
+        place = dict(zip(which, range(len(attempts)), strict=True))
+        tenants = zip(cores.job.tolist(), cores.attempt.tolist(), strict=True)
+        owner = np.array([place.get(each, -1) for each in tenants] or [-1], np.int64)[
+            np.where(from_guest, 0, held.tenant)
+        ]
+        owner[from_guest] = len(attempts) + guests.groupby(spells, sort=False, dropna=False).ngroup()
+        table = rectangles_of(held.of(owner), RowScale.of(self._result.platform, "node"))
         # A job that was killed while its nodes booted, after the last completion, has its nodes in the log alone: their
         # last cores stand for its.
         unknown = np.setdiff1d(np.flatnonzero(takes < NEVER), owner).tolist()
-        spans = [(each, span) for each in unknown for span in self.steps.spans(int(takes[each]))]
+        spans = [(each, span) for each in unknown for span in self.steps.spans[int(takes[each])]]
         edges = self._first_core.tolist()
         added = [
-            {"owner": each, "first_core": edges[node + 1] - cores, "last_core": edges[node + 1] - 1}
-            for each, (first, last, cores) in spans
-            for node in range(first, last + 1)
+            {"owner": each, "first_core": edges[node + 1] - taken, "last_core": edges[node + 1] - 1}
+            for each, (first, stop, taken) in spans
+            for node in range(first, stop)
         ]
         table = pd.concat([table, pd.DataFrame(added)]) if added else table
         #: Which cores were held: ``owner`` (row of the hold), ``first_core``, ``last_core`` in platform order.
@@ -312,7 +316,7 @@ class Frames:
         """(node, state, first frame, frame after the last) of nodes that cannot work."""
         table, platform = self._result.node_states, self._result.platform
         table = table[table["state"].isin(SHOWN_STATES)]
-        node = [platform.node_index(str(name)) for name in table["node"]]
+        node = platform.node_indices(table["node"]).tolist()
         booted = self._boots()
 
         def seen(time: pd.Series) -> list[int]:

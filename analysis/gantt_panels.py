@@ -69,13 +69,12 @@ def _power_by_state(scene: Scene) -> list[Any]:
 
 def _busy(scene: Scene) -> list[Any]:
     held = scene.held
-    allocations = held.allocations
-    if scene.part and len(allocations) > MOST_POINTS:
-        ends = allocations["end"].fillna(held.until)
-        allocations = allocations[(ends >= scene.canvas.start) & (allocations["start"] <= scene.canvas.end)]
+    used = held.used
+    if scene.part and len(used.start) > MOST_POINTS:
+        used = used.where((used.end >= scene.canvas.start) & (used.start <= scene.canvas.end))
     end = max(scene.canvas.end, held.until)
     return [
-        busy_trace(allocations, held.until),
+        busy_trace(used),
         capacity_trace(held.result.platform.core_count, scene.canvas.start, end),
     ]
 

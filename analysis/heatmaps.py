@@ -10,19 +10,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 from analysis.look import styled
 from analysis.wording import plotly_text, shortened
 from cluster_sim.errors import InputError, SpecError
+from cluster_sim.machine.core_ranges import by_unit
 from cluster_sim.models.contention import contention_models
 from cluster_sim.workload.work import Work
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-    import pandas as pd
 
-    from cluster_sim.platform.platform import Platform
+    from cluster_sim.machine.core_ranges import Holds
     from cluster_sim.records.result import Result
     from cluster_sim.workload.workload import Workload
 
@@ -50,22 +51,19 @@ def occupancy_grid(result: Result, rows: Literal["auto", "core", "node"] = "auto
     """
     if rows not in ("auto", "core", "node"):
         raise SpecError("occupancy, rows", "auto, core or node", rows)
-    platform, held = result.platform, result.allocations
+    platform, used = result.platform, result.core_holds.used
     if rows == "auto":
         rows = "core" if platform.core_count <= _MOST_CORES else "node"
-    node = _node_of(held, platform)
-    start, end = _times(held, result)
     edges = _edges(result, bins)
     if rows == "node":
-        width = (held["last_core"] - held["first_core"] + 1).to_numpy(dtype=float) / platform.node_cores[node]
-        values = _binned(node, start, end, width, edges, platform.node_count)
+        parts, node = by_unit(used, platform.first_core[platform.first_processor])
+        width = (parts.last - parts.first + 1) / platform.node_cores[node]
+        values = _binned(node, parts.start, parts.end, width, edges, platform.node_count)
         return _grouped(Grid(edges, tuple(platform.node_names()), values))
-    first = platform.first_core[_processor_of(held, platform)] + held["first_core"].to_numpy(dtype=np.int64)
-    last = first + (held["last_core"] - held["first_core"]).to_numpy(dtype=np.int64)
     # A range of cores is a step up at its first core and one down behind its last.
-    both = np.concatenate([first, last + 1])
-    sign = np.concatenate([np.ones(len(first)), -np.ones(len(last))])
-    steps = _binned(both, np.tile(start, 2), np.tile(end, 2), sign, edges, platform.core_count + 1)
+    both = np.concatenate([used.first, used.last + 1])
+    sign = np.repeat([1.0, -1.0], len(used.first))
+    steps = _binned(both, np.tile(used.start, 2), np.tile(used.end, 2), sign, edges, platform.core_count + 1)
     values = np.cumsum(steps, axis=0)[:-1]
     return _grouped(Grid(edges, tuple(f"core {i}" for i in range(platform.core_count)), values))
 
@@ -78,18 +76,17 @@ def pressure_grid(result: Result, workload: Workload, bins: int = BINS) -> Grid:
     that never contend are left out; more than 256 rows are drawn in groups of neighbours. Raises InputError when no
     processor can contend, or when a job is missing in ``workload``.
     """
-    platform, held = result.platform, result.allocations
+    platform = result.platform
     threshold = _thresholds(result)
     contended = np.flatnonzero(np.isfinite(threshold) & (threshold > 0))
     if not len(contended):
         raise InputError("memory pressure", "a platform and a contention model with a threshold", "none that contends")
-    processor = _processor_of(held, platform)
-    start, end = _times(held, result)
-    asked = _bandwidth(held, processor, platform, workload)
+    used, processor = by_unit(result.core_holds.used_by_job, platform.first_core)
+    asked = _bandwidth(used, processor, result, workload)
     edges = _edges(result, bins)
     with np.errstate(divide="ignore", invalid="ignore"):
         size = np.where(np.isfinite(threshold[processor]), asked / threshold[processor], 0.0)
-    values = _binned(processor, start, end, size, edges, platform.processor_count)
+    values = _binned(processor, used.start, used.end, size, edges, platform.processor_count)
     names = platform.node_names()
     owner = np.searchsorted(platform.first_processor, contended, side="right") - 1
     within = contended - platform.first_processor[owner]
@@ -154,21 +151,6 @@ def _edges(result: Result, bins: int) -> Floats:
     return np.linspace(0.0, end if end > 0 else 1.0, bins + 1)
 
 
-def _times(held: pd.DataFrame, result: Result) -> tuple[Floats, Floats]:
-    end = held["end"].fillna(float(result.power["time"].iloc[-1]))
-    return held["start"].to_numpy(dtype=float), end.to_numpy(dtype=float)
-
-
-def _node_of(held: pd.DataFrame, platform: Platform) -> npt.NDArray[np.int64]:
-    index = {name: i for i, name in enumerate(platform.node_names())}
-    return np.asarray(held["node"].map(index), dtype=np.int64)
-
-
-def _processor_of(held: pd.DataFrame, platform: Platform) -> npt.NDArray[np.int64]:
-    within = held["processor"].str.removeprefix("processor").to_numpy(dtype=np.int64)
-    return np.asarray(platform.first_processor[_node_of(held, platform)] + within)
-
-
 def _binned(row: npt.NDArray[np.int64], start: Floats, end: Floats, size: Floats, edges: Floats, rows: int) -> Floats:
     """Means per interval of sums of ``size`` over [start, end), exact, shape (rows, bins)."""
     bins, step = len(edges) - 1, edges[1] - edges[0]
@@ -203,22 +185,22 @@ def _thresholds(result: Result) -> Floats:
     return np.asarray(by_kind[platform.type_of_processor], dtype=np.float64)
 
 
-def _bandwidth(held: pd.DataFrame, processor: npt.NDArray[np.int64], platform: Platform, workload: Workload) -> Floats:
-    """MB/s that the tasks in each row ask for together, running at the full speed of its cores."""
-    jobs = workload.jobs
-    index = {job: i for i, job in enumerate(jobs["job_id"])}
-    row = held["job_id"].map(index)
-    if row.isna().any():
-        raise InputError(
-            "memory pressure, workload", f"job {held['job_id'][row.isna()].iloc[0]} of the run", "no such job"
-        )
+def _bandwidth(used: Holds, processor: npt.NDArray[np.int64], result: Result, workload: Workload) -> Floats:
+    """MB/s that the tasks in each row, by rows of jobs, ask for together, running at the full speed of its cores."""
+    jobs, platform = workload.jobs, result.platform
+    held, held_by = np.unique(used.tenant, return_inverse=True)
+    ids = result.jobs["job_id"].to_numpy(dtype=object)[held]
+    row = pd.Index(jobs["job_id"]).get_indexer(pd.Index(ids))
+    if (row < 0).any():
+        raise InputError("memory pressure, workload", f"job {ids[int((row < 0).argmax())]} of the run", "no such job")
+    row = row[held_by]
     reference = workload.reference_gflops
     work = Work(
         {str(name): jobs[name].to_numpy() for name in jobs.columns},
         platform.fastest_ops_per_s if reference is None else reference * 1e9,
     )
     rate = np.array([kind.ops_per_s for kind in platform.processor_types])[platform.type_of_processor][processor]
-    mem_vol, tasks = jobs["mem_vol"].to_numpy(dtype=float), (held["last_core"] - held["first_core"] + 1).to_numpy()
+    tasks = used.last - used.first + 1
     seconds = np.array([work.seconds(int(i), float(r)) for i, r in zip(row, rate, strict=True)])
-    volume = mem_vol[row.to_numpy(dtype=np.int64)]
+    volume = jobs["mem_vol"].to_numpy(dtype=float)[row]
     return np.asarray(tasks * np.divide(volume, seconds, out=np.zeros_like(seconds), where=seconds > 0))

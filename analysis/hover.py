@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from analysis.time_axis import TimeAxis
 from analysis.wording import NOTHING, number, numbers, plotly_text, shortened
+from cluster_sim.machine.core_ranges import by_unit
+from cluster_sim.records.core_holds import named_pieces
+
+if TYPE_CHECKING:
+    from cluster_sim.machine.core_ranges import Holds
+    from cluster_sim.platform.platform import Platform
 
 SHOWN_PIECES = 3
 REASON_LENGTH = 100
@@ -31,10 +39,10 @@ class Hover:
     def of(self, rectangles: pd.DataFrame) -> tuple[np.ndarray, str]:
         """The values for each of some rectangles of jobs, and the template; with a line on the attempt, if they have one."""
         data = self.data[rectangles["owner"].to_numpy()]
-        if "attempt" not in rectangles:
+        if "said" not in rectangles:
             return data, self.template
         body, end = self.template.removesuffix("<extra></extra>"), "<extra></extra>"
-        return np.column_stack((data, rectangles["attempt"])), f"{body}%{{customdata[{data.shape[1]}]}}{end}"
+        return np.column_stack((data, rectangles["said"])), f"{body}%{{customdata[{data.shape[1]}]}}{end}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +79,12 @@ _LOOKED_UP = ("user", "profile")
 
 def job_hover(
     jobs: pd.DataFrame,
-    allocations: pd.DataFrame,
+    places: Sequence[str],
     decisions: pd.DataFrame | None = None,
     axis: TimeAxis | None = None,
     remarks: Sequence[str] | None = None,
 ) -> Hover:
-    """Hover of every row of ``jobs``: id, state, user, profile, times, cores, energy and where it ran.
+    """Hover of every row of ``jobs``: id, state, user, profile, times, cores, energy, and in which ``places`` it ran.
 
     With ``decisions``, the log of a run that was to explain, also why: what its scheduler said last of each job.
     ``axis`` converts times; ``remarks`` (one per job, trusted text) are a last line.
@@ -91,7 +99,7 @@ def job_hover(
     for line in _LINES:
         shown = [quantity for quantity in line if quantity.column in jobs]
         lines.append(" · ".join(f"{quantity.label} {_quantity(jobs, quantity, axis, table)}" for quantity in shown))
-    lines.append("on " + table.said(plotly_text(allocation_texts(allocations, jobs["job_id"]))))
+    lines.append("on " + table.said(plotly_text(places)))
     if decisions is not None and len(decisions):
         lines.append("why " + table.placed(plotly_text(reasons(decisions, jobs["job_id"]))))
     if remarks is not None:
@@ -150,22 +158,21 @@ def rounded(values: np.ndarray, digits: int) -> list[int | float]:
     return [int(value) if value == int(value) else value for value in short]
 
 
-def allocation_texts(allocations: pd.DataFrame, job_ids: pd.Series, pieces: int = SHOWN_PIECES) -> list[str]:
-    """Where each job ran, ``cluster0.node0.processor0:0-3; …``: ``pieces`` of it at most, and how many more."""
-    rank = allocations.groupby("job_id", sort=False).cumcount()
-    shown = allocations[rank < pieces]
-    first, last = shown["first_core"].astype(str), shown["last_core"].astype(str)
-    cores = first.where(first == last, first + "-" + last)
-    text = shown["node"].astype(str) + "." + shown["processor"].astype(str) + ":" + cores
-    # Most jobs have one piece; joining job by job is for the others.
-    several = shown["job_id"].duplicated(keep=False)
-    alone = pd.Series(text[~several].to_numpy(), index=shown["job_id"][~several])
-    joined = pd.concat([alone, text[several].groupby(shown["job_id"][several], sort=False).agg("; ".join)])
-    beyond = allocations["job_id"].value_counts(sort=False) - pieces
-    beyond = beyond[beyond > 0]
-    joined.loc[beyond.index] += "; and " + beyond.astype(str) + " more"
-    texts: list[str] = joined.reindex(job_ids).fillna("nothing").tolist()
-    return texts
+def place_texts(used: Holds, platform: Platform, jobs: int, pieces: int = SHOWN_PIECES) -> list[str]:
+    """Where each job ran, ``cluster0.node0.processor0:0-3; …``: ``pieces`` of it at most, and how many more.
+
+    ``used`` are the cores of jobs 0 … ``jobs`` - 1, in that order.
+    """
+    cut, _ = by_unit(used, platform.first_core)
+    bounds = np.searchsorted(cut.tenant, np.arange(jobs + 1))
+    count = np.diff(bounds)
+    shown = cut.where(np.arange(len(cut.tenant)) - np.repeat(bounds[:-1], count) < pieces)
+    texts = named_pieces(shown, platform)
+    stops = np.cumsum(np.minimum(count, pieces)).tolist()
+    found = ["; ".join(texts[begin:stop]) or "nothing" for begin, stop in pairwise([0, *stops])]
+    for job in np.flatnonzero(count > pieces).tolist():
+        found[job] += f"; and {count[job] - pieces} more"
+    return found
 
 
 def attempt_texts(rectangles: pd.DataFrame, attempts: pd.DataFrame, job_ids: pd.Series) -> np.ndarray:
@@ -178,8 +185,8 @@ def attempt_texts(rectangles: pd.DataFrame, attempts: pd.DataFrame, job_ids: pd.
         reason = f" ({shortened(attempt['reason'])})" if attempt["reason"] else ""
         lost = f", {number(attempt['lost_core_s'])} core-s lost" if attempt["lost_core_s"] else ""
         text = f"attempt {attempt['attempt']} of {attempt['count']}: {attempt['outcome']}{reason}{lost}"
-        told[row, attempt["start_time"]] = "<br>" + plotly_text([text])[0]
-    places = zip(rectangles["owner"].tolist(), rectangles["start"].tolist(), strict=True)
+        told[row, attempt["attempt"]] = "<br>" + plotly_text([text])[0]
+    places = zip(rectangles["owner"].tolist(), rectangles["attempt"].tolist(), strict=True)
     return np.array([told.get(place, "") for place in places], dtype=object)
 
 

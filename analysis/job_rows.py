@@ -10,11 +10,12 @@ import plotly.graph_objects as go
 
 from analysis.drawing import JOBS, MOST_BARS
 from analysis.gantt_chart import GRID, PANEL, run_title, style, time_axis_layout, time_window
-from analysis.hover import Hover, job_hover
+from analysis.hover import Hover, job_hover, place_texts
 from analysis.palette import ColourStrategy, colour_strategy, darker
 from analysis.time_axis import StartDate, TimeAxis
 from analysis.wording import number, plotly_text, shortened
 from cluster_sim.errors import InputError
+from cluster_sim.machine.core_ranges import by_unit
 
 if TYPE_CHECKING:
     from analysis.palette import ColourClasses
@@ -45,7 +46,9 @@ def gantt_by_job(
     axis = TimeAxis.of(time_unit, window, start_date)
     rows = job_rows(result)
     jobs = result.jobs.iloc[rows["job"]].reset_index(drop=True)
-    hover = job_hover(jobs, result.allocations, getattr(result, "decisions", None), axis)
+    of_job = place_texts(result.core_holds.used_by_job, result.platform, len(jobs))
+    places = [of_job[job] for job in rows["job"]]
+    hover = job_hover(jobs, places, getattr(result, "decisions", None), axis)
     figure = go.Figure(_bars(rows, jobs, strategy(result.jobs), hover, window[1]))
     inner = max(220.0, min(26.0 * len(rows) + 10, 4_000.0))
     style(figure, inner)
@@ -82,12 +85,12 @@ def job_rows(result: Result) -> pd.DataFrame:
 
     By node in platform order, within a node by start and submission.
     """
-    jobs, allocations, platform = result.jobs, result.allocations, result.platform
-    code, names = pd.factorize(allocations["node"])
-    index = np.array([platform.node_index(str(name)) for name in names], dtype=np.int64)[code]
-    by_job = pd.Series(index).groupby(allocations["job_id"].to_numpy())
-    first = by_job.min().reindex(jobs["job_id"]).fillna(platform.node_count).to_numpy(dtype=np.int64)
-    count = by_job.nunique().reindex(jobs["job_id"]).fillna(0).to_numpy(dtype=np.int64)
+    jobs, platform = result.jobs, result.platform
+    used, node = by_unit(result.core_holds.used_by_job, platform.first_core[platform.first_processor])
+    first = np.full(len(jobs), platform.node_count)
+    np.minimum.at(first, used.tenant, node)
+    pairs = np.unique(np.column_stack([used.tenant, node]), axis=0)
+    count = np.bincount(pairs[:, 0], minlength=len(jobs))
     order = np.lexsort((np.arange(len(jobs)), jobs["start_time"].to_numpy(dtype=float), first))
     node_names = np.array([*platform.node_names(), ""], dtype=object)
     return pd.DataFrame({"job": order, "node": node_names[first[order]], "nodes": count[order]})

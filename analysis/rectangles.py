@@ -1,4 +1,4 @@
-"""From the tables of a run to rectangles: which cores, in platform order, from when to when.
+"""From the cores that were held in a run to rectangles: which cores, in platform order, from when to when.
 
 A rectangle is an interval of neighbouring cores that one job (or one node state) holds over one interval of time.
 Everything here is columnar; a run of a million allocation rows takes a second or two.
@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pandas as pd
 
-from cluster_sim.errors import InputError, SpecError
-from cluster_sim.records.attempt_tables import GUEST
+from cluster_sim.errors import SpecError
+from cluster_sim.machine.core_ranges import Holds
 
 if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform
+    from cluster_sim.records.core_holds import CoreHolds
 
 FEW_CORES = 64
 SHOWN_STATES = ("OFF", "SWITCHING_ON", "SWITCHING_OFF", "FAILED")
@@ -83,81 +84,36 @@ class RowScale:
         return position
 
 
-def job_rectangles(
-    allocations: pd.DataFrame, jobs: pd.DataFrame, platform: Platform, scale: RowScale, until: float
-) -> pd.DataFrame:
-    """Rectangles of all jobs that held cores.
+def job_rectangles(cores: CoreHolds, scale: RowScale) -> pd.DataFrame:
+    """Rectangles of all jobs whose tasks used cores.
 
-    Columns: ``owner`` (row of the job in ``jobs``), ``first_core``, ``last_core`` (platform order, both included),
-    ``start``, ``end`` (s), ``low``, ``high`` (rows). What is still held when the run stops ends at ``until``. Raises
-    InputError for a job or node that the other tables do not know.
+    Columns: ``owner`` (row of the job in ``result.jobs``), ``first_core``, ``last_core`` (platform order, both included),
+    ``start``, ``end`` (s), ``low``, ``high`` (rows), ``attempt`` (which of the job's, from 1).
     """
-    return piece_rectangles(allocations, rows_of_jobs("allocations", allocations, jobs), platform, scale, until)
+    table = rectangles_of(cores.used, scale)
+    attempt = table["owner"].to_numpy()
+    return table.assign(owner=cores.job[attempt], attempt=cores.attempt[attempt])
 
 
-def rows_of_jobs(name: str, table: pd.DataFrame, jobs: pd.DataFrame) -> np.ndarray:
-    """The row in ``jobs`` of each row of a table. Raises InputError for a job that is not there."""
-    rows: np.ndarray = pd.Index(jobs["job_id"]).get_indexer(pd.Index(table["job_id"]))
-    if (rows < 0).any():
-        raise InputError(f"{name}, job_id", "an id of the jobs table", table["job_id"].iloc[rows.argmin()])
-    return rows
-
-
-def guest_rectangles(
-    holds: pd.DataFrame, platform: Platform, scale: RowScale, until: float
-) -> tuple[pd.DataFrame, list[str]]:
-    """Rectangles of all guests that held cores, with the columns of those of jobs, and the names of their owners."""
-    held = holds[holds["kind"] == GUEST]
-    owner, names = pd.factorize(held["owner"])
-    return piece_rectangles(held, owner, platform, scale, until), [str(name) for name in names]
-
-
-def piece_rectangles(
-    pieces: pd.DataFrame, owner: np.ndarray, platform: Platform, scale: RowScale, until: float
-) -> pd.DataFrame:
-    """Rectangles of rows of ``allocations`` or ``holds``, of which ``owner`` has a number each, as the column ``owner``."""
-    node = _node_positions(pieces["node"], platform)
-    processor_code, processor_names = pd.factorize(pieces["processor"])
-    within = np.array([int(str(name).removeprefix("processor")) for name in processor_names], dtype=np.int64)
-    base = platform.first_core[platform.first_processor[node] + within[processor_code]]
-    return _merged(
-        owner=owner,
-        first=base + pieces["first_core"].to_numpy(),
-        last=base + pieces["last_core"].to_numpy(),
-        start=pieces["start"].to_numpy(dtype=float),
-        end=pieces["end"].fillna(until).to_numpy(dtype=float),
-        scale=scale,
-    )
+def guest_rectangles(cores: CoreHolds, scale: RowScale) -> pd.DataFrame:
+    """Rectangles of all guests that held cores; ``owner`` is the place in ``cores.guests``."""
+    return rectangles_of(cores.of_guests(), scale)
 
 
 def state_rectangles(node_states: pd.DataFrame, platform: Platform, scale: RowScale, until: float) -> pd.DataFrame:
     """Rectangles of the states in which a node cannot work; ``owner`` is the index in ``SHOWN_STATES``."""
     owner = pd.Index(SHOWN_STATES).get_indexer(pd.Index(node_states["state"].astype(str)))
     shown, owner = node_states[owner >= 0], owner[owner >= 0]
-    node = _node_positions(shown["node"], platform)
-    return _merged(
-        owner=owner,
-        first=scale.node_first_core[node],
-        last=scale.node_first_core[node + 1] - 1,
-        start=shown["start"].to_numpy(dtype=float),
-        end=shown["end"].fillna(until).to_numpy(dtype=float),
-        scale=scale,
-    )
+    node = platform.node_indices(shown["node"])
+    first, last = scale.node_first_core[node], scale.node_first_core[node + 1] - 1
+    start, end = shown["start"].to_numpy(dtype=float), shown["end"].fillna(until).to_numpy(dtype=float)
+    return rectangles_of(Holds(owner, first, last, start, end), scale)
 
 
-def _node_positions(names: pd.Series, platform: Platform) -> np.ndarray:
-    code, distinct = pd.factorize(names)
-    if not len(distinct):
-        return np.zeros(0, dtype=np.int64)
-    return np.array([platform.node_index(str(name)) for name in distinct], dtype=np.int64)[code]
-
-
-def _merged(
-    owner: np.ndarray, first: np.ndarray, last: np.ndarray, start: np.ndarray, end: np.ndarray, scale: RowScale
-) -> pd.DataFrame:
-    """Join rows of one owner that cover the same time on neighbouring cores."""
-    order = np.lexsort((first, end, start, owner))
-    owner, first, last, start, end = owner[order], first[order], last[order], start[order], end[order]
+def rectangles_of(holds: Holds, scale: RowScale) -> pd.DataFrame:
+    """Rectangles of holds, of which those of one tenant that cover the same time on neighbouring cores are joined."""
+    holds = holds.where(np.lexsort((holds.first, holds.end, holds.start, holds.tenant)))
+    owner, first, last, start, end = holds.tenant, holds.first, holds.last, holds.start, holds.end
     fresh = np.ones(len(owner), dtype=bool)
     fresh[1:] = (
         (owner[1:] != owner[:-1]) | (start[1:] != start[:-1]) | (end[1:] != end[:-1]) | (first[1:] != last[:-1] + 1)

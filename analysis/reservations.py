@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,11 +15,10 @@ if TYPE_CHECKING:
     from analysis.rectangles import RowScale
     from analysis.scene import Scene
     from analysis.time_axis import TimeAxis
-    from cluster_sim.platform.platform import Platform
+    from cluster_sim.machine.placement import Span
 
 MOST_SHOWN_AT_ONCE = 60
 """With more, the reservations are there, but shown only when their entry in the legend is clicked."""
-_RANGE = re.compile(r"(?P<first>.+?)(?:\.\.(?P<last>.+))?:(?P<cores>\d+)")
 _COLOUR = "#22303C"
 
 
@@ -32,7 +31,8 @@ def reservation_traces(scene: Scene, axis: TimeAxis) -> list[Any]:
     decisions = getattr(scene.held.result, "decisions", None)
     if decisions is None or not len(decisions):
         return []
-    promised = decisions[decisions["decision"] == "reserve"].drop_duplicates("job_id", keep="last")
+    numbered = decisions.reset_index(drop=True)
+    promised = numbered[numbered["decision"] == "reserve"].drop_duplicates("job_id", keep="last")
     jobs = scene.held.jobs.set_index("job_id").reindex(promised["job_id"])
     start = promised["promised_time"].to_numpy(dtype=float)
     length = jobs["requested_time"].to_numpy(dtype=float)
@@ -41,7 +41,8 @@ def reservation_traces(scene: Scene, axis: TimeAxis) -> list[Any]:
     if not seen.any():
         return []
     promised, jobs, start, end = promised[seen], jobs[seen], start[seen], end[seen]
-    boxes = _boxes(promised["nodes"].astype(str).tolist(), scene.held.result.platform, scene.held.scale)
+    spans = scene.held.result.decision_spans
+    boxes = _boxes([spans[row] for row in promised.index], scene.held.scale)
     legend = {"legendgroup": "reservations", "visible": True if len(promised) <= MOST_SHOWN_AT_ONCE else "legendonly"}
     return [
         _outlines(boxes, start, end, f"reservations ({number(len(promised))})", legend),
@@ -49,22 +50,12 @@ def reservation_traces(scene: Scene, axis: TimeAxis) -> list[Any]:
     ]
 
 
-def node_ranges(text: str, platform: Platform) -> list[tuple[int, int]]:
-    """First and last node of every part of a placement written as ``c.node3:8;c.node4..c.node7:2``."""
-    found = [_RANGE.fullmatch(part) for part in text.split(";") if part]
-    return [
-        (platform.node_index(part["first"]), platform.node_index(part["last"] or part["first"]))
-        for part in found
-        if part is not None
-    ]
-
-
-def _boxes(texts: list[str], platform: Platform, scale: RowScale) -> pd.DataFrame:
+def _boxes(placements: Sequence[Sequence[Span]], scale: RowScale) -> pd.DataFrame:
     """Which rows each promise covers: columns promise, low, high."""
     rows: list[tuple[int, float, float]] = []
-    for position, text in enumerate(texts):
-        ranges = node_ranges(text, platform) or [(0, platform.node_count - 1)]
-        rows += [(position, scale.node_edge[first], scale.node_edge[last + 1]) for first, last in ranges]
+    whole: Span = (0, len(scale.node_edge) - 1, 0)
+    for position, spans in enumerate(placements):
+        rows += [(position, scale.node_edge[first], scale.node_edge[stop]) for first, stop, _ in spans or [whole]]
     return pd.DataFrame(rows, columns=["promise", "low", "high"])
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.drawing import Canvas, guest_traces, job_bars, job_labels, job_polygons, job_raster, state_traces
-from analysis.hover import Hover, attempt_texts, job_hover
+from analysis.hover import Hover, attempt_texts, job_hover, place_texts
 from analysis.palette import ColourClasses, ColourStrategy
 from analysis.rectangles import RowScale, guest_rectangles, job_rectangles, state_rectangles
 from analysis.speedups import job_speedups
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from analysis.time_axis import TimeAxis
+    from cluster_sim.machine.core_ranges import Holds
     from cluster_sim.records.result import Result
     from cluster_sim.workload.workload import Workload
 
@@ -30,7 +31,7 @@ class Held:
 
     result: Result
     jobs: pd.DataFrame  # with the column speedup, if a workload was given
-    allocations: pd.DataFrame  # a result makes the table anew when asked
+    used: Holds  # which cores jobs used, by their rows in jobs, in that order
     scale: RowScale
     rectangles: pd.DataFrame
     states: pd.DataFrame
@@ -43,29 +44,26 @@ class Held:
     def of(cls, result: Result, rows: str = "auto", workload: Workload | None = None) -> Held:
         """The rectangles of ``result``; ``rows`` as in :func:`analysis.gantt`, ``workload`` for speedups."""
         scale = RowScale.of(result.platform, rows)
-        allocations, states = result.allocations, result.node_states
+        cores, states = result.core_holds, result.node_states
         jobs = result.jobs
         if workload is not None:
             jobs = jobs.assign(speedup=job_speedups(result, workload))
-        until = float(np.nanmax([0.0, result.power["time"].max(), allocations["end"].max(), states["end"].max()]))
-        rectangles = job_rectangles(allocations, jobs, result.platform, scale, until)
-        guests: pd.DataFrame | None = None
-        names: list[str] = []
-        if getattr(result, "has_more_holds", False):
-            guests, names = guest_rectangles(result.holds, result.platform, scale, until)
-            if result.attempts["attempt"].max() > 1:
-                rectangles["attempt"] = attempt_texts(rectangles, result.attempts, jobs["job_id"])
+        ends = [result.power["time"].max(), cores.used.end.max(initial=0.0), states["end"].max()]
+        until = float(np.nanmax([0.0, *ends]))
+        rectangles = job_rectangles(cores, scale)
+        if (cores.attempt > 1).any():
+            rectangles["said"] = attempt_texts(rectangles, result.attempts, jobs["job_id"])
         return cls(
             result,
             jobs,
-            allocations,
+            cores.used_by_job,
             scale,
             rectangles,
             state_rectangles(states, result.platform, scale, until),
             until,
             start_date_of(result, workload),
-            guests,
-            names,
+            guest_rectangles(cores, scale) if cores.guests else None,
+            cores.guests,
         )
 
 
@@ -121,10 +119,13 @@ class Scene:
 
     def hover(self, axis: TimeAxis, remarks: Sequence[str] | None = None) -> Hover:
         """What the jobs' hovers say; ``remarks`` (one per job) end them."""
-        allocations = self.held.allocations
+        used = self.held.used
         if self.outside:
-            allocations = allocations[allocations["job_id"].isin(set(self.jobs["job_id"]))]
-        return job_hover(self.jobs, allocations, getattr(self.held.result, "decisions", None), axis, remarks)
+            used = used.where(np.isin(used.tenant, self.position))
+        places = place_texts(
+            used.of(np.searchsorted(self.position, used.tenant)), self.held.result.platform, len(self.jobs)
+        )
+        return job_hover(self.jobs, places, getattr(self.held.result, "decisions", None), axis, remarks)
 
     def job_traces(
         self,

@@ -12,13 +12,13 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim.errors import InputError, SpecError
+from cluster_sim.machine.core_ranges import by_unit
 from cluster_sim.models.power import power_models, watts
 from cluster_sim.platform.node_state import NodeState
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.platform.platform import Platform
     from cluster_sim.records.result import Result
 
     Floats = npt.NDArray[np.float64]
@@ -51,7 +51,7 @@ def power_table(result: Result, by: PowerBy = "state", most: int = MOST_NODES) -
         raise InputError("power_table", "the energy of each node by state", "a result that has none, such as Batsim's")
     states = result.node_states
     states = states[states["end"] > states["start"]]
-    node = np.asarray(states["node"].map(_positions(result.platform)), dtype=np.int64)
+    node = result.platform.node_indices(states["node"])
     drawn = _watts_in_state(result, node, states["state"].to_numpy())
     if by == "state":
         return _power_by_state(result.power, states, drawn)
@@ -96,12 +96,12 @@ def utilisation_table(result: Result) -> pd.DataFrame:
     """Cores in use: ``time`` (s), ``busy_cores``, ``available_cores`` (of nodes that are on), ``utilisation`` of all cores."""
     platform, states = result.platform, result.node_states
     end = float(result.power["time"].iloc[-1])
-    held = result.allocations
-    width = (held["last_core"] - held["first_core"] + 1).to_numpy(dtype=float)
+    used = result.core_holds.used
+    width = (used.last - used.first + 1).astype(float)
     away = states[states["state"].isin(_NOT_ON)]
-    lost = platform.node_cores[away["node"].map(_positions(platform)).to_numpy(dtype=np.int64)].astype(float)
-    begins = [held["start"].to_numpy(dtype=float), away["start"].to_numpy(dtype=float)]
-    stops = [held["end"].fillna(end).to_numpy(dtype=float), away["end"].to_numpy(dtype=float)]
+    lost = platform.node_cores[platform.node_indices(away["node"])].astype(float)
+    begins = [used.start, away["start"].to_numpy(dtype=float)]
+    stops = [used.end, away["end"].to_numpy(dtype=float)]
     time = np.unique(np.concatenate([[0.0, end], *begins, *stops]))
     busy, off = (
         _Events(np.zeros(len(start), np.int64), start, stop, size).levels(time, 1)[:, 0]
@@ -179,10 +179,6 @@ def _refined(power: pd.DataFrame, times: Floats) -> tuple[Floats, Floats]:
     return time, level[np.searchsorted(edges, time, side="right") - 1]
 
 
-def _positions(platform: Platform) -> dict[str, int]:
-    return {name: i for i, name in enumerate(platform.node_names())}
-
-
 def _watts_in_state(result: Result, node: Ints, state: npt.NDArray[np.object_]) -> Floats:
     """Mean watts of each of these nodes in each of these states."""
     drawn = np.zeros(len(node))
@@ -234,13 +230,10 @@ def _computing_draw(result: Result, node: Ints, start: Floats, end: Floats) -> l
 
 def _busy_by_processor(result: Result) -> tuple[Ints, Floats, Ints]:
     """(processor, time, busy cores from then on), sorted; one row per time at which that changes."""
-    platform, held = result.platform, result.allocations
-    end = held["end"].fillna(float(result.power["time"].iloc[-1])).to_numpy(dtype=float)
-    node = held["node"].map(_positions(platform)).to_numpy(dtype=np.int64)
-    unit = platform.first_processor[node] + held["processor"].str.removeprefix("processor").to_numpy(dtype=np.int64)
-    width = (held["last_core"] - held["first_core"] + 1).to_numpy(dtype=np.int64)
+    used, unit = by_unit(result.core_holds.used, result.platform.first_core)
+    width = used.last - used.first + 1
     processor = np.concatenate([unit, unit])
-    when = np.concatenate([held["start"].to_numpy(dtype=float), end])
+    when = np.concatenate([used.start, used.end])
     order = np.lexsort((when, processor))
     processor, when = processor[order], when[order]
     busy = np.cumsum(np.concatenate([width, -width])[order])  # that of a processor ends at zero, where the next begins

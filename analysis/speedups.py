@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
+
+from cluster_sim.machine.core_ranges import by_unit
 
 if TYPE_CHECKING:
     from cluster_sim.records.result import Result
@@ -41,11 +42,9 @@ def job_speedups(result: Result, workload: Workload) -> np.ndarray:
 
 
 def _slowest_rate(result: Result) -> np.ndarray:
-    platform, allocations = result.platform, result.allocations
+    platform = result.platform
     rates = np.array([kind.ops_per_s for kind in platform.processor_types], dtype=float)
-    code, names = pd.factorize(allocations["node"])
-    node = np.array([platform.node_index(str(name)) for name in names], dtype=np.int64)[code]
-    within = allocations["processor"].astype(str).str.removeprefix("processor").astype(np.int64).to_numpy()
-    rate = rates[platform.type_of_processor[platform.first_processor[node] + within]]
-    slowest = pd.Series(rate).groupby(allocations["job_id"].to_numpy()).min()
-    return slowest.reindex(result.jobs["job_id"]).to_numpy(dtype=float)
+    used, processor = by_unit(result.core_holds.used_by_job, platform.first_core)
+    slowest = np.full(len(result.jobs), np.inf)
+    np.minimum.at(slowest, used.tenant, rates[platform.type_of_processor[processor]])
+    return np.where(slowest < np.inf, slowest, np.nan)

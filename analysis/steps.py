@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,19 +11,22 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from analysis.rectangles import rows_of_jobs
+from cluster_sim.errors import InputError
+from cluster_sim.machine.core_ranges import by_unit
+from cluster_sim.records.accounting import node_bounds
+from cluster_sim.run.decision_log import nodes_texts
 from cluster_sim.run.shortage import counted, seconds
 from cluster_sim.workload.fields import RESULT_TABLES, names
 
 if TYPE_CHECKING:
+    from cluster_sim.machine.placement import Span
+    from cluster_sim.platform.platform import Platform
     from cluster_sim.records.result import Result
-
-_PLACE = re.compile(r"(?P<first>.+?)(?:\.\.(?P<last>.+))?:(?P<cores>\d+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One decision: ``decision`` is start, reserve, hold or reject; ``nodes`` where, as the decision log writes it."""
+    """One decision: ``decision`` is start, reserve, hold or reject; ``where`` it puts the job, in words."""
 
     time: float  # s
     decision: str
@@ -31,13 +34,12 @@ class Step:
     because: str
     behind: str
     promised_time: float  # s; NaN: no promise
-    nodes: str
+    where: str
 
     def words(self) -> str:
         """What was decided, as a sentence without the reason."""
         if self.decision == "start":
-            where = shortened_places(self.nodes)
-            return f"Job {self.job_id} starts{f' on {where}' if where else ''}."
+            return f"Job {self.job_id} starts{f' on {self.where}' if self.where else ''}."
         if self.decision == "reserve":
             if self.promised_time == math.inf:
                 return f"Job {self.job_id} is promised no time at which it starts."
@@ -68,7 +70,9 @@ class Steps:
         decisions = result.decisions
         self.logged = len(decisions) > 0
         self._platform = result.platform
-        self._table = decisions if self.logged else _recorded(result)
+        #: Per step where it puts a job: (first node, node after the last, cores on each) …
+        self.spans: Sequence[tuple[Span, ...]]
+        self._table, self.spans = (decisions, result.decision_spans) if self.logged else _recorded(result)
         self.time = self._table["time"].to_numpy(dtype=np.float64)
         self.decisions = self._table["decision"].to_numpy(dtype=object)  #: Per step its kind,
         self.rows = rows_of_jobs("decisions", self._table, result.jobs)  #: and the row of its job.
@@ -80,8 +84,9 @@ class Steps:
         return len(self._table)
 
     def __getitem__(self, number: int) -> Step:
-        time, job, decision, because, behind, promised, nodes = self._table.iloc[number].tolist()
-        return Step(float(time), decision, str(job), _text(because), _text(behind), float(promised), _text(nodes))
+        time, job, decision, because, behind, promised, _ = self._table.iloc[number].tolist()
+        where = places_in_words(self.spans[number], self._platform)
+        return Step(float(time), decision, str(job), _text(because), _text(behind), float(promised), where)
 
     def of_job(self, job_id: str) -> list[int]:
         """The steps that are about a job."""
@@ -97,45 +102,47 @@ class Steps:
             for place, row, *cells in zip(places.tolist(), self.rows[places].tolist(), *columns, strict=True)
         ]
 
-    def spans(self, number: int) -> list[tuple[int, int, int]]:
-        """Where a step puts a job: first node, last node, cores on each."""
-        index, parts = self._platform.node_index, _text(self._table["nodes"].iloc[number]).split(";")
-        found = [part for part in map(_PLACE.fullmatch, parts) if part is not None]
-        return [(index(part["first"]), index(part["last"] or part["first"]), int(part["cores"])) for part in found]
+
+def rows_of_jobs(name: str, table: pd.DataFrame, jobs: pd.DataFrame) -> npt.NDArray[np.int64]:
+    """The row in ``jobs`` of each row of a table. Raises InputError for a job that is not there."""
+    rows: npt.NDArray[np.int64] = pd.Index(jobs["job_id"]).get_indexer(pd.Index(table["job_id"]))
+    if (rows < 0).any():
+        raise InputError(f"{name}, job_id", "an id of the jobs table", table["job_id"].iloc[rows.argmin()])
+    return rows
 
 
-def _recorded(result: Result) -> pd.DataFrame:
-    """Starts and refusals as a table of decisions without reasons."""
-    jobs, attempts, holds = result.jobs, result.attempts, result.holds
-    cores = (holds["last_core"] - holds["first_core"] + 1).groupby(
-        [holds["owner"], holds["attempt"], holds["node"]], sort=False
+def _recorded(result: Result) -> tuple[pd.DataFrame, list[tuple[Span, ...]]]:
+    """Starts and refusals as a table of decisions without reasons, and where each of them puts its job."""
+    jobs, attempts, platform, cores = result.jobs, result.attempts, result.platform, result.core_holds
+    held, node = by_unit(cores.held.where(cores.held.tenant < len(cores.job)), node_bounds(platform))
+    places: dict[tuple[int, int], dict[int, int]] = {}
+    which = zip(cores.job[held.tenant].tolist(), cores.attempt[held.tenant].tolist(), strict=True)
+    for each, on, count in zip(which, node.tolist(), (held.last - held.first + 1).tolist(), strict=True):
+        taken = places.setdefault(each, {})
+        taken[on] = taken.get(on, 0) + count
+    keys = zip(rows_of_jobs("attempts", attempts, jobs).tolist(), attempts["attempt"].tolist(), strict=True)
+    found = [tuple((on, on + 1, count) for on, count in places.get(key, {}).items()) for key in keys]
+    starts = attempts[["job_id"]].assign(
+        time=attempts["allocation_time"], decision="start", because="", place=np.arange(len(attempts))
     )
-    on = cores.sum().rename("cores").reset_index()
-    texts = (on["node"] + ":" + on["cores"].astype(str)).groupby([on["owner"], on["attempt"]]).agg(";".join)
-    nodes = texts.reindex(pd.MultiIndex.from_frame(attempts[["job_id", "attempt"]]), fill_value="").tolist()
-    starts = attempts[["job_id"]].assign(time=attempts["allocation_time"], decision="start", because="", nodes=nodes)
     refused = jobs[jobs["state"] == "rejected"]
     time = refused["finish_time"].fillna(refused["submit_time"])
-    refusals = refused[["job_id"]].assign(time=time, decision="reject", because=refused["reason"], nodes="")
+    refusals = refused[["job_id"]].assign(time=time, decision="reject", because=refused["reason"], place=-1)
     table = pd.concat([starts, refusals]).sort_values("time", kind="stable", ignore_index=True)
-    return table.assign(behind="", promised_time=np.nan)[names(RESULT_TABLES["decisions"])]
+    spans = [found[place] if place >= 0 else () for place in table["place"].tolist()]
+    table = table.assign(behind="", promised_time=np.nan, nodes=nodes_texts(spans, platform))
+    return table[names(RESULT_TABLES["decisions"])], spans
 
 
-def shortened_places(text: str, most: int = 4) -> str:
-    """``c.node3:8;c.node4..c.node7:2`` in words, of many the first few."""
+def places_in_words(spans: Sequence[Span], platform: Platform, most: int = 4) -> str:
+    """``8 cores of c.node3, 2 cores of each of c.node4 to c.node7``, of many the first few."""
     parts = []
-    for part in filter(None, text.split(";")):
-        found = _PLACE.fullmatch(part)
-        if found is None:
-            continue
-        cores = counted(int(found["cores"]), "core")
-        parts.append(
-            f"{cores} of each of {found['first']} to {found['last']}"
-            if found["last"]
-            else f"{cores} of {found['first']}"
-        )
-    rest = len(parts) - most
-    return ", ".join(parts[:most]) + (f" and {rest} more places" if rest > 0 else "")
+    for first, stop, taken in spans[:most]:
+        nodes = [platform.node_name(node) for node in (first, stop - 1)]
+        cores = counted(taken, "core")
+        parts.append(f"{cores} of {nodes[0]}" if stop == first + 1 else f"{cores} of each of {nodes[0]} to {nodes[1]}")
+    rest = len(spans) - most
+    return ", ".join(parts) + (f" and {rest} more places" if rest > 0 else "")
 
 
 def _told(decision: str, because: object, behind: object, promised: float) -> str:

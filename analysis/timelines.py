@@ -20,6 +20,7 @@ from analysis.tables import named_runs
 from analysis.wording import number, plotly_text
 
 if TYPE_CHECKING:
+    from cluster_sim.machine.core_ranges import Holds
     from cluster_sim.records.result import Result
 
 MOST_POINTS = 20_000
@@ -166,9 +167,9 @@ def power_trace(power: pd.DataFrame) -> go.Scatter:
     return _step_trace(time, watts, name="power", unit="W", colour=POWER)
 
 
-def busy_trace(allocations: pd.DataFrame, until: float) -> go.Scatter:
-    """Cores held by jobs; what is still held when the run stops is held to ``until`` (s)."""
-    time, busy = busy_cores(allocations, until)
+def busy_trace(used: Holds) -> go.Scatter:
+    """Cores held by jobs."""
+    time, busy = busy_cores(used)
     return _step_trace(time, busy, name="busy cores", unit="cores", colour=BUSY)
 
 
@@ -185,12 +186,10 @@ def capacity_trace(cores: int, start: float, end: float) -> go.Scatter:
     )
 
 
-def busy_cores(allocations: pd.DataFrame, until: float) -> tuple[np.ndarray, np.ndarray]:
+def busy_cores(used: Holds) -> tuple[np.ndarray, np.ndarray]:
     """Times (s) at which the number of cores held by jobs changes, and the number from then on."""
-    width = (allocations["last_core"] - allocations["first_core"] + 1).to_numpy(dtype=float)
-    start = allocations["start"].to_numpy(dtype=float)
-    end = allocations["end"].fillna(until).to_numpy(dtype=float)
-    time, position = np.unique(np.concatenate((start, end)), return_inverse=True)
+    width = used.last - used.first + 1
+    time, position = np.unique(np.concatenate((used.start, used.end)), return_inverse=True)
     change = np.bincount(position, weights=np.concatenate((width, -width)), minlength=len(time))
     # Widths are whole numbers well below 2**53, so the running sum is exact and ends at exactly zero.
     return time, np.cumsum(change)

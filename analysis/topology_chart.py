@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from analysis.palette import STATE_COLOURS
 from analysis.wording import number, plotly_text, shortened
 from cluster_sim.errors import InputError, SpecError
+from cluster_sim.machine.core_ranges import by_unit
 
 if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform
@@ -80,16 +81,15 @@ def states_at(result: Result, at: float) -> list[str]:
 
 def load_at(result: Result, at: float) -> tuple[np.ndarray, list[list[str]]]:
     """Busy cores of each node at ``at`` (s), in platform order, and the jobs that hold them."""
-    allocations = result.allocations
-    now = allocations[(allocations["start"] <= at) & (allocations["end"].fillna(np.inf) > at)]
-    busy = np.zeros(result.platform.node_count, dtype=np.int64)
-    jobs: list[list[str]] = [[] for _ in range(result.platform.node_count)]
-    widths = now["last_core"] - now["first_core"] + 1
-    for name, job, width in zip(now["node"].astype(str), now["job_id"].astype(str), widths, strict=True):
-        node = result.platform.node_index(name)
-        busy[node] += width
-        if job not in jobs[node]:
-            jobs[node].append(job)
+    cores, platform = result.core_holds, result.platform
+    used = cores.used_by_job
+    now, nodes = by_unit(
+        used.where((used.start <= at) & (used.end > at)), platform.first_core[platform.first_processor]
+    )
+    busy = np.bincount(nodes, now.last - now.first + 1, platform.node_count).astype(np.int64)
+    jobs: list[list[str]] = [[] for _ in range(platform.node_count)]
+    for node, job in dict.fromkeys(zip(nodes.tolist(), now.tenant.tolist(), strict=True)):
+        jobs[node].append(str(cores.job_ids[job]))
     return busy, jobs
 
 

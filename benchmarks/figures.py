@@ -24,6 +24,8 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim import Platform
+from cluster_sim.machine.core_ranges import Holds
+from cluster_sim.records.core_holds import CoreHolds
 from cluster_sim.records.metrics import slowdown
 
 TARGETS = {10_000: (2.0, 1.0), 100_000: (8.0, 4.0), 1_000_000: (2.0, 2.0)}
@@ -90,7 +92,7 @@ class Schedule:
 
     platform: Platform
     jobs: pd.DataFrame
-    allocations: pd.DataFrame
+    core_holds: CoreHolds
     node_states: pd.DataFrame
     power: pd.DataFrame
     queue: pd.DataFrame
@@ -121,13 +123,12 @@ def schedule(jobs: int, nodes: int = NODES) -> Schedule:
         "profile": "",
         "user": rng.integers(0, 200, jobs).astype(str).astype(object),
     }
-    names = np.array([f"cluster0.node{i}" for i in range(nodes)], dtype=object)[index % nodes]
-    held = {"job_id": ids, "node": names, "processor": "processor0", "first_core": 0, "last_core": 0}
+    used = Holds(index, index % nodes, index % nodes, start, start + run)
     end = float((start + run).max())
     return Schedule(
         Platform.homogeneous(nodes=nodes, cores=1),
         pd.DataFrame(columns),
-        pd.DataFrame(held | {"start": start, "end": start + run}),
+        CoreHolds(ids, index, np.ones(jobs, np.int64), (), used, used),
         pd.DataFrame({"node": [], "state": [], "start": [], "end": []}),
         pd.DataFrame({"time": [0.0, end], "watts": [10.0 * nodes, 10.0 * nodes]}),
         pd.DataFrame({"time": [0.0], "pending": [0], "pending_cores": [0]}),

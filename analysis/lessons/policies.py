@@ -13,6 +13,7 @@ import numpy as np
 from analysis.lessons.checks import Exercise, Goal, Verdict
 from cluster_sim.errors import ClusterSimError
 from cluster_sim.examples import case
+from cluster_sim.machine.core_ranges import by_unit
 from cluster_sim.platform.platform import Platform
 from cluster_sim.run.simulation import Simulation
 from cluster_sim.workload.workload import Workload
@@ -35,19 +36,15 @@ def everybody_runs(result: Result) -> str:
 
 def nothing_idles(result: Result) -> str:
     """No job waits while a node has the cores that it asks for (jobs that fit one node)."""
-    jobs, held = _jobs(result), result.allocations
-    nodes = dict(zip(result.platform.node_names(), result.platform.node_cores.tolist(), strict=True))
-    places = list(
-        zip(*(held[name].tolist() for name in ("node", "first_core", "last_core", "start", "end")), strict=True)
-    )
+    jobs, platform = _jobs(result), result.platform
+    held, node_of = by_unit(result.core_holds.used, platform.first_core[platform.first_processor])
+    cores = held.last - held.first + 1
     for time in sorted({job.submit for job in jobs} | {job.finish for job in jobs}):
-        free = dict(nodes)
-        for node, first, last, start, end in places:
-            if start <= time < end:
-                free[node] -= last - first + 1
+        now = (held.start <= time) & (time < held.end)
+        most = int((platform.node_cores - np.bincount(node_of[now], cores[now], platform.node_count)).max())
         for job in jobs:
-            if job.submit <= time < job.start and job.cores <= max(free.values()):
-                return f"at {time:g} s job {job.job_id} waits for {_cores(job.cores)}, and a node has {max(free.values())} free"
+            if job.submit <= time < job.start and job.cores <= most:
+                return f"at {time:g} s job {job.job_id} waits for {_cores(job.cores)}, and a node has {most} free"
     return ""
 
 

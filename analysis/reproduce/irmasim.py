@@ -17,6 +17,7 @@ from analysis.reproduce.agents import left_out, row_part
 from analysis.reproduce.claims import HOLDS, RANGE, Claim, Values, at_least, points, relative
 from analysis.reproduce.irmasim_agents import ROWS, converged
 from analysis.reproduce.paper import Figure, Measured, Paper, Part, Setting
+from cluster_sim.machine.core_ranges import by_unit
 
 if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform, ProcessorType
@@ -108,11 +109,11 @@ def two_nodes(inputs: Path) -> Measured:
             found.figures.append(schedule(f"Fig. 1, {benchmark}, {model}", caption, result, panels=()))
             found.runs += 1
             alone = NPB[benchmark][0] / NPB[benchmark][1] / 1e9
-            allocations = result.allocations.set_index("job_id")["node"]
-            times = result.jobs.set_index("job_id")["run_time"]
+            platform = result.platform
+            used, on = by_unit(result.core_holds.used_by_job, platform.first_core[platform.first_processor])
+            times = result.jobs["run_time"].to_numpy(dtype=float)[used.tenant]
             for node, ghz in ((0, 3.4), (1, 1.7)):
-                names = allocations[allocations.str.endswith(f"node{node}")].index
-                slowest = max(float(times[name]) for name in names) / (alone / ghz)
+                slowest = float(times[on == node].max()) / (alone / ghz)
                 found.values[f"two/{benchmark}/{model}/{'fast' if ghz > 2 else 'slow'}"] = slowest
     return found
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,8 +35,9 @@ from cluster_sim.formats.batsim_results import (
 from cluster_sim.machine.core_ranges import Holds, busy_intervals
 from cluster_sim.platform.platform import Platform
 from cluster_sim.records.accounting import node_bounds
-from cluster_sim.records.attempt_tables import allocation_table, attempts_of, holds_of
+from cluster_sim.records.attempt_tables import attempts_of
 from cluster_sim.records.clock_table import as_clock_table
+from cluster_sim.records.core_holds import CoreHolds
 from cluster_sim.records.metrics import energy_delay_product, job_columns, mean_power, watt_minutes
 from cluster_sim.records.run_tables import idle_gaps
 from cluster_sim.records.saved_tables import InOnePart
@@ -46,6 +48,7 @@ from cluster_sim.workload.fields import RESULT_TABLES, SUMMARY_METRICS, names
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from cluster_sim.machine.placement import Span
     from cluster_sim.records.result import Result
 
     Floats = npt.NDArray[np.float64]
@@ -140,7 +143,12 @@ class _ImportedTables(InOnePart):
             "user": "",
         }
         table = pd.DataFrame(columns, columns=names(RESULT_TABLES["jobs"]))
-        return table.sort_values("submit_time", kind="stable", ignore_index=True)
+        return table.iloc[self._order].reset_index(drop=True)
+
+    @cached_property
+    def _order(self) -> npt.NDArray[np.int64]:
+        """The rows of the file in order of submission."""
+        return np.argsort(self._raw["submission_time"].to_numpy(dtype=float), kind="stable")
 
     @cached_property
     def _holds(self) -> Holds:
@@ -162,21 +170,17 @@ class _ImportedTables(InOnePart):
         owner = np.array(job, np.int64)
         return Holds(owner, np.array(first, np.int64), np.array(last, np.int64), start[owner], end[owner])
 
-    def allocations(self) -> pd.DataFrame:
-        """Who held which cores."""
-        return allocation_table(self._platform, self._holds, self._raw["job_id"].to_numpy(dtype=object))
+    def core_holds(self) -> CoreHolds:
+        """Who held which cores, each job in one attempt: these programs tell of no other."""
+        order = self._order
+        row = np.empty_like(order)
+        row[order] = np.arange(len(order))
+        ids = self._raw["job_id"].to_numpy(dtype=object)[order]
+        return CoreHolds(ids, row, np.ones(len(row), np.int64), (), self._holds, self._holds)
 
     @cached_property
     def _busy(self) -> tuple[npt.NDArray[np.int64], Floats, Floats]:
         return busy_intervals(self._holds, node_bounds(self._platform))
-
-    def holds(self) -> pd.DataFrame:
-        """What each job held, in one attempt: these programs tell of no other."""
-        return holds_of(self.jobs(), self.allocations())
-
-    def has_more_holds(self) -> bool:
-        """No: each job is run once."""
-        return False
 
     def attempts(self) -> pd.DataFrame:
         """One attempt of each job that got machines."""
@@ -255,6 +259,10 @@ class _ImportedTables(InOnePart):
     def decisions(self) -> pd.DataFrame:
         """None."""
         return no_decisions()
+
+    def decision_spans(self) -> Sequence[tuple[Span, ...]]:
+        """None."""
+        return ()
 
     def summary(self, result: Result) -> dict[str, Any]:
         """The metrics of jobs, and energy and power in total; energies by state are unknown, None."""

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    Floats = npt.NDArray[np.float64]
+
     from cluster_sim.platform.platform import Platform
     from cluster_sim.records.result import Result
 
@@ -136,10 +138,10 @@ def jobs_table(result: Result) -> pd.DataFrame:
 
 def resource_ranges(result: Result) -> dict[str, str]:
     """The cores of each job that started, numbered through in platform order, as ``0-3 7``."""
-    first, last = _core_numbers(result)
+    used, ids = result.core_holds.used_by_job, result.core_holds.job_ids
     held: dict[str, list[tuple[int, int]]] = {}
-    for job, low, high in zip(result.allocations["job_id"], first.tolist(), last.tolist(), strict=True):
-        held.setdefault(job, []).append((low, high))
+    for row, low, high in zip(used.tenant.tolist(), used.first.tolist(), used.last.tolist(), strict=True):
+        held.setdefault(ids[row], []).append((low, high))
     return {job: _ranges_text(sorted(ranges)) for job, ranges in held.items()}
 
 
@@ -153,26 +155,16 @@ def _ranges_text(ranges: Sequence[tuple[int, int]]) -> str:
     return " ".join(f"{low}-{high}" if high > low else f"{low}" for low, high in merged)
 
 
-def _core_numbers(result: Result) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Global numbers of the first and the last core of each row of ``result.allocations``."""
-    platform, rows = result.platform, result.allocations
-    index = {name: node for node, name in enumerate(platform.node_names())}
-    node = rows["node"].map(index).to_numpy(dtype=np.int64)
-    within = rows["processor"].str.removeprefix("processor").to_numpy(dtype=np.int64)
-    base = platform.first_core[platform.first_processor[node] + within]
-    return base + rows["first_core"].to_numpy(), base + rows["last_core"].to_numpy()
-
-
 def machine_states_table(result: Result) -> pd.DataFrame:
     """How many cores sleep, boot, shut down, idle and compute, from each time on at which that changes."""
     platform = result.platform
-    states, rows = result.node_states, result.allocations
-    cores = dict(zip(platform.node_names(), platform.node_cores.tolist(), strict=True))
-    of_node = states["node"].map(cores).to_numpy(dtype=np.int64)
-    changes = [(rows["start"], rows["end"], (rows["last_core"] - rows["first_core"] + 1).to_numpy())]
+    states, used = result.node_states, result.core_holds.used
+    of_node = platform.node_cores[platform.node_indices(states["node"])]
+    changes = [(used.start, used.end, used.last - used.first + 1)]
     for names in ((NodeState.OFF, NodeState.FAILED), (NodeState.SWITCHING_ON,), (NodeState.SWITCHING_OFF,)):
         chosen = states["state"].isin([str(name) for name in names]).to_numpy()
-        changes.append((states["start"][chosen], states["end"][chosen], of_node[chosen]))
+        start, stop = (states[name].to_numpy(dtype=float)[chosen] for name in ("start", "end"))
+        changes.append((start, stop, of_node[chosen]))
     end = float(result.power["time"].iloc[-1])
     times = np.unique(np.concatenate([[0.0, end], *(np.concatenate([start, stop]) for start, stop, _ in changes)]))
     computing, sleeping, switching_on, switching_off = (_level(times, *change) for change in changes)
@@ -184,9 +176,9 @@ def machine_states_table(result: Result) -> pd.DataFrame:
     )
 
 
-def _level(times: npt.NDArray[np.float64], start: pd.Series, stop: pd.Series, cores: np.ndarray) -> np.ndarray:
-    change = np.bincount(np.searchsorted(times, start.to_numpy()), cores, len(times))
-    change -= np.bincount(np.searchsorted(times, stop.to_numpy()), cores, len(times))
+def _level(times: Floats, start: Floats, stop: Floats, cores: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    change = np.bincount(np.searchsorted(times, start), cores, len(times))
+    change -= np.bincount(np.searchsorted(times, stop), cores, len(times))
     return np.cumsum(change).astype(np.int64)
 
 

@@ -45,9 +45,9 @@ def write_schedule(result: Result, path: str | os.PathLike[str]) -> None:
 
 def schedule_table(result: Result) -> pd.DataFrame:
     """The 18 fields of each job that was submitted, whole numbers where they are."""
-    jobs = result.jobs[result.jobs["submit_time"].notna()]
-    held = result.allocations
-    cores = (held["last_core"] - held["first_core"] + 1).groupby(held["job_id"], sort=False).sum()
+    submitted = result.jobs["submit_time"].notna().to_numpy()
+    jobs, used = result.jobs[submitted], result.core_holds.used_by_job
+    cores = np.bincount(used.tenant, used.last - used.first + 1, len(result.jobs))[submitted].astype(np.int64)
     limit = jobs["requested_time"].to_numpy(dtype=float)
     started = jobs["start_time"].notna().to_numpy()
     status = jobs["state"].map(_STATUS).to_numpy(dtype=np.int64)
@@ -57,7 +57,7 @@ def schedule_table(result: Result) -> pd.DataFrame:
         "submit": jobs["submit_time"].to_numpy(dtype=float) + _origin(result),
         "wait": jobs["wait_time"].fillna(UNKNOWN).to_numpy(dtype=float),
         "run": jobs["run_time"].fillna(UNKNOWN).to_numpy(dtype=float),
-        "allocated": jobs["job_id"].map(cores).fillna(UNKNOWN).to_numpy(dtype=np.int64),
+        "allocated": np.where(cores > 0, cores, UNKNOWN),
         "cpu": unknown,
         "memory": unknown,
         "requested": jobs["requested_cores"].to_numpy(dtype=np.int64),

@@ -37,9 +37,13 @@ class Holds:
     def _columns(self) -> tuple[npt.NDArray[Any], ...]:
         return self.tenant, self.first, self.last, self.start, self.end
 
-    def where(self, mask: npt.NDArray[np.bool_]) -> Holds:
-        """The rows where ``mask`` is true."""
-        return Holds(*(column[mask] for column in self._columns))
+    def where(self, rows: npt.NDArray[np.bool_] | Ints | slice) -> Holds:
+        """Some of the rows: those where a mask is true, or of these numbers, in their order."""
+        return Holds(*(column[rows] for column in self._columns))
+
+    def of(self, tenant: Ints) -> Holds:
+        """The same rows of other tenants."""
+        return Holds(tenant, self.first, self.last, self.start, self.end)
 
     def within(self, begin: int, stop: int) -> Holds:
         """What is held of cores ``begin`` … ``stop`` - 1."""
@@ -102,6 +106,16 @@ def cut(holds: Holds, bounds: Ints) -> tuple[Runs, Pieces]:
     return runs, pieces
 
 
+def by_unit(holds: Holds, bounds: Ints) -> tuple[Holds, Ints]:
+    """Holds cut at the bounds of units, one row for each unit that they touch, and which unit that is."""
+    first_unit = np.searchsorted(bounds, holds.first, side="right") - 1
+    count = np.searchsorted(bounds, holds.last, side="right") - first_unit
+    unit = spread(first_unit, count)
+    pieces = holds.where(np.repeat(np.arange(len(count)), count))
+    first, last = np.maximum(pieces.first, bounds[unit]), np.minimum(pieces.last, bounds[unit + 1] - 1)
+    return Holds(pieces.tenant, first, last, pieces.start, pieces.end), unit
+
+
 def spread(first: Ints, count: Ints) -> Ints:
     """first, first + 1, … ``count`` numbers for each entry, concatenated."""
     total = int(count.sum())
@@ -155,16 +169,8 @@ def steps(pieces: Pieces) -> Steps:
 
 def busy_intervals(holds: Holds, bounds: Ints) -> tuple[Ints, Floats, Floats]:
     """Maximal intervals (unit, start, end) in which some core of a unit is held, sorted by unit and start."""
-    runs, pieces = cut(holds, bounds)
-    tenant, unit, start, end = runs.expanded()
-    everything = Pieces(
-        np.concatenate([pieces.tenant, tenant]),
-        np.concatenate([pieces.unit, unit]),
-        np.concatenate([pieces.cores, np.ones(len(tenant), np.int64)]),
-        np.concatenate([pieces.start, start]),
-        np.concatenate([pieces.end, end]),
-    )
-    table = steps(everything)
+    pieces, unit = by_unit(holds, bounds)
+    table = steps(Pieces(pieces.tenant, unit, pieces.last - pieces.first + 1, pieces.start, pieces.end))
     lasting = table.seconds > 0.0
     unit, time, seconds = table.unit[lasting], table.time[lasting], table.seconds[lasting]
     busy = table.cores[lasting] > 0

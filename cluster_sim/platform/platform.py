@@ -269,6 +269,12 @@ class Platform:
                 return first + int(number)
         raise InputError(f"platform '{self.id}'", f"a node name such as {self.node_name(0)}", name)
 
+    def node_indices(self, names: Iterable[str]) -> npt.NDArray[np.int64]:
+        """Indices of the nodes of these names, each of which may come many times. Raises InputError for another name."""
+        names = list(names)
+        index = {name: self.node_index(str(name)) for name in dict.fromkeys(names)}
+        return np.fromiter(map(index.__getitem__, names), np.int64, len(names))
+
     # ------------------------------------------------------------------ views
 
     def topology(self) -> nx.Graph:

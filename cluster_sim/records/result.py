@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -21,12 +21,14 @@ from cluster_sim.files.reading import read_own_json
 from cluster_sim.platform.platform import Platform
 from cluster_sim.records.attempt_tables import attempts_tell_more
 from cluster_sim.records.run_tables import RunTables
-from cluster_sim.records.saved_tables import SUMMARY_FILE, SavedTables, allocation_texts, seal_of
+from cluster_sim.records.saved_tables import SUMMARY_FILE, SavedTables, seal_of
 from cluster_sim.records.summary import queue_steps
 from cluster_sim.run.settings import SETTINGS
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
 
 if TYPE_CHECKING:
+    from cluster_sim.machine.placement import Span
+    from cluster_sim.records.core_holds import CoreHolds
     from cluster_sim.run.simulation import Simulation
 
 FileFormat = Literal["csv", "parquet"]
@@ -50,24 +52,12 @@ class Tables(Protocol):
         """See the property of that name of Result."""
         ...
 
-    def allocations(self) -> pd.DataFrame:
-        """See the property of that name of Result."""
-        ...
-
-    def holds(self) -> pd.DataFrame:
+    def core_holds(self) -> CoreHolds:
         """See the property of that name of Result."""
         ...
 
     def attempts(self) -> pd.DataFrame:
         """See the property of that name of Result."""
-        ...
-
-    def has_more_holds(self) -> bool:
-        """Whether the holds say more than the allocations: of jobs that ran again, and of guests."""
-        ...
-
-    def allocations_in_parts(self) -> Iterator[tuple[slice, pd.DataFrame]]:
-        """The same for some of the jobs at a time, and which rows of the jobs' table these are; of a job's last attempt."""
         ...
 
     def node_states(self) -> pd.DataFrame:
@@ -91,6 +81,10 @@ class Tables(Protocol):
         ...
 
     def decisions(self) -> pd.DataFrame:
+        """See the property of that name of Result."""
+        ...
+
+    def decision_spans(self) -> Sequence[tuple[Span, ...]]:
         """See the property of that name of Result."""
         ...
 
@@ -136,19 +130,19 @@ class Result:
         return self._tables.jobs()
 
     @cached_property
+    def core_holds(self) -> CoreHolds:
+        """Who held which cores in numbers, from which ``allocations`` and ``holds`` are made and the charts are drawn."""
+        return self._tables.core_holds()
+
+    @cached_property
     def allocations(self) -> pd.DataFrame:
-        """Which cores each job's tasks used, from when to when."""
-        return self._tables.allocations()
+        """Which cores each job's tasks used, from when to when; jobs in the order of ``jobs``."""
+        return self.core_holds.allocation_table(self.platform)
 
     @cached_property
     def holds(self) -> pd.DataFrame:
-        """Who held which cores, jobs and guests, from when to when, booting included."""
-        return self._tables.holds()
-
-    @cached_property
-    def has_more_holds(self) -> bool:
-        """Whether a job was run more than once, or a guest held cores: then ``holds`` says more than ``allocations``."""
-        return self._tables.has_more_holds()
+        """Who held which cores, jobs and guests, from when to when, booting included; in order of time."""
+        return self.core_holds.hold_table(self.platform)
 
     @cached_property
     def attempts(self) -> pd.DataFrame:
@@ -187,6 +181,11 @@ class Result:
         """What the scheduler decided and why; empty unless the simulation was made with ``explain=True``."""
         return self._tables.decisions()
 
+    @cached_property
+    def decision_spans(self) -> Sequence[tuple[Span, ...]]:
+        """Where each row of ``decisions`` puts its job: (first node, node after the last, cores on each) …, by index."""
+        return self._tables.decision_spans()
+
     def explain(self, job_id: str) -> str:
         """Why a job waited and for how long, what started it, where it ran and how it ended, in a few plain sentences.
 
@@ -203,9 +202,8 @@ class Result:
 
     def _jobs_in_parts(self) -> Iterator[pd.DataFrame]:
         """The same, some rows at a time: the texts of a million jobs' cores take gigabytes."""
-        for rows, allocations in self._tables.allocations_in_parts():
-            jobs = self.jobs.iloc[rows]
-            yield jobs.assign(allocation=allocation_texts(jobs, allocations))
+        for rows, texts in self.core_holds.texts_in_parts(self.platform):
+            yield self.jobs.iloc[rows].assign(allocation=texts)
 
     def summary(self) -> pd.Series:
         """The metrics of the run, units in their names (``cluster_sim.workload.fields.SUMMARY_METRICS``)."""
@@ -249,7 +247,7 @@ class Result:
             len(self.decisions),
             len(self.p_states),
             attempts_tell_more(self.attempts),
-            self.has_more_holds,
+            self.core_holds.tells_more,
         )
         return [name for name, more in zip(_SOMETIMES, tells, strict=True) if more]
 

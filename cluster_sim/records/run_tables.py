@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -14,15 +14,9 @@ from cluster_sim.machine.core_ranges import busy_intervals
 from cluster_sim.machine.node import NodeState
 from cluster_sim.machine.transition_log import STATES as NODE_STATES
 from cluster_sim.records.accounting import Accounts, History, node_bounds, settle
-from cluster_sim.records.attempt_tables import (
-    GUEST,
-    JOB,
-    allocation_table,
-    attempt_table,
-    numbers_of_attempts,
-    piece_columns,
-)
+from cluster_sim.records.attempt_tables import attempt_table, numbers_of_attempts
 from cluster_sim.records.clock_table import clock_table
+from cluster_sim.records.core_holds import CoreHolds, bounds_of_parts
 from cluster_sim.records.metrics import InPieces, job_columns
 from cluster_sim.records.node_table import node_table
 from cluster_sim.records.summary import TenantsEnergy, summarise
@@ -33,12 +27,10 @@ from cluster_sim.workload.fields import RESULT_TABLES, names
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.machine.core_ranges import Floats, Holds, Ints
+    from cluster_sim.machine.core_ranges import Floats, Ints
+    from cluster_sim.machine.placement import Span
     from cluster_sim.records.result import Result
     from cluster_sim.run.simulation import Simulation
-
-ROWS_OF_PART = 500_000
-"""So many rows of a table are written at a time."""
 
 
 class RunTables:
@@ -132,48 +124,17 @@ class RunTables:
         last[job] = self._loaded_s
         return InPieces(rows, run[rows], last[rows])
 
-    def allocations(self) -> pd.DataFrame:
-        """One row per job, processor and run of neighbouring cores."""
-        return allocation_table(self._platform, self._loads_of_jobs, self._job_ids[self._job_of_attempt])
-
-    @property
-    def _loads_of_jobs(self) -> Holds:
-        loads = self._history.holds
-        return loads.where(loads.tenant < len(self._job_of_attempt)) if self._guests else loads
-
-    def holds(self) -> pd.DataFrame:
-        """One row per interval, processor and run of neighbouring cores that a job or guest held."""
-        tenant, columns = piece_columns(self._platform, self._held)
-        guests = len(self._guests)
-        owners = np.concatenate([self._job_ids[self._job_of_attempt], np.array(self._guests, object)])
-        numbers = np.concatenate([numbers_of_attempts(self._job_of_attempt), np.zeros(guests, np.int64)])
-        columns |= {
-            "owner": owners[tenant],
-            "kind": np.where(tenant < len(self._job_of_attempt), JOB, GUEST).astype(object),
-            "attempt": numbers[tenant],
-        }
-        return pd.DataFrame(columns, columns=names(RESULT_TABLES["holds"]))
-
-    def has_more_holds(self) -> bool:
-        """Whether a job ran more than once, or a guest held cores."""
-        return bool(self._guests) or self._in_pieces() is not None
+    def core_holds(self) -> CoreHolds:
+        """Who held which cores, in numbers."""
+        job, used = self._job_of_attempt, self._history.holds
+        if self._guests:
+            used = used.where(used.tenant < len(job))
+        return CoreHolds(self._job_ids, job, numbers_of_attempts(job), self._guests, self._held, used)
 
     def attempts(self) -> pd.DataFrame:
         """One row per attempt, in order of allocation."""
         cores = self._jobs["requested_cores"][self._job_of_attempt]
         return attempt_table(self._attempts, self._job_ids, self._eligible, self._loaded_s * cores)
-
-    def allocations_in_parts(self) -> Iterator[tuple[slice, pd.DataFrame]]:
-        """The same for some of the jobs at a time, of their last attempts; and which rows of the jobs' table these are."""
-        loads, attempt = self._loads_of_jobs, np.arange(len(self._job_of_attempt))
-        last = np.zeros(len(self._codes), np.int64)
-        last[self._job_of_attempt] = attempt
-        loads = loads.where((last[self._job_of_attempt] == attempt)[loads.tenant])
-        job = self._job_of_attempt[loads.tenant]
-        cores = np.bincount(job, loads.last - loads.first + 1, len(self._codes))
-        for first, stop in pairwise(_bounds_of_parts(cores)):
-            part = loads.where((job >= first) & (job < stop))
-            yield slice(first, stop), allocation_table(self._platform, part, self._job_ids[self._job_of_attempt])
 
     def node_states(self) -> pd.DataFrame:
         """One row per node and interval: what it computes and what it is not on, and IDLE in between."""
@@ -187,7 +148,7 @@ class RunTables:
         nodes = self._platform.node_count
         held = np.cumsum(np.bincount(first, minlength=nodes) - np.bincount(last + 1, minlength=nodes + 1)[:nodes])
         not_on = np.bincount(self._history.off_intervals[0], minlength=nodes)
-        for begin, stop in pairwise(_bounds_of_parts(held + not_on)):
+        for begin, stop in pairwise(bounds_of_parts(held + not_on)):
             yield self._node_states(begin, stop)
 
     def _node_states(self, first: int, stop: int) -> pd.DataFrame:
@@ -247,15 +208,13 @@ class RunTables:
             return no_decisions()
         return self._decision_log.table(self._decisions, self._jobs["job_id"], self._platform)
 
+    def decision_spans(self) -> Sequence[tuple[Span, ...]]:
+        """Where each decision puts its job."""
+        return self._decision_log.spans(self._decisions) if self._decision_log is not None else ()
+
     def summary(self, result: Result) -> dict[str, Any]:
         """All metrics of the run."""
         return summarise(result, self.accounts, self.tenants_j, self._horizon, self._now)
-
-
-def _bounds_of_parts(rows: npt.NDArray[np.number]) -> list[int]:
-    """Where to cut a sequence of which each element makes so many rows, into parts of some ``ROWS_OF_PART`` rows."""
-    part = np.cumsum(rows) // ROWS_OF_PART
-    return [0, *(np.flatnonzero(part[1:] > part[:-1]) + 1).tolist(), len(rows)]
 
 
 def idle_gaps(

@@ -1,4 +1,4 @@
-"""The tables of a saved run, read from its files and checked; and allocations as text."""
+"""The tables of a saved run, read from its files and checked; the one place where names of cores become numbers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import os
 import re
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,12 +18,18 @@ import pandas as pd
 from cluster_sim.errors import FormatError, InputError
 from cluster_sim.files.csv import as_numbers
 from cluster_sim.files.reading import check_regular
-from cluster_sim.records.attempt_tables import allocations_of, attempts_of, holds_of, last_allocations
+from cluster_sim.machine.core_ranges import Holds
+from cluster_sim.records.attempt_tables import JOB, attempts_of
 from cluster_sim.records.clock_table import as_clock_table
+from cluster_sim.records.core_holds import CoreHolds
 from cluster_sim.run.decision_log import no_decisions
 from cluster_sim.workload.fields import RESULT_TABLES, names
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.machine.core_ranges import Ints
+    from cluster_sim.machine.placement import Span
     from cluster_sim.platform.platform import Platform
     from cluster_sim.records.result import Result
 
@@ -34,16 +41,8 @@ class InOnePart(ABC):
     """Tables that are small enough to be had as a whole only."""
 
     @abstractmethod
-    def allocations(self) -> pd.DataFrame:
-        """Which cores each job used."""
-
-    @abstractmethod
     def node_states(self) -> pd.DataFrame:
         """The states of each node."""
-
-    def allocations_in_parts(self) -> Iterator[tuple[slice, pd.DataFrame]]:
-        """The allocations of all jobs."""
-        yield slice(None), self.allocations()
 
     def node_states_in_parts(self) -> Iterator[pd.DataFrame]:
         """The states of all nodes."""
@@ -110,7 +109,12 @@ class SavedTables(InOnePart):
         raise FormatError(self._directory / f"{name}.csv", "a table of results", "no such file")
 
     def _has(self, name: str) -> bool:
-        return any((self._directory / f"{name}.{suffix}").exists() for suffix in ("csv", "parquet"))
+        return self._path(name).exists()
+
+    def _path(self, name: str) -> Path:
+        """The file of a table; where there is none, what the CSV would be called."""
+        csv, parquet = (self._directory / f"{name}.{suffix}" for suffix in ("csv", "parquet"))
+        return parquet if parquet.exists() and not csv.exists() else csv
 
     @cached_property
     def _jobs(self) -> pd.DataFrame:
@@ -120,28 +124,15 @@ class SavedTables(InOnePart):
         """The rows of jobs.csv, without the allocations."""
         return self._jobs[names(RESULT_TABLES["jobs"])]
 
-    def allocations(self) -> pd.DataFrame:
-        """What the allocation texts of jobs.csv say, or the holds, where there is a file of them."""
+    def core_holds(self) -> CoreHolds:
+        """What holds.csv says; where there is none, the allocation texts of jobs.csv, each job in one attempt."""
         if self._has("holds"):
-            return allocations_of(self.holds(), self.attempts())
+            return holds_of_table(self._read("holds"), self._jobs, self.attempts(), self._platform, self._path("holds"))
+        path = self._path("jobs")
         if "allocation" not in self._jobs:
-            raise FormatError(self._directory / "jobs.csv", "a column 'allocation'")
+            raise FormatError(path, "a column 'allocation'")
         until = float(self.power()["time"].iloc[-1])
-        return parsed_allocations(self._jobs, self._directory / "jobs.csv", until, self._platform)
-
-    def holds(self) -> pd.DataFrame:
-        """The rows of holds.csv; where there is none, what the jobs held, each in one attempt."""
-        if self._has("holds"):
-            return self._read("holds")
-        return holds_of(self.jobs(), self.allocations())
-
-    def has_more_holds(self) -> bool:
-        """Whether there is a file of them."""
-        return self._has("holds")
-
-    def allocations_in_parts(self) -> Iterator[tuple[slice, pd.DataFrame]]:
-        """The allocations of all jobs, of their last attempts."""
-        yield slice(None), last_allocations(self.holds()) if self._has("holds") else self.allocations()
+        return holds_of_texts(self._jobs, path, until, self._platform)
 
     def attempts(self) -> pd.DataFrame:
         """The rows of attempts.csv; where there is none, one of each job that got cores."""
@@ -182,6 +173,26 @@ class SavedTables(InOnePart):
             self.check_unchanged()
             return no_decisions()
         return self._read("decisions")[names(RESULT_TABLES["decisions"])]
+
+    def decision_spans(self) -> Sequence[tuple[Span, ...]]:
+        """What the column ``nodes`` of decisions.csv says. Raises FormatError for other text."""
+        path, index = self._path("decisions"), self._platform.node_index
+        known: dict[str, tuple[Span, ...]] = {}
+        texts = self.decisions()["nodes"].tolist()
+        for row, text in enumerate(texts):
+            if text not in known:
+                found = [_SPAN.fullmatch(part) for part in text.split(";")] if text else []
+                try:
+                    known[text] = tuple(
+                        (index(match["first"]), index(match["last"] or match["first"]) + 1, int(match["cores"]))
+                        for match in found
+                        if match is not None
+                    )
+                except InputError as error:
+                    raise FormatError(f"{path}, line {row + 2}, nodes", error.expected, error.found) from None
+                if None in found:
+                    raise FormatError(f"{path}, line {row + 2}, nodes", "node:cores or node..node:cores;…", text)
+        return [known[text] for text in texts]
 
     def summary(self, result: Result) -> dict[str, Any]:
         """The metrics of summary.json."""
@@ -251,63 +262,111 @@ def _check_names(table: pd.DataFrame, path: Path, platform: Platform) -> None:
                 raise FormatError(f"{path}, line {row + 2}, node", error.expected, name) from None
 
 
-class _CoresOf(dict[tuple[str, int], int]):
-    """The number of cores of a processor, by the name of its node and its place there; 0 where there is none."""
+class _Processors(dict[tuple[str, str], tuple[int, int]]):
+    """First core and number of cores of a processor, by the names of its node and itself; (0, 0) where there is none."""
 
     def __init__(self, platform: Platform):
         super().__init__()
         self._platform = platform
 
-    def __missing__(self, place: tuple[str, int]) -> int:
-        node, number = place
+    def __missing__(self, place: tuple[str, str]) -> tuple[int, int]:
+        self[place] = self._found(*place)
+        return self[place]
+
+    def _found(self, node: str, processor: str) -> tuple[int, int]:
+        number = _PROCESSOR.fullmatch(processor)
         try:
             index = self._platform.node_index(node)
         except InputError:
-            return 0
-        processor = int(self._platform.first_processor[index]) + number
-        known = processor < self._platform.first_processor[index + 1]
+            return 0, 0
+        unit = int(self._platform.first_processor[index]) + (int(number[1]) if number else _LARGEST_INTEGER)
+        if unit >= self._platform.first_processor[index + 1]:
+            return 0, 0
         first = self._platform.first_core
-        self[place] = int(first[processor + 1] - first[processor]) if known else 0
-        return self[place]
+        return int(first[unit]), int(first[unit + 1] - first[unit])
 
 
-def allocation_texts(jobs: pd.DataFrame, allocations: pd.DataFrame) -> np.ndarray:
-    """For each job, its cores as text: ``cluster0.node1.processor0:0-3;…``; empty if it never started."""
-    first = allocations["first_core"].to_numpy().astype(str).astype(object)
-    last = allocations["last_core"].to_numpy().astype(str).astype(object)
-    parts = allocations["node"].to_numpy() + "." + allocations["processor"].to_numpy() + ":" + first + "-" + last
-    texts: dict[str, str] = {}
-    ids = allocations["job_id"].to_numpy()
-    # The rows of a job stand together.
-    breaks = np.flatnonzero(ids[1:] != ids[:-1]) + 1 if len(ids) else np.array([], int)
-    for begin, stop in zip([0, *breaks.tolist()], [*breaks.tolist(), len(ids)], strict=True):
-        if stop > begin:
-            texts[ids[begin]] = ";".join(parts[begin:stop])
-    return np.array([texts.get(job, "") for job in jobs["job_id"]], object)
+_SPAN = re.compile(r"(?P<first>.+?)(?:\.\.(?P<last>.+))?:(?P<cores>[0-9]{1,9})")
+_PROCESSOR = re.compile(r"processor([0-9]{1,9})")
+_PART = re.compile(r"(.+)\.(processor[0-9]{1,9}):([0-9]{1,9})(?:-([0-9]{1,9}))?")
 
 
-_PART = re.compile(r"(.+)\.(processor([0-9]{1,9})):([0-9]{1,9})(?:-([0-9]{1,9}))?")
-
-
-def parsed_allocations(jobs: pd.DataFrame, path: Path, horizon: float, platform: Platform) -> pd.DataFrame:
-    """The table of allocations from jobs and their ``allocation`` texts.
+def holds_of_texts(jobs: pd.DataFrame, path: Path, horizon: float, platform: Platform) -> CoreHolds:
+    """Who held which cores by jobs and their ``allocation`` texts.
 
     Raises FormatError for other text, for cores that the platform lacks, and for a job that started on none.
     """
-    rows: list[tuple[object, ...]] = []
-    cores_of = _CoresOf(platform)
-    ends = np.where(jobs["finish_time"].isna(), horizon, jobs["finish_time"])
-    for job, text, start, end in zip(jobs["job_id"], jobs["allocation"], jobs["start_time"], ends, strict=True):
-        where = f"{path}, job {job}, allocation"
-        if not text and start == start:
-            raise FormatError(where, "the cores of a job that started", "nothing")
+    job, first, last = array("q"), array("q"), array("q")
+    processors = _Processors(platform)
+    started = jobs["start_time"].notna()
+    for row, (name, text, ran) in enumerate(zip(jobs["job_id"], jobs["allocation"], started, strict=True)):
+        if not text and ran:
+            raise FormatError(f"{path}, job {name}, allocation", "the cores of a job that started", "nothing")
         for part in filter(None, text.split(";")):
             match = _PART.fullmatch(part)
             if match is None:
-                raise FormatError(where, "node.processor:first-last;…", part)
-            node, processor, number, *cores = match.groups()
-            first, last = int(cores[0]), int(cores[1] or cores[0])
-            if not first <= last < cores_of[node, int(number)]:
-                raise FormatError(where, "cores that the platform has", part)
-            rows.append((job, node, processor, first, last, start, end))
-    return pd.DataFrame(rows, columns=names(RESULT_TABLES["allocations"]))
+                raise FormatError(f"{path}, job {name}, allocation", "node.processor:first-last;…", part)
+            node, processor, low, high = match.groups()
+            base, cores = processors[node, processor]
+            begin, end = int(low), int(high or low)
+            if not begin <= end < cores:
+                raise FormatError(f"{path}, job {name}, allocation", "cores that the platform has", part)
+            job.append(row)
+            first.append(base + begin)
+            last.append(base + end)
+    allocated, began, finished = (
+        jobs[column].to_numpy(dtype=np.float64) for column in ("allocation_time", "start_time", "finish_time")
+    )
+    owner, ended = np.array(job, np.int64), np.where(np.isnan(finished), horizon, finished)
+    held = Holds(owner, np.array(first, np.int64), np.array(last, np.int64), allocated[owner], ended[owner])
+    used = Holds(owner, held.first, held.last, began[owner], held.end)
+    return CoreHolds(_ids(jobs), np.arange(len(jobs)), np.ones(len(jobs), np.int64), (), held, used)
+
+
+def holds_of_table(
+    table: pd.DataFrame, jobs: pd.DataFrame, attempts: pd.DataFrame, platform: Platform, path: Path
+) -> CoreHolds:
+    """Who held which cores by the table ``holds``, and since when each attempt used them by that of attempts.
+
+    Raises FormatError for an owner that is no job, and for cores that the platform lacks.
+    """
+    first, last = core_numbers(table, platform, path)
+    of_job, number = (table["kind"] == JOB).to_numpy(), table["attempt"].to_numpy(dtype=np.int64)
+    index = pd.Index(jobs["job_id"])
+    row = index.get_indexer(pd.Index(table["owner"]))
+    if (of_job & (row < 0)).any():
+        line = int((of_job & (row < 0)).argmax())
+        raise FormatError(f"{path}, line {line + 2}, owner", "a job of jobs.csv", table["owner"].iloc[line])
+    guest, guests = pd.factorize(table["owner"][~of_job])
+    pairs, of_row = np.unique(np.column_stack([row, number])[of_job], axis=0, return_inverse=True)
+    tenant = np.empty(len(table), np.int64)
+    tenant[of_job], tenant[~of_job] = of_row.ravel(), len(pairs) + guest
+    start, end = (table[name].to_numpy(dtype=np.float64) for name in ("start", "end"))
+    held = Holds(tenant, first, last, start, end)
+    used = held.where(of_job)
+    known = zip(index.get_indexer(pd.Index(attempts["job_id"])).tolist(), attempts["attempt"].tolist(), strict=True)
+    began_of = dict(zip(known, attempts["start_time"].tolist(), strict=True))
+    began = np.array([began_of.get((job, which), np.nan) for job, which in pairs.tolist()], np.float64)[used.tenant]
+    used = Holds(used.tenant, used.first, used.last, np.maximum(used.start, began), used.end).where(~np.isnan(began))
+    return CoreHolds(_ids(jobs), pairs[:, 0], pairs[:, 1], [str(name) for name in guests], held, used)
+
+
+def core_numbers(table: pd.DataFrame, platform: Platform, where: str | Path) -> tuple[Ints, Ints]:
+    """First and last core of each row with the columns of ``holds`` or ``allocations``, counted through the platform.
+
+    Raises FormatError for cores that it lacks.
+    """
+    processors = _Processors(platform)
+    pairs = zip(table["node"].astype(str), table["processor"].astype(str), strict=True)
+    base, cores = np.array([processors[pair] for pair in pairs], np.int64).reshape(-1, 2).T
+    first, last = (table[name].to_numpy(dtype=np.int64) for name in ("first_core", "last_core"))
+    wrong = (first < 0) | (first > last) | (last >= cores)
+    if wrong.any():
+        row = int(wrong.argmax())
+        node, processor, low, high = table[["node", "processor", "first_core", "last_core"]].iloc[row]
+        raise FormatError(f"{where}, line {row + 2}", "cores that the platform has", f"{node}.{processor}:{low}-{high}")
+    return base + first, base + last
+
+
+def _ids(jobs: pd.DataFrame) -> npt.NDArray[np.object_]:
+    return jobs["job_id"].to_numpy(dtype=object)

@@ -107,6 +107,10 @@ class DecisionLog:
         self._promised.append(promised)
         self._spans.append(spans)
 
+    def spans(self, rows: int) -> list[tuple[Span, ...]]:
+        """Where the first ``rows`` rows put their jobs."""
+        return self._spans[:rows]
+
     def table(self, rows: int, job_ids: np.ndarray, platform: Platform) -> pd.DataFrame:
         """The first ``rows`` rows as a table with the columns of ``cluster_sim.workload.fields``."""
         behind = np.array(self._behind[:rows], np.int64)
@@ -119,7 +123,7 @@ class DecisionLog:
             "because": np.array([*self._texts, ""], object)[np.array(self._because[:rows], np.int64)],
             "behind": ids[behind],
             "promised_time": np.array(self._promised[:rows], np.float64),
-            "nodes": np.array([*nodes_texts(self._spans[:rows], platform), ""], object)[:-1],
+            "nodes": np.array([*nodes_texts(self.spans(rows), platform), ""], object)[:-1],
         }
         return pd.DataFrame(columns, columns=names(RESULT_TABLES["decisions"]))
 

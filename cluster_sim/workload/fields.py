@@ -357,7 +357,7 @@ IRMaSim workloads. A run covers the time from 0 to the last completion, or to `u
 
 _TABLE_NOTES = {
     "jobs": "One row per job of the workload, in order of submission; `jobs.csv` adds `allocation`, the job's cores as text.",
-    "allocations": "One row per job, processor and run of neighbouring cores; made on request.",
+    "allocations": "One row per job, processor and run of neighbouring cores, jobs in the order of `jobs`; made on request.",
     "holds": (
         "Who held which cores, a row for each interval, processor and run of neighbouring cores, straight from the machine's "
         "ledger: also what jobs held while their nodes booted, every attempt of a job, and guests, processes of a user's own."

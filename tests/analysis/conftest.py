@@ -10,7 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cluster_sim.machine.core_ranges import Holds
 from cluster_sim.platform import Platform
+from cluster_sim.records.core_holds import CoreHolds
+from cluster_sim.records.saved_tables import core_numbers
 
 
 @dataclass
@@ -27,6 +30,16 @@ class FakeResult:
 
     def summary(self) -> pd.Series:
         return pd.Series(self.metrics, dtype=object)
+
+    @property
+    def core_holds(self) -> CoreHolds:
+        """The allocations in numbers, each job in one attempt; what has no end lasts until the power's."""
+        table, ids = self.allocations, self.jobs["job_id"].to_numpy(dtype=object)
+        first, last = core_numbers(table, self.platform, "allocations")
+        owner = pd.Index(ids).get_indexer(pd.Index(table["job_id"]))
+        end = table["end"].fillna(self.power["time"].max())
+        used = Holds(owner, first, last, table["start"].to_numpy(dtype=float), end.to_numpy(dtype=float))
+        return CoreHolds(ids, np.arange(len(ids)), np.ones(len(ids), np.int64), (), used, used)
 
 
 ALLOCATION_COLUMNS = ["job_id", "node", "processor", "first_core", "last_core", "start", "end"]

@@ -13,7 +13,7 @@ import pytest
 from analysis import gantt
 from analysis.palette import OKABE_ITO, ColourClasses
 from cluster_sim import Result, Simulation, Workload, make_scheduler
-from cluster_sim.errors import InputError, SpecError
+from cluster_sim.errors import SpecError
 from cluster_sim.platform import Platform
 
 from .conftest import FakeResult, make_result
@@ -281,13 +281,6 @@ def test_unknown_options_name_the_known_ones(small: FakeResult, option: dict[str
     """A wrong name is a SpecError that lists what there is."""
     with pytest.raises(SpecError, match="expected one of"):
         gantt(small, **option)
-
-
-def test_an_allocation_of_an_unknown_job_is_named(small: FakeResult) -> None:
-    """Tables that do not belong together end in an InputError, not in a wrong picture."""
-    small.jobs = small.jobs.iloc[:2]
-    with pytest.raises(InputError, match="found c"):
-        gantt(small)
 
 
 def test_a_low_chart_is_raised_to_what_its_panels_need() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
@@ -29,7 +31,7 @@ def test_platforms_of_any_size_have_rows() -> None:
 def test_merging_keeps_the_area(small: FakeResult) -> None:
     """Core-seconds of the rectangles are core-seconds of the table."""
     scale = RowScale.of(small.platform)
-    rectangles = job_rectangles(small.allocations, small.jobs, small.platform, scale, 30.0)
+    rectangles = job_rectangles(small.core_holds, scale)
     area = (rectangles["end"] - rectangles["start"]) * (rectangles["last_core"] - rectangles["first_core"] + 1)
     assert area.sum() == 2 * 10 + 3 * 15 + 1 * 6
 
@@ -41,7 +43,7 @@ def test_neighbours_at_other_times_stay_apart(small: FakeResult) -> None:
     scale = RowScale.of(small.platform)
     table.loc[2:, "processor"] = "processor1"
     table.loc[2:, ["first_core", "last_core"]] -= 2
-    rectangles = job_rectangles(table, small.jobs, small.platform, scale, 30.0)
+    rectangles = job_rectangles(replace(small, allocations=table).core_holds, scale)
     assert rectangles[["first_core", "last_core", "start"]].to_numpy().tolist() == [[0, 1, 0.0], [2, 3, 1.0]]
 
 

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from analysis import gantt
-from analysis.hover import job_hover
+from analysis.hover import job_hover, place_texts
 from cluster_sim import Platform, Result, Simulation, Workload, make_scheduler
 from cluster_sim.cli import main
 
@@ -67,7 +67,8 @@ def result_of(scheduler: str, explain: bool) -> Result:
 def test_hover(here: Path) -> None:
     """A line "why" with what was said last of each job: of its start, or of its wait."""
     result = result_of("easy", True)
-    hover = job_hover(result.jobs, result.allocations, result.decisions)
+    places = place_texts(result.core_holds.used_by_job, result.platform, len(result.jobs))
+    hover = job_hover(result.jobs, places, result.decisions)
     assert "why %{customdata" in hover.template
     assert hover.data[:, -1].tolist() == [
         "–",
@@ -83,4 +84,4 @@ def test_hover_of_foreign_words(here: Path) -> None:
     """What a scheduler says is text, not markup."""
     result = result_of("fcfs", True)
     said = result.decisions.assign(because="<b>a & b</b>", decision="start")
-    assert job_hover(result.jobs, result.allocations, said).data[0, -1] == "&lt;b&gt;a &amp; b&lt;/b&gt;"
+    assert job_hover(result.jobs, [""] * len(result.jobs), said).data[0, -1] == "&lt;b&gt;a &amp; b&lt;/b&gt;"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from analysis.frames import Frames
-from analysis.steps import shortened_places
+from analysis.steps import places_in_words
 from cluster_sim import Platform, Simulation, Workload, make_power_policy, make_scheduler
 
 from .conftest import Story
@@ -102,8 +102,8 @@ def test_nothing_is_held_twice(scheduler: str) -> None:
 
 def test_places_are_counted_when_many() -> None:
     """Four places are named, the rest is a number."""
-    text = ";".join(f"c.node{2 * i}:3" for i in range(6)) + ";c.node20..c.node30:8"
-    words = shortened_places(text)
-    assert words.startswith("3 cores of c.node0, 3 cores of c.node2")
+    platform = Platform.homogeneous(nodes=40, cores=8)
+    words = places_in_words([*((2 * i, 2 * i + 1, 3) for i in range(6)), (20, 31, 8)], platform)
+    assert words.startswith("3 cores of cluster0.node0, 3 cores of cluster0.node2")
     assert words.endswith("and 3 more places")
-    assert shortened_places("c.node1..c.node4:1") == "1 core of each of c.node1 to c.node4"
+    assert places_in_words([(1, 5, 1)], platform) == "1 core of each of cluster0.node1 to cluster0.node4"

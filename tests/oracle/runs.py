@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from cluster_sim import ClusterSimError, ModelWarning, Platform, Result, Simulation, make_power_policy, make_scheduler
+from cluster_sim.records.core_holds import allocation_table
 
 from . import files
 from .digests import Table
@@ -143,17 +144,25 @@ class Rollout:
             "observations": {name: np.concatenate(values) for name, values in seen.items()},
             "masks": {"allowed": np.concatenate(masks), "actions": [len(mask) for mask in masks]},
             "summary": {name: [value] for name, value in info.get("metrics", {}).items()},
-            **{name: getattr(environment.result(), name) for name in ("jobs", "allocations", "node_states", "power")},
+            **{name: getattr(environment.result(), name) for name in ("jobs", "node_states", "power")},
+            "allocations": allocations_as_given(environment.result()),
         }
 
 
 AnyCase = Case | Rollout
 
 
+def allocations_as_given(result: Result) -> Table:
+    """The table of allocations in the order in which cores were given, which tells who came first in an instant."""
+    cores = result.core_holds
+    return allocation_table(result.platform, cores.used.of(cores.job[cores.used.tenant]), cores.job_ids)
+
+
 def result_tables(result: Result, explains: bool = False) -> dict[str, Table]:
     """All tables of a result, its summary as a table of one row."""
     kept: dict[str, Table] = {name: getattr(result, name) for name in RESULT_TABLES}
     kept["jobs"] = result.jobs_with_allocation()
+    kept["allocations"] = allocations_as_given(result)
     kept["summary"] = {key: [value] for key, value in result.summary().items()}
     if explains:
         ids = result.jobs["job_id"].tolist()

@@ -45,10 +45,10 @@ def test_a_result_written_in_parts_is_the_same(
     """Every file to the last byte, and the table of node states to the last digit, a job and a node at a time."""
     whole = something_of_everything.node_states
     something_of_everything.save(tmp_path / "whole", file_format)
-    monkeypatch.setattr("cluster_sim.records.run_tables.ROWS_OF_PART", 1)
+    monkeypatch.setattr("cluster_sim.records.core_holds.ROWS_OF_PART", 1)
     tables = something_of_everything._tables
     assert len(list(tables.node_states_in_parts())) > 3
-    assert len(list(tables.allocations_in_parts())) > 3
+    assert len(list(something_of_everything._jobs_in_parts())) > 3
     pd.testing.assert_frame_equal(tables.node_states(), whole, check_exact=True)
     something_of_everything.save(tmp_path / "parts", file_format)
     for file in (tmp_path / "whole").iterdir():
@@ -57,7 +57,7 @@ def test_a_result_written_in_parts_is_the_same(
 
 def test_a_carriage_return_in_a_later_part_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All parts of a file are quoted alike, whichever of them needs it."""
-    monkeypatch.setattr("cluster_sim.records.run_tables.ROWS_OF_PART", 1)
+    monkeypatch.setattr("cluster_sim.records.core_holds.ROWS_OF_PART", 1)
     columns = {"submit_time": [0.0] * 3, "requested_cores": [1] * 3, "recorded_run_time": [1.0] * 3}
     workload = Workload({"job_id": ["a", "b", "x\ry"], **columns})
     result = Simulation(Platform.homogeneous(nodes=1, cores=4), workload, Fcfs()).run()

@@ -1,0 +1,138 @@
+"""Which cores were whose, and from when to when, in numbers: what the tables ``holds`` and ``allocations`` and all charts read.
+
+Cores are counted through the platform, in its order. Names of nodes and processors are made only for tables that users
+or files get, and read back only where a result is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from cluster_sim.machine.core_ranges import Holds, by_unit
+from cluster_sim.records.attempt_tables import GUEST, JOB
+from cluster_sim.workload.fields import RESULT_TABLES, names
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.machine.core_ranges import Ints
+    from cluster_sim.platform.platform import Platform
+
+ROWS_OF_PART = 500_000
+"""So many rows of a table are written at a time."""
+
+
+@dataclass(frozen=True)
+class CoreHolds:
+    """The cores that jobs and guests held, as the ledger writes them down.
+
+    The tenants of :attr:`held` and :attr:`used` are numbered: first the attempts to run jobs, then the guests.
+    """
+
+    job_ids: npt.NDArray[np.object_]  #: Of the rows of ``result.jobs``.
+    job: Ints  #: Of each attempt: its job's row in ``result.jobs``,
+    attempt: Ints  #: and which of the job's attempts it is, from 1.
+    guests: Sequence[str]  #: Names of the guests, by number.
+    held: Holds  #: Cores that were held, from the allocation on; booting included.
+    used: Holds  #: Cores of jobs from when their tasks began.
+
+    @property
+    def tells_more(self) -> bool:
+        """Whether what was held says more than what was used: a job ran more than once, or a guest held cores."""
+        return len(self.guests) > 0 or bool((self.attempt > 1).any())
+
+    @property
+    def used_by_job(self) -> Holds:
+        """The cores in use, with the rows of the jobs for tenants, in that order."""
+        job = self.job[self.used.tenant]
+        return self.used.of(job).where(np.argsort(job, kind="stable"))
+
+    def of_guests(self) -> Holds:
+        """What guests held, with their places in :attr:`guests` for tenants."""
+        held = self.held.where(self.held.tenant >= len(self.job))
+        return held.of(held.tenant - len(self.job))
+
+    def allocation_table(self, platform: Platform) -> pd.DataFrame:
+        """The table ``allocations``: jobs in the order of ``result.jobs``."""
+        return allocation_table(platform, self.used_by_job, self.job_ids)
+
+    def hold_table(self, platform: Platform) -> pd.DataFrame:
+        """The table ``holds`` in order of time; of one instant jobs in the order of ``result.jobs``, then guests."""
+        owners = np.concatenate([self.job, len(self.job_ids) + np.arange(len(self.guests))])
+        row = np.minimum(owners[self.held.tenant], len(self.job_ids))  # of guests in the order in which they got them
+        held = self.held.where(np.lexsort((row, self.held.start)))
+        tenant, columns = _piece_columns(platform, held)
+        columns |= {
+            "owner": np.concatenate([self.job_ids, np.array(self.guests, object)])[owners[tenant]],
+            "kind": np.where(tenant < len(self.job), JOB, GUEST).astype(object),
+            "attempt": np.concatenate([self.attempt, np.zeros(len(self.guests), np.int64)])[tenant],
+        }
+        return pd.DataFrame(columns, columns=names(RESULT_TABLES["holds"]))
+
+    def texts_in_parts(self, platform: Platform) -> Iterator[tuple[slice, npt.NDArray[np.object_]]]:
+        """For some rows of the jobs at a time, and which these are: the cores of each job's last attempt as text.
+
+        ``cluster0.node1.processor0:0-3;…``; empty if the job never started.
+        """
+        last = np.zeros(len(self.job_ids), np.int64)
+        np.maximum.at(last, self.job, self.attempt)
+        used = self.used.where((self.attempt == last[self.job])[self.used.tenant])
+        job = self.job[used.tenant]
+        order = np.argsort(job, kind="stable")
+        used, job = used.of(job).where(order), job[order]
+        cores = np.bincount(job, used.last - used.first + 1, len(self.job_ids))
+        for first, stop in pairwise(bounds_of_parts(cores)):
+            part = slice(*np.searchsorted(job, (first, stop)))
+            yield slice(first, stop), _texts(platform, used.of(used.tenant - first).where(part), stop - first)
+
+
+def allocation_table(platform: Platform, used: Holds, job_ids: npt.NDArray[np.object_]) -> pd.DataFrame:
+    """The table ``allocations`` of cores in use, in their order; ``job_ids`` are those of the tenants by number."""
+    tenant, columns = _piece_columns(platform, used)
+    return pd.DataFrame({"job_id": job_ids[tenant], **columns}, columns=names(RESULT_TABLES["allocations"]))
+
+
+def _piece_columns(platform: Platform, holds: Holds) -> tuple[Ints, dict[str, npt.NDArray[Any]]]:
+    """Holds cut at the bounds of processors: the tenant of each piece, and the columns that say where and when."""
+    pieces, unit = by_unit(holds, platform.first_core)
+    node = np.searchsorted(platform.first_processor, unit, side="right") - 1
+    within = unit - platform.first_processor[node]
+    processors = np.array([f"processor{i}" for i in range(int(within.max(initial=0)) + 1)], object)
+    return pieces.tenant, {
+        "node": np.array(platform.node_names(), object)[node],
+        "processor": processors[within],
+        "first_core": pieces.first - platform.first_core[unit],
+        "last_core": pieces.last - platform.first_core[unit],
+        "start": pieces.start,
+        "end": pieces.end,
+    }
+
+
+def _texts(platform: Platform, used: Holds, jobs: int) -> npt.NDArray[np.object_]:
+    """The cores of each tenant as text, of tenants 0 … ``jobs`` - 1 in that order."""
+    tenant, columns = _piece_columns(platform, used)
+    first, last = (columns[name].astype(str).astype(object) for name in ("first_core", "last_core"))
+    parts = columns["node"] + "." + columns["processor"] + ":" + first + "-" + last
+    bounds = np.searchsorted(tenant, np.arange(jobs + 1)).tolist()
+    return np.array([";".join(parts[begin:stop]) for begin, stop in pairwise(bounds)], object)
+
+
+def named_pieces(holds: Holds, platform: Platform) -> list[str]:
+    """Each piece of holds within one processor, for people: ``cluster0.node1.processor0:0-3``, or ``…:2`` of one core."""
+    _, columns = _piece_columns(platform, holds)
+    first, last = (columns[name].astype(str).astype(object) for name in ("first_core", "last_core"))
+    cores = np.where(first == last, first, first + "-" + last)
+    texts: list[str] = (columns["node"] + "." + columns["processor"] + ":" + cores).tolist()
+    return texts
+
+
+def bounds_of_parts(rows: npt.NDArray[np.number]) -> list[int]:
+    """Where to cut a sequence of which each element makes so many rows, into parts of some ``ROWS_OF_PART`` rows."""
+    part = np.cumsum(rows) // ROWS_OF_PART
+    return [0, *(np.flatnonzero(part[1:] > part[:-1]) + 1).tolist(), len(rows)]
