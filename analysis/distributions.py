@@ -13,7 +13,9 @@ import plotly.graph_objects as go
 from analysis.look import run_styles, styled
 from analysis.palette import BUSY
 from analysis.tables import named_runs
+from analysis.time_axis import duration_axis, start_date_of
 from analysis.wording import label_of
+from cluster_sim.amounts import amount
 from cluster_sim.errors import SpecError
 from cluster_sim.workload.fields import RESULT_TABLES
 
@@ -75,12 +77,20 @@ def ecdf(
             # From zero jobs upwards: the first step is one, too. And all the way to the largest value of any run.
             value = np.concatenate([value[:1], value, [values.max()]])
             share = np.concatenate([[0.0], share, [1.0]])
-        hover = f"{name}: %{{y:.2%}} of the jobs<br>{words} up to %{{x:,.6~g}} {unit}<extra></extra>"
+        told = [amount(each, unit) for each in value.tolist()]
+        hover = f"{name}: %{{y:.2%}} of the jobs<br>{words} up to %{{customdata}}<extra></extra>"
         style = line | {"shape": "hv", "width": 1.6}
-        figure.add_trace(go.Scatter(x=value, y=share, name=name, mode="lines", line=style, hovertemplate=hover))
-    axis = f"{words.capitalize()} ({unit})" if unit else words.capitalize()
-    styled(figure, title or f"Distribution of the {words}", axis, "Share of the jobs", yaxis_tickformat=".0%")
+        figure.add_trace(
+            go.Scatter(x=value, y=share, name=name, mode="lines", line=style, customdata=told, hovertemplate=hover)
+        )
+    styled(
+        figure, title or f"Distribution of the {words}", words.capitalize(), "Share of the jobs", yaxis_tickformat=".0%"
+    )
     figure.update_xaxes(type="log" if log else "linear", exponentformat="power" if log else "none")
+    if unit == "s" and len(values):
+        figure.update_xaxes(duration_axis(float(values.min()), float(values.max()), log))
+    elif unit:
+        figure.update_xaxes(exponentformat="SI", ticksuffix=unit)
     legend = {"orientation": "h", "yanchor": "bottom", "y": 1.0, "xanchor": "right", "x": 1.0}
     return figure.update_yaxes(range=[0, 1.02]).update_layout(showlegend=len(runs) > 1, legend=legend)
 
@@ -90,8 +100,8 @@ def arrival_table(
 ) -> pd.DataFrame:
     """How many jobs are submitted in each hour of the day, or on each day of the week: ``hour`` or ``weekday``, ``jobs``.
 
-    ``start`` is the calendar's time at second 0 of the run. By default it is what a log's header says
-    (``UnixStartTime``, in UTC); without one, the run begins on a Monday at midnight. Raises SpecError for another ``by``.
+    ``start`` is the calendar's time at second 0 of the run. By default it is what a log's header says (``UnixStartTime`` and
+    ``TimeZoneString``); without one, the run begins on a Monday at midnight. Raises SpecError for another ``by``.
     """
     if by not in ("hour", "weekday"):
         raise SpecError("arrivals, by", "hour or weekday", by)
@@ -125,9 +135,8 @@ def arrivals(
 def _second_of_week(jobs: Result | Workload, start: datetime.datetime | None) -> float:
     """How long after midnight on a Monday second 0 is."""
     if start is None:
-        begin = getattr(jobs, "unix_start_time", None)
-        if begin is None:
+        start = jobs.start_date if hasattr(jobs, "start_date") else start_date_of(jobs)
+        if start is None:
             return 0.0
-        start = datetime.datetime.fromtimestamp(begin + float(getattr(jobs, "origin_s", 0.0)), datetime.UTC)
     midnight = start.replace(hour=0, minute=0, second=0, microsecond=0)
     return start.weekday() * 86_400.0 + (start - midnight).total_seconds()

@@ -24,9 +24,11 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from analysis.hover import Hover
-from analysis.palette import STATE_COLOURS, ColourClasses, darker, text_colour
+from analysis.palette import STATE_COLOURS, ColourClasses, darker, steps_in_words, text_colour
 from analysis.rectangles import SHOWN_STATES, RowScale, busy_fraction
-from analysis.wording import number, numbers, plotly_text, shortened
+from analysis.time_axis import TimeAxis
+from analysis.wording import plotly_text, shortened
+from cluster_sim.amounts import duration, number
 from cluster_sim.errors import SpecError
 
 GUEST_COLOUR = "#8A8A8A"
@@ -187,14 +189,16 @@ def raster_note(scale: RowScale, canvas: Canvas, rectangles: int) -> str:
     """What a raster shows, in one sentence for the figure."""
     per_cell = rows_per_cell(scale)
     units = f"a {scale.unit}" if per_cell == 1 else f"{per_cell} {scale.unit}s"
-    seconds = number((canvas.end - canvas.start) / TIME_BINS, digits=3)
+    each = duration((canvas.end - canvas.start) / TIME_BINS)
     return (
-        f"{number(rectangles)} rectangles, shown together: the shade is the busy share of {units} over {seconds} s; "
+        f"{number(rectangles)} rectangles, shown together: the shade is the mean busy share of {units} over {each}; "
         "a narrower x_range shows single jobs"
     )
 
 
-def state_traces(states: pd.DataFrame, node_names: list[str], scale: RowScale, canvas: Canvas) -> list[Any]:
+def state_traces(
+    states: pd.DataFrame, node_names: list[str], scale: RowScale, canvas: Canvas, axis: TimeAxis
+) -> list[Any]:
     """One trace per state in which nodes cannot work: off dark, transitions and failures hatched."""
     traces = []
     for owner, rows in states.groupby("owner"):
@@ -211,12 +215,12 @@ def state_traces(states: pd.DataFrame, node_names: list[str], scale: RowScale, c
         if len(states) > MOST_BARS:
             traces.append(_polygons(rows, colour, fillpattern=pattern, **legend))
             continue
-        traces.append(_named_bars(rows, state, pattern, node_names, scale, canvas, **legend))
+        traces.append(_named_bars(rows, state, pattern, node_names, scale, canvas, axis, **legend))
     return traces
 
 
 def guest_traces(
-    guests: pd.DataFrame, owners: Sequence[str], node_names: list[str], scale: RowScale, canvas: Canvas
+    guests: pd.DataFrame, owners: Sequence[str], node_names: list[str], scale: RowScale, canvas: Canvas, axis: TimeAxis
 ) -> list[Any]:
     """One trace per guest: the cores that it held, grey and hatched."""
     traces = []
@@ -227,7 +231,7 @@ def guest_traces(
         if len(guests) > MOST_BARS:
             traces.append(_polygons(rows, GUEST_COLOUR, fillpattern=pattern, **legend))
         else:
-            traces.append(_named_bars(rows, plotly_text([name])[0], pattern, node_names, scale, canvas, **legend))
+            traces.append(_named_bars(rows, plotly_text([name])[0], pattern, node_names, scale, canvas, axis, **legend))
     return traces
 
 
@@ -238,16 +242,15 @@ def _named_bars(
     node_names: list[str],
     scale: RowScale,
     canvas: Canvas,
+    axis: TimeAxis,
     **legend: Any,
 ) -> go.Bar:
     """Bars with a pattern, whose hover says what they are, where, and from when to when."""
     marker = {"color": pattern["fgcolor"], "line": {"width": 0}, "pattern": pattern}
     data = np.empty((len(rows), 3), dtype=object)
     data[:, 0] = _node_spans(rows, node_names, scale)
-    data[:, 1], data[:, 2] = numbers(rows["start"], digits=8), numbers(rows["end"], digits=8)
-    template = (
-        f"<b>{heading}</b> %{{customdata[0]}}<br>from %{{customdata[1]}} s to %{{customdata[2]}} s<extra></extra>"
-    )
+    data[:, 1], data[:, 2] = axis.texts(rows["start"].to_numpy()), axis.texts(rows["end"].to_numpy())
+    template = f"<b>{heading}</b> %{{customdata[0]}}<br>from %{{customdata[1]}} to %{{customdata[2]}}<extra></extra>"
     return _bars(rows, canvas, marker, data, template, **legend)
 
 
@@ -289,7 +292,7 @@ def colour_bar(classes: ColourClasses) -> go.Scatter:
     steps = len(classes.edges) - 1
     colours = classes.colours[:steps]
     scale = [[(i + side) / steps, colour] for i, colour in enumerate(colours) for side in (0, 1)]
-    ticks = dict.fromkeys(zip(range(steps + 1), numbers(classes.edges, digits=3), strict=True))
+    ticks = dict.fromkeys(zip(range(steps + 1), steps_in_words(classes.edges, classes.unit), strict=True))
     return go.Scatter(
         x=[None],
         y=[None],
@@ -374,13 +377,13 @@ def _largest_of_each(rows: pd.DataFrame) -> pd.DataFrame:
     """A rectangle of each job, or attempt, in the order of the jobs: neighbours that are alike make a small page."""
     area = (rows["end"] - rows["start"]) * (rows["high"] - rows["low"])
     largest = rows.assign(area=area).sort_values("area", ascending=False, kind="stable")
-    apart = ["owner", "attempt"] if "attempt" in rows else ["owner"]
+    apart = ["owner", "attempt"] if "said" in rows else ["owner"]
     return largest.drop_duplicates(apart).sort_values(apart)
 
 
 def _shown_apart(rows: pd.DataFrame) -> pd.Index:
     """What has a hover point of its own: the jobs, or their attempts."""
-    return pd.MultiIndex.from_frame(rows[["owner", "attempt"]]) if "attempt" in rows else pd.Index(rows["owner"])
+    return pd.MultiIndex.from_frame(rows[["owner", "attempt"]]) if "said" in rows else pd.Index(rows["owner"])
 
 
 def _node_spans(rows: pd.DataFrame, node_names: list[str], scale: RowScale) -> list[str]:

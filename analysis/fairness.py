@@ -11,7 +11,9 @@ import plotly.graph_objects as go
 
 from analysis.look import run_styles, styled
 from analysis.tables import named_runs
+from analysis.time_axis import duration_axis
 from analysis.wording import label_of, plotly_text, shortened
+from cluster_sim.amounts import amount
 from cluster_sim.errors import SpecError
 
 if TYPE_CHECKING:
@@ -100,18 +102,25 @@ def user_fairness(
                 name=f"{name} · Jain's index {fairness_index(mine[metric]):.3f}",
                 marker_color=colour,
                 customdata=plotly_text(shown),
-                hovertemplate=f"{name}<br>user %{{customdata}}: %{{y:,.6~g}} {unit}<extra></extra>",
+                text=[amount(value, unit) for value in values.tolist()],
+                textposition="none",
+                hovertemplate=f"{name}<br>user %{{customdata}}: %{{text}}<extra></extra>",
             )
         )
     words = label_of(metric)
     left = f" ({len(shown)} of {len(users)} users: those with the most core-seconds)" if len(users) > most else ""
-    axis = f"{words.capitalize()} ({unit})" if unit else words.capitalize()
+    axis = words.capitalize()
     styled(figure, title or f"{words.capitalize()} by user{left}", "User", axis, 360, barmode="group")
     labels = plotly_text(shortened(user, 14) for user in shown)
     legend = {"orientation": "h", "yanchor": "bottom", "y": 1.0, "xanchor": "right", "x": 1.0}
     drawn = np.concatenate([np.asarray(trace.y, dtype=float) for trace in figure.data])
     drawn = drawn[drawn > 0]
-    if len(drawn) and drawn.max() > _WIDE * drawn.min():
+    log = len(drawn) > 0 and drawn.max() > _WIDE * drawn.min()
+    if unit == "s" and len(drawn):
+        figure.update_yaxes(duration_axis(float(drawn.min()) if log else 0.0, float(drawn.max()), log))
+    elif unit:
+        figure.update_yaxes(ticksuffix=unit)
+    if log:
         figure.update_yaxes(
             type="log", title=f"{axis}, log scale", dtick=1
         )  # else most bars would be lines on the axis

@@ -11,12 +11,22 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from analysis.drawing import MOST_BARS, chosen_drawing, colour_bar, raster_note
-from analysis.gantt_panels import GAP_PX, PANEL_PX, PANELS, panel_axis, panel_traces, panels_of, stacked_domains
+from analysis.gantt_panels import (
+    GAP_PX,
+    PANEL_PX,
+    PANELS,
+    means_note,
+    panel_axis,
+    panel_traces,
+    panels_of,
+    stacked_domains,
+)
 from analysis.palette import ColourStrategy, colour_strategy
 from analysis.reservations import reservation_traces
 from analysis.scene import Held, Scene
 from analysis.time_axis import StartDate, TimeAxis
-from analysis.wording import listing, number, plotly_text, shortened
+from analysis.wording import listing, plotly_text, shortened
+from cluster_sim.amounts import number
 from cluster_sim.errors import SpecError
 
 if TYPE_CHECKING:
@@ -54,7 +64,7 @@ def gantt(
     panels: Sequence[str] = PANELS,
     pattern_by: str | None = None,
     reservations: bool = True,
-    time_unit: str = "s",
+    time_unit: str = "auto",
     start_date: StartDate | None = None,
     slider: bool = False,
     workload: Workload | None = None,
@@ -80,10 +90,10 @@ def gantt(
         panels: the curves under the chart, of "power", "busy" and "queue".
         pattern_by: a column, such as "profile", each of whose values fills its bars with a pattern of its own.
         reservations: outline the starts that a backfilling scheduler promised, if the run was to ``explain``.
-        time_unit: "s", "min", "h", "d", "calendar", or "auto": the calendar when there is a date, else what the
-            window's length suggests.
+        time_unit: "s", "min", "h", "d", "calendar", or "auto": the calendar when there is a date, else days and hours
+            from the start.
         start_date: date and time of simulated second 0, ISO 8601 text or a datetime, UTC unless it says otherwise; by
-            default that in the header of ``workload``.
+            default what the log's header said.
         slider: a small copy of the chart under it, to move the window with.
         workload: the run's workload, whose jobs' work gives their speedup under contention, in hover and colours.
 
@@ -171,7 +181,7 @@ def draw_rows(
     """Add a scene's node states and jobs to a figure, on the rows of ``yaxis``."""
     classes = scene.classes(strategy)
     hover = scene.hover(axis, remarks) if how != "raster" else None
-    traces = scene.state_traces() + scene.guest_traces() + scene.job_traces(classes, how, hover, **options)
+    traces = scene.state_traces(axis) + scene.guest_traces(axis) + scene.job_traces(classes, how, hover, **options)
     # The page's filters look users and profiles up in customdata.
     figure.update_layout(meta={"columns": hover.columns} if hover else None)
     if classes.edges and len(scene.jobs) and how != "raster" and legend:
@@ -291,7 +301,7 @@ def time_axis_layout(axis: TimeAxis, window: tuple[float, float], anchor: str) -
     """The x axis that all panels share, drawn under that of ``anchor``; ``window`` in s."""
     return (
         PANEL
-        | axis.layout()
+        | axis.layout(window)
         | {
             "range": axis.places(np.array(window)).tolist(),
             "anchor": anchor,
@@ -335,7 +345,8 @@ def row_axis(scene: Scene, platform: Platform) -> dict[str, Any]:
 
 
 def _head(figure: go.Figure, result: Result, scene: Scene, how: str, title: str | None, axis: TimeAxis) -> None:
-    heading, note = plotly_text([title or run_title(result), " · ".join(_notes(result, scene, how, axis))])
+    notes = _notes(result, scene, how, axis) + means_note(figure)
+    heading, note = plotly_text([title or run_title(result), " · ".join(notes)])
     figure.update_layout(
         title={
             "text": heading,
@@ -363,8 +374,8 @@ def _notes(result: Result, scene: Scene, how: str, axis: TimeAxis) -> list[str]:
         notes[0] += f" in this window, {number(scene.outside)} outside it"
     finished = result.jobs[result.jobs["start_time"].notna() & result.jobs["finish_time"].notna()]
     if len(finished):
-        makespan = axis.durations(finished["finish_time"].max() - result.jobs["submit_time"].min())
-        notes.append(f"makespan {number(float(makespan))} {axis.duration_unit}")
+        makespan = finished["finish_time"].max() - result.jobs["submit_time"].min()
+        notes.append(f"makespan {axis.durations(makespan)[0]}")
     never = result.jobs[result.jobs["start_time"].isna()]
     if len(never):
         counts = never["state"].value_counts()

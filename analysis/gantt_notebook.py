@@ -16,7 +16,7 @@ from cluster_sim.extras import needed
 if TYPE_CHECKING:
     from cluster_sim.records.result import Result
 
-SECONDS = {"s": 1.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}
+SECONDS = {"elapsed": 1.0, "s": 1.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}
 
 
 class GanttZoom:
@@ -28,7 +28,7 @@ class GanttZoom:
     """
 
     def __init__(self, result: Result, figure: go.Figure | None = None, **options: Any):
-        self.unit = options.get("time_unit", "s")
+        self.unit = options.setdefault("time_unit", "elapsed")
         if self.unit not in SECONDS or options.get("slider"):
             raise SpecError("gantt in a notebook", f"time_unit {', '.join(SECONDS)} and no slider", self.unit)
         self.windows = GanttWindows(result, **options)

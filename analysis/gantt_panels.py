@@ -7,21 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from analysis.timelines import (
-    COARSE_BINS,
+    MEAN,
     MOST_POINTS,
-    busy_trace,
+    busy_traces,
     capacity_trace,
-    coarsened,
     power_timeline,
-    power_trace,
+    power_traces,
+    step_traces,
 )
-from analysis.wording import number
+from analysis.wording import listing
 from cluster_sim.errors import SpecError
 
 if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
     from analysis.scene import Scene
 
 QUEUE = "#CC79A7"
@@ -46,6 +47,17 @@ def panel_axis(name: str, scene: Scene) -> dict[str, Any]:
     return _PANELS[name][1](scene)
 
 
+def means_note(figure: go.Figure) -> list[str]:
+    """Which curves of a figure are means, and of what; nothing where none is."""
+    means: dict[str, list[str]] = {}
+    for trace in figure.data:
+        name, is_mean, each = str(trace.name or "").partition(MEAN)
+        if is_mean:
+            means.setdefault(each, []).append(name)
+    told = [f"{listing(list(dict.fromkeys(names)))} of {each}" for each, names in means.items()]
+    return [f"means, shaded from least to greatest: {', '.join(told)}"] if told else []
+
+
 def stacked_domains(upper_px: Sequence[float], lower: int, inner_px: float) -> list[tuple[float, float]]:
     """Shares of the height, from the top: the large panels as high as ``upper_px``, then ``lower`` small ones."""
     domains, top = [], 1.0
@@ -57,7 +69,7 @@ def stacked_domains(upper_px: Sequence[float], lower: int, inner_px: float) -> l
 
 
 def _power(scene: Scene) -> list[Any]:
-    return [power_trace(_near(scene.held.result.power, scene))]
+    return power_traces(_near(scene.held.result.power, scene))
 
 
 def _power_by_state(scene: Scene) -> list[Any]:
@@ -74,7 +86,7 @@ def _busy(scene: Scene) -> list[Any]:
         used = used.where((used.end >= scene.canvas.start) & (used.start <= scene.canvas.end))
     end = max(scene.canvas.end, held.until)
     return [
-        busy_trace(used),
+        *busy_traces(used),
         capacity_trace(held.result.platform.core_count, scene.canvas.start, end),
     ]
 
@@ -85,23 +97,7 @@ def _queue(scene: Scene) -> list[Any]:
         return []
     steps = _near(steps, scene)
     time, pending = steps["time"].to_numpy(dtype=float), steps["pending"].to_numpy(dtype=float)
-    said = "pending jobs"
-    if len(time) > MOST_POINTS:
-        time, pending = coarsened(time, pending, COARSE_BINS)
-        said = f"mean pending jobs of {number(time[1] - time[0], digits=3)} s"
-    return [
-        go.Scatter(
-            x=time,
-            y=pending,
-            mode="lines",
-            line={"shape": "hv", "color": QUEUE, "width": 1.2},
-            fill="tozeroy",
-            fillcolor="rgba(204,121,167,0.25)",
-            name="pending jobs",
-            hovertemplate=f"{said}: %{{y:,.6~g}}<br>from %{{x:,.8~g}} s<extra></extra>",
-            showlegend=False,
-        )
-    ]
+    return step_traces(time, pending, name="pending jobs", said="%{y:,.4~g}", colour=QUEUE)
 
 
 def _near(steps: pd.DataFrame, scene: Scene) -> pd.DataFrame:
@@ -114,7 +110,8 @@ def _near(steps: pd.DataFrame, scene: Scene) -> pd.DataFrame:
 
 
 def _power_axis(scene: Scene) -> dict[str, Any]:
-    return {"title": {"text": "Power (W)"}, "rangemode": "tozero", "nticks": 5, "exponentformat": "SI"}
+    unit = {"ticksuffix": "W", "exponentformat": "SI", "minexponent": 0}
+    return {"title": {"text": "Power"}, "rangemode": "tozero", "nticks": 5, **unit}
 
 
 def _busy_axis(scene: Scene) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from analysis.drawing import MOST_POLYGONS
 from analysis.gantt_chart import draw_held, options_of
 from analysis.scene import Held, within
-from analysis.wording import number
+from cluster_sim.amounts import number
 from cluster_sim.errors import InputError
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ for a tenth.
 
 from __future__ import annotations
 
+import datetime
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -14,6 +15,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from analysis.look import styled
+from analysis.time_axis import TimeAxis, start_date_of
 from analysis.wording import plotly_text, shortened
 from cluster_sim.errors import InputError, SpecError
 from cluster_sim.machine.core_ranges import by_unit
@@ -99,7 +101,7 @@ def occupancy_heatmap(
 ) -> go.Figure:
     """Cores (or nodes) × time, coloured by the share of the time for which jobs hold them."""
     grid = occupancy_grid(result, rows, bins)
-    return _heatmap(grid, title or "Cores in use", "busy", ".1%", [0.0, 1.0], "Cividis")
+    return _heatmap(grid, start_date_of(result), title or "Cores in use", "busy", ".1%", [0.0, 1.0], "Cividis")
 
 
 def memory_pressure(result: Result, workload: Workload, *, bins: int = BINS, title: str | None = None) -> go.Figure:
@@ -107,12 +109,26 @@ def memory_pressure(result: Result, workload: Workload, *, bins: int = BINS, tit
     grid = pressure_grid(result, workload, bins)
     top = max(2.0, float(grid.values.max(initial=0.0)))
     return _heatmap(
-        grid, title or "Pressure on memory bandwidth", "asked / threshold", ".3~g", [0.0, top], None, mid=1.0
+        grid,
+        start_date_of(result, workload),
+        title or "Pressure on memory bandwidth",
+        "asked / threshold",
+        ".3~g",
+        [0.0, top],
+        None,
+        mid=1.0,
     )
 
 
 def _heatmap(
-    grid: Grid, title: str, words: str, spec: str, span: list[float], scale: str | None, mid: float | None = None
+    grid: Grid,
+    start: datetime.datetime | None,
+    title: str,
+    words: str,
+    spec: str,
+    span: list[float],
+    scale: str | None,
+    mid: float | None = None,
 ) -> go.Figure:
     step = float(grid.edges[1] - grid.edges[0])
     # White to blue up to the threshold, and orange beyond it.
@@ -142,7 +158,11 @@ def _heatmap(
     every = max(1, int(np.ceil(len(labels) / 12)))
     ticks = {"tickvals": list(range(0, len(labels), every)), "ticktext": labels[::every], "automargin": True}
     height = int(np.clip(180 + 14 * len(labels), 320, 560))
-    figure = styled(go.Figure(trace), title, "Time (simulated seconds)", "", height)
+    figure = styled(go.Figure(trace), title, "", "", height)
+    window = float(grid.edges[0]), float(grid.edges[-1])
+    axis = TimeAxis.of("auto", window, start)
+    figure.update_xaxes(axis.layout(window))
+    axis.convert(figure)
     return figure.update_yaxes(autorange="reversed", showgrid=False, **ticks)
 
 

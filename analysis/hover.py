@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from analysis.time_axis import TimeAxis
-from analysis.wording import NOTHING, number, numbers, plotly_text, shortened
+from analysis.wording import plotly_text, shortened
+from cluster_sim.amounts import NOTHING, duration, energies, numbers
 from cluster_sim.machine.core_ranges import by_unit
 from cluster_sim.records.core_holds import named_pieces
 
@@ -49,27 +50,26 @@ class Hover:
 class _Quantity:
     label: str
     column: str
-    digits: int
-    unit: str = ""
-    kind: str = "number"  #: Or "time" or "duration", which the chart's time axis converts.
+    digits: int = 0  #: Of a number.
+    kind: str = "number"  #: Or "energy", or "time" or "duration", which the chart's time axis writes.
 
 
 # A line of the hover each. What the table lacks is left out, so tables of other programs can be shown too.
 _LINES: tuple[tuple[_Quantity, ...], ...] = (
     (
-        _Quantity("submitted", "submit_time", 8, kind="time"),
-        _Quantity("started", "start_time", 8, kind="time"),
-        _Quantity("finished", "finish_time", 8, kind="time"),
+        _Quantity("submitted", "submit_time", kind="time"),
+        _Quantity("started", "start_time", kind="time"),
+        _Quantity("finished", "finish_time", kind="time"),
     ),
     (
-        _Quantity("waited", "wait_time", 6, kind="duration"),
-        _Quantity("ran", "run_time", 6, kind="duration"),
-        _Quantity("requested", "requested_time", 6, kind="duration"),
+        _Quantity("waited", "wait_time", kind="duration"),
+        _Quantity("ran", "run_time", kind="duration"),
+        _Quantity("requested", "requested_time", kind="duration"),
     ),
     (
         _Quantity("cores", "requested_cores", 6),
-        _Quantity("slowdown", "slowdown", 4),
-        _Quantity("energy", "energy_j", 6, " J"),
+        _Quantity("slowdown", "slowdown", 3),
+        _Quantity("energy", "energy_j", kind="energy"),
         _Quantity("speedup", "speedup", 3),
     ),
 )
@@ -135,22 +135,21 @@ class _Table:
 
 def _quantity(jobs: pd.DataFrame, quantity: _Quantity, axis: TimeAxis, table: _Table) -> str:
     values = jobs[quantity.column].to_numpy(dtype=float)
-    unit = quantity.unit
-    if quantity.kind == "time" and axis.start is not None:
-        return table.said(axis.dates(values))
-    if quantity.kind != "number":
-        values, unit = axis.durations(values), f" {axis.duration_unit}"
-    finite = np.isfinite(values)
-    if finite.all():
-        return table.placed(rounded(values, quantity.digits), form=":,") + unit
-    # A request that is infinite is none; a time that is NaN did not come.
-    missing = "nothing" if quantity.column == "requested_time" else NOTHING
-    pairs = zip(numbers(values, quantity.digits), finite.tolist(), strict=True)
-    return table.said([text + unit if known else missing for text, known in pairs])
+    if quantity.kind == "number":
+        if np.isfinite(values).all():
+            return table.placed(rounded(values, quantity.digits), form=":,")
+        return table.said(numbers(values, quantity.digits))
+    if quantity.kind == "energy":
+        texts = energies(values)
+    else:
+        texts = axis.texts(values) if quantity.kind == "time" else axis.durations(values)
+    if quantity.column == "requested_time":  # one that is infinite is none
+        texts = ["nothing" if value == np.inf else text for value, text in zip(values.tolist(), texts, strict=True)]
+    return table.said(texts)
 
 
 def rounded(values: np.ndarray, digits: int) -> list[int | float]:
-    """Finite numbers as :func:`analysis.wording.numbers` writes them, whole ones without a point: short in a page."""
+    """Finite numbers as :func:`cluster_sim.amounts.numbers` writes them, whole ones without a point: short in a page."""
     size = np.abs(values)
     magnitude = np.floor(np.log10(np.where(size >= 1e-4, size, 1.0))).astype(int)
     decimals = np.clip(digits - 1 - magnitude, 0, None).tolist()
@@ -183,7 +182,7 @@ def attempt_texts(rectangles: pd.DataFrame, attempts: pd.DataFrame, job_ids: pd.
     told = {}
     for row, attempt in zip(rows.tolist(), several.to_dict("records"), strict=True):
         reason = f" ({shortened(attempt['reason'])})" if attempt["reason"] else ""
-        lost = f", {number(attempt['lost_core_s'])} core-s lost" if attempt["lost_core_s"] else ""
+        lost = f", {duration(attempt['lost_core_s'])} of core time lost" if attempt["lost_core_s"] else ""
         text = f"attempt {attempt['attempt']} of {attempt['count']}: {attempt['outcome']}{reason}{lost}"
         told[row, attempt["attempt"]] = "<br>" + plotly_text([text])[0]
     places = zip(rectangles["owner"].tolist(), rectangles["attempt"].tolist(), strict=True)

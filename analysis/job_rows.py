@@ -12,8 +12,9 @@ from analysis.drawing import JOBS, MOST_BARS
 from analysis.gantt_chart import GRID, PANEL, run_title, style, time_axis_layout, time_window
 from analysis.hover import Hover, job_hover, place_texts
 from analysis.palette import ColourStrategy, colour_strategy, darker
-from analysis.time_axis import StartDate, TimeAxis
-from analysis.wording import number, plotly_text, shortened
+from analysis.time_axis import StartDate, TimeAxis, start_date_of
+from analysis.wording import plotly_text, shortened
+from cluster_sim.amounts import number
 from cluster_sim.errors import InputError
 from cluster_sim.machine.core_ranges import by_unit
 
@@ -30,7 +31,7 @@ def gantt_by_job(
     colour_by: str | ColourStrategy = "job",
     *,
     title: str | None = None,
-    time_unit: str = "s",
+    time_unit: str = "auto",
     start_date: StartDate | None = None,
 ) -> go.Figure:
     """Draw a row per job, from submission to finish, the wait faded; jobs stand together by the node that ran them.
@@ -43,7 +44,7 @@ def gantt_by_job(
         raise InputError("gantt_by_job", f"at most {number(MOST_BARS)} jobs", number(len(result.jobs)))
     strategy = colour_strategy(colour_by)
     window = time_window(result)
-    axis = TimeAxis.of(time_unit, window, start_date)
+    axis = TimeAxis.of(time_unit, window, start_date or start_date_of(result))
     rows = job_rows(result)
     jobs = result.jobs.iloc[rows["job"]].reset_index(drop=True)
     of_job = place_texts(result.core_holds.used_by_job, result.platform, len(jobs))

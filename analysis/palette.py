@@ -6,13 +6,14 @@ becomes one trace; and they depend on the workload only, so a job keeps its colo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 
+from cluster_sim.amounts import durations, numbers, prefixed
 from cluster_sim.errors import SpecError
 
 # Okabe–Ito without its black, which stands for nodes that are off.
@@ -48,6 +49,7 @@ class ColourClasses:
     colours: tuple[str, ...]
     title: str = ""
     edges: tuple[float, ...] = ()
+    unit: str = ""  #: SI unit of the edges.
 
 
 ColourStrategy = Callable[[pd.DataFrame], ColourClasses]
@@ -81,7 +83,7 @@ def by_column(column: str) -> ColourStrategy:
             code = np.where(code < 0, len(names), code)
             names.append(f"no {column}")
             colours.append(NONE)
-        return ColourClasses(code, tuple(names), tuple(colours), title=_titled(column))
+        return ColourClasses(code, tuple(names), tuple(colours), title=_titled(column)[0])
 
     return strategy
 
@@ -96,17 +98,17 @@ def by_number(column: str) -> ColourStrategy:
     def strategy(jobs: pd.DataFrame) -> ColourClasses:
         values = jobs[column].to_numpy(dtype=float)
         known = values[np.isfinite(values)]
-        title = _titled(column)
+        title, unit = _titled(column)
         if not len(known):
             return ColourClasses(np.zeros(len(jobs), dtype=np.int64), (f"no {title}",), (NONE,), title)
         edges = _steps(known)
         code = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
-        names = tuple(f"{low:.4g} to {high:.4g}" for low, high in pairwise(edges.tolist()))
+        names = tuple(f"{low} to {high}" for low, high in pairwise(steps_in_words(edges.tolist(), unit)))
         colours = tuple(_CIVIDIS[round(i * (len(_CIVIDIS) - 1) / max(len(names) - 1, 1))] for i in range(len(names)))
         missing = ~np.isfinite(values)
         if missing.any():
             code, names, colours = np.where(missing, len(names), code), (*names, f"no {title}"), (*colours, NONE)
-        return ColourClasses(code, names, colours, title, tuple(edges.tolist()))
+        return ColourClasses(code, names, colours, title, tuple(edges.tolist()), unit)
 
     return strategy
 
@@ -122,14 +124,20 @@ def _steps(known: np.ndarray) -> np.ndarray:
     return np.concatenate(([low], np.geomspace(least, high, len(_CIVIDIS) + 1)[1:]))
 
 
-def _titled(column: str) -> str:
-    """A column in words with its unit: ``wait_time`` is Wait time (s)."""
+def steps_in_words(edges: Sequence[float], unit: str) -> list[str]:
+    """The edges of a scale in an SI unit, as a colour bar has room for: ``1 h 30 min``, ``12.5 MJ``."""
+    if unit == "s":
+        return durations(edges)
+    return [prefixed(edge, unit) for edge in edges] if unit else numbers(edges, digits=3)
+
+
+def _titled(column: str) -> tuple[str, str]:
+    """A column in words, and its unit: ``wait_time`` is Wait time, in s."""
     words, unit = column, "s" if column.endswith("_time") else ""
     for ending, its_unit in (("_j", "J"), ("_s", "s"), ("_w", "W")):
         if column.endswith(ending):
             words, unit = column.removesuffix(ending), its_unit
-    words = words.replace("_", " ").capitalize()
-    return f"{words} ({unit})" if unit else words
+    return words.replace("_", " ").capitalize(), unit
 
 
 STRATEGIES: dict[str, ColourStrategy] = {

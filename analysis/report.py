@@ -21,7 +21,8 @@ from analysis.gantt_chart import gantt, run_title, time_window
 from analysis.page import figure_html, figures_html, page, render, write_whole
 from analysis.tables import cells_html, comparison_table, headlines, named_runs, table_html
 from analysis.timelines import energy_timeline, power_timeline, queue_timeline, utilisation_timeline
-from analysis.wording import number, shortened
+from analysis.wording import shortened
+from cluster_sim.amounts import amount, number
 from cluster_sim.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,12 +36,13 @@ _USER_COLUMNS = {
     "user": "user",
     "run": "run",
     "jobs": "jobs",
-    "core_s": "core-seconds",
-    "share_of_core_s": "share of them",
-    "mean_wait_s": "mean wait, s",
+    "core_s": "core time",
+    "share_of_core_s": "share of it",
+    "mean_wait_s": "mean wait",
     "mean_bounded_slowdown": "mean bounded slowdown",
-    "energy_j": "energy, J",
+    "energy_j": "energy",
 }
+_USER_UNITS = {"core_s": "s", "mean_wait_s": "s", "energy_j": "J"}
 
 # The settings worth a row, in this order; what else `meta` holds follows under its own key.
 _SETTINGS = {
@@ -55,6 +57,7 @@ _SETTINGS = {
     "quirks": "Quirks",
     "until_s": "Stopped at (s)",
     "origin_s": "Time 0 in the input (s)",
+    "start_date": "Date at time 0",
     "command": "Command",
     "version": "Version",
 }
@@ -200,7 +203,7 @@ def _users(runs: Mapping[str, Result], figures: _Figures) -> _Section | None:
 def _user_html(table: pd.DataFrame) -> Markup:
     figures = list(_USER_COLUMNS)[2:]
     rows = [
-        [str(row.user), str(row.run), *(number(getattr(row, name)) for name in figures)]
+        [str(row.user), str(row.run), *(amount(getattr(row, name), _USER_UNITS.get(name, "")) for name in figures)]
         for row in table.itertuples(index=False)
     ]
     return cells_html(_USER_COLUMNS.values(), rows)

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from analysis.wording import number, plotly_text
+from analysis.wording import plotly_text
+from cluster_sim.amounts import number
 
 if TYPE_CHECKING:
     from analysis.rectangles import RowScale

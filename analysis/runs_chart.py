@@ -19,13 +19,24 @@ from analysis.gantt_chart import (
     time_axis_layout,
     time_window,
 )
-from analysis.gantt_panels import GAP_PX, PANEL_PX, PANELS, panel_axis, panel_traces, panels_of, stacked_domains
-from analysis.look import run_styles
+from analysis.gantt_panels import (
+    GAP_PX,
+    PANEL_PX,
+    PANELS,
+    means_note,
+    panel_axis,
+    panel_traces,
+    panels_of,
+    stacked_domains,
+)
+from analysis.look import run_styles, transparent
 from analysis.palette import ColourStrategy, colour_strategy
 from analysis.scene import Held, Scene
 from analysis.tables import named_runs
 from analysis.time_axis import StartDate, TimeAxis
-from analysis.wording import number, numbers, plotly_text, shortened
+from analysis.timelines import BAND, MEAN
+from analysis.wording import plotly_text, shortened
+from cluster_sim.amounts import number
 from cluster_sim.errors import InputError
 
 if TYPE_CHECKING:
@@ -50,7 +61,7 @@ def gantt_runs(
     title: str | None = None,
     x_range: tuple[float, float] | None = None,
     panels: Sequence[str] = PANELS,
-    time_unit: str = "s",
+    time_unit: str = "auto",
     start_date: StartDate | None = None,
     workload: Workload | None = None,
     most_marks: int = 2_000,
@@ -98,6 +109,7 @@ def gantt_runs(
         _note(name, scene, chosen_drawing(drawing, len(scene.rectangles)))
         for name, scene in zip(runs, scenes, strict=True)
     ]
+    notes += means_note(figure)
     heading, note = plotly_text([title or " vs ".join(runs), " · ".join(notes)])
     subtitle = {"text": note, "font": {"size": 12, "color": "#5A6772"}}
     figure.update_layout(
@@ -193,13 +205,10 @@ def _add_run(
 
 def _remarks(found: pd.DataFrame, axis: TimeAxis) -> list[str]:
     kind = found["kind"].fillna("").tolist()
-    by = numbers(np.abs(axis.durations(found["shift_s"].to_numpy(dtype=float))))
+    by = axis.durations(np.abs(found["shift_s"].to_numpy(dtype=float)))
     said = {"": "it did not run in the first run", "same": "as in the first run"}
     said["elsewhere"] = "at the same time, on other cores than in the first run"
-    return [
-        said.get(each) or f"{amount} {axis.duration_unit} {each} than in the first run"
-        for each, amount in zip(kind, by, strict=True)
-    ]
+    return [said.get(each) or f"{amount} {each} than in the first run" for each, amount in zip(kind, by, strict=True)]
 
 
 def _marks(scene: Scene, found: pd.DataFrame, yaxis: str, place: int, most: int) -> list[Any]:
@@ -239,22 +248,18 @@ def _marks(scene: Scene, found: pd.DataFrame, yaxis: str, place: int, most: int)
 def _lines(name: str, scenes: Mapping[str, Scene], yaxis: str, legend: bool) -> list[Any]:
     """The first curve of a panel of every run, as lines without filling; one panel's are in the legend, for all."""
     lines = []
-    for scene, (run, _, line) in zip(scenes.values(), run_styles(list(scenes)), strict=True):
-        for trace in panel_traces(name, scene)[:1]:
-            hover = f"{run}: {trace.hovertemplate}"
-            style_ = trace.line.to_plotly_json() | line | {"width": 1.4}
-            lines.append(
-                trace.update(
-                    yaxis=yaxis,
-                    fill="none",
-                    line=style_,
-                    hovertemplate=hover,
-                    name=shortened(run, 22),
-                    legendgroup=f"curves of {run}",
-                    legendrank=1_600,
-                    showlegend=legend,
-                )
-            )
+    for scene, (run, colour, line) in zip(scenes.values(), run_styles(list(scenes)), strict=True):
+        curve, *others = panel_traces(name, scene) or [None]
+        if curve is None:
+            continue
+        mean = f"{MEAN}{curve.name.partition(MEAN)[2]}" if MEAN in curve.name else ""
+        style_ = curve.line.to_plotly_json() | line | {"width": 1.4}
+        group = {"yaxis": yaxis, "legendgroup": f"curves of {run}", "legendrank": 1_600}
+        hover = f"{run}: {curve.hovertemplate}"
+        said = {"name": shortened(run, 22) + mean, "showlegend": legend}
+        lines.append(curve.update(fill="none", line=style_, hovertemplate=hover, **said, **group))
+        bands = [trace for trace in others if trace.meta == BAND]
+        lines += [trace.update(line_color=colour, fillcolor=transparent(colour, 0.2), **group) for trace in bands]
     return lines
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -102,20 +102,20 @@ class Scene:
     def classes(self, strategy: ColourStrategy) -> ColourClasses:
         """The colours of the jobs in view: by the whole workload, so that a job looks the same in every window."""
         classes = strategy(self.held.jobs)
-        return ColourClasses(classes.code[self.position], classes.names, classes.colours, classes.title, classes.edges)
+        return replace(classes, code=classes.code[self.position])
 
-    def state_traces(self) -> list[Any]:
+    def state_traces(self, axis: TimeAxis) -> list[Any]:
         """Nodes that cannot work."""
         names = self.held.result.platform.node_names()
-        return state_traces(self.states, names, self.held.scale, self.canvas)
+        return state_traces(self.states, names, self.held.scale, self.canvas, axis)
 
-    def guest_traces(self) -> list[Any]:
+    def guest_traces(self, axis: TimeAxis) -> list[Any]:
         """Cores that guests held."""
         held = self.held
         if held.guests is None:
             return []
         guests = within(held.guests, self.canvas.start, self.canvas.end)
-        return guest_traces(guests, held.guest_names, held.result.platform.node_names(), held.scale, self.canvas)
+        return guest_traces(guests, held.guest_names, held.result.platform.node_names(), held.scale, self.canvas, axis)
 
     def hover(self, axis: TimeAxis, remarks: Sequence[str] | None = None) -> Hover:
         """What the jobs' hovers say; ``remarks`` (one per job) end them."""

@@ -14,7 +14,8 @@ from analysis.look import run_styles, styled
 from analysis.replications import CONFIDENCE
 from analysis.sweeps import LARGEST_IS_BEST, factors_of, sweep_table
 from analysis.tables import HALF_WIDTH
-from analysis.wording import label_of, number, plotly_text, unit_of
+from analysis.wording import label_of, plotly_text, unit_of
+from cluster_sim.amounts import number
 from cluster_sim.errors import InputError
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from analysis.wording import NOTHING, label_of, number, unit_of
+from analysis.wording import label_of, unit_of
+from cluster_sim.amounts import NOTHING, amount, number
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -62,7 +63,7 @@ def headlines(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def format_table(table: pd.DataFrame) -> str:
-    """A comparison table as aligned text for the terminal."""
+    """A comparison table as aligned text for the terminal: the units of the files, and amounts in units that fit."""
     cells = _cells(table)
     header, body = cells[0], cells[1:]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
@@ -72,7 +73,7 @@ def format_table(table: pd.DataFrame) -> str:
 
 def table_html(table: pd.DataFrame) -> Markup:
     """A comparison table as an HTML table; every name in it is escaped."""
-    header, *body = _cells(table)
+    header, *body = [[row[0], *row[2:]] for row in _cells(table)]  # amounts have their units with them
     return cells_html(header, body)
 
 
@@ -110,18 +111,19 @@ def _cells(table: pd.DataFrame) -> list[list[str]]:
     shown = [name for name in names if not (name.endswith(HALF_WIDTH) and name.removesuffix(HALF_WIDTH) in names)]
     rows = [["metric", "", *shown]]
     for (key, unit), (_, row) in zip(table["unit"].items(), table.iterrows(), strict=True):
-        rows.append([label_of(str(key)), str(unit), *(_cell(row, name) for name in shown)])
+        rows.append([label_of(str(key)), str(unit), *(_cell(row, name, str(unit)) for name in shown)])
     return rows
 
 
-def _cell(row: pd.Series, name: str) -> str:
+def _cell(row: pd.Series, name: str, unit: str) -> str:
     value, around = float(row[name]), float(row.get(name + HALF_WIDTH, np.nan))
-    text = _percent(value) if name.endswith(VERSUS) else number(value)
+    text = _percent(value) if name.endswith(VERSUS) else amount(value, unit)
     if not (np.isfinite(around) and around) or text == NOTHING:
         return text
     # Two digits say how sure one is; the mean needs no more digits than its interval.
-    width = number(around, digits=2)
-    return f"{text.removesuffix(' %')} ± {width} %" if name.endswith(VERSUS) else f"{text} ± {width}"
+    if name.endswith(VERSUS):
+        return f"{text.removesuffix(' %')} ± {number(around, digits=2)} %"
+    return f"{text} ± {amount(around, unit) if unit else number(around, digits=2)}"
 
 
 def _percent(value: float) -> str:

@@ -1,12 +1,13 @@
 """Curves over the run: power in a stack, energy, use of the cores, queue; and the curves under the Gantt chart.
 
-Past ``most_points`` a curve is drawn as means over equal intervals of time, which keeps every integral; hover and title
-of the axis say so. The tables behind the figures, never thinned, are those of :mod:`analysis.series`.
+Past ``most_points`` a curve is drawn as means over equal intervals of time, which keeps every integral; its name and hover
+say so, and a band shows the least and the greatest value in each interval. The tables behind the figures, never thinned,
+are those of :mod:`analysis.series`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -17,7 +18,9 @@ from analysis.look import run_styles, styled, transparent
 from analysis.palette import BUSY, CAPACITY, OKABE_ITO, OTHERS, POWER, STATE_COLOURS
 from analysis.series import OTHER_NODES, PowerBy, energy_table, power_table, queue_table, utilisation_table
 from analysis.tables import named_runs
-from analysis.wording import number, plotly_text
+from analysis.time_axis import TimeAxis, start_date_of
+from analysis.wording import plotly_text
+from cluster_sim.amounts import duration, energies, number
 
 if TYPE_CHECKING:
     from cluster_sim.machine.core_ranges import Holds
@@ -25,19 +28,26 @@ if TYPE_CHECKING:
 
 MOST_POINTS = 20_000
 COARSE_BINS = 4_000
-_TIME = "Time (simulated seconds)"
+BAND, MEAN = "range", ", mean of "
 # Those of the Gantt chart, and for the two states that it leaves white or covers with jobs.
 _STATE_FILLS = STATE_COLOURS | {"IDLE": "#E69F00", "COMPUTING": "#56B4E9"}
 
 
 def power_timeline(
-    result: Result, by: PowerBy = "state", *, most_points: int = MOST_POINTS, title: str | None = None
+    result: Result,
+    by: PowerBy = "state",
+    *,
+    most_points: int = MOST_POINTS,
+    title: str | None = None,
+    time_unit: str = "auto",
 ) -> go.Figure:
     """Power over time, W, stacked by node state, by node (the twelve with the most energy) or by cluster.
 
-    Draws :func:`analysis.power_table`, whose columns sum to the platform's power. Raises what that raises.
+    Draws :func:`analysis.power_table`, whose columns sum to the platform's power. Of means, a band shows the range of that
+    power. Raises what that raises. ``time_unit`` is as in :func:`analysis.gantt`.
     """
-    table, mean = _thinned(power_table(result, by), most_points)
+    whole = power_table(result, by)
+    table, mean = _thinned(whole, most_points)
     names = [str(name) for name in table.columns[1:]]
     figure = go.Figure()
     for name, label, colour in zip(names, plotly_text(map(_state_name, names)), _stack_colours(names, by), strict=True):
@@ -45,21 +55,28 @@ def power_timeline(
             go.Scatter(
                 x=table["time"].to_numpy(),
                 y=table[name].to_numpy(),
-                name=label,
+                name=label + mean,
                 stackgroup="power",
                 mode="lines",
                 line={"shape": "hv", "width": 0.5, "color": colour},
                 fillcolor=colour,
-                hovertemplate=f"{label}: %{{y:,.6~g}} W{mean}<extra></extra>",
+                hovertemplate=f"{label}: %{{y:.3~s}}W{mean}<extra></extra>",
             )
         )
+    if mean:
+        curve = whole["time"].to_numpy(dtype=float), whole[names].sum(axis=1).to_numpy(dtype=float)
+        figure.add_traces(band(*curve, table["time"].to_numpy(), "#22303C", name="all power, from least to greatest"))
     layout = {"hovermode": "x unified", "legend": {"traceorder": "reversed"}, "yaxis": {"rangemode": "tozero"}}
-    styled(figure, title or f"Power by {by}", _TIME, "Power (W)")
-    return figure.update_layout(layout)
+    styled(figure, title or f"Power by {by}", "", "Power", yaxis_ticksuffix="W", yaxis_minexponent=0)
+    return _timed(figure.update_layout(layout), [result], time_unit)
 
 
 def energy_timeline(
-    results: Mapping[str, Result] | Result, *, most_points: int = MOST_POINTS, title: str | None = None
+    results: Mapping[str, Result] | Result,
+    *,
+    most_points: int = MOST_POINTS,
+    title: str | None = None,
+    time_unit: str = "auto",
 ) -> go.Figure:
     """Energy used since time 0, J, a line per run (:func:`analysis.energy_table`)."""
     runs = named_runs(results)
@@ -71,13 +88,22 @@ def energy_timeline(
             # Points of the curve itself, further apart: nothing is averaged, and the last one is the total.
             grid = np.linspace(time[0], time[-1], most_points)
             time, energy = grid, np.interp(grid, time, energy)
-        hover = f"{name}: %{{y:,.6~g}} J at %{{x:,.8~g}} s<extra></extra>"
-        figure.add_trace(go.Scatter(x=time, y=energy, name=name, mode="lines", line=line, hovertemplate=hover))
-    return _legend_above(styled(figure, title or "Energy used so far", _TIME, "Energy (J)"), len(runs))
+        hover = f"{name}: %{{customdata}} at %{{x:,.8~g}} s<extra></extra>"
+        figure.add_trace(
+            go.Scatter(
+                x=time, y=energy, name=name, mode="lines", line=line, customdata=energies(energy), hovertemplate=hover
+            )
+        )
+    styled(figure, title or "Energy used so far", "", "Energy", yaxis_ticksuffix="J", yaxis_minexponent=0)
+    return _timed(_legend_above(figure, len(runs)), runs.values(), time_unit)
 
 
 def utilisation_timeline(
-    results: Mapping[str, Result] | Result, *, most_points: int = MOST_POINTS, title: str | None = None
+    results: Mapping[str, Result] | Result,
+    *,
+    most_points: int = MOST_POINTS,
+    title: str | None = None,
+    time_unit: str = "auto",
 ) -> go.Figure:
     """Share of all cores that jobs hold, a line per run (:func:`analysis.utilisation_table`).
 
@@ -92,9 +118,11 @@ def utilisation_timeline(
         line = {"shape": "hv", "color": CAPACITY, "width": 1.2, "dash": "dash"}
         hover = f"on: %{{y:.1%}} of the cores{mean}<extra></extra>"
         x = table["time"].to_numpy()
-        figure.add_trace(go.Scatter(x=x, y=share, name="nodes on", mode="lines", line=line, hovertemplate=hover))
-    styled(figure, title or "Cores in use", _TIME, "Share of all cores", yaxis_tickformat=".0%")
-    return _legend_above(figure.update_yaxes(range=[0, 1.05]), len(figure.data))
+        name = f"nodes on{mean}"
+        figure.add_trace(go.Scatter(x=x, y=share, name=name, mode="lines", line=line, hovertemplate=hover))
+    styled(figure, title or "Cores in use", "", "Share of all cores", yaxis_tickformat=".0%")
+    _legend_above(figure.update_yaxes(range=[0, 1.05]), len(figure.data))
+    return _timed(figure, runs.values(), time_unit)
 
 
 def queue_timeline(
@@ -103,6 +131,7 @@ def queue_timeline(
     *,
     most_points: int = MOST_POINTS,
     title: str | None = None,
+    time_unit: str = "auto",
 ) -> go.Figure:
     """Jobs that wait, or the cores they ask for, a line per run (:func:`analysis.queue_table`)."""
     runs = named_runs(results)
@@ -111,21 +140,25 @@ def queue_timeline(
         ("pending", "Jobs that wait") if unit == "jobs" else ("pending_cores", "Cores asked for and waited for")
     )
     figure = _run_lines(tables, column, f"%{{y:,.6~g}} {unit}", most_points)
-    styled(figure, title or words, _TIME, unit.capitalize(), yaxis_rangemode="tozero")
-    return _legend_above(figure, len(runs))
+    styled(figure, title or words, "", unit.capitalize(), yaxis_rangemode="tozero")
+    return _timed(_legend_above(figure, len(runs)), runs.values(), time_unit)
 
 
 def _run_lines(tables: Mapping[str, pd.DataFrame], column: str, value: str, most_points: int) -> go.Figure:
     figure = go.Figure()
-    for table, (name, _, line) in zip(tables.values(), run_styles(list(tables)), strict=True):
+    for table, (name, colour, line) in zip(tables.values(), run_styles(list(tables)), strict=True):
         shown, mean = _thinned(table[["time", column]], most_points)
+        if mean:
+            curve = table["time"].to_numpy(dtype=float), table[column].to_numpy(dtype=float)
+            figure.add_traces(band(*curve, shown["time"].to_numpy(), colour, group=name))
         figure.add_trace(
             go.Scatter(
                 x=shown["time"].to_numpy(),
                 y=shown[column].to_numpy(),
-                name=name,
+                name=name + mean,
                 mode="lines",
                 line=line | {"shape": "hv", "width": 1.4},
+                legendgroup=name,
                 hovertemplate=f"{name}: {value}{mean}<br>from %{{x:,.8~g}} s<extra></extra>",
             )
         )
@@ -158,19 +191,19 @@ def _thinned(table: pd.DataFrame, most_points: int) -> tuple[pd.DataFrame, str]:
     columns = {str(name): coarsened(time, table[name].to_numpy(dtype=float), bins) for name in table.columns[1:]}
     edges = next(iter(columns.values()))[0]
     shown = pd.DataFrame({"time": edges, **{name: level for name, (_, level) in columns.items()}})
-    return shown, f" (mean of {number(edges[1] - edges[0], digits=3)} s)"
+    return shown, f"{MEAN}{duration(edges[1] - edges[0])}"
 
 
-def power_trace(power: pd.DataFrame) -> go.Scatter:
+def power_traces(power: pd.DataFrame) -> list[go.Scatter]:
     """Power of the whole platform, W, from the columns ``time`` (s) and ``watts``; the last row closes the curve."""
     time, watts = power["time"].to_numpy(dtype=float), power["watts"].to_numpy(dtype=float)
-    return _step_trace(time, watts, name="power", unit="W", colour=POWER)
+    return step_traces(time, watts, name="power", said="%{y:.3~s}W", colour=POWER)
 
 
-def busy_trace(used: Holds) -> go.Scatter:
+def busy_traces(used: Holds) -> list[go.Scatter]:
     """Cores held by jobs."""
     time, busy = busy_cores(used)
-    return _step_trace(time, busy, name="busy cores", unit="cores", colour=BUSY)
+    return step_traces(time, busy, name="busy cores", said="%{y:,.4~g} cores", colour=BUSY)
 
 
 def capacity_trace(cores: int, start: float, end: float) -> go.Scatter:
@@ -207,19 +240,83 @@ def coarsened(time: np.ndarray, value: np.ndarray, bins: int) -> tuple[np.ndarra
     return edges, np.append(mean, value[-1])
 
 
-def _step_trace(time: np.ndarray, value: np.ndarray, name: str, unit: str, colour: str) -> go.Scatter:
-    said = name
+def ranges(time: np.ndarray, value: np.ndarray, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the greatest value that a step function has in each interval between two edges; the last one again.
+
+    >>> ranges(np.array([0.0, 1.0, 4.0]), np.array([8.0, 0.0, 0.0]), np.array([0.0, 2.0, 4.0]))
+    (array([0., 0., 0.]), array([8., 0., 0.]))
+    """
+    at_edge = value[np.clip(np.searchsorted(time, edges[:-1], side="right") - 1, 0, None)]
+    # Of each interval the value with which it begins, and those that come in it.
+    lasting = np.flatnonzero(np.append(np.diff(time) > 0, False))
+    when = np.concatenate([edges[:-1], time[lasting]])
+    what = np.concatenate([at_edge, value[lasting]])
+    inside = (when >= edges[0]) & (when < edges[-1])
+    order = np.argsort(when[inside], kind="stable")
+    when, what = when[inside][order], what[inside][order]
+    first = np.searchsorted(when, edges[:-1])
+    low, high = (extreme.reduceat(what, first) for extreme in (np.minimum, np.maximum))
+    return np.append(low, low[-1]), np.append(high, high[-1])
+
+
+def band(
+    time: np.ndarray, value: np.ndarray, edges: np.ndarray, colour: str, group: str = "", name: str = ""
+) -> list[go.Scatter]:
+    """The range of a step function in each interval between edges, as two lines with the room between them filled.
+
+    It is in the legend only under a ``name``; ``group`` is the legend's group of the curve that it belongs to.
+    """
+    low, high = ranges(time, value, edges)
+    common = {
+        "x": edges,
+        "mode": "lines",
+        "line": {"shape": "hv", "width": 0, "color": colour},
+        "hoverinfo": "skip",
+        "legendgroup": group or BAND,
+        "meta": BAND,
+    }
+    return [
+        go.Scatter(y=low, name=BAND, showlegend=False, **common),
+        go.Scatter(
+            y=high,
+            name=name or BAND,
+            showlegend=bool(name),
+            fill="tonexty",
+            fillcolor=transparent(colour, 0.28),
+            **common,
+        ),
+    ]
+
+
+def step_traces(time: np.ndarray, value: np.ndarray, name: str, said: str, colour: str) -> list[go.Scatter]:
+    """A step function, filled; one of many steps as means, named so, with the band of their range behind it.
+
+    ``said`` is the value in the hover, as Plotly formats it.
+    """
+    behind: list[go.Scatter] = []
     if len(time) > MOST_POINTS:
-        time, value = coarsened(time, value, COARSE_BINS)
-        said = f"mean {name} of {number(time[1] - time[0], digits=3)} s"
-    return go.Scatter(
+        edges, mean = coarsened(time, value, COARSE_BINS)
+        behind = band(time, value, edges, colour)
+        time, value, name = edges, mean, f"{name}{MEAN}{duration(edges[1] - edges[0])}"
+    curve = go.Scatter(
         x=time,
         y=value,
         mode="lines",
         line={"shape": "hv", "color": colour, "width": 1.2},
         fill="tozeroy",
-        fillcolor=f"rgba({int(colour[1:3], 16)},{int(colour[3:5], 16)},{int(colour[5:7], 16)},0.22)",
+        fillcolor=transparent(colour, 0.22),
         name=name,
-        hovertemplate=f"{said}: %{{y:,.6~g}} {unit}<br>from %{{x:,.8~g}} s<extra></extra>",
+        hovertemplate=f"{name}: {said}<br>from %{{x:,.8~g}} s<extra></extra>",
         showlegend=False,
     )
+    return [curve, *behind]
+
+
+def _timed(figure: go.Figure, results: Iterable[Result], time_unit: str) -> go.Figure:
+    """Give a figure that is drawn in seconds its axis of time: by the calendar if the first run knows the date."""
+    results = list(results)
+    window = 0.0, max(float(result.power["time"].iloc[-1]) for result in results) or 1.0
+    axis = TimeAxis.of(time_unit, window, start_date_of(results[0]))
+    figure.update_xaxes(axis.layout(window))
+    axis.convert(figure)
+    return figure

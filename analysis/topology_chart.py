@@ -9,7 +9,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from analysis.palette import STATE_COLOURS
-from analysis.wording import number, plotly_text, shortened
+from analysis.wording import plotly_text, shortened
+from cluster_sim.amounts import moment, number
 from cluster_sim.errors import InputError, SpecError
 from cluster_sim.machine.core_ranges import by_unit
 
@@ -230,4 +231,4 @@ def _texts(
 
 def _heading(platform: Platform, at: float | None) -> str:
     size = f"{number(platform.node_count)} nodes, {number(platform.core_count)} cores"
-    return f"{platform.id}: {size}" + ("" if at is None else f", at {number(at, 8)} s")
+    return f"{platform.id}: {size}" + ("" if at is None else f", at {moment(at)}")

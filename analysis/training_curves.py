@@ -11,7 +11,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from analysis.look import run_styles, styled, transparent
-from analysis.wording import number, plotly_text, shortened
+from analysis.wording import plotly_text, shortened
+from cluster_sim.amounts import number
 from cluster_sim.errors import FormatError, InputError
 from cluster_sim.files.csv import as_numbers
 

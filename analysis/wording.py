@@ -1,52 +1,15 @@
-"""How numbers, units and foreign text are written in tables, hovers and pages."""
+"""How metrics, units and foreign text are named in tables, hovers and pages; amounts are in :mod:`cluster_sim.amounts`."""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 from cluster_sim.workload.fields import SUMMARY_METRICS
-
-NOTHING = "–"
 
 _UNITS = {field.name: field.unit for field in SUMMARY_METRICS}
 _UNIT_ENDINGS = {"s": "_s", "J": "_j", "J s": "_js"}
 _SPELLING = {"edp": "EDP", "p95": "95th percentile of"}
-
-
-def numbers(values: ArrayLike, digits: int = 6) -> list[str]:
-    """Numbers as text: ``digits`` significant ones, all before the point, thousands apart, no trailing zeros.
-
-    From 10^12 on, and below 10^-4, in powers of ten. NaN reads "–" and infinity "∞".
-
-    >>> numbers([315244.96, 0.25, float("nan")])
-    ['315,245', '0.25', '–']
-    """
-    array = np.asarray(values, dtype=float).ravel()
-    size = np.abs(array)
-    usable = np.isfinite(array) & (size >= 1e-4)
-    magnitude = np.floor(np.log10(np.where(usable, size, 1.0))).astype(int)
-    decimals = np.clip(digits - 1 - magnitude, 0, None)
-    return [_number(value, places, digits) for value, places in zip(array.tolist(), decimals.tolist(), strict=True)]
-
-
-def number(value: float, digits: int = 6) -> str:
-    """One number as :func:`numbers` writes it."""
-    return numbers([value], digits)[0]
-
-
-def _number(value: float, decimals: int, digits: int) -> str:
-    if value != value:
-        return NOTHING
-    if value in (float("inf"), float("-inf")):
-        return "∞" if value > 0 else "−∞"
-    if 0 < abs(value) < 1e-4 or abs(value) >= 1e12:
-        return f"{value:.{digits}g}"
-    text = f"{value:,.{decimals}f}"
-    return (text.rstrip("0").rstrip(".") if decimals else text) or "0"
 
 
 def unit_of(key: str) -> str:

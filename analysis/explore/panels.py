@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from dash import html
 
 from analysis.tables import comparison_table
-from analysis.wording import label_of, number, shortened, unit_of
+from analysis.wording import label_of, shortened, unit_of
+from cluster_sim.amounts import NOTHING, amount
 from cluster_sim.run.shortage import counted, seconds
 
 if TYPE_CHECKING:
@@ -27,13 +28,11 @@ def headlines(run: Run) -> list[Any]:
     table = comparison_table({"run": run.result})
     known = [key for key in HEADLINES if key in table.index]
     summary = run.result.summary()
-    return [
-        html.Div([html.Span(label_of(key)), html.B(f"{_metric(summary[key])} {unit_of(key)}".strip())]) for key in known
-    ]
+    return [html.Div([html.Span(label_of(key)), html.B(_metric(summary[key], unit_of(key)))]) for key in known]
 
 
-def _metric(value: Any) -> str:
-    return "–" if value is None else number(float(value), 4)
+def _metric(value: Any, unit: str) -> str:
+    return NOTHING if value is None else amount(float(value), unit)
 
 
 def explanation(run: Run, job_id: str) -> list[Any]:

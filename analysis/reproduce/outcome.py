@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analysis.reproduce.claims import Judged, Verdict
-from analysis.wording import NOTHING, number
 from cluster_sim import __version__
+from cluster_sim.amounts import NOTHING, number
 from cluster_sim.files.atomic import atomic_files
 
 if TYPE_CHECKING:

@@ -32,9 +32,28 @@ const clusterSim = {
       old ? "This page needs a browser of 2023 or later." : `The figure could not be drawn: ${error}`;
   },
 
+  // ---------------------------------------------------------------- time
+
+  // An axis of seconds from the start of a run has ticks at round times, wherever it is zoomed to: analysis/time_axis.py
+  // makes those of the whole in the same way.
+  followTime(chart) {
+    if (!chart.layout.meta || !chart.layout.meta.elapsed) return;
+    const names = Object.keys(chart._fullLayout).filter(name => /^xaxis\d*$/.test(name));
+    let told = "";
+    chart.on("plotly_relayout", () => {
+      const [start, end] = chart._fullLayout.xaxis.range;
+      if (told === `${start} ${end}`) return;
+      told = `${start} ${end}`;
+      const { places, texts } = roundTicks(start, end, 9);
+      Plotly.relayout(chart, Object.fromEntries(names.flatMap(
+        name => [[`${name}.tickvals`, places], [`${name}.ticktext`, texts]])));
+    });
+  },
+
   // ---------------------------------------------------------------- controls
 
   addControls(chart) {
+    this.followTime(chart);
     const columns = chart.layout.meta && chart.layout.meta.columns;
     const traces = chart._fullData.filter(trace => trace.meta === "jobs" || trace.meta === "hover");
     if (!columns || !traces.length) return;
@@ -86,6 +105,36 @@ const clusterSim = {
     chart.before(bar);
   },
 };
+
+// ---------------------------------------------------------------- time
+
+const STEPS = [1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1].flatMap(power => [power, 2 * power, 5 * power]).concat(
+  10, 15, 20, 30, 60, 120, 300, 600, 900, 1200, 1800, 3600, 7200, 10800, 21600, 43200);
+const DAY = 86400;
+
+function roundTicks(start, end, most) {
+  const span = (end - start) / most;
+  const days = 10 ** Math.floor(Math.log10(Math.max(span, DAY) / DAY));
+  const step = STEPS.concat([1, 2, 5, 10].map(times => DAY * days * times)).find(each => each >= span);
+  const places = [];
+  for (let i = Math.ceil(start / step); i <= Math.floor(end / step); i++) places.push(+(i * step).toFixed(6));
+  return { places, texts: places.map((place, number) => tick(place, step, end, number === 0)) };
+}
+
+function tick(time, step, end, first) {
+  const written = value => value.toLocaleString("en", { maximumFractionDigits: 6 });
+  if (end <= 600) return `${written(time)} s`;
+  if (step >= 60 && end <= 3 * 3600) return `${written(time / 60)} min`;
+  const day = Math.floor(time / DAY), rest = time - day * DAY;
+  if (rest === 0) return `${written(day)} d`;
+  const two = value => String(Math.floor(value)).padStart(2, "0");
+  let clock = `${two(rest / 3600)}:${two(rest / 60 % 60)}`;
+  if (step < 60) {
+    const places = step < 1 ? Math.max(0, Math.ceil(-Math.log10(step))) : 0;
+    clock += `:${(rest % 60).toFixed(places).padStart(places ? 3 + places : 2, "0")}`;
+  }
+  return first && day ? `${clock}<br>${written(day)} d` : clock;
+}
 
 // ---------------------------------------------------------------- arrays
 

@@ -31,7 +31,7 @@ PANELS = "power,busy,queue"
               help="Curves under the chart: power, power-by-state, busy, queue; none for no curves.")  # fmt: skip
 @click.option("--from", "begin", type=float, metavar="S", help="Begin of the window, simulated seconds.")
 @click.option("--to", "end", type=float, metavar="S", help="End of the window, simulated seconds.")
-@click.option("--time-unit", type=click.Choice(["auto", "s", "min", "h", "d", "calendar"]), default="auto",
+@click.option("--time-unit", type=click.Choice(["auto", "calendar", "elapsed", "s", "min", "h", "d"]), default="auto",
               show_default=True)  # fmt: skip
 @click.option("--start-date", metavar="DATE", help="Date and time of simulated second 0, for a calendar.")
 @click.option(

@@ -112,12 +112,14 @@ class Result:
         """The result of a simulation as it stands."""
         from cluster_sim import __version__
 
+        start = simulation.workload.start_date
         meta = {
             "version": __version__,
             **_recorded(simulation, specs=True),
             "platform": simulation.platform.id,
             "workload": simulation.workload.name,
             "origin_s": simulation.workload.origin_s,
+            **({} if start is None else {"start_date": start.isoformat()}),
             **_recorded(simulation, specs=False),
         }
         return cls(simulation.platform, meta, RunTables(simulation))

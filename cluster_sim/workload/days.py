@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import zoneinfo
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,15 +37,11 @@ def first_midnight(workload: Workload) -> float:
     By the SWF header's UnixStartTime and TimeZoneString (UTC where it names no known zone, summer time as on the first
     day); without a UnixStartTime the log's own clock is taken to begin at midnight.
     """
-    started = workload.unix_start_time
+    started = workload.clock_start
     if started is None:
         return -workload.origin_s
-    try:
-        zone: datetime.tzinfo = zoneinfo.ZoneInfo(workload.time_zone or "UTC")
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        zone = datetime.UTC
-    offset = datetime.datetime.fromtimestamp(started, zone).utcoffset() or datetime.timedelta()
-    return -((started + offset.total_seconds()) % DAY_S) - workload.origin_s
+    offset = started.utcoffset() or datetime.timedelta()
+    return -((started.timestamp() + offset.total_seconds()) % DAY_S) - workload.origin_s
 
 
 def as_executed(day: Workload, platform: Platform) -> Workload:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import re
+import zoneinfo
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -185,6 +187,34 @@ class Workload:
     def time_zone(self) -> str | None:
         """Name of the machine's time zone, such as Europe/Stockholm; None if not stated."""
         return self.directive("TimeZoneString")
+
+    @property
+    def clock_start(self) -> datetime.datetime | None:
+        """The date at which the log's own clock is 0, in the machine's time zone; None if not stated.
+
+        UTC where the header names no known zone. Summer time is as on that day all along: the log's clock has no jumps.
+        """
+        started = self.unix_start_time
+        if started is None:
+            return None
+        try:
+            zone: datetime.tzinfo = zoneinfo.ZoneInfo(self.time_zone or "UTC")
+        except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+            zone = datetime.UTC
+        try:
+            there = datetime.datetime.fromtimestamp(started, zone)
+        except (ValueError, OverflowError, OSError):
+            return None  # beyond the calendar
+        return there.replace(tzinfo=datetime.timezone(there.utcoffset() or datetime.timedelta()))
+
+    @property
+    def start_date(self) -> datetime.datetime | None:
+        """The date at second 0 of a run, in the machine's time zone; None if not stated."""
+        started = self.clock_start
+        try:
+            return None if started is None else started + datetime.timedelta(seconds=self.origin_s)
+        except OverflowError:
+            return None
 
     @property
     def widest_job(self) -> int:

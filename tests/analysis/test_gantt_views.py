@@ -60,8 +60,8 @@ def test_values_over_many_orders_have_logarithmic_steps() -> None:
     """Of 1, 10, 100 and 100,000 s no two have the same shade; jobs without a value are apart."""
     classes = by_number("wait_time")(pd.DataFrame({"wait_time": [1.0, 10.0, 100.0, 100_000.0, np.nan]}))
     assert len(set(classes.code.tolist())) == 5
-    assert classes.names[classes.code[-1]] == "no Wait time (s)"
-    assert classes.title == "Wait time (s)"
+    assert classes.names[classes.code[-1]] == "no Wait time"
+    assert (classes.title, classes.unit) == ("Wait time", "s")
 
 
 def test_patterns_by_profile(small: FakeResult) -> None:
@@ -259,7 +259,7 @@ def test_runs_share_an_axis_and_differences_are_marked() -> None:
         if trace.meta == "jobs" and trace.yaxis == "y2"
         for text in trace.customdata.ravel()
     ]
-    assert "130 s earlier than in the first run" in said
+    assert "2 min 10 s earlier than in the first run" in said
     assert {trace.xaxis for trace in figure.data} <= {None, "x"}
 
 

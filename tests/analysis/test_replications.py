@@ -51,7 +51,7 @@ def test_intervals_are_paired_by_hand() -> None:
     assert row["easy vs first, %"] == pytest.approx(-100 * 31 / 3 / 200)
     assert row["easy vs first, % ±"] == pytest.approx(100 * 4.30265 / 3 / 200, rel=1e-5)
     line = format_table(table).splitlines()[-1]
-    assert line.split() == "mean wait s 200 ± 248 189.667 ± 247 -5.17 ± 0.72 %".split()
+    assert line.split() == "mean wait s 3 min 20 s ± 4 min 8 s 3 min 10 s ± 4 min 7 s -5.17 ± 0.72 %".split()
 
 
 def test_values_that_are_missing_or_never_change() -> None:

@@ -7,7 +7,8 @@ import pytest
 
 from analysis import comparison_table, format_table, headlines
 from analysis.tables import table_html
-from analysis.wording import label_of, number, numbers, unit_of
+from analysis.wording import label_of, unit_of
+from cluster_sim.amounts import number, numbers
 
 from .conftest import FakeResult
 
@@ -45,13 +46,19 @@ def test_text_for_the_terminal(runs: dict[str, FakeResult]) -> None:
     lines = format_table(comparison_table(runs)).splitlines()
     assert [line.split() for line in lines] == [
         ["metric", "fcfs", "easy", "easy", "vs", "first,", "%"],
-        ["─" * 11, "─", "─────", "────", "─" * 16],
-        ["makespan", "s", "200", "150", "-25.00", "%"],
-        ["energy", "J", "1,700", "–", "–"],
+        ["─" * 11, "─", "─" * 10, "─" * 10, "─" * 16],
+        ["makespan", "s", "3", "min", "20", "s", "2", "min", "30", "s", "-25.00", "%"],
+        ["energy", "J", "1.7", "kJ", "–", "–"],
         ["jobs", "killed", "0", "2", "–"],
     ]
     assert (
-        len({line.index(figure) + len(figure) for line, figure in zip(lines[2:4], ("200", "1,700"), strict=True)}) == 1
+        len(
+            {
+                line.index(figure) + len(figure)
+                for line, figure in zip(lines[2:4], ("3 min 20 s", "1.7 kJ"), strict=True)
+            }
+        )
+        == 1
     )
 
 

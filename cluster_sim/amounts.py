@@ -1,0 +1,184 @@
+"""How numbers, durations, energies and powers are written for people: in texts, hovers, axes and tables on a terminal.
+
+Files, and tables as data, keep plain numbers in SI units; nothing that is written here is read back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+
+NOTHING = "–"
+PLAIN_SECONDS = 600.0
+"""Up to here moments of a run are counted in seconds, beyond it in days, hours, minutes and seconds."""
+_MINUTE, _DAY = 60, 86_400
+_UNITS_FROM = (59.95, 3_599.5, 86_370.0)
+"""From so many seconds on, which would be rounded up to them, there are minutes, hours, days."""
+_PREFIXES = ("", "k", "M", "G", "T", "P", "E")
+_DIGITS = 3
+_WATT_HOUR = 3_600.0
+
+
+def numbers(values: ArrayLike, digits: int = 6) -> list[str]:
+    """Numbers as text: ``digits`` significant ones, all before the point, thousands apart, no trailing zeros.
+
+    From 10^12 on, and below 10^-4, in powers of ten. NaN reads "–" and infinity "∞".
+
+    >>> numbers([315244.96, 0.25, float("nan")])
+    ['315,245', '0.25', '–']
+    """
+    array = np.asarray(values, dtype=float).ravel()
+    size = np.abs(array)
+    usable = np.isfinite(array) & (size >= 1e-4)
+    magnitude = np.floor(np.log10(np.where(usable, size, 1.0))).astype(int)
+    decimals = np.clip(digits - 1 - magnitude, 0, None)
+    return [_number(value, places, digits) for value, places in zip(array.tolist(), decimals.tolist(), strict=True)]
+
+
+def number(value: float, digits: int = 6) -> str:
+    """One number as :func:`numbers` writes it."""
+    return numbers([value], digits)[0]
+
+
+def _number(value: float, decimals: int, digits: int) -> str:
+    if value != value:
+        return NOTHING
+    if value in (float("inf"), float("-inf")):
+        return "∞" if value > 0 else "−∞"
+    if 0 < abs(value) < 1e-4 or abs(value) >= 1e12:
+        return f"{value:.{digits}g}"
+    text = f"{value:,.{decimals}f}"
+    return (text.rstrip("0").rstrip(".") if decimals else text) or "0"
+
+
+def durations(seconds: ArrayLike) -> list[str]:
+    """Lengths of time as text, rounded to what matters of them: seconds, then minutes, hours, and days with the clock.
+
+    >>> durations([8.25, 605, 5_400, 375_379, float("nan")])
+    ['8.25 s', '10 min 5 s', '1 h 30 min', '4 d 08:16', '–']
+    """
+    values = np.asarray(seconds, dtype=float).ravel()
+    size = np.abs(values)
+    kind = np.where(size < np.inf, np.searchsorted(_UNITS_FROM, size, side="right"), 0)
+    counted = np.rint(np.where(kind == 1, size, np.where(kind > 1, size / _MINUTE, 0.0))).astype(np.int64)
+    texts = [
+        _duration(*parts)
+        for parts in zip(kind.tolist(), (counted // 60).tolist(), (counted % 60).tolist(), strict=True)
+    ]
+    short = np.flatnonzero(kind == 0)
+    for place, text in zip(short.tolist(), numbers(size[short], _DIGITS), strict=True):
+        texts[place] = text if text in (NOTHING, "∞") else f"{text} s"
+    for place in np.flatnonzero(values < 0).tolist():
+        texts[place] = f"−{texts[place]}"
+    return texts
+
+
+def duration(seconds: float) -> str:
+    """One length of time as :func:`durations` writes it."""
+    return durations(seconds)[0]
+
+
+def _duration(kind: int, whole: int, rest: int) -> str:
+    if kind == 1:
+        return f"{whole} min {rest} s" if rest else f"{whole} min"
+    if kind == 2:
+        return f"{whole} h {rest} min" if rest else f"{whole} h"
+    days, hours = divmod(whole, 24)
+    return f"{days:,} d {hours:02}:{rest:02}" if hours or rest else f"{days:,} d"
+
+
+def moments(seconds: ArrayLike) -> list[str]:
+    """Times of a run, counted from its second 0, as text: to the second, in the first ten minutes to the millisecond.
+
+    >>> moments([83.5, 5_400, 375_379, float("nan")])
+    ['83.5 s', '01:30:00', '4 d 08:16:19', '–']
+    """
+    values = np.asarray(seconds, dtype=float).ravel()
+    size = np.abs(values)
+    long = (size >= PLAIN_SECONDS) & (size < np.inf)
+    counted = np.rint(np.where(long, size, 0.0)).astype(np.int64)
+    minutes = counted // 60
+    parts = (counted // _DAY, minutes // 60 % 24, minutes % 60, counted % 60)
+    texts = [
+        f"{days:,} d {hour:02}:{minute:02}:{second:02}" if days else f"{hour:02}:{minute:02}:{second:02}"
+        for days, hour, minute, second in zip(*(part.tolist() for part in parts), strict=True)
+    ]
+    short = np.flatnonzero(~long)
+    exact = np.where(np.round(size[short], 3) > 0, np.round(size[short], 3), size[short])
+    for place, text in zip(short.tolist(), numbers(exact), strict=True):
+        texts[place] = text if text in (NOTHING, "∞") else f"{text} s"
+    for place in np.flatnonzero(values < 0).tolist():
+        texts[place] = f"−{texts[place]}"
+    return texts
+
+
+def moment(seconds: float) -> str:
+    """One time of a run as :func:`moments` writes it."""
+    return moments(seconds)[0]
+
+
+def prefixed(value: float, unit: str) -> str:
+    """An amount with the prefix that fits it.
+
+    >>> prefixed(18_250, "W")
+    '18.2 kW'
+    """
+    return _prefixed(np.array([value], dtype=float), unit)[0]
+
+
+def energy(joules: float) -> str:
+    """An energy: in joules, and from a megajoule on in watt-hours with the joules behind them.
+
+    >>> energy(104_872_517_314)
+    '29.1 MWh (105 GJ)'
+    """
+    return energies(joules)[0]
+
+
+def energies(joules: ArrayLike) -> list[str]:
+    """Energies as :func:`energy` writes them."""
+    values = np.asarray(joules, dtype=float).ravel()
+    texts = _prefixed(values, "J")
+    large = np.flatnonzero((np.abs(values) >= 1e6) & (np.abs(values) < np.inf))
+    for place, text in zip(large.tolist(), _prefixed(values[large] / _WATT_HOUR, "Wh"), strict=True):
+        texts[place] = f"{text} ({texts[place]})"
+    return texts
+
+
+def _prefixed(values: Floats, unit: str) -> list[str]:
+    """Three digits of each value, with a prefix from a thousand on."""
+    size = np.abs(values)
+    # What will be rounded up to the next prefix has it.
+    large = (size >= 999.5) & (size < np.inf)
+    power = np.where(large, np.log10(np.where(large, size * (1000 / 999.5), 1.0)) // 3, 0).astype(int)
+    power = np.minimum(power, len(_PREFIXES) - 1)
+    scaled = values / 1000.0**power
+    texts = [
+        f"{value:.3g} {_PREFIXES[prefix]}{unit}" for value, prefix in zip(scaled.tolist(), power.tolist(), strict=True)
+    ]
+    plain = np.flatnonzero(~large | (np.abs(scaled) >= 999.5))
+    for place, text in zip(plain.tolist(), numbers(scaled[plain], _DIGITS), strict=True):
+        texts[place] = NOTHING if text == NOTHING else f"{text} {_PREFIXES[power[place]]}{unit}"
+    return texts
+
+
+def amount(value: float, unit: str) -> str:
+    """A number in an SI unit as people write it: seconds as a duration, joules as an energy, others with a prefix.
+
+    >>> amount(5_400, "s"), amount(0.85, ""), amount(2.5e6, "W")
+    ('1 h 30 min', '0.85', '2.5 MW')
+    """
+    if unit == "s":
+        return duration(value)
+    if unit == "J":
+        return energy(value)
+    if unit in ("W", "J s", "W min"):
+        return prefixed(value, unit)
+    text = number(value) if value == np.rint(value) else number(value, _DIGITS)
+    return f"{text} {unit}" if unit and text != NOTHING else text
