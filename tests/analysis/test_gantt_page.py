@@ -18,6 +18,7 @@ from markupsafe import Markup
 
 from analysis import gantt
 from analysis.page import figure_html, page
+from analysis.time_axis import round_ticks
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.cli import main
 
@@ -57,6 +58,10 @@ const used = async (chart, controls) => {
     const chart = document.getElementById(id);
     found[id] = await used(chart, chart.previousElementSibling);
   }
+  found.ticks = WINDOWS.map(([begin, end]) => roundTicks(begin, end, 9)).map(({ places, texts }) => [places, texts]);
+  const bars = document.getElementById("bars");
+  await Plotly.relayout(bars, { "xaxis.range": [2, 4] }); await pause();
+  found.zoomed = Array.from(bars._fullLayout.xaxis.ticktext);
   document.getElementById("found").textContent = JSON.stringify(found);
 })();
 </script>
@@ -66,6 +71,10 @@ NUMBERS = (
     np.array([1 / 3, 1e300, 2.0**52 + 1]),
     np.array([-(2**31), 2**31 - 1, 0]),
 )
+WINDOWS = [
+    *((0.0, 30.0), (0.0, 0.037), (1.0, 5_400.0), (0.0, 1.5 * 86_400), (100.0, 1_200_000.0), (0.0, 2e7), (5e6, 2e9)),
+    *((375_300.0, 375_400.0), (375_300.25, 375_301.5), (86_300.0, 90_100.0), (-50.0, 700.0), (3e6, 3e6 + 7_000)),
+]
 TABLE = [[1.5, "7", "a"], [2**45, "8", "a"], [-3, "900", "a"]]
 OUTLINES = [1.0, 2.0, 2.0, 1.0, 1.0, 5.0, 6.0, 6.0, 5.0, 5.0, 5.0, 1.0]
 
@@ -144,7 +153,13 @@ def in_browser(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             go.Heatmap(z=np.array([[0.5, np.nan], [1.0, 2.0]])),
         ]
     )
-    text = page("charts", [*(figure_html(chart, name) for name, chart in charts.items()), Markup(SCRIPT)])
+    text = page(
+        "charts",
+        [
+            *(figure_html(chart, name) for name, chart in charts.items()),
+            Markup(SCRIPT.replace("WINDOWS", json.dumps(WINDOWS))),
+        ],
+    )
     (folder / "page.html").write_text(text, encoding="utf-8")
     command = [
         str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
@@ -181,3 +196,12 @@ def test_a_browser_reads_the_arrays_that_were_written(in_browser: dict[str, Any]
     ]
     assert outline["x"] == outline["y"] == OUTLINES
     assert heat["z"] == [[0.5, None], [1.0, 2.0]]
+
+
+def test_ticks_follow_the_zoom_of_a_page(in_browser: dict[str, Any]) -> None:
+    """The page makes the ticks of a window as the figure's own are made, and makes them anew when it is zoomed."""
+    for window, (places, texts) in zip(WINDOWS, in_browser["ticks"], strict=True):
+        expected = round_ticks(*window)
+        assert texts == expected[1], window
+        assert places == pytest.approx(expected[0], abs=1e-6)
+    assert in_browser["zoomed"] == round_ticks(2.0, 4.0)[1]
