@@ -9,7 +9,8 @@ key          stands for
 ``$ints``    whole numbers, or decimals of ``places`` places: differences to the one before, folded to be positive
 ``$bytes``   any numbers: the bytes of their type, each exclusive-or that of the number before
 ``$strung``  outlines of rectangles, strung together: two columns of edges, in one of two orders of corners
-``$rows``    a table of rows, from columns: of numbers; of texts that are whole numbers (``$text``), or few (``$of``)
+``$rows``    a table of rows, from columns: of numbers; of texts that are whole numbers (``$text``), times of a run as
+             :func:`cluster_sim.amounts.moments` writes them (``$moment``, ``rest`` by place), or few (``$of``)
 ===========  =======================================================================================================
 
 ``at`` is where among the bytes they begin; ``count`` numbers of ``wide`` bytes stand there by planes, all their lowest
@@ -29,6 +30,8 @@ from plotly.io.json import to_json_plotly
 _MOST_PLACES = 6
 _TOO_GREAT = 2.0**51  # twice the difference of two such numbers is still whole in JavaScript
 _WHOLE = re.compile(r"(?:0|[1-9][0-9]{0,8})\Z")
+_MOMENT = re.compile(r"(?:[1-9][0-9]{0,2}(?:,[0-9]{3}){0,2} d )?(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]\Z")
+_IN_SECONDS = np.array([86_400.0, 3_600.0, 60.0, 1.0])
 _ORDERS = {"abbaa": (0, 1, 1, 0, 0), "aabba": (0, 0, 1, 1, 0)}
 """Of a rectangle's two edges at its corners and again at the first, on x and on y."""
 
@@ -65,6 +68,8 @@ def _walked(value: Any, store: _Store) -> Any:
         return {key: _walked(item, store) for key, item in value.items()}
     if isinstance(value, np.ndarray) and value.dtype == object and value.ndim == 2:
         return {"$rows": [_column(value[:, place].tolist(), store) for place in range(value.shape[1])]}
+    if isinstance(value, np.ndarray) and value.dtype == object and value.ndim == 1:
+        return _column(value.tolist(), store)
     if isinstance(value, list | tuple):
         return [_walked(item, store) for item in value]
     return value
@@ -133,8 +138,19 @@ def _column(values: list[Any], store: _Store) -> Any:
         return {"$text": _numbers(np.array(values, dtype=np.float64), store)}
     distinct = {text: code for code, text in enumerate(dict.fromkeys(values))}
     if 2 * len(distinct) > len(values):
-        return values
+        return _moments(values, store) or values
     return {
         "$of": list(distinct),
         "code": _numbers(np.array([distinct[text] for text in values], dtype=np.int32), store),
     }
+
+
+def _moments(texts: list[str], store: _Store) -> dict[str, Any] | None:
+    """Texts most of which are times of a run, as whole seconds; None for others."""
+    rest = {place: text for place, text in enumerate(texts) if not _MOMENT.match(text)}
+    if 2 * len(rest) > len(texts):
+        return None
+    whole = (("0 d 00:00:00" if place in rest else text) for place, text in enumerate(texts))
+    parts = " ".join(text if "d" in text else f"0 d {text}" for text in whole)
+    counted = np.array(parts.replace(",", "").replace(" d ", " ").replace(":", " ").split(" "), dtype=np.float64)
+    return {"$moment": _numbers(counted.reshape(-1, 4) @ _IN_SECONDS, store), "rest": rest}

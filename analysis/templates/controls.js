@@ -150,9 +150,17 @@ function whole(value, bytes) {
   if ("$bytes" in value) return shaped(anything(value, bytes), value.shape);
   if ("$strung" in value) return outlines(value);
   if ("$text" in value) return Array.from(value.$text, String);
+  if ("$moment" in value) return Object.assign(Array.from(value.$moment, moment), value.rest);
   if ("$of" in value) return Array.from(value.code, code => value.$of[code]);
   if ("$rows" in value) return Array.from(value.$rows[0], (_, place) => value.$rows.map(column => column[place]));
   return value;
+}
+
+// A time of a run as cluster_sim/amounts.py writes it.
+function moment(time) {
+  const two = value => String(Math.floor(value)).padStart(2, "0"), day = Math.floor(time / DAY);
+  const clock = `${two(time / 3600 % 24)}:${two(time / 60 % 60)}:${two(time % 60)}`;
+  return day ? `${day.toLocaleString("en")} d ${clock}` : clock;
 }
 
 function integers({ $ints: type, places, at, count, wide }, bytes) {

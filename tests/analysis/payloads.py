@@ -41,6 +41,12 @@ def _whole(value: dict[str, Any], data: bytes) -> Any:
         return np.array([*around, *reversed(value["a"])], value["type"])
     if "$text" in value:
         return [str(int(number)) for number in value["$text"]]
+    if "$moment" in value:
+        texts = []
+        for seconds in map(int, value["$moment"]):
+            days, clock = seconds // 86_400, f"{seconds // 3_600 % 24:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+            texts.append(f"{days:,} d {clock}" if days else clock)
+        return [value["rest"].get(str(place), text) for place, text in enumerate(texts)]
     if "$of" in value:
         return [value["$of"][int(code)] for code in value["code"]]
     if "$rows" in value:

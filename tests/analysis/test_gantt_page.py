@@ -75,7 +75,7 @@ WINDOWS = [
     *((0.0, 30.0), (0.0, 0.037), (1.0, 5_400.0), (0.0, 1.5 * 86_400), (100.0, 1_200_000.0), (0.0, 2e7), (5e6, 2e9)),
     *((375_300.0, 375_400.0), (375_300.25, 375_301.5), (86_300.0, 90_100.0), (-50.0, 700.0), (3e6, 3e6 + 7_000)),
 ]
-TABLE = [[1.5, "7", "a"], [2**45, "8", "a"], [-3, "900", "a"]]
+TABLE = [[1.5, "7", "a", "01:30:00"], [2**45, "8", "a", "1,234 d 08:16:19"], [-3, "900", "a", "83.5 s"]]
 OUTLINES = [1.0, 2.0, 2.0, 1.0, 1.0, 5.0, 6.0, 6.0, 5.0, 5.0, 5.0, 1.0]
 
 
@@ -143,7 +143,7 @@ def in_browser(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         pytest.skip("needs a Chromium")
     folder = tmp_path_factory.mktemp("browser")
     charts = {drawing: gantt(hand_made(), drawing=drawing) for drawing in ("bars", "polygons")}
-    table = np.empty((3, 3), dtype=object)
+    table = np.empty((3, 4), dtype=object)
     table[:] = TABLE
     edges = np.array(OUTLINES)
     charts["arrays"] = go.Figure(

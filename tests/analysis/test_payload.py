@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from analysis.payload import payload
+from cluster_sim.amounts import moments
 
 from .payloads import read
 
@@ -59,6 +60,28 @@ def test_a_table_comes_back() -> None:
     table[:] = rows
     found = read(payload(go.Figure(go.Scatter(x=np.arange(12), customdata=table))))["data"][0]["customdata"]
     assert [list(row) for row in found] == rows
+
+
+def test_times_of_a_run_come_back() -> None:
+    """Texts as hovers have them are numbers in the page, but for those that are none, or look like others."""
+    texts = [
+        "83.5 s",
+        "–",
+        "00:10:00",
+        "23:59:59",
+        "1 d 00:00:00",
+        "4 d 08:16:19",
+        "1,234 d 00:00:01",
+        "24:00:00",
+        "0 d 00:10:00",
+    ]
+    times = moments(np.random.default_rng(1).integers(600, 10**9, 200))
+    table = np.array([texts + times, texts[:2] * 2 + (texts + times)[4:]], dtype=object).T
+    figure = go.Figure(go.Scatter(x=np.arange(len(table)), customdata=table, text=texts + times))
+    assert b"00:10:01" not in payload(figure)
+    trace = read(payload(figure))["data"][0]
+    assert trace["customdata"] == table.tolist()
+    assert trace["text"] == texts + times
 
 
 def test_whole_numbers_that_grow_take_a_byte_each() -> None:
