@@ -14,12 +14,15 @@ from functools import cache
 from plotly.offline import get_plotlyjs
 
 
-def packed(content: bytes) -> str:
-    """``content`` deflated, in base64: no character of it can end a script or a string."""
-    return base64.b64encode(zlib.compress(content, 9)).decode("ascii")
+def packed(content: bytes, level: int = 7) -> str:
+    """``content`` deflated, in base64: no character of it can end a script or a string.
+
+    Beyond level 7 a chart of 20,000 jobs takes four times as long, and a hundredth of its bytes less.
+    """
+    return base64.b64encode(zlib.compress(content, level)).decode("ascii")
 
 
 @cache
 def plotly_js() -> str:
     """plotly.js, :func:`packed`."""
-    return packed(get_plotlyjs().encode("utf-8"))
+    return packed(get_plotlyjs().encode("utf-8"), 9)
