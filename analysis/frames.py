@@ -25,6 +25,7 @@ from cluster_sim.run.shortage import counted, seconds
 if TYPE_CHECKING:
     from cluster_sim.records.core_holds import CoreHolds
     from cluster_sim.records.result import Result
+    from cluster_sim.records.waiting import Moments
 
 NEVER = np.iinfo(np.int64).max
 NAMED = 3
@@ -59,6 +60,7 @@ class Frames:
         ends = [self._recorded, *self.steps.time[-1:], *self._finish[~np.isnan(self._finish)]]
         self._horizon = max(ends)
         self.time = np.append(self.steps.time, self._horizon)  #: When each frame is, s.
+        self._moment: tuple[float, Moments] | None = None  # the run as it was at the frame looked at last
         self._set_holds(result.attempts, result.core_holds)
         self._set_stays(result.attempts)
 
@@ -273,30 +275,37 @@ class Frames:
         return f"{how}.{still if earlier else ''}"
 
     def _reasons(self, stays: pd.DataFrame, low: int, high: int) -> list[list[tuple[int, str]]]:
-        """For each stay why the job waits: (frame, words) from that frame on, of the last before ``low`` and all since.
+        """For each stay why the job waits: (frame, words) from that frame on, of ``low`` or its first one, and all after it.
 
-        The log says nothing of jobs whose only reason is the queue's head; a run without a log says nothing at all, nor
-        does a scheduler that gives no reasons.
+        That is what held until the instant of the frame; with it what the job has been promised, this frame included.
         """
-        said: dict[int, list[tuple[int, str, bool]]] = defaultdict(list)
-        for frame, row, text in self.steps.said(high, stays["row"].to_numpy()):
-            said[row].append((frame, text, self.steps.decisions[frame] == "reserve"))
-        silent = "behind the head of the queue" if self.steps.tells_of_waiting else "–"
-        found = []
-        later = np.searchsorted(self.time, stays["since"], side="right").tolist()
-        columns = (stays[name].tolist() for name in ("row", "again", "enters", "leaves"))
-        for row, again, enters, leaves, afterwards in zip(*columns, later, strict=True):
-            own = [each for each in said[row] if enters <= each[0] <= leaves]
-            entries = [(enters, "just came back" if again else "just came")]
-            if afterwards < (own[0][0] if own else leaves + 1):
-                entries.append((afterwards, silent))
-            last = {True: "", False: ""}
-            for frame, text, promise in own:
-                last[promise] = text
-                entries.append((frame, "; ".join(filter(None, (last[False], last[True])))))
-            before = [entry for entry in entries if entry[0] <= low][-1:]
-            found.append(before + [entry for entry in entries if low < entry[0] < high])
+        columns = [stays[name].tolist() for name in ("row", "again", "enters", "leaves", "since")]
+        found: list[list[tuple[int, str]]] = [[] for _ in columns[0]]
+        promised = [dict(self.steps.promises(row)) for row in columns[0]]
+        last = [
+            max((frame for frame in made if frame < max(low, enters)), default=-1)
+            for made, enters in zip(promised, columns[2], strict=True)
+        ]
+        for frame in range(low, high):
+            time = float(self.time[frame])
+            here = [i for i, (first, end) in enumerate(zip(*columns[2:4], strict=True)) if first <= frame <= end]
+            waited = [i for i in here if columns[4][i] < time]
+            told = dict(zip(waited, self._waits_at(time, tuple(columns[0][i] for i in waited)), strict=True))
+            for i in here:
+                if frame in promised[i]:
+                    last[i] = frame
+                words = told.get(i) or ("just came back" if columns[1][i] else "just came")
+                text = "; ".join(filter(None, (words, promised[i].get(last[i], ""))))
+                if not found[i] or found[i][-1][1] != text:
+                    found[i].append((frame, text))
         return found
+
+    def _waits_at(self, time: float, rows: tuple[int, ...]) -> list[str]:
+        """Why the jobs in these rows waited until then; of one instant they are the same at all its frames."""
+        if self._moment is None or self._moment[0] > time:
+            self._moment = time, self._result.waits.moments()
+        self._moment = time, self._moment[1]
+        return self._moment[1].reasons(time, rows)
 
     def _hold_data(self, rows: Ints, at: dict[int, int], classes: ColourClasses) -> dict[str, list[Any]]:
         """``job`` is -1 for a guest, and for what was over before; ``places``: ``[first core, last core]``, platform order."""

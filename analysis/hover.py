@@ -19,9 +19,10 @@ from cluster_sim.records.core_holds import named_pieces
 if TYPE_CHECKING:
     from cluster_sim.machine.core_ranges import Holds
     from cluster_sim.platform.platform import Platform
+    from cluster_sim.records.result import Result
 
 SHOWN_PIECES = 3
-REASON_LENGTH = 100
+REASON_LENGTH = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +81,14 @@ _LOOKED_UP = ("user", "profile")
 def job_hover(
     jobs: pd.DataFrame,
     places: Sequence[str],
-    decisions: pd.DataFrame | None = None,
+    why: Sequence[str] | None = None,
     axis: TimeAxis | None = None,
     remarks: Sequence[str] | None = None,
 ) -> Hover:
     """Hover of every row of ``jobs``: id, state, user, profile, times, cores, energy, and in which ``places`` it ran.
 
-    With ``decisions``, the log of a run that was to explain, also why: what its scheduler said last of each job.
-    ``axis`` converts times; ``remarks`` (one per job, trusted text) are a last line.
+    ``why``, as :func:`reasons` tells it (one per job), is a line of its own; ``axis`` converts times; ``remarks`` (one per
+    job, trusted text) are a last line.
     """
     axis = axis or TimeAxis()
     table = _Table()
@@ -100,8 +101,8 @@ def job_hover(
         shown = [quantity for quantity in line if quantity.column in jobs]
         lines.append(" · ".join(f"{quantity.label} {_quantity(jobs, quantity, axis, table)}" for quantity in shown))
     lines.append("on " + table.said(plotly_text(places)))
-    if decisions is not None and len(decisions):
-        lines.append("why " + table.placed(plotly_text(reasons(decisions, jobs["job_id"]))))
+    if why is not None:
+        lines.append("why " + table.placed(plotly_text(why)))
     if remarks is not None:
         lines.append(table.said(remarks))
     return Hover("<br>".join(filter(None, lines)) + "<extra></extra>", table.data(), table.names)
@@ -189,14 +190,20 @@ def attempt_texts(rectangles: pd.DataFrame, attempts: pd.DataFrame, job_ids: pd.
     return np.array([told.get(place, "") for place in places], dtype=object)
 
 
-def reasons(decisions: pd.DataFrame, job_ids: pd.Series) -> list[str]:
-    """Why each job started when it did: what was said of its start, else the last reason for which it waited."""
-    said = decisions[decisions["decision"].isin(["start", "hold"]) & (decisions["because"] != "")]
-    last = said.groupby("job_id", sort=False).last()
-    behind = last["behind"].where(last["behind"] == "", " (job " + last["behind"] + ")")
-    text = last["because"].map(lambda because: shortened(because, REASON_LENGTH)) + behind
-    held = (last["decision"] == "hold") & last.index.isin(decisions["job_id"][decisions["decision"] == "start"])
-    return text.where(~held, "waited: it " + text).reindex(job_ids).fillna(NOTHING).tolist()
+def reasons(result: Result, job_ids: pd.Series) -> list[str] | None:
+    """Why each job started when it did: what was said of its start, else why it waited last; None if none did."""
+    waits = getattr(result, "waits", None)  # which tables that only look like a result do not have
+    waited = waits.last(job_ids.tolist()) if waits is not None else []
+    if not any(waited):
+        return None
+    log = result.decisions
+    starts = log[(log["decision"] == "start") & (log["because"] != "")]
+    said = dict(zip(starts["job_id"].tolist(), starts["because"].tolist(), strict=True))
+    found = []
+    for job, because in zip(job_ids.tolist(), waited, strict=True):
+        text = said.get(job) or (f"waited: {because}" if because else NOTHING)
+        found.append(shortened(text, REASON_LENGTH))
+    return found
 
 
 def _filled(jobs: pd.DataFrame, column: str) -> bool:

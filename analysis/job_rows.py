@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from analysis.drawing import JOBS, MOST_BARS
 from analysis.gantt_chart import GRID, PANEL, run_title, style, time_axis_layout, time_window
-from analysis.hover import Hover, job_hover, place_texts
+from analysis.hover import Hover, job_hover, place_texts, reasons
 from analysis.palette import ColourStrategy, colour_strategy, darker
 from analysis.time_axis import StartDate, TimeAxis, start_date_of
 from analysis.wording import plotly_text, shortened
@@ -49,7 +49,7 @@ def gantt_by_job(
     jobs = result.jobs.iloc[rows["job"]].reset_index(drop=True)
     of_job = place_texts(result.core_holds.used_by_job, result.platform, len(jobs))
     places = [of_job[job] for job in rows["job"]]
-    hover = job_hover(jobs, places, getattr(result, "decisions", None), axis)
+    hover = job_hover(jobs, places, reasons(result, jobs["job_id"]), axis)
     figure = go.Figure(_bars(rows, jobs, strategy(result.jobs), hover, window[1]))
     inner = max(220.0, min(26.0 * len(rows) + 10, 4_000.0))
     style(figure, inner)

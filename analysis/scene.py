@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.drawing import Canvas, guest_traces, job_bars, job_labels, job_polygons, job_raster, state_traces
-from analysis.hover import Hover, attempt_texts, job_hover, place_texts
+from analysis.hover import Hover, attempt_texts, job_hover, place_texts, reasons
 from analysis.palette import ColourClasses, ColourStrategy
 from analysis.rectangles import RowScale, guest_rectangles, job_rectangles, state_rectangles
 from analysis.speedups import job_speedups
@@ -125,7 +125,7 @@ class Scene:
         places = place_texts(
             used.of(np.searchsorted(self.position, used.tenant)), self.held.result.platform, len(self.jobs)
         )
-        return job_hover(self.jobs, places, getattr(self.held.result, "decisions", None), axis, remarks)
+        return job_hover(self.jobs, places, reasons(self.held.result, self.jobs["job_id"]), axis, remarks)
 
     def job_traces(
         self,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One decision: ``decision`` is start, reserve, hold or reject; ``where`` it puts the job, in words."""
+    """One decision: ``decision`` is start, reserve, hold, block or reject; ``where`` it puts the job, in words."""
 
     time: float  # s
     decision: str
@@ -46,12 +46,14 @@ class Step:
             return f"Job {self.job_id} is promised a start at {seconds(self.promised_time)}."
         if self.decision == "hold":
             return f"Job {self.job_id} stays in the queue."
+        if self.decision == "block":
+            return f"Job {self.job_id} stays in the queue, and no job behind it may start before it."
         return f"Job {self.job_id} is refused."
 
     def reason(self) -> str:
         """Why, as the scheduler said it; where it said nothing, what that means."""
         if self.because:
-            return f"It {self.because}." if self.decision == "hold" and not self.behind else self._said()
+            return f"It {self.because}." if self.decision in ("hold", "block") and not self.behind else self._said()
         if self.behind:
             return f"Behind job {self.behind}."
         return {"start": "It was its turn, and there is room.", "reserve": "It has to wait until then, at most."}.get(
@@ -76,9 +78,6 @@ class Steps:
         self.time = self._table["time"].to_numpy(dtype=np.float64)
         self.decisions = self._table["decision"].to_numpy(dtype=object)  #: Per step its kind,
         self.rows = rows_of_jobs("decisions", self._table, result.jobs)  #: and the row of its job.
-        self._waiting = np.isin(self.decisions.astype(str), ["hold", "reserve"])
-        #: Whether the log tells of jobs that wait; a scheduler that yields neither Hold nor Reserve gives no reasons.
-        self.tells_of_waiting = self.logged and bool(self._waiting.any())
 
     def __len__(self) -> int:
         return len(self._table)
@@ -92,15 +91,10 @@ class Steps:
         """The steps that are about a job."""
         return np.flatnonzero(self._table["job_id"].to_numpy() == job_id).tolist()
 
-    def said(self, stop: int, rows: npt.NDArray[np.int64]) -> list[tuple[int, int, str]]:
-        """What was said of these jobs in the steps before ``stop`` that leave them waiting: (step, row, words)."""
-        places = np.flatnonzero(self._waiting[:stop] & np.isin(self.rows[:stop], rows))
-        told = self._table.iloc[places]
-        columns = (told[name].tolist() for name in ("decision", "because", "behind", "promised_time"))
-        return [
-            (place, row, _told(*cells))
-            for place, row, *cells in zip(places.tolist(), self.rows[places].tolist(), *columns, strict=True)
-        ]
+    def promises(self, row: int) -> list[tuple[int, str]]:
+        """The steps in which the job in that row was promised a start, and what, in a few words."""
+        steps = np.flatnonzero((self.rows == row) & (self.decisions == "reserve")).tolist()
+        return [(step, _promised(self[step].promised_time)) for step in steps]
 
 
 def rows_of_jobs(name: str, table: pd.DataFrame, jobs: pd.DataFrame) -> npt.NDArray[np.int64]:
@@ -145,11 +139,8 @@ def places_in_words(spans: Sequence[Span], platform: Platform, most: int = 4) ->
     return ", ".join(parts) + (f" and {rest} more places" if rest > 0 else "")
 
 
-def _told(decision: str, because: object, behind: object, promised: float) -> str:
-    """What a hold or a promise says, in a few words."""
-    if decision == "reserve":
-        return f"promised {seconds(promised)}" if promised < math.inf else "promised no time"
-    return _text(because) + (f" (job {behind})" if _text(behind) else "")
+def _promised(time: float) -> str:
+    return f"promised {seconds(time)}" if time < math.inf else "promised no time"
 
 
 def _text(value: object) -> str:

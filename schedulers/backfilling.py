@@ -12,7 +12,7 @@ from cluster_sim.run.decisions import Decision, Hold, Reserve, Start
 from schedulers.base import Scheduler
 from schedulers.losses import CAPPED, GOES_FIRST, Losses
 from schedulers.orders import JobOrder, NodeOrder, check_aging, first, job_orders, node_orders, order_in, platform_order
-from schedulers.plans import Promise, Where
+from schedulers.plans import Plan, Promise, Where
 from schedulers.profile_plan import ProfilePlan
 from schedulers.queue import JobQueue
 from schedulers.releases import Releases
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
 
 DELAYS = "would delay a job that was promised a start"
+"""Why a job waits though enough cores are free; ``behind`` is that job."""
+NO_EARLIER = "would begin no earlier on them than on those that it was promised"
+"""The same where no other job was: its nodes would have to boot first, for example."""
 
 
 class Backfilling(Scheduler):
@@ -68,14 +71,21 @@ class Backfilling(Scheduler):
         self._capped: set[int] = set()  # those of them that a power cap alone has kept from starting
 
     def _reasons(
-        self, view: View, job: Job, promise: Promise | None, boot_s: float | None = None, others_first: bool = False
+        self,
+        view: View,
+        plan: Plan,
+        job: Job,
+        promise: Promise | None,
+        boot_s: float | None = None,
+        others_first: bool = False,
     ) -> Iterator[Decision]:
         """For the decision log: why a job is held, and what it is promised, or is not any more.
 
         Its nodes may boot for ``boot_s``, by default as long as the promise counts with; ``others_first``: jobs go before
         it in the queue, and may have what it was promised.
         """
-        yield Hold(job, view.shortage(job, self.memory) or DELAYS)
+        missing = view.shortage(job, self.memory)
+        yield Hold(job, missing, blocks=view.is_capped(job)) if missing else self._delays(plan, job)
         if view.is_capped(job):
             self._losses.note(CAPPED)
             self._capped.add(job.index)
@@ -84,6 +94,12 @@ class Backfilling(Scheduler):
             yield self._told_anew(job, time, promise.placement, others_first)
         elif job.index in self._told:
             yield self._taken_back(job, others_first)
+
+    @staticmethod
+    def _delays(plan: Plan, job: Job) -> Hold:
+        """For the decision log: a job that would fit waits for the sake of a promise."""
+        other = plan.delayed_by(job)
+        return Hold(job, NO_EARLIER) if other is None else Hold(job, DELAYS, other)
 
     def _told_anew(self, job: Job, time: float, placement: Placement | None, others_first: bool = False) -> Reserve:
         """Tell the log of a promise; why, if it is later than the last."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cluster_sim.engine import latest
-from cluster_sim.run.decisions import Decision, Start, WakeAt
+from cluster_sim.run.decisions import Decision, Hold, Start, WakeAt
 from schedulers.backfilling import Backfilling, spec_of
 from schedulers.base import schedulers
 from schedulers.losses import CAPPED
@@ -102,11 +102,21 @@ class ConservativeBackfilling(Backfilling):
                     yield from self._promise(view, job)
         while (yield from self._start_due(view)):
             yield from self._move_forward(view)  # nodes were to boot that are on: that much is left
+        if view.explains and not self._is_capped:
+            yield from self._kept_back(view)
         self._losses.forget()
         if self._due and self._due[0][0] != self._wakes_at and self._due[0][0] > latest(view.now):
             # Nothing else need happen then: the job whose end was waited for may have been moved forward since.
             self._wakes_at = self._due[0][0]
             yield WakeAt(self._wakes_at)
+
+    def _kept_back(self, view: View) -> Iterator[Decision]:
+        """For the decision log: the jobs that would fit now, and wait for the sake of a promise."""
+        assert self._plan is not None
+        free = view.free_total
+        for _, job in self._queue.after(self._queue.first) if free else ():
+            if job.requested_cores <= free and view.is_pending(job) and not view.shortage(job, self.memory):
+                yield self._delays(self._plan, job)
 
     def _follow(self, view: View) -> bool:
         """Take note of what has ended; whether anything was expected to run on."""
@@ -147,7 +157,8 @@ class ConservativeBackfilling(Backfilling):
             self._promises[job.index] = promise
             self._waiting[job.index] = job
         if view.explains and (promise is None or promise.time > latest(view.now)):
-            yield from self._reasons(view, job, promise)
+            assert self._plan is not None
+            yield from self._reasons(view, self._plan, job, promise)
 
     def _promise_anew(self, view: View) -> Iterator[Decision]:
         """Forget the profile and all promises, and make them again, in the order of their times."""
@@ -273,10 +284,12 @@ class ConservativeBackfilling(Backfilling):
             place = self._queue.place_of(job)
             placement = promise.placement or self._where.now(job)
             if placement is None or not view.allows(job, placement):
-                # A power cap keeps it from starting. Nobody overtakes it, or it might never find room.
+                # A power cap keeps it from starting. No job overtakes it, or it might never find room.
                 self._is_capped = True
                 for left in turns:
                     heappush(self._due, left)
+                if view.explains:
+                    yield Hold(job, view.shortage(job, self.memory), blocks=True)
                 return False
             del self._promises[index], self._waiting[index]
             start = Start(job, placement)

@@ -29,6 +29,8 @@ METRICS = ("delay", "energy", "edp")
 PLACEMENTS = ("all", "one")
 REFERENCES = ("slowest", "fastest")
 
+KEPT_BACK = "would take cores that are kept free for other jobs, or nodes that need more energy"
+"""Why a job waits that fits, for ``Hold``; see :class:`~schedulers.patient.Patient`."""
 _EQUAL = 1e-9
 
 
@@ -114,7 +116,7 @@ class ContentionAware(Scheduler):
             placement = self._place(view, job) if self._may_fit(view, job) else None
             if placement is None:
                 if view.explains:
-                    yield Hold(job, view.shortage(job, self.memory))
+                    yield Hold(job, view.shortage(job, self.memory) or KEPT_BACK, blocks=self.blocking)
                 if self.blocking:
                     return
                 continue

@@ -11,7 +11,7 @@ import numpy as np
 from cluster_sim.errors import SpecError
 from cluster_sim.run.decisions import Decision, Hold, Start
 from cluster_sim.workload.fields import whole_number
-from schedulers.backfilling import DELAYS, Backfilling, spec_of
+from schedulers.backfilling import Backfilling, spec_of
 from schedulers.base import schedulers
 from schedulers.conservative import ConservativeBackfilling
 from schedulers.orders import JobOrder, NodeOrder, first, job_orders, name_of, order_once, platform_order
@@ -122,7 +122,7 @@ class EasyBackfilling(Backfilling):
                 break
             promise = plan.promise(job)
             if view.explains:
-                yield from self._reasons(view, job, promise, _slowest_boot(view, job), others_first)
+                yield from self._reasons(view, plan, job, promise, _slowest_boot(view, job), others_first)
                 told.pop(job.index, None)
                 others_first = others_first or promise is not None
             if view.is_capped(job):
@@ -173,8 +173,12 @@ class EasyBackfilling(Backfilling):
                 free = view.free_total
                 if not free:
                     break
-            elif view.explains and not view.shortage(job, self.memory):
-                yield Hold(job, DELAYS)
+            elif view.explains:
+                missing = view.shortage(job, self.memory)
+                if not missing:
+                    yield self._delays(plan, job)
+                elif view.is_capped(job):
+                    yield Hold(job, missing)
         self._version = view.version
 
     def _worth_trying(self, view: View, first: int) -> Iterable[int]:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
-OVERTAKEN = "another job has come before it in the order of the queue"
-
 
 class ListScheduler(Scheduler):
     """Takes the first job by the job order; if some node fits it, starts it on the first such node by the node order; repeats.
@@ -62,7 +60,6 @@ class ListScheduler(Scheduler):
         """Start with an empty queue."""
         self._order = order_in(view, self._job_order, self._aging)
         self._queue: list[tuple[Any, int, Job]] = []
-        self._held: Job | None = None  #: The head that blocked last, for the decision log.
 
     def schedule(self, view: View) -> Iterable[Decision]:
         """One pass over the queue."""
@@ -100,16 +97,9 @@ class ListScheduler(Scheduler):
             heappop(queue)
 
     def _reasons(self, view: View) -> Iterable[Hold]:
-        """Why the head waits, for the decision log: it is the reason for the jobs behind it, of which nothing is said.
-
-        Of a job that was the head until another got in front of it, that is said, or its own old reason would stand.
-        """
-        head, last = self._queue[0][2], self._held
-        self._held = head
-        holds = [Hold(head, view.shortage(head, self.memory))]
-        if last is not None and last is not head and view.is_pending(last):
-            holds.append(Hold(last, OVERTAKEN, behind=head))
-        return holds
+        """Why the head waits, for the decision log, and with it all that are behind it."""
+        head = self._queue[0][2]
+        return [Hold(head, view.shortage(head, self.memory), blocks=True)]
 
     def _skipping_pass(self, view: View) -> Iterator[Decision]:
         self._queue.sort()
@@ -128,6 +118,9 @@ class ListScheduler(Scheduler):
         self._queue = waiting  # sorted, and so a heap
         if view.explains:
             yield from (Hold(job, SKIPPED) for job in view.submitted if view.is_pending(job))
+            for _, _, job in waiting:
+                if view.is_capped(job):
+                    yield Hold(job, view.shortage(job, self.memory))
 
 
 @schedulers.register("list")

@@ -20,6 +20,7 @@ from schedulers.orders import platform_order
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from cluster_sim.machine.placement import Placement
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
@@ -111,7 +112,12 @@ class Pcbe(Scheduler):
                 tenants[placement.nodes] += 1
                 most_free = int(view.free_cores.max())
             elif view.explains:
-                yield Hold(job, SKIPPED if placement is None else TOO_EXPENSIVE.format(job.max_energy))
+                yield Hold(job, self._why_not(view, job, placement))
+
+    def _why_not(self, view: View, job: Job, placement: Placement | None) -> str:
+        if placement is not None:
+            return TOO_EXPENSIVE.format(job.max_energy)
+        return view.shortage(job) if view.is_capped(job) else SKIPPED
 
     def _in_turn(self, now: float) -> Iterator[_Entry]:
         """The aged jobs, then all of them: what was started among the aged comes twice."""

@@ -73,6 +73,10 @@ class Plan(Protocol):
         """
         ...
 
+    def delayed_by(self, job: Job) -> Job | None:
+        """The job whose promise would be broken if this one, which fits, started now; None if that cannot be said."""
+        ...
+
 
 class Where:
     """The scheduler's choice of nodes, and whether memory counts: how a plan turns a job into a placement."""
@@ -116,6 +120,7 @@ class CountedPlan:
         self._releases = releases
         self._shadow = math.inf
         self._extra: float = math.inf
+        self._head: Job | None = None  # the promised job
 
     def may_start(self, cores: npt.NDArray[np.int64], times: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
         """Whether as many cores are free, and the promise can be kept."""
@@ -158,10 +163,15 @@ class CountedPlan:
             self._extra = math.inf
             return None
         self._extra = free - job.requested_cores
+        self._head = job
         if promised == math.inf:
             # Jobs that requested no time have to end first; of no job can it be said that it ends before them.
             self._shadow = -math.inf
         return Promise(promised)
+
+    def delayed_by(self, job: Job) -> Job | None:
+        """The promised job: there is one."""
+        return None if self._head is job else self._head
 
 
 class NodePlan(CountedPlan):
@@ -177,7 +187,6 @@ class NodePlan(CountedPlan):
         self._pinned = pinned
         self._promised = math.inf  # the shadow time, s; that of jobs that requested no time is -inf
         self._later: Outlook | None = None  # at the shadow time, the promised job not yet on it; None: it is counted
-        self._head: Job | None = None
         self._place: Placement | None = None  # where it is to be, as found last
         self._spare: npt.NDArray[np.int64] | None = None  # cores of each node beside the promised job
         # Widths of jobs that found no place, as things are now, on which they could stay beyond the shadow time.

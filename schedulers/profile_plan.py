@@ -47,6 +47,7 @@ class ProfilePlan:
         self._cut_at_windows()
         self._endless: Amount = self._nothing()  # held by jobs that requested no time
         self._some_day: tuple[Job, Amount] | None = None
+        self._made: dict[int, tuple[Job, Promise]] = {}  # by job index; only for the decision log
         for end, _, _, running in releases:
             self.profile.release(end, self._held(running))
             self.begin(running)
@@ -163,6 +164,7 @@ class ProfilePlan:
 
     def begin(self, running: Running) -> None:
         """A job runs for which the profile has been taken."""
+        self._made.pop(running.job.index, None)
         if running.expected_end == math.inf:
             self._endless = self._endless + self._held(running)
         if self._some_day is not None and self._some_day[0] is running.job:
@@ -182,6 +184,8 @@ class ProfilePlan:
 
     def keep(self, job: Job, promise: Promise) -> None:
         """Take what a promise is of; it had been withdrawn, or has just been found."""
+        if self._view.explains:
+            self._made[job.index] = job, promise
         if promise.time == math.inf:
             self._promise_some_day(job)
         else:
@@ -237,8 +241,43 @@ class ProfilePlan:
                 return promise
         return None
 
+    def delayed_by(self, job: Job) -> Job | None:
+        """The job promised the first time until which this one, started now, could not keep its cores."""
+        profile, own = self.profile, self._made.get(job.index)
+        free = profile.free
+        if own is not None and own[1].time < math.inf:  # without what is kept for itself
+            free = free.copy()
+            kept = (profile.times >= own[1].time) & (profile.times < own[1].end(job))
+            free[kept] += self._amount(job, own[1].placement)
+        least = np.minimum.accumulate(free, axis=0)
+        first, stop = 0, len(least)  # where it no longer fits is among these steps
+        while first < stop:
+            middle = (first + stop) // 2
+            if self._fits_within(job, least[middle]):
+                first = middle + 1
+            else:
+                stop = middle
+        made = [(promise, other) for other, promise in self._made.values() if other is not job]
+        if first < len(least):
+            time = float(profile.times[first])
+            begun = [(promise.time, -other.index, other) for promise, other in made if promise.time <= time]
+            meant = [entry for entry in begun if self._made[entry[2].index][1].end(entry[2]) > time]
+            if meant:
+                return max(meant)[2]
+        # Its nodes would have to boot first, or it would take what a job is to have some day.
+        if self._some_day is not None and self._some_day[0] is not job:
+            return self._some_day[0]
+        return min(((promise.time, other.index, other) for promise, other in made), default=(0.0, 0, None))[2]
+
+    def _fits_within(self, job: Job, free: npt.NDArray[Any]) -> bool:
+        if self._counted:
+            return bool(job.requested_cores + self._kept_from(job) <= free)
+        assert self._machine is not None
+        return self._where.later(job, self._machine, self._view.now, self._room_for(job, free)) is not None
+
     def withdraw(self, job: Job, promise: Promise) -> None:
         """Take a promise back, or what is left of it."""
+        self._made.pop(job.index, None)
         if self._some_day is not None and self._some_day[0] is job:
             self._some_day = None
         if promise.time < math.inf:

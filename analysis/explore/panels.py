@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SHOWN_STEPS = 12
 HEADLINES = ("jobs_completed", "makespan_s", "mean_wait_s", "mean_bounded_slowdown", "utilisation", "energy_j")
-_MEANING = {"start": "start", "reserve": "promise", "hold": "wait", "reject": "refusal"}
+_MEANING = {"start": "start", "reserve": "promise", "hold": "wait", "block": "wait", "reject": "refusal"}
 
 
 def headlines(run: Run) -> list[Any]:

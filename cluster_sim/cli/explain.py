@@ -11,8 +11,8 @@ import click
 def explain(directory: str, job_id: str) -> None:
     """Say why a job waited, what started it, where it ran and how it ended.
 
-    DIR is a folder in which ``run`` left its results. If the run was to --explain, the reasons are those of its
-    scheduler; else they are read off the records.
+    DIR is a folder in which ``run`` left its results. Why a scheduler kept a job back that would have fitted is known
+    only of a run that was to --explain.
     """
     from cluster_sim.records.result import Result
 

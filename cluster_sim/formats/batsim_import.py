@@ -256,6 +256,10 @@ class _ImportedTables(InOnePart):
         """None."""
         return as_clock_table([])
 
+    def conditions(self) -> None:
+        """Not known."""
+        return
+
     def decisions(self) -> pd.DataFrame:
         """None."""
         return no_decisions()

@@ -16,7 +16,9 @@ from cluster_sim.machine.intervals import IntervalSet
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from cluster_sim.engine import Environment
     from cluster_sim.machine.guest_requests import Guests
+    from cluster_sim.machine.ledger import Ledger
     from cluster_sim.machine.placement import Placement
     from cluster_sim.platform.platform import Platform
 
@@ -24,7 +26,9 @@ if TYPE_CHECKING:
 class Availability:
     """Columns of nodes that are on, OFF or withheld, with their free cores, and what changes which of them can be used."""
 
+    env: Environment
     guests: Guests
+    ledger: Ledger
 
     def __init__(self, platform: Platform):
         self.platform = platform
@@ -105,6 +109,7 @@ class Availability:
         fresh = [node for node in dict.fromkeys(nodes) if self.withheld.item(node) != withheld]
         if not fresh:
             return False
+        self.ledger.withheld.append((self.env.now, fresh, withheld))
         self.version = object()
         self.capacity_changes += len(fresh)  # also of nodes in transition, on whose return somebody may count
         self.withheld[fresh] = withheld

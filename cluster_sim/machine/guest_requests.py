@@ -61,7 +61,9 @@ class Request(Event):
         self.memory_mb = memory_mb
         self.owner = owner
         self.lasts_s = lasts_s  #: How long it should hold them, s; inf where it was not given.
-        self.expected_end = float("inf")  #: When it should give them back, s; inf before they are granted.
+        self.since = float("inf")  #: When it was granted, s,
+        self.expected_end = float("inf")  #: when it should give them back,
+        self.until = float("inf")  #: and when it did; inf: not yet.
         self.lost = False  #: Whether the node has broken down under it.
         self._machine = machine
         self._allocation: Allocation | None = None
@@ -120,6 +122,7 @@ class Guests:
         self.names: list[str] = []  #: Owners, by the order of their first request.
         self._waiting: dict[int, list[Request]] = defaultdict(list)  # by node, in order of request
         self._held: list[Request] = []
+        self.granted: list[Request] = []  #: All that have been granted so far, for explanations.
         self._to_look_at: set[int] = set()  # nodes on which something may be granted now
 
     def __bool__(self) -> bool:
@@ -205,8 +208,10 @@ class Guests:
         request._allocation = self._machine.hold(
             request.placement, request.memory_mb, tenant=tenant, processors=processors
         )
+        request.since = self._env.now
         request.expected_end = self._env.now + request.lasts_s
         self._held.append(request)
+        self.granted.append(request)
         request.succeed(request)
 
     def leave(self, request: Request) -> None:
@@ -220,6 +225,7 @@ class Guests:
             return
         self._stop_loads(request, SimulationError, "the cores were given back while its tasks ran")
         request._allocation = None
+        request.until = self._env.now
         self._held.remove(request)
         machine.release(allocation)
         machine.observer.guest_left(request)

@@ -30,6 +30,9 @@ ClockChange = tuple[float, int, "ProcessorType"]
 RatedWatts = tuple[float, int, float, dict[int, float]]
 """(time s, processor, W that its tenants share, W of each tenant by its number), where watts follow the tasks' speeds."""
 
+Withholding = tuple[float, list[int], bool]
+"""(time s, nodes, whether they are withheld from then on, or offered again)."""
+
 
 class _Pieces:
     """Ranges of cores by their global indices, first and last, each of a numbered entry."""
@@ -74,6 +77,7 @@ class Ledger:
         self.load_until = array("d")  #: and until when, s; inf while it lasts.
         self._load_pieces = _Pieces()
         self.transitions = TransitionLog()  #: (time, node, new state, W drawn when not on)
+        self.withheld: list[Withholding] = []  #: What a power policy took out of the scheduler's reach, or gave back.
         self.clock_changes: list[ClockChange] = []
         self.rated_watts: list[RatedWatts] = []
         self.power_times = array("d", [0.0])  #: What the whole machine draws, a step function: since when, s,

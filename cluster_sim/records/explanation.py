@@ -1,8 +1,7 @@
 """What became of one job and why, in plain words: the text of ``result.explain(job_id)``.
 
 Everything is read from the tables of the result, so that a run that was saved and loaded says the same. Why a job waited
-is what its scheduler said, if the run kept a log of decisions; else it is read off the records, which know what was free
-and who was started, but not why.
+is told by :mod:`cluster_sim.records.waiting`.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ import pandas as pd
 from cluster_sim.engine import SAME_INSTANT, latest
 from cluster_sim.errors import InputError
 from cluster_sim.records.attempt_tables import GUEST, JOB
+from cluster_sim.records.waiting import Stretch
 from cluster_sim.run.attempts import Outcome
-from cluster_sim.run.reasons import Stretch, stretches
 from cluster_sim.run.shortage import counted, seconds
 
 if TYPE_CHECKING:
@@ -71,6 +70,7 @@ class _Explanation:
         self._since = job["eligible_time"]
         self._until = self._end_of_wait()
         self._attempts = result.attempts[result.attempts["job_id"] == self._id]
+        self._waits = result.waits
         self._again = 0  # how often the job has joined the queue again, at the wait that is told
 
     def _end_of_wait(self) -> float:
@@ -158,62 +158,53 @@ class _Explanation:
         return [f"It waited in the queue for {seconds(waited)}.", *self._reasons()]
 
     def _reasons(self) -> list[str]:
-        return self._logged_reasons() if len(self._result.decisions) else self._recorded_reasons()
+        lines = [
+            (stretch.start, stretch.end - stretch.start, self._stretch_line(stretch))
+            for stretch in self._waits.stretches(self._id, self._since, self._until, holders=True)
+        ]
+        return [*_most_important([*lines, *self._promises()]), *self._others()]
 
-    def _logged_reasons(self) -> list[str]:
+    @staticmethod
+    def _stretch_line(stretch: Stretch) -> str:
+        told = f"; {stretch.holders}" if stretch.holders else ""
+        return f"  from {seconds(stretch.start)} to {seconds(stretch.end)}: {stretch.because}{told}"
+
+    def _promises(self) -> list[tuple[float, float, str]]:
+        """What the job was promised, and when a promise moved, as lines with their time and weight."""
         decisions = self._result.decisions
-        found = stretches(decisions, self._jobs, self._id, self._since, self._until)
-        if not found:
-            return self._recorded_reasons()
-        lines = [(stretch.start, stretch.end - stretch.start, _stretch_line(stretch)) for stretch in found]
         own = decisions[(decisions["job_id"] == self._id) & (decisions["decision"] == "reserve")]
         own = own[(own["time"] >= self._since) & (own["time"] <= self._until)]
         columns = (own[name].tolist() for name in ("time", "promised_time", "because"))
         promises = list(zip(*columns, strict=True))
         # A promise of the same start on other nodes is no move.
         told = [row for last, row in zip([(0.0, math.nan), *promises], promises, strict=False) if row[1] != last[1]]
+        lines = []
         for number, (time, promised, because) in enumerate(told):
             words = f"{'it was promised a start at' if not number else 'the promise moved to'} {seconds(promised)}"
             if promised == math.inf and because:
                 words = "the promise was taken back"
             weight = math.inf if number in (0, len(told) - 1) else 0.0
             lines.append((time, weight, f"  at {seconds(time)} {words}{f': {because}' if because else ''}"))
-        return _most_important(lines)
-
-    def _recorded_reasons(self) -> list[str]:
-        """What was free over the wait, which jobs went first and which overtook, without the scheduler's reasons."""
-        jobs, cores = self._jobs, self._job["requested_cores"]
-        least, most = self._free_cores()
-        free = f"{least:,} to {most:,}" if least < most else f"{least:,}"
-        enough = "fewer than it asked for" if most < cores else "at times as many as it asked for, in all"
-        guests = self._guests()
-        no_tenant = "no job and no guest" if guests else "no job"
-        cores_there = counted(self._core_count, "core")
-        lines = [f"  in that time {free} of the platform's {cores_there} were held by {no_tenant}: {enough}", *guests]
-        allocated = jobs["allocation_time"].to_numpy()
-        before = self._submitted_before()
-        lines += self._who(
-            "submitted earlier", "started before it", before & (allocated > self._since) & (allocated <= self._until)
-        )
-        lines += self._who(
-            "submitted later", "overtook it", ~before & (allocated >= self._since) & (allocated < self._until)
-        )
         return lines
+
+    def _others(self) -> list[str]:
+        """Which jobs that came earlier were started while it waited, and which that came later overtook it."""
+        allocated = self._jobs["allocation_time"].to_numpy()
+        before = self._submitted_before()
+        return [
+            *self._who(
+                "submitted earlier",
+                "started before it",
+                before & (allocated > self._since) & (allocated <= self._until),
+            ),
+            *self._who(
+                "submitted later", "overtook it", ~before & (allocated >= self._since) & (allocated < self._until)
+            ),
+        ]
 
     def _who(self, which: str, what: str, chosen: np.ndarray) -> list[str]:
         ids = self._jobs["job_id"].to_numpy()[chosen].tolist()
         return [f"  {counted(len(ids), 'job')} {which} {what}: {named(ids)}"] if ids else []
-
-    def _guests(self) -> list[str]:
-        """Which guests held cores while the job waited, and until when."""
-        guests = self._holds_of_guests
-        guests = guests[(guests["start"] < self._until) & (guests["end"] > self._since)]
-        lines = []
-        for (owner, end), cores in guests.groupby(["owner", "end"], sort=False)["cores"].sum().items():
-            until = f"until {seconds(end)}" if end < self._horizon else "to the end of the records"
-            lines.append(f"  {owner}, a guest, held {counted(int(cores), 'core')} {until}")
-        left = len(lines) - SHOWN
-        return lines if left <= 0 else [*lines[:SHOWN], f"  and {left:,} more holds of guests"]
 
     @cached_property
     def _holds_of_guests(self) -> pd.DataFrame:
@@ -225,26 +216,6 @@ class _Explanation:
         eligible, mine = self._jobs["eligible_time"].to_numpy(dtype=np.float64), self._job["eligible_time"]
         tied_before = (eligible == mine) & (np.arange(len(eligible)) < self._row)
         return np.asarray((eligible < mine) | tied_before)
-
-    def _free_cores(self) -> tuple[int, int]:
-        """Fewest and most cores that neither a job nor a guest held while this one waited."""
-        attempts, guests = self._result.attempts, self._holds_of_guests
-        cores = attempts["job_id"].map(self._jobs.set_index("job_id")["requested_cores"])
-        ends = attempts["end_time"].fillna(np.inf)
-        times = np.concatenate([attempts["allocation_time"], guests["start"], ends, guests["end"]])
-        change = np.concatenate([cores, guests["cores"], -cores, -guests["cores"]])
-        order = np.argsort(times, kind="stable")
-        times, held = times[order], np.cumsum(change[order])
-        # Whatever happened in one instant counts together: what it left.
-        first = max(int(np.searchsorted(times, self._since, side="right")) - 1, 0)
-        stop = int(np.searchsorted(times, self._until, side="left"))
-        lasting = np.append(times[1:] > times[:-1], True)[first:stop]
-        seen = held[first:stop][lasting] if stop > first else np.array([0])
-        return self._core_count - int(seen.max()), self._core_count - int(seen.min())
-
-    @property
-    def _core_count(self) -> int:
-        return self._result.platform.core_count
 
     # ------------------------------------------------------------------ its start
 
@@ -364,15 +335,6 @@ def _most_important(lines: list[tuple[float, float, str]]) -> list[str]:
         return texts
     left_out = sum(lasted for _, lasted, _ in lines if lasted < math.inf) - sum(x for _, x, _ in shown if x < math.inf)
     return [*texts, f"  and {len(lines) - len(shown):,} more reasons, which lasted {seconds(left_out)} in all"]
-
-
-def _stretch_line(stretch: Stretch) -> str:
-    period = f"  from {seconds(stretch.start)} to {seconds(stretch.end)}"
-    if stretch.is_head:
-        return f"{period}: behind job {stretch.behind}, the first in the queue, which {stretch.because}"
-    if stretch.behind:
-        return f"{period}: {stretch.because} (job {stretch.behind})"
-    return f"{period}: it {stretch.because}"
 
 
 def _against(run: float, requested: float) -> str:

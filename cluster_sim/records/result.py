@@ -21,14 +21,16 @@ from cluster_sim.files.reading import read_own_json
 from cluster_sim.platform.platform import Platform
 from cluster_sim.records.attempt_tables import attempts_tell_more
 from cluster_sim.records.run_tables import RunTables
-from cluster_sim.records.saved_tables import SUMMARY_FILE, SavedTables, seal_of
+from cluster_sim.records.saved_tables import CONDITIONS_FILE, SUMMARY_FILE, SavedTables, seal_of
 from cluster_sim.records.summary import queue_steps
 from cluster_sim.run.settings import SETTINGS
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
 
 if TYPE_CHECKING:
     from cluster_sim.machine.placement import Span
+    from cluster_sim.records.conditions import Conditions
     from cluster_sim.records.core_holds import CoreHolds
+    from cluster_sim.records.waiting import Waits
     from cluster_sim.run.simulation import Simulation
 
 FileFormat = Literal["csv", "parquet"]
@@ -85,6 +87,10 @@ class Tables(Protocol):
         ...
 
     def decision_spans(self) -> Sequence[tuple[Span, ...]]:
+        """See the property of that name of Result."""
+        ...
+
+    def conditions(self) -> Conditions | None:
         """See the property of that name of Result."""
         ...
 
@@ -188,11 +194,23 @@ class Result:
         """Where each row of ``decisions`` puts its job: (first node, node after the last, cores on each) …, by index."""
         return self._tables.decision_spans()
 
+    @cached_property
+    def conditions(self) -> Conditions | None:
+        """What beside free cores decided whether a job could start; None: not known, of another program's run."""
+        return self._tables.conditions()
+
+    @cached_property
+    def waits(self) -> Waits:
+        """Why jobs waited, at any time."""
+        from cluster_sim.records.waiting import Waits
+
+        return Waits(self)
+
     def explain(self, job_id: str) -> str:
         """Why a job waited and for how long, what started it, where it ran and how it ended, in a few plain sentences.
 
-        The reasons are the scheduler's own if the run kept a log of decisions, else read off the records: what was
-        free, and who went first. Raises InputError for a job that the run does not have.
+        While too few cores were free for it, that is the reason; while there were enough, its scheduler knows it, if the
+        run kept a log of decisions. Raises InputError for a job that the run does not have.
         """
         from cluster_sim.records.explanation import explain
 
@@ -240,7 +258,7 @@ class Result:
         }
         tables |= {name: ([table], table) for name in self._tables_that_tell_more() for table in [getattr(self, name)]}
         with held(directory):
-            remove_leftovers(directory, {*_TABLE_FILES, PLATFORM_FILE, SUMMARY_FILE})
+            remove_leftovers(directory, {*_TABLE_FILES, CONDITIONS_FILE, PLATFORM_FILE, SUMMARY_FILE})
             self._write(directory, tables, file_format)
 
     def _tables_that_tell_more(self) -> list[str]:
@@ -260,6 +278,8 @@ class Result:
         with atomic_files(directory / SUMMARY_FILE) as aside:
             aside(directory / SUMMARY_FILE).write_text(summary)
             aside(directory / PLATFORM_FILE).write_bytes(native_bytes(self.platform, PLATFORM_FILE))
+            if self.conditions:
+                aside(directory / CONDITIONS_FILE).write_text(json.dumps(self.conditions.document()) + "\n")
             for name, (parts, texts) in tables.items():
                 path = aside(directory / f"{name}.{file_format}")
                 if file_format == "parquet":
@@ -268,7 +288,8 @@ class Result:
                     write_parts(path, parts, quoting_for(texts))
             (directory / SUMMARY_FILE).unlink(missing_ok=True)
             # Tables of another run, or in the other format, would be read instead.
-            for other in _TABLE_FILES - {f"{name}.{file_format}" for name in tables}:
+            others = _TABLE_FILES - {f"{name}.{file_format}" for name in tables}
+            for other in others if self.conditions else {*others, CONDITIONS_FILE}:
                 (directory / other).unlink(missing_ok=True)
 
     @classmethod

@@ -16,6 +16,7 @@ from cluster_sim.machine.transition_log import STATES as NODE_STATES
 from cluster_sim.records.accounting import Accounts, History, node_bounds, settle
 from cluster_sim.records.attempt_tables import attempt_table, numbers_of_attempts
 from cluster_sim.records.clock_table import clock_table
+from cluster_sim.records.conditions import Conditions
 from cluster_sim.records.core_holds import CoreHolds, bounds_of_parts
 from cluster_sim.records.metrics import InPieces, job_columns
 from cluster_sim.records.node_table import node_table
@@ -51,6 +52,7 @@ class RunTables:
         self._reasons = dict(attempts.reason)
         self._decision_log = simulation.decision_log
         self._decisions = len(simulation.decision_log or ())
+        self._conditions = Conditions.of(simulation)
         self._guests = list(simulation.machine.guests.names)
         ledger = simulation.machine.ledger.up_to(self._horizon, len(attempts))
         self._power, self._held = ledger.power, ledger.holds
@@ -211,6 +213,10 @@ class RunTables:
     def decision_spans(self) -> Sequence[tuple[Span, ...]]:
         """Where each decision puts its job."""
         return self._decision_log.spans(self._decisions) if self._decision_log is not None else ()
+
+    def conditions(self) -> Conditions:
+        """What beside free cores decided whether a job could start."""
+        return self._conditions
 
     def summary(self, result: Result) -> dict[str, Any]:
         """All metrics of the run."""

@@ -17,10 +17,11 @@ import pandas as pd
 
 from cluster_sim.errors import FormatError, InputError
 from cluster_sim.files.csv import as_numbers
-from cluster_sim.files.reading import check_regular
+from cluster_sim.files.reading import check_regular, read_own_json
 from cluster_sim.machine.core_ranges import Holds
 from cluster_sim.records.attempt_tables import JOB, attempts_of
 from cluster_sim.records.clock_table import as_clock_table
+from cluster_sim.records.conditions import Conditions
 from cluster_sim.records.core_holds import CoreHolds
 from cluster_sim.run.decision_log import no_decisions
 from cluster_sim.workload.fields import RESULT_TABLES, names
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 
 SUMMARY_FILE = "summary.json"
+CONDITIONS_FILE = "conditions.json"
 
 
 class InOnePart(ABC):
@@ -193,6 +195,16 @@ class SavedTables(InOnePart):
                 if None in found:
                     raise FormatError(f"{path}, line {row + 2}, nodes", "node:cores or node..node:cores;…", text)
         return [known[text] for text in texts]
+
+    def conditions(self) -> Conditions:
+        """What conditions.json says; where there is none, only cores counted."""
+        path = self._directory / CONDITIONS_FILE
+        if not path.exists():
+            self.check_unchanged()
+            return Conditions()
+        document = read_own_json(path, "the conditions of a run")
+        self.check_unchanged()
+        return Conditions.read(document, path, len(self._jobs), self._platform)
 
     def summary(self, result: Result) -> dict[str, Any]:
         """The metrics of summary.json."""

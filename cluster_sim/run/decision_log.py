@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from cluster_sim.run.decisions import Reserve, Start
     from cluster_sim.workload.jobs import Job
 
-KINDS = ("start", "reserve", "hold", "reject")
-_START, _RESERVE, _HOLD, _REJECT = range(len(KINDS))
+KINDS = ("start", "reserve", "hold", "reject", "block")
+_START, _RESERVE, _HOLD, _REJECT, _BLOCK = range(len(KINDS))
 NOBODY = -1
 NAN = float("nan")
 LATE_BOOT = "its nodes take longer to boot than expected"
@@ -40,8 +40,9 @@ class DecisionLog:
         self._promised = array("d")
         self._spans: list[tuple[Span, ...]] = []
         self._texts: dict[str, int] = {}
-        self._held: dict[int, tuple[str, int]] = {}  #: Per job what was last said of it: the reason, behind which job,
+        self._held: dict[int, tuple[str, int, bool]] = {}  #: Per job what was last said of it: why, behind which job,
         self._promises: dict[int, tuple[float, tuple[Span, ...]]] = {}  #: and when and where it is to start.
+        self._blockers: list[int] = []  #: Jobs said to block the queue that still wait, one after the other.
         self._booting: dict[int, tuple[float, tuple[Span, ...]]] = {}  #: The same of jobs that have got their cores.
 
     def __len__(self) -> int:
@@ -50,7 +51,7 @@ class DecisionLog:
     def started(self, now: float, decision: Start) -> None:
         """A job got its cores at ``now`` (s)."""
         index = decision.job.index
-        self._held.pop(index, None)
+        self._no_longer_waits(index)
         promise = self._promises.pop(index, None)
         if promise is not None:
             self._booting[index] = promise
@@ -72,10 +73,17 @@ class DecisionLog:
     def _hold(self, now: float, decision: Hold) -> None:
         index = decision.job.index
         behind = NOBODY if decision.behind is None else decision.behind.index
-        said = (decision.because, behind)
+        said = (decision.because, behind, decision.blocks)
+        blockers = self._blockers
+        if not decision.blocks:
+            blockers.clear()
+        elif not blockers or blockers[-1] != index:
+            # What was said of others before is to be said anew, if it is still so in a pass that looks at them.
+            self._held = {other: said for other, said in self._held.items() if said[2] and other != index}
+            blockers.append(index)
         if self._held.get(index) != said:
             self._held[index] = said
-            self._add(now, index, _HOLD, decision.because, behind)
+            self._add(now, index, _BLOCK if decision.blocks else _HOLD, decision.because, behind)
 
     def _reserve(self, now: float, decision: Reserve) -> None:
         index = decision.job.index
@@ -87,7 +95,13 @@ class DecisionLog:
 
     def rejected(self, now: float, job: Job, reason: str) -> None:
         """A job was refused at ``now`` (s): when it was submitted, or later by the scheduler."""
+        self._no_longer_waits(job.index)
         self._add(now, job.index, _REJECT, reason)
+
+    def _no_longer_waits(self, index: int) -> None:
+        self._held.pop(index, None)
+        if index in self._blockers:
+            self._blockers = [other for other in self._blockers if other != index]
 
     def _add(
         self,

@@ -7,9 +7,9 @@ why a job waits and what it was promised, and are worth yielding only on a run t
         yield Hold(job, view.shortage(job))  # asks for 8 cores, no node has more than 5 free
         yield Reserve(job, time=3600.0)
 
-A scheduler may say the same in every pass; the log keeps what changed. It need not speak for every job that waits:
-a job of which nothing was said is explained by the queue's head. That is the job that was last promised a start, of
-those that still wait; where the scheduler makes no promises, the one that was last held with no job as ``behind``.
+A scheduler may say the same in every pass; the log keeps what changed. It need not speak for every job that waits: what
+a job lacks, the records know. What only the scheduler knows is why it keeps a job back that would fit: ``behind`` which
+job, if that is the reason, or, said once of the head of the queue with ``blocks``, that no job behind it may start.
 
 *Wording.* ``because`` is a clause about the job, in plain words, without its id, a capital, or a full stop: it is read
 after "it waited:" or "it was started:". Of a job that waits, what it asks for and what there is of it: ``asks for 8
@@ -60,11 +60,15 @@ class Reserve:
 
 @dataclass(slots=True)
 class Hold:
-    """Leave a job in the queue in this pass: why, and ``behind`` which job, if that is the reason. Nothing changes."""
+    """Leave a job in the queue in this pass: why, and ``behind`` which job, if that is the reason. Nothing changes.
+
+    It ``blocks`` if no job behind it in the queue may start before it: then it is why they wait, too.
+    """
 
     job: Job
     because: str
     behind: Job | None = None
+    blocks: bool = False
 
 
 @dataclass(slots=True)
@@ -94,7 +98,12 @@ _TIME: _Wish = (float, Real, False, "a time in s")
 _WISHES: Mapping[type, Mapping[str, _Wish]] = {
     Start: {"job": _JOB, "placement": _PLACEMENT, "because": _WORDS},
     Reserve: {"job": _JOB, "time": _TIME, "placement": (Placement, Placement, True, "a placement, or None")},
-    Hold: {"job": _JOB, "because": _WORDS, "behind": (Job, Job, True, "a job, or None")},
+    Hold: {
+        "job": _JOB,
+        "because": _WORDS,
+        "behind": (Job, Job, True, "a job, or None"),
+        "blocks": (bool, bool, False, "True or False"),
+    },
     Reject: {"job": _JOB, "reason": _WORDS},
     WakeAt: {"time": _TIME},
 }

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 MOST_GUESTS = 3
 """Guests that are named before the rest is counted."""
+LACKS = ("asks for ", "does not fit ", "fits only on nodes ")
+"""How a clause begins that says what a job lacks, and not why its scheduler keeps it back."""
 CLOSED = "fits only on nodes that an advance reservation keeps from it now"
 OUT_OF_USE = {
     NodeState.SWITCHING_OFF: ("is switching off", "are switching off"),
@@ -36,8 +38,11 @@ def shortage(machine: Machine, job: Job, memory: bool = False, policy: str = "th
     off-reservation)``, where ``policy`` is the name of the power policy. So are guests that hold cores it might have:
     ``(backup, a guest, holds 2 cores until 10 s)``.
     """
-    if place(machine, job, None, memory) is not None:
-        return ""
+    return "" if place(machine, job, None, memory) is not None else missing(machine, job, memory, policy)
+
+
+def missing(machine: Machine, job: Job, memory: bool, policy: str) -> str:
+    """The same of a job that does not fit."""
     free, where, widest = machine.free, "", machine.widest
     mask = None
     if machine.eligibility is not None:
@@ -55,12 +60,12 @@ def shortage(machine: Machine, job: Job, memory: bool = False, policy: str = "th
     beyond_reach = np.flatnonzero((free > 0) & ~usable).tolist()
     free = np.where(usable, free, 0)
     wanted = shape(job) if machine.shapes else None
-    missing = _missing_shape(wanted, where, free) if wanted else _missing(job.requested_cores, where, free, widest)
-    if not missing:
+    lacking = _missing_shape(wanted, where, free) if wanted else _missing(job.requested_cores, where, free, widest)
+    if not lacking:
         return CLOSED
     remarks = [_why_not(machine, beyond_reach, policy)] if beyond_reach else []
     remarks += _guests(machine, mask) if machine.guests else []
-    return f"{missing} ({', '.join(remarks)})" if remarks else missing
+    return f"{lacking} ({', '.join(remarks)})" if remarks else lacking
 
 
 def _why_not(machine: Machine, nodes: list[int], policy: str) -> str:

@@ -208,7 +208,12 @@ RESULT_TABLES: dict[str, tuple[Field, ...]] = {
     "decisions": (
         Field("time", "float", "s", "the scheduler's pass, or the job's submission"),
         Field("job_id", "str", "", "id of the job"),
-        Field("decision", "str", "", "start, reserve (a start is promised), hold (it waits on) or reject"),
+        Field(
+            "decision",
+            "str",
+            "",
+            "start, reserve (a start is promised), hold (it waits on), block (so do all behind it) or reject",
+        ),
         Field("because", "str", "", "why, as the scheduler says it; reserve: why a promise is put off or taken back"),
         Field("behind", "str", "", "id of the job that is the reason to hold it; empty: none"),
         Field(

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from analysis import gantt
-from analysis.hover import job_hover, place_texts
+from analysis.hover import job_hover, place_texts, reasons
 from cluster_sim import Platform, Result, Simulation, Workload, make_scheduler
 from cluster_sim.cli import main
 
@@ -31,21 +31,22 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+WAITS = "it asks for 4 cores, 2 free"
 INPUT = ("--platform", "homogeneous:nodes=1,cores=4", "--workload", "jobs.csv")
 
 
 def test_run_and_explain(here: Path) -> None:
-    """The reason that the scheduler gave, from the folder that run left."""
+    """The reason, from the folder that run left."""
     command("run", *INPUT, "--explain", "--out", "out")
-    assert "  from 1 s to 10 s: it asks for 4 cores, 2 free\n" in command("explain", "out", "b")
+    assert f"  from 1 s to 10 s: {WAITS}; job a holds 2 cores until 10 s;" in command("explain", "out", "b")
     assert "such as c, found zebra" in command("explain", "out", "zebra", status=2)
 
 
 def test_explain_without_a_log(here: Path) -> None:
-    """What the records say, and no file of decisions."""
+    """The same reason, and no file of decisions."""
     command("run", *INPUT, "--out", "out")
     assert not Path("out/decisions.csv").exists()
-    assert "2 of the platform's 4 cores were held by no job: fewer than it asked for" in command("explain", "out", "b")
+    assert f"  from 1 s to 10 s: {WAITS}; job a holds 2 cores until 10 s;" in command("explain", "out", "b")
 
 
 def test_compare_and_configuration(here: Path) -> None:
@@ -68,7 +69,7 @@ def test_hover(here: Path) -> None:
     """A line "why" with what was said last of each job: of its start, or of its wait."""
     result = result_of("easy", True)
     places = place_texts(result.core_holds.used_by_job, result.platform, len(result.jobs))
-    hover = job_hover(result.jobs, places, result.decisions)
+    hover = job_hover(result.jobs, places, reasons(result, result.jobs["job_id"]))
     assert "why %{customdata" in hover.template
     assert hover.data[:, -1].tolist() == [
         "–",
@@ -77,11 +78,14 @@ def test_hover(here: Path) -> None:
     ]
     assert hover.data[2, -1].startswith("backfilled")
     assert any("why" in (trace.hovertemplate or "") for trace in gantt(result).data)
-    assert not any("why" in (trace.hovertemplate or "") for trace in gantt(result_of("easy", False)).data)
+    without = result_of("easy", False)
+    assert reasons(without, without.jobs["job_id"]) == ["–", "waited: it asks for 4 cores, 2 free", "–"]
+    assert any("why" in (trace.hovertemplate or "") for trace in gantt(without).data)
 
 
 def test_hover_of_foreign_words(here: Path) -> None:
     """What a scheduler says is text, not markup."""
     result = result_of("fcfs", True)
-    said = result.decisions.assign(because="<b>a & b</b>", decision="start")
+    result.decisions = result.decisions.assign(because="<b>a & b</b>", decision="start")
+    said = reasons(result, result.jobs["job_id"])
     assert job_hover(result.jobs, [""] * len(result.jobs), said).data[0, -1] == "&lt;b&gt;a &amp; b&lt;/b&gt;"

@@ -1,0 +1,68 @@
+"""Are the stated reasons for waiting true? Random runs, watched as they go, against what their results say afterwards.
+
+``python -m benchmarks.reasons --runs 1000``: everything registered, guests, failures, reservations, tags, memory, power
+policies, as :mod:`tests.invariants.runs` draws them. ``--model`` adds a run of 2,000 jobs of the Lublin model under EASY.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+
+import click
+
+from cluster_sim import Platform, Simulation, Workload, make_scheduler
+from tests.explain.truth import Watched, check, checked
+from tests.invariants.full import NotACase
+from tests.invariants.runs import Case
+
+SHOWN = 10
+
+
+@click.command()
+@click.option("--runs", default=1000, show_default=True, help="Random runs.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the first; the next has the next.")
+@click.option("--model", is_flag=True, help="Also 2,000 jobs of the Lublin model on 64 nodes of 16 cores, under EASY.")
+def main(runs: int, seed: int, model: bool) -> None:
+    """Count the reasons that were checked, and print those that are not true."""
+    began, counts, wrong, made = time.perf_counter(), Counter[str](), list[str](), 0
+    while made < runs:
+        try:
+            counts += checked(seed)
+            made += 1
+        except NotACase:
+            pass
+        except AssertionError as error:
+            made += 1
+            wrong.append(f"seed {seed}: {str(error).splitlines()[0]}")
+        seed += 1
+    _tell(f"{made:,} random runs", counts, wrong, began)
+    if model:
+        began = time.perf_counter()
+        _tell("2,000 jobs under EASY", *_of_model(), began)
+    raise SystemExit(1 if wrong else 0)
+
+
+def _of_model() -> tuple[Counter[str], list[str]]:
+    platform = Platform.homogeneous(64, 16)
+    workload = Workload.read("lublin:jobs=2000,nodes=1024,seed=1")
+    simulation = Simulation(platform, workload, make_scheduler("easy"), explain=True)
+    seen = Watched()
+    seen.watch(simulation)
+    result = simulation.run()
+    try:
+        return check(Case(platform, {}, scheduler="easy"), result, seen), []
+    except AssertionError as error:
+        return Counter(), [str(error)]
+
+
+def _tell(what: str, counts: Counter[str], wrong: list[str], began: float) -> None:
+    kinds = ", ".join(f"{number:,} {kind}" for kind, number in counts.most_common() if kind not in ("runs", "looks"))
+    click.echo(f"{what}: {counts['looks']:,} reasons looked at ({kinds}), {len(wrong)} runs with one that is not true")
+    for line in wrong[:SHOWN]:
+        click.echo(f"  {line}")
+    click.echo(f"  {time.perf_counter() - began:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

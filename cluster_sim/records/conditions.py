@@ -1,0 +1,141 @@
+"""What beside free cores decided whether a job of a run could start: what jobs asked for, and what was kept from them.
+
+A run in which cores were all that counted has none of it. Explanations need it; it is saved as ``conditions.json``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from cluster_sim.errors import ClusterSimError, FormatError
+from cluster_sim.machine.eligibility import Eligibility
+from cluster_sim.workload.advance_reservations import AdvanceReservation
+
+if TYPE_CHECKING:
+    from cluster_sim.machine.ledger import Withholding
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.run.simulation import Simulation
+
+REQUESTS: Mapping[str, Any] = {
+    "nodes": 0,
+    "ntasks_per_node": 0,
+    "memory": 0.0,
+    "requires": "",
+    "exclusive": False,
+    "reservation": "",
+}
+"""What a job may ask for beside cores and time, and what it asks for if it does not."""
+
+
+class GuestStay(NamedTuple):
+    """Cores, or memory, that a guest held on a node, from when to when, and until when it said that it would (s)."""
+
+    owner: str
+    node: int
+    since: float
+    until: float
+    expected_end: float
+    memory_mb: float
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """``requests`` are columns over the jobs, those of :data:`REQUESTS` in which any job asks for something."""
+
+    requests: dict[str, np.ndarray] = field(default_factory=dict)
+    counts_memory: bool = False  #: Whether the jobs' memory counted.
+    reservations: tuple[AdvanceReservation, ...] = ()
+    withheld: tuple[Withholding, ...] = ()
+    power_policy: str = "the power policy"  #: What it is called.
+    guests: tuple[GuestStay, ...] = ()
+
+    @classmethod
+    def of(cls, simulation: Simulation) -> Conditions:
+        """Those of a run, as it stands."""
+        machine = simulation.machine
+        columns = simulation.jobs.columns
+        windows = () if machine.eligibility is None else machine.eligibility.windows
+        return cls(
+            {name: columns[name] for name, nothing in REQUESTS.items() if (columns[name] != nothing).any()},
+            simulation.view.counts_memory,
+            tuple(AdvanceReservation(w.name, w.start, w.end, np.flatnonzero(w.nodes).tolist()) for w in windows),
+            tuple(machine.ledger.withheld),
+            simulation.view.power_policy,
+            tuple(
+                GuestStay(held.owner, held.node, held.since, held.until, held.expected_end, held.memory_mb)
+                for held in machine.guests.granted
+            ),
+        )
+
+    def __bool__(self) -> bool:
+        """Whether anything beside cores counted."""
+        return bool(self.requests or self.reservations or self.withheld or self.guests)
+
+    @property
+    def are_plain(self) -> bool:
+        """Whether any job could be placed by its cores alone: a job that fits a node goes on one, others anywhere."""
+        return not (self.requests or self.reservations)
+
+    @property
+    def shapes(self) -> bool:
+        """Whether any job asks for nodes, or for tasks on each."""
+        return "nodes" in self.requests or "ntasks_per_node" in self.requests
+
+    def columns(self, jobs: int) -> dict[str, np.ndarray]:
+        """All columns of requests, of so many jobs."""
+        return {name: self.requests.get(name, np.full(jobs, nothing)) for name, nothing in REQUESTS.items()}
+
+    def eligibility(self, platform: Platform, jobs: int) -> Eligibility | None:
+        """Which nodes were eligible for whom; None if all were for all."""
+        return Eligibility.of(platform, self.columns(jobs), self.reservations)
+
+    # ------------------------------------------------------------------ as a document
+
+    def document(self) -> dict[str, Any]:
+        """For JSON, which has no infinity: None."""
+        return {
+            "requests": {name: column.tolist() for name, column in self.requests.items()},
+            "counts_memory": self.counts_memory,
+            "reservations": [[r.name, r.start, r.end, list(r.nodes)] for r in self.reservations],
+            "withheld": [list(row) for row in self.withheld],
+            "power_policy": self.power_policy,
+            "guests": [[None if value == math.inf else value for value in stay] for stay in self.guests],
+        }
+
+    @classmethod
+    def read(cls, document: dict[str, Any], where: object, jobs: int, platform: Platform) -> Conditions:
+        """From what :meth:`document` made, and a file may have changed. Raises FormatError."""
+        try:
+            conditions = cls(
+                {name: _column(name, values, jobs) for name, values in document["requests"].items()},
+                bool(document["counts_memory"]),
+                tuple(AdvanceReservation(*row) for row in document["reservations"]),
+                tuple((float(time), list(nodes), bool(held)) for time, nodes, held in document["withheld"]),
+                str(document["power_policy"]),
+                tuple(_stay(*row) for row in document["guests"]),
+            )
+            nodes = [node for _, several, _ in conditions.withheld for node in several]
+            nodes += [stay.node for stay in conditions.guests]
+            if not all(type(node) is int and 0 <= node < platform.node_count for node in nodes):
+                raise ValueError(f"a node that is none of the platform's {platform.node_count}")
+            conditions.eligibility(platform, jobs)
+        except (ClusterSimError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise FormatError(where, "the conditions of a run", f"{type(error).__name__}: {error}") from None
+        return conditions
+
+
+def _column(name: str, values: list[Any], jobs: int) -> np.ndarray:
+    kind = type(REQUESTS[name])
+    if len(values) != jobs or not all(type(value) is kind for value in values):
+        raise ValueError(f"{name}: other than {jobs} values of type {kind.__name__}")
+    return np.array(values, object if kind is str else kind)
+
+
+def _stay(owner: str, node: int, since: float, until: float | None, expected_end: float | None, mb: float) -> GuestStay:
+    until, expected_end = (math.inf if end is None else float(end) for end in (until, expected_end))
+    return GuestStay(str(owner), node, float(since), until, expected_end, float(mb))

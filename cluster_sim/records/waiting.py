@@ -1,0 +1,361 @@
+"""Why jobs waited: for each stretch of a wait the reason that held then, from what was held then.
+
+There is one place that tells, for explanations and charts, with a log of decisions and without. A job for which the machine
+had not enough waited for that, whatever its scheduler said. Where there was enough, the scheduler kept the job back; why,
+only the log knows: for the sake of a promise, behind a job that none may overtake, or for a reason of its own.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cluster_sim.records.attempt_tables import GUEST
+from cluster_sim.records.machine_then import MachineHistory, MachineThen
+from cluster_sim.run.shortage import LACKS, counted, expected, seconds
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cluster_sim.records.result import Result
+
+ENOUGH = "enough cores are free"
+NO_LOG = f"{ENOUGH}, but the scheduler kept it back (only a run with --explain knows why)"
+NO_REASON = f"{ENOUGH}, but the scheduler kept it back, and gave no reason"
+SHOWN_HOLDERS = 3
+"""Holders of cores that are named before the rest is counted."""
+_NUMBER = re.compile(r"(?<!\w)\d[\d,]*(?:\.\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """From ``start`` to ``end`` (s) a job waited because of ``because``: a sentence without its full stop."""
+
+    start: float
+    end: float
+    because: str
+    is_short: bool = False  #: Whether the machine had not enough for it; else the scheduler kept it back:
+    behind: str = ""  #: because of the job of this id,
+    promised: float = math.nan  #: which was promised a start at this time, s; NaN: that is not the reason.
+    holders: str = ""  #: Who held what the job lacked, and when enough of it should be back, where that was asked for.
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A row of the log that says why a job waits; jobs by their rows, -1 for none."""
+
+    number: int
+    time: float
+    job: int
+    because: str
+    behind: int
+    blocks: bool
+
+
+class Waits:
+    """Answers for one result."""
+
+    def __init__(self, result: Result):
+        self._result = result
+        self._jobs = result.jobs
+        names = ("job_id", "state", "eligible_time", "finish_time")
+        self._ids, self._states, self._eligible, self._finish = (result.jobs[name].tolist() for name in names)
+
+    @cached_property
+    def history(self) -> MachineHistory:
+        """The machine over the run."""
+        return MachineHistory(self._result)
+
+    # ------------------------------------------------------------------ answers
+
+    def stretches(self, job_id: str, since: float, until: float, holders: bool = False) -> list[Stretch]:
+        """The reasons of a job that waited from ``since`` to ``until`` (s), without gaps; neighbours alike are one.
+
+        With ``holders`` those are told too; then a stretch ends where the one that held most of what it needed leaves.
+        """
+        row = self.history.row_of[job_id]
+        pieces: list[Stretch] = []
+        told, leaves = "", math.inf
+        for piece, machine in self._each(row, since, until):
+            if holders and piece.is_short:
+                if not pieces or not pieces[-1].is_short or piece.start >= leaves or not _alike(pieces[-1], piece):
+                    found = _Holders(self.history, self._expected_ends, row, machine)
+                    told, leaves = found.words(), found.leaves
+                piece = replace(piece, holders=told)
+            pieces.append(piece)
+        return _joined(pieces)
+
+    def moments(self) -> Moments:
+        """The reasons of many jobs at one time after the other."""
+        return Moments(self)
+
+    def last(self, job_ids: Sequence[str]) -> list[str]:
+        """Of each of these jobs the reason that held last before it got its cores; empty if it did not wait."""
+        rows = [self.history.row_of[job] for job in job_ids]
+        ends = {i: until for i, row in enumerate(rows) for since, until in self._spans(row)[-1:] if until > since}
+        order = sorted(ends, key=lambda i: ends[i])
+        found, moments = [""] * len(rows), self.moments()
+        for i in order:
+            (found[i],) = moments.reasons(ends[i], (rows[i],))
+        return found
+
+    # ------------------------------------------------------------------ one reason
+
+    @cached_property
+    def _changes(self) -> np.ndarray:
+        """All times, s, at which a reason may change, but for the ends of waits and promises, which come with starts."""
+        waits = [np.array(times, np.float64) for times in (self._eligible, self._finish)]
+        log = self._result.decisions["time"].to_numpy(dtype=np.float64)
+        times = np.unique(np.concatenate([self.history.times, log, *waits]))
+        return np.asarray(times[~np.isnan(times)])
+
+    def _each(self, row: int, since: float, until: float) -> Iterator[tuple[Stretch, MachineThen]]:
+        """The reasons between any two changes, and the machine as it was then."""
+        changes = self._changes
+        changes = np.union1d(changes, self.history.closing_times(row))
+        inner = changes[(changes > since) & (changes < until)].tolist()
+        machine = self.history.at(since)
+        for start, end in zip([since, *inner], [*inner, until], strict=True):
+            machine.go_on(start)
+            reason = self.reason(row, start, machine)
+            yield replace(reason, end=end), machine
+
+    def reason(self, row: int, time: float, machine: MachineThen) -> Stretch:
+        """Why a job waited from ``time`` on, the machine being as it was when all of that instant had happened."""
+        lacking = machine.shortage(row)
+        if lacking:
+            return Stretch(time, time, f"it {lacking}", True)
+        said = self._said_last(row, time)
+        if said is None:
+            return Stretch(time, time, NO_REASON if len(self._result.decisions) else NO_LOG)
+        if said.job != row:
+            text = f"{ENOUGH}, but job {self._ids[said.job]} is before it in the queue, and no job may overtake that"
+            return Stretch(time, time, text, behind=self._ids[said.job])
+        if said.behind < 0:
+            return Stretch(time, time, f"{ENOUGH}, but it {said.because}")
+        behind, promised = self._ids[said.behind], self._promise(said.behind, time)
+        if math.isnan(promised):
+            return Stretch(time, time, f"{ENOUGH}, but it {said.because} (job {behind})", behind=behind)
+        when = f"at {seconds(promised)}" if promised < math.inf else "when jobs have ended that requested no time"
+        text = f"{ENOUGH}, but it would delay job {behind}, which was promised a start {when}"
+        return Stretch(time, time, text, behind=behind, promised=promised)
+
+    # ------------------------------------------------------------------ what the log says
+
+    @cached_property
+    def _log(self) -> tuple[dict[int, list[_Said]], list[_Said], dict[int, list[tuple[float, float]]]]:
+        """What was said of each job, which jobs blocked the queue, and what each was promised; all by time."""
+        own: dict[int, list[_Said]] = {}
+        blocks: list[_Said] = []
+        promises: dict[int, list[tuple[float, float]]] = {}
+        row_of, table = self.history.row_of, self._result.decisions
+        columns = (
+            table[name].tolist() for name in ("time", "job_id", "decision", "because", "behind", "promised_time")
+        )
+        for number, (time, job, decision, because, behind, promised) in enumerate(zip(*columns, strict=True)):
+            row = row_of[job]
+            if decision == "reserve":
+                promises.setdefault(row, []).append((time, promised))
+            elif decision in ("hold", "block"):
+                said = _Said(number, time, row, because, row_of.get(behind, -1), decision == "block")
+                own.setdefault(row, []).append(said)
+                if said.blocks:
+                    blocks.append(said)
+        return own, blocks, promises
+
+    def _said_last(self, row: int, time: float) -> _Said | None:
+        """What was said last by then of why the job waits though there is enough for it, if it still holds."""
+        own, blocks, _ = self._log
+        mine = _last(own.get(row, ()), time)
+        # The one said last of those that still wait: those that came before it in the queue have been started.
+        before = bisect_right(blocks, time, key=lambda one: one.time)
+        said = (blocks[place] for place in range(before - 1, -1, -1))
+        block = next((one for one in said if self._waits(one.job, time)), None)
+        if block is not None and block.job == row:
+            block = None
+        if block is not None and mine is not None and mine.number < block.number:
+            mine = None
+        if mine is None or not mine.because or mine.because.startswith(LACKS):
+            return block  # what it lacked then it no longer does
+        return mine if mine.behind < 0 or self._waits(mine.behind, time) else block
+
+    def _promise(self, row: int, time: float) -> float:
+        """The start that a job had been promised by then, s; NaN: none."""
+        made = self._log[2].get(row, ())
+        place = bisect_right(made, (time, math.inf))
+        return made[place - 1][1] if place else math.nan
+
+    def _waits(self, row: int, time: float) -> bool:
+        """Whether a job waits from ``time`` on."""
+        return any(since <= time < until for since, until in self._spans(row))
+
+    @cached_property
+    def _attempts_of(self) -> dict[str, list[tuple[float, float, float]]]:
+        attempts = self._result.attempts
+        found: dict[str, list[tuple[float, float, float]]] = {}
+        columns = (attempts[name].tolist() for name in ("job_id", "queue_time", "allocation_time", "end_time"))
+        for job, queued, allocated, ended in zip(*columns, strict=True):
+            found.setdefault(job, []).append((queued, allocated, ended))
+        return found
+
+    def _spans(self, row: int) -> list[tuple[float, float]]:
+        """When a job waited, s: before each attempt, and after the last, if it had to wait again."""
+        finish, since = self._finish[row], self._eligible[row]
+        over = math.inf if math.isnan(finish) else finish
+        attempts = self._attempts_of.get(self._ids[row], [])
+        if not attempts:
+            refused_at_once = self._states[row] == "rejected" and over == math.inf
+            return [] if refused_at_once else [(since, over)]
+        ended = attempts[-1][2]
+        again = [(ended, over)] if not math.isnan(ended) and ended < over else []
+        return [(queued, allocated) for queued, allocated, _ in attempts] + again
+
+    # ------------------------------------------------------------------ when cores come back
+
+    @cached_property
+    def _expected_ends(self) -> np.ndarray:
+        """When each hold should end, s, from what its job had requested, or its guest had said; inf: not known."""
+        history, holds = self.history, self._result.holds
+        requested = self._jobs["requested_time"].to_numpy(dtype=np.float64)
+        attempts: pd.DataFrame = self._result.attempts
+        names = ("job_id", "attempt", "start_time")
+        begins = {(job, number): time for job, number, time in zip(*(attempts[n].tolist() for n in names), strict=True)}
+        stays = () if history.conditions is None else history.conditions.guests
+        leaves = {(stay.owner, stay.node, stay.since): stay.expected_end for stay in stays}
+        ends = np.full(len(holds), math.inf)
+        for i, kind in enumerate(holds["kind"].tolist()):
+            owner, since = history.holds_owner[i], float(history.holds_start[i])
+            if kind == GUEST:
+                ends[i] = leaves.get((owner, int(history.holds_node[i]), since), math.inf)
+            else:
+                begin = begins[owner, int(history.holds_attempt[i])]
+                ends[i] = (since if math.isnan(begin) else begin) + requested[history.holds_job[i]]
+        return ends
+
+
+class Moments:
+    """Goes through a run from one time to a later one, and tells why jobs waited until then."""
+
+    def __init__(self, waits: Waits):
+        self._waits = waits
+        self._machine = MachineThen(waits.history)
+        self._told: dict[int, str] = {}
+
+    def reasons(self, time: float, rows: Sequence[int]) -> list[str]:
+        """The reasons that held just before a time (s, no earlier than the last), of jobs that wait then, by their rows."""
+        moment = math.nextafter(time, -math.inf)
+        if moment != self._machine.env.now:
+            self._told.clear()
+            self._machine.go_on(moment)
+        for row in rows:
+            if row not in self._told:
+                self._told[row] = self._waits.reason(row, moment, self._machine).because
+        return [self._told[row] for row in rows]
+
+
+class _Holders:
+    """Who holds what a job lacks, on the machine as it was at one time."""
+
+    def __init__(self, history: MachineHistory, ends: np.ndarray, row: int, machine: MachineThen):
+        self._history = history
+        time = self._time = machine.env.now
+        machine = machine.copy()
+        held = np.flatnonzero((history.holds_start <= time) & (history.holds_end > time))
+        # Those that are late may end any moment; when, is not known.
+        due = np.where(ends[held] > time, ends[held], math.inf)
+        coming = [(end, hold, -1) for hold, end in zip(held.tolist(), due.tolist(), strict=True)]
+        coming += [(end, -1, node) for node, end in history.switching(time).items()]
+        self.enough_at = math.nan
+        self._needed: list[tuple[int, float]] = []
+        for end, group in groupby(sorted(coming), key=lambda entry: entry[0]):
+            for _, hold, node in group:
+                if hold < 0:
+                    machine.is_back(node)
+                    continue
+                machine.release(hold)
+                self._needed.append((hold, float(ends[hold])))
+            placement = machine.placed(row)
+            if placement is not None:
+                self.enough_at = end
+                if placement.spans:
+                    on = set(placement.nodes)
+                    self._needed = [pair for pair in self._needed if int(history.holds_node[pair[0]]) in on]
+                break
+        #: When the one that holds most left, s.
+        self.leaves = math.inf
+
+    def words(self) -> str:
+        """``job a holds 24 of them until 120 s and job b 8 until 60 s, enough should be back at 120 s``."""
+        history = self._history
+        cores: dict[tuple[str, bool], int] = {}
+        until: dict[tuple[str, bool], float] = {}
+        for hold, end in self._needed:
+            owner = str(history.holds_owner[hold]), bool(history.holds_job[hold] >= 0)
+            cores[owner] = cores.get(owner, 0) + int(history.holds_cores[hold])
+            until[owner] = max(until.get(owner, -math.inf), end)
+        if not cores:
+            return ""
+        most = sorted(cores, key=lambda owner: -cores[owner])
+        self.leaves = min(
+            float(history.holds_end[hold]) for hold, _ in self._needed if history.holds_owner[hold] == most[0][0]
+        )
+        parts = [self._holder(owner, cores[owner], until[owner]) for owner in most[:SHOWN_HOLDERS]]
+        left = most[SHOWN_HOLDERS:]
+        if left:
+            parts.append(f"{counted(len(left), 'other')} {sum(cores[owner] for owner in left):,}")
+        told = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+        if math.isnan(self.enough_at):
+            return f"{told}; when enough should be back is not known"
+        when = f"at {seconds(self.enough_at)}" if self.enough_at < math.inf else "at a time that is not known"
+        return f"{told}; enough should be back {when}"
+
+    def _holder(self, owner: tuple[str, bool], cores: int, end: float) -> str:
+        name, is_job = owner
+        who = f"job {name}" if is_job else f"{name}, a guest,"
+        late = is_job and end <= self._time
+        until = f"past its requested time, {seconds(end)}" if late else expected(end, self._time)
+        return f"{who} holds {counted(cores, 'core')} {until}"
+
+
+def _last(said: Sequence[_Said], time: float) -> _Said | None:
+    place = bisect_right(said, time, key=lambda one: one.time)
+    return said[place - 1] if place else None
+
+
+def _reason(stretch: Stretch) -> tuple[object, ...]:
+    """What has to be the same for two reasons to be one: of what a job lacks the numbers may differ."""
+    text = _NUMBER.sub("#", stretch.because) if stretch.is_short else stretch.because
+    return stretch.is_short, text, stretch.behind, stretch.holders
+
+
+def _alike(one: Stretch, other: Stretch) -> bool:
+    return _reason(replace(one, holders="")) == _reason(replace(other, holders=""))
+
+
+def _joined(found: list[Stretch]) -> list[Stretch]:
+    """Neighbours with the same reason as one; so are those that lack what differs in numbers: ``2 to 5 free``."""
+    joined = []
+    for _, group in groupby(found, key=_reason):
+        parts = list(group)
+        because = _with_ranges([part.because for part in parts]) if parts[0].is_short else parts[0].because
+        joined.append(replace(parts[0], end=parts[-1].end, because=because))
+    return joined
+
+
+def _with_ranges(texts: list[str]) -> str:
+    """Texts that differ only in their numbers, as one with ranges."""
+    columns = iter(list(zip(*(_NUMBER.findall(text) for text in dict.fromkeys(texts)), strict=True)))
+
+    def span(match: re.Match[str]) -> str:
+        numbers = sorted(next(columns), key=lambda number: float(number.replace(",", "")))
+        return numbers[0] if numbers[0] == numbers[-1] else f"{numbers[0]} to {numbers[-1]}"
+
+    return _NUMBER.sub(span, texts[0])

@@ -1,0 +1,121 @@
+"""No stated reason contradicts what was free at that time: random runs, and one of many jobs. More: benchmarks/reasons.py."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from cluster_sim import Platform, PowerTransitions, Result, Simulation, Workload, make_power_policy, make_scheduler
+from cluster_sim.platform import Cluster, NodeGroup, NodeType, ProcessorType
+from cluster_sim.workload.advance_reservations import AdvanceReservation
+from tests.explain.truth import Watched, check, checked
+from tests.invariants.full import NotACase
+from tests.invariants.runs import Case
+
+
+@pytest.mark.parametrize("first", range(0, 100, 10))
+def test_every_reason_is_true(first: int) -> None:
+    """Ten random runs, with guests, failures, reservations and power policies, watched from instant to instant."""
+    counts: Counter[str] = Counter()
+    for seed in range(first, first + 10):
+        try:
+            counts += checked(seed)
+        except NotACase:
+            continue
+    assert counts["looks"] > 0
+
+
+@pytest.mark.parametrize("scheduler", ["easy", "easy:depth=3", "conservative", "fcfs"])
+def test_reasons_of_a_long_queue(scheduler: str) -> None:
+    """200 jobs of a model on 8 nodes: all reasons are true, and under backfilling some say which promise is protected."""
+    workload = Workload.read("lublin:jobs=200,nodes=128,seed=1")
+    platform = Platform.homogeneous(8, 16)
+    simulation = Simulation(platform, workload, make_scheduler(scheduler), explain=True)
+    seen = Watched()
+    seen.watch(simulation)
+    result = simulation.run()
+    counts = check(Case(platform, {}, scheduler=scheduler), result, seen)
+    assert counts["short"] > 90
+    assert counts["no reason"] == 0
+    assert counts["behind" if scheduler == "fcfs" else "delays"] > 10
+
+
+def test_a_promise_that_is_protected() -> None:
+    """b needs both cores at 10; c, for one core until 13, would delay it from 1 on; without a log it is not known."""
+    with_log, without = (backfilled(explain).explain("c").splitlines() for explain in (True, False))
+    told = "  from 1 s to 10 s: enough cores are free, but "
+    assert f"{told}it would delay job b, which was promised a start at 10 s" in with_log
+    assert f"{told}the scheduler kept it back (only a run with --explain knows why)" in without
+
+
+def backfilled(explain: bool) -> Result:
+    """Two cores under EASY: a holds one to 10, b waits for both, c for one."""
+    workload = Workload(
+        {
+            "job_id": ["a", "b", "c"],
+            "submit_time": [0.0, 0.0, 1.0],
+            "requested_cores": [1, 2, 1],
+            "recorded_run_time": [10.0, 5.0, 12.0],
+            "requested_time": [10.0, 5.0, 12.0],
+        }
+    )
+    return Simulation(Platform.homogeneous(1, 2), workload, make_scheduler("easy"), explain=explain).run()
+
+
+def test_a_power_cap_is_a_reason() -> None:
+    """Two cores of 5 W beside 10 W of the node: under a cap of 16 W, one job at a time."""
+    kind = NodeType("n", (ProcessorType("p", 2, 1.0, power={"static_w": 10.0, "dynamic_w": 5.0, "min_power": 1.0}),))
+    platform = Platform((Cluster("c", (NodeGroup(kind, 1),)),))
+    workload = Workload(
+        {
+            "submit_time": [0.0, 0.0],
+            "requested_cores": [1, 1],
+            "recorded_run_time": [10.0, 10.0],
+            "requested_time": [10.0] * 2,
+        }
+    )
+    cap = make_power_policy("power-cap:16")
+    result = Simulation(platform, workload, make_scheduler("fcfs"), cap, explain=True).run()
+    said = "enough cores are free, but it would have the machine draw more than the power cap of 16 W"
+    assert f"  from 0 s to 10 s: {said}" in result.explain("1").splitlines()
+
+
+@pytest.mark.parametrize("explain", [True, False])
+def test_reservations_and_boots_are_reasons(explain: bool) -> None:
+    """A job of 10 s would run into the maintenance at 5; another asks for a node that is still switching off."""
+    workload = Workload(
+        {"submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [9.0], "requested_time": [10.0]}
+    )
+    maintenance = AdvanceReservation("maintenance", 5.0, 8.0, "all")
+    result = Simulation(
+        Platform.homogeneous(1, 1), workload, make_scheduler("fcfs"), reservations=[maintenance], explain=explain
+    ).run()
+    closed = "it fits only on nodes that an advance reservation keeps from it now"
+    assert f"  from 0 s to 8 s: {closed}" in result.explain("0").splitlines()
+    off = PowerTransitions(off_w=1.0, switch_on_s=10.0, switch_off_s=60.0)
+    late = Workload(
+        {"submit_time": [20.0], "requested_cores": [1], "recorded_run_time": [9.0], "requested_time": [10.0]}
+    )
+    platform = Platform.homogeneous(nodes=1, cores=1, transitions=off)
+    sleepy = Simulation(platform, late, make_scheduler("fcfs"), make_power_policy("timeout:0"), explain=explain).run()
+    lacking = "it asks for 1 core, 0 free (1 of 1 node is switching off)"
+    assert f"  from 20 s to 60 s: {lacking}" in sleepy.explain("0").splitlines()
+
+
+def test_tags_and_memory_are_reasons_of_a_saved_run(tmp_path: object) -> None:
+    """What jobs asked for beside cores is saved with the run: the same words when it is loaded, log or no log."""
+    workload = Workload(
+        {
+            "submit_time": [0.0, 0.0],
+            "requested_cores": [1, 1],
+            "recorded_run_time": [9.0, 9.0],
+            "requested_time": [9.0, 9.0],
+            "exclusive": [False, True],
+        }
+    )
+    result = Simulation(Platform.homogeneous(1, 2), workload, make_scheduler("fcfs")).run()
+    lacking = "it asks for 1 core on nodes where nothing else runs, 0 free"
+    assert result.explain("1").splitlines()[2].startswith(f"  from 0 s to 9 s: {lacking}; job 0 holds 1 core")
+    result.save(str(tmp_path))
+    assert Result.load(str(tmp_path)).explain("1") == result.explain("1")

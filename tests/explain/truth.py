@@ -1,0 +1,200 @@
+"""Is every stated reason for a wait true? A run watched as it goes, against what its result says of it afterwards.
+
+At the end of each instant the machine itself is asked, for each job that waits, whether it would fit; what the result says
+of that time must agree: "not enough" only where it does not fit, the free cores counted as they were, and "enough" only
+where it does, for the sake of a promise to a job that waits then, at the time that was promised, or behind a job that does.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections import Counter
+from collections.abc import Generator
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from random import Random
+from typing import Any
+
+from cluster_sim import Result, Simulation
+from cluster_sim.errors import InputError, ModelWarning, SimulationError
+from cluster_sim.machine.placement import place
+from cluster_sim.records.waiting import NO_LOG, NO_REASON, Stretch
+from cluster_sim.run.decisions import Reserve
+from tests.invariants.full import BY_HAND, NotACase, disturb, full_case, may_stall
+from tests.invariants.runs import Case
+
+FREE = re.compile(r"^it asks for ([\d,]+) cores?, ([\d,]+) free")
+MOST_FREE = re.compile(r"^it asks for ([\d,]+) cores?, no node has more than ([\d,]+) free")
+SPEAKS = ("fcfs", "sjf", "ljf", "list", "easy", "saf-easy", "conservative", "pcbe")
+"""Schedulers that always give a reason when they keep back a job that fits."""
+
+
+@dataclass
+class Moment:
+    """What was true from one time on, until anything else happened: of each job that waits whether it fits."""
+
+    fits: dict[str, bool]
+    free: int
+    most_free: int
+    capped: set[str]
+
+
+@dataclass
+class Watched:
+    """A run, and what was seen of it."""
+
+    moments: dict[float, Moment] = field(default_factory=dict)
+    promises: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+
+    def watch(self, simulation: Simulation) -> None:
+        """Look at the machine before the clock moves, and at what is promised."""
+        env, step, apply = simulation.env, simulation.env.step, simulation.apply
+
+        def stepped() -> None:
+            if env.peek() > env.now:
+                self._look(simulation)
+            step()
+
+        def applied(decision: Any) -> None:
+            if isinstance(decision, Reserve):
+                self.promises.setdefault(decision.job.job_id, []).append((env.now, decision.time))
+            apply(decision)
+
+        env.step = stepped  # type: ignore[method-assign]
+        simulation.apply = applied
+
+    def _look(self, simulation: Simulation) -> None:
+        machine, memory = simulation.machine, simulation.view.counts_memory
+        free = [
+            cores
+            for cores, on, off in zip(
+                machine.free.tolist(), machine.is_on.tolist(), machine.is_off.tolist(), strict=True
+            )
+            if on or off
+        ]
+        pending = simulation.view.pending
+        self.moments[simulation.env.now] = Moment(
+            {job.job_id: place(machine, job, None, memory) is not None for job in pending},
+            sum(free),
+            max(free, default=0),
+            set() if machine.budget is None else {job.job_id for job in machine.budget.refused.values()},
+        )
+
+
+def watched(case: Case, guests: int = 0, explain: bool = True) -> tuple[Result, Watched]:
+    """Make the run of a case, with some guests beside it. Raises NotACase if there is none."""
+    simulation = replace(case, options={**case.options, "explain": explain}).simulation(case.scheduler)
+    seen = Watched()
+    seen.watch(simulation)
+    if case.orders:
+        simulation.env.process(disturb(simulation, case.orders))
+    for number in range(guests):
+        simulation.env.process(_guest(simulation, Random(number), f"guest{number}"))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ModelWarning)
+            return simulation.run(), seen
+    except InputError as error:
+        if str(error).startswith("power cap:"):
+            raise NotACase(str(error)) from None
+        raise
+    except SimulationError as error:
+        if may_stall(case) and "jobs wait and none runs" in str(error):
+            raise NotACase(str(error)) from None
+        raise
+
+
+def _guest(simulation: Simulation, random: Random, owner: str) -> Generator[Any, Any, None]:
+    """Comes some time, asks a node for cores or memory, and stays longer or shorter than it said, if it said."""
+    yield simulation.env.timeout(random.choice([0.0, 1.0, 2.5]))
+    number = random.randrange(simulation.platform.node_count)
+    cores = random.randint(0, int(simulation.platform.node_cores[number]))
+    says = random.choice([None, 1.0, 4.0])
+    with simulation.node(number).request(cores, 0.0 if cores else 0.5, owner, expected_s=says) as held:
+        yield held | simulation.env.timeout(20.0)
+        yield simulation.env.timeout(random.choice([1.0, 3.0, 9.0]))
+
+
+# ---------------------------------------------------------------------- what must hold
+
+
+def check(case: Case, result: Result, seen: Watched) -> Counter[str]:
+    """That each stretch of each wait says what was so; how many of which kind there were. Raises AssertionError."""
+    counts: Counter[str] = Counter()
+    horizon = float(result.power["time"].iloc[-1])
+    waits = _waits(result, horizon)
+    for job, since, until in waits:
+        found = result.waits.stretches(job, since, until)
+        assert [found[0].start, found[-1].end] == [since, until], f"job {job}: not its whole wait"
+        assert all(one.end == other.start for one, other in pairwise(found)), f"job {job}: a gap"
+        for stretch in found:
+            counts[_kind(stretch)] += 1
+            counts["stretches"] += 1
+            for time, moment in seen.moments.items():
+                if stretch.start <= time < stretch.end and job in moment.fits:
+                    counts["looks"] += 1
+                    _check_moment(case, job, stretch, time, moment, seen)
+        row = result.waits.history.row_of[job]
+        for stretch, _ in result.waits._each(row, since, until):
+            if stretch.start in seen.moments and job in seen.moments[stretch.start].fits:
+                _check_numbers(stretch, seen.moments[stretch.start])
+        result.explain(job)
+    return counts
+
+
+def _waits(result: Result, horizon: float) -> list[tuple[str, float, float]]:
+    """Of each job when it waited."""
+    found = []
+    for row, job in enumerate(result.jobs["job_id"].tolist()):
+        for since, until in result.waits._spans(row):
+            until = min(until, max(horizon, since)) if math.isinf(until) else until
+            if until > since:
+                found.append((job, since, until))
+    return found
+
+
+def _kind(stretch: Stretch) -> str:
+    if stretch.is_short:
+        return "short"
+    if stretch.because in (NO_LOG, NO_REASON):
+        return "no reason"
+    if stretch.promised == stretch.promised:
+        return "delays"
+    return "behind" if stretch.behind else "the scheduler's own"
+
+
+def _check_moment(case: Case, job: str, stretch: Stretch, time: float, moment: Moment, seen: Watched) -> None:
+    what = f"job {job} at {time:g} s: {stretch.because!r}"
+    assert stretch.is_short != moment.fits[job], f"{what}, but it {'fits' if moment.fits[job] else 'does not fit'}"
+    if stretch.behind:
+        assert stretch.behind in moment.fits, f"{what}, but job {stretch.behind} does not wait then"
+        assert stretch.behind != job, what
+    if stretch.promised == stretch.promised:
+        given = [promised for at, promised in seen.promises[stretch.behind] if at <= time]
+        assert given[-1] == stretch.promised, f"{what}, but {given[-1]:g} s was promised"
+    if "power cap" in stretch.because and not stretch.behind:
+        assert "power-cap" in (case.power or ""), what
+    if case.scheduler.partition(":")[0] in SPEAKS:
+        assert stretch.because != NO_REASON, f"{what}, {case.scheduler}"
+        assert "(job" not in stretch.because, f"{what}, {case.scheduler}"  # a job that was promised nothing
+        assert "a job that was promised" not in stretch.because, f"{what}, {case.scheduler}"
+
+
+def _check_numbers(stretch: Stretch, moment: Moment) -> None:
+    """The free cores that a reason counts, where it counts those of all nodes."""
+    if found := FREE.match(stretch.because):
+        assert int(found[2].replace(",", "")) == moment.free, stretch.because
+        assert int(found[2].replace(",", "")) < int(found[1].replace(",", "")), stretch.because
+    elif found := MOST_FREE.match(stretch.because):
+        assert int(found[2].replace(",", "")) == moment.most_free, stretch.because
+
+
+def checked(seed: int, guests: bool = True, schedulers: tuple[str, ...] = ()) -> Counter[str]:
+    """Draw a case by its seed, run and check it. Raises NotACase if there is no run."""
+    case = full_case(seed, schedulers)
+    if case.scheduler == BY_HAND:
+        raise NotACase("no scheduler")
+    result, seen = watched(case, Random(seed).choice([0, 0, 1, 3]) if guests else 0)
+    return check(case, result, seen) + Counter({"runs": 1})
