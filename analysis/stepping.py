@@ -141,7 +141,7 @@ class _Pages:
         if not self._frames.logged:
             notes.append(
                 "This run kept no log of decisions (run --explain): its steps are its starts and refusals, and what is "
-                "said of them is read off the records. They do not say why a job waited."
+                "said of them is read off the records. They do not say why a job that would have fitted was kept back."
             )
         before, after = self._begin, len(self._frames) - self._stop
         if before or after:

@@ -5,7 +5,7 @@ const stepper = (() => {
 "use strict";
 const MOST_ROWS = 100;     // of a table; the rest is counted
 const MOST_PIECES = 4000;  // of the chart of the schedule so far
-const KINDS = { start: "start", reserve: "promise", hold: "wait", reject: "refusal", end: "end" };
+const KINDS = { start: "start", reserve: "promise", hold: "wait", block: "wait", reject: "refusal", end: "end" };
 const STATES = { OFF: "off", SWITCHING_ON: "booting", SWITCHING_OFF: "shutting down", FAILED: "failed" };
 const PARTS = `
   <div class="bar" role="group" aria-label="steps">

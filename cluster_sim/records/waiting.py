@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 ENOUGH = "enough cores are free"
 NO_LOG = f"{ENOUGH}, but the scheduler kept it back (only a run with --explain knows why)"
 NO_REASON = f"{ENOUGH}, but the scheduler kept it back, and gave no reason"
+NOT_RECORDED = "the records end before that"
+"""Of a job that is refused or cancelled after the last completion, with which they do."""
 SHOWN_HOLDERS = 3
 """Holders of cores that are named before the rest is counted."""
 _NUMBER = re.compile(r"(?<!\w)\d[\d,]*(?:\.\d+)?")
@@ -66,6 +68,7 @@ class Waits:
     def __init__(self, result: Result):
         self._result = result
         self._jobs = result.jobs
+        self._horizon = float(result.power["time"].iloc[-1])
         names = ("job_id", "state", "eligible_time", "finish_time")
         self._ids, self._states, self._eligible, self._finish = (result.jobs[name].tolist() for name in names)
 
@@ -114,7 +117,7 @@ class Waits:
         """All times, s, at which a reason may change, but for the ends of waits and promises, which come with starts."""
         waits = [np.array(times, np.float64) for times in (self._eligible, self._finish)]
         log = self._result.decisions["time"].to_numpy(dtype=np.float64)
-        times = np.unique(np.concatenate([self.history.times, log, *waits]))
+        times = np.unique(np.concatenate([self.history.times, log, *waits, [self._horizon]]))
         return np.asarray(times[~np.isnan(times)])
 
     def _each(self, row: int, since: float, until: float) -> Iterator[tuple[Stretch, MachineThen]]:
@@ -130,6 +133,8 @@ class Waits:
 
     def reason(self, row: int, time: float, machine: MachineThen) -> Stretch:
         """Why a job waited from ``time`` on, the machine being as it was when all of that instant had happened."""
+        if time >= self._horizon:
+            return Stretch(time, time, NOT_RECORDED)
         lacking = machine.shortage(row)
         if lacking:
             return Stretch(time, time, f"it {lacking}", True)

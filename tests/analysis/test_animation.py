@@ -137,12 +137,14 @@ def in_browser(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def test_reasons_are_not_made_up() -> None:
-    """Of a scheduler that yields no Hold nobody can say who waits behind whom, though the run keeps a log."""
+    """Who waits behind whom only a scheduler that yields Hold can say, if the run keeps a log; what a job lacks, the records."""
     columns = {"submit_time": [0, 0], "requested_cores": [4, 4], "recorded_run_time": [5, 5]}
     silent = Simulation(Platform.homogeneous(1, 4), Workload(columns), Silent(), explain=True).run()
     assert Frames(silent).steps.logged
-    head = "behind the head of the queue"
-    for result, frame, said in ((silent, 1, "–"), (small(), 2, head), (small(explain=False), 1, "–")):
+    lacks, enough = "it asks for 4 cores, 0 free", "enough cores are free, but"
+    behind = f"{enough} job {EVIL} is before it in the queue, and no job may overtake that"
+    unknown = f"{enough} the scheduler kept it back (only a run with --explain knows why)"
+    for result, frame, said in ((silent, 1, lacks), (small(), 2, behind), (small(explain=False), 1, unknown)):
         assert Frames(result).queue(frame)["because"].tolist()[-1] == said
 
 
@@ -152,9 +154,9 @@ def test_every_step_by_hand(in_browser: dict[str, Any]) -> None:
     assert [step["clock"] for step in steps] == ["0 s", "0 s", "10 s", "10 s", "15 s", "19 s"]
     assert [step["decision"][1] for step in steps] == [
         "Job a starts on 2 cores of cluster0.node0.",
-        f"Job {EVIL} stays in the queue.",
+        f"Job {EVIL} stays in the queue, and no job behind it may start before it.",
         f"Job {EVIL} starts on 2 cores of each of cluster0.node0 to cluster0.node1.",
-        "Job c stays in the queue.",
+        "Job c stays in the queue, and no job behind it may start before it.",
         "Job c starts on 1 core of cluster0.node0.",
         "The end of the run.",
     ]
@@ -164,7 +166,14 @@ def test_every_step_by_hand(in_browser: dict[str, Any]) -> None:
     assert [[row[1] for row in step["queue"]] for step in steps] == [["a", EVIL], [EVIL], [EVIL, "c"], ["c"], ["c"], []]
     assert steps[2]["queue"] == [
         ["1", EVIL, "10 s", "4", "5 s", "this decision"],
-        ["2", "c", "9 s", "1", "4 s", "behind the head of the queue"],
+        [
+            "2",
+            "c",
+            "9 s",
+            "1",
+            "4 s",
+            f"enough cores are free, but job {EVIL} is before it in the queue, and no job may overtake that",
+        ],
     ]
     assert [step["nodes"] for step in steps] == [
         f"Nodes {when}: {free} free of 4"

@@ -20,7 +20,7 @@ from typing import Any
 from cluster_sim import Result, Simulation
 from cluster_sim.errors import InputError, ModelWarning, SimulationError
 from cluster_sim.machine.placement import place
-from cluster_sim.records.waiting import NO_LOG, NO_REASON, Stretch
+from cluster_sim.records.waiting import NO_LOG, NO_REASON, NOT_RECORDED, Stretch
 from cluster_sim.run.decisions import Reserve
 from tests.invariants.full import BY_HAND, NotACase, disturb, full_case, may_stall
 from tests.invariants.runs import Case
@@ -130,6 +130,9 @@ def check(case: Case, result: Result, seen: Watched) -> Counter[str]:
         assert [found[0].start, found[-1].end] == [since, until], f"job {job}: not its whole wait"
         assert all(one.end == other.start for one, other in pairwise(found)), f"job {job}: a gap"
         for stretch in found:
+            if stretch.because == NOT_RECORDED:
+                assert stretch.start >= horizon
+                continue
             counts[_kind(stretch)] += 1
             counts["stretches"] += 1
             for time, moment in seen.moments.items():

@@ -290,11 +290,11 @@ def test_the_page_in_a_browser(story: Story, monkeypatch: pytest.MonkeyPatch, tm
     before, first, second, queue, third, explanation, linked, moved, end, wrong, metrics, message, after = texts[:13]
     assert before == "3"
     assert "Job solver starts" in first
-    assert "Job wide stays in the queue." in second
+    assert "Job wide stays in the queue, and no job behind it may start before it." in second
     assert "asks for 8 cores, 2 free" in queue
     assert "Job wide starts" in third
     assert "Job wide was submitted at 10 s" in explanation
-    assert "Job wide stays in the queue." in linked
+    assert "Job wide stays in the queue, and no job behind it may start before it." in linked
     assert moved == "10"  # s: the line in the chart
     assert "The end of the run." in end
     assert wrong == "begin: expected an hour before the last submission, at 0.01 h, found 7 h"

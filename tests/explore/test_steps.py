@@ -19,9 +19,9 @@ def test_fcfs_by_hand(story: Story) -> None:
     assert len(frames) == 6  # the end is the last
     assert told == [
         (0.0, "start", "solver"),
-        (10.0, "hold", "wide"),
+        (10.0, "block", "wide"),
         (100.0, "start", "wide"),
-        (100.0, "hold", "small"),
+        (100.0, "block", "small"),
         (150.0, "start", "small"),
     ]
     waiting = [
@@ -51,7 +51,7 @@ def test_words_and_reasons(story: Story) -> None:
     assert said["wide", "reserve"][0] == "Job wide is promised a start at 120 s."
     assert said["small", "start"][1].startswith("Backfilled: ")
     waiting = [i for i in range(len(steps)) if steps[i].decision == "start" and steps[i].job_id == "wide"]
-    assert frames.queue(*waiting)["because"].tolist() == ["asks for 8 cores, 2 free; promised 120 s"]
+    assert frames.queue(*waiting)["because"].tolist() == ["it asks for 8 cores, 2 free; promised 120 s"]
     assert steps.of_job("nobody") == []
 
 
