@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
+from cluster_sim.engine import latest
 from cluster_sim.machine.bookings import MB_PER_GB, tasks_in
 from cluster_sim.machine.placement import Placement, place
 from cluster_sim.platform.node_state import NodeState
@@ -140,7 +141,7 @@ class MachineHistory:
     def closing_times(self, row: int) -> list[float]:
         """From when on the job could not have ended, by its request, before an advance reservation begins or ends, s."""
         windows, requested = self.eligibility.turning_times if self.eligibility else [], self.jobs[row].requested_time
-        return [math.nextafter(time, math.inf) - requested for time in windows if requested < math.inf]
+        return [math.nextafter(latest(time), math.inf) - requested for time in windows if requested < math.inf]
 
     def switching(self, time: float) -> dict[int, float]:
         """The nodes in transition at a time (s), and when they should be on, or OFF."""
