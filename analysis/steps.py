@@ -18,6 +18,8 @@ from cluster_sim.run.shortage import counted, seconds
 from cluster_sim.workload.fields import RESULT_TABLES, names
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from cluster_sim.machine.placement import Span
     from cluster_sim.platform.platform import Platform
     from cluster_sim.records.result import Result
