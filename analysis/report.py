@@ -21,7 +21,7 @@ from analysis.gantt_chart import gantt, run_title, time_window
 from analysis.page import figure_html, figures_html, page, render, write_whole
 from analysis.tables import cells_html, comparison_table, headlines, named_runs, table_html
 from analysis.timelines import energy_timeline, power_timeline, queue_timeline, utilisation_timeline
-from analysis.wording import shortened
+from analysis.wording import listing, shortened
 from cluster_sim.amounts import amount, number
 from cluster_sim.errors import InputError
 
@@ -101,6 +101,7 @@ def write_report(
         "report.html",
         heading=heading,
         lead=_platform_line(first),
+        assumptions=_assumptions(runs),
         sections={name: section for name, section in sections.items() if section is not None},
         maker=_maker(first),
     )
@@ -226,6 +227,15 @@ def _platform_line(result: Result) -> str:
         f"{len(result.jobs):,} jobs on platform {platform.id}: "
         f"{platform.node_count:,} nodes, {platform.core_count:,} cores"
     )
+
+
+def _assumptions(runs: Mapping[str, Result]) -> list[str]:
+    """What the runs assumed, those named that a line is about where it is not about all."""
+    about: dict[str, list[str]] = {}
+    for name, result in runs.items():
+        for line in result.assumptions:
+            about.setdefault(line, []).append(name)
+    return [line if len(names) == len(runs) else f"{listing(names)}: {line}" for line, names in about.items()]
 
 
 def _maker(result: Result) -> str:

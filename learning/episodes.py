@@ -153,6 +153,14 @@ class Drawn(_Source):
         return [self._episode(workload, f"draw {seed}", 0) for seed, workload in enumerate(workloads)]
 
 
+def inputs_of(source: EpisodeSource) -> list[tuple[Platform, Workload]]:
+    """What the episodes of a source are made of: its platform with its workload, or with that of each episode."""
+    whole = getattr(source, "workload", None)
+    if whole is not None:
+        return [(source.platform, whole)]
+    return [(episode.platform, episode.workload) for episode in source.all()]
+
+
 def consecutive(workload: Workload, first: int, length: int) -> Workload:
     """Jobs ``first`` … of a workload, at most ``length``, their times counted from the first one's submission.
 

@@ -28,11 +28,12 @@ import numpy as np
 from cluster_sim import __version__
 from cluster_sim.errors import FormatError, InputError, ModelWarning
 from cluster_sim.files.folders import held
+from cluster_sim.records.assumptions import merged, of_inputs
 from learning import checkpoints
 from learning.agent import BEST, Agent
 from learning.algorithms import Algorithm, make_algorithm, options_of
 from learning.config import Config, WarmStartKeys, check_same, read_config, write_config
-from learning.episodes import Days
+from learning.episodes import Days, inputs_of
 from learning.imitation import ImitationOptions, Teacher, demonstrate, greedy, imitate
 from learning.inputs import MakeEnvironment, validation_episodes
 from learning.logs import CSV, Log, in_brief, progress_bar, read_metrics
@@ -42,6 +43,7 @@ from learning.shutdown_teachers import make_shutdown_teacher
 from learning.teachers import make_teacher
 from learning.validation import Validation, check_names, objective_of, spread
 from learning.workers import processes
+from schedulers.base import make_power_policy
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -89,8 +91,11 @@ def train(config: Config, out: str | Path, resume: bool = False, progress: bool 
     return train_several(config, Path(out), resume, progress)
 
 
-def check(config: Config) -> None:
-    """Read and make everything that a configuration names, and play nothing. Raises InputError for the first wrong thing."""
+def check(config: Config) -> list[str]:
+    """Read and make everything that a configuration names, and play nothing. Raises InputError for the first wrong thing.
+
+    Returns what the runs to learn from will assume (:mod:`cluster_sim.records.assumptions`), a line for each kind.
+    """
     environment = MakeEnvironment.of(config.environment)()
     with one_thread():
         algorithm = make_algorithm(config, _network(config, environment))
@@ -99,6 +104,9 @@ def check(config: Config) -> None:
     check_names(config, environment, config.objective or objective_of(environment))
     if config.validation.workload is not None:
         validation_episodes(config.validation, config.environment)
+    power = None if environment.power is None else make_power_policy(environment.power)
+    switches = environment.maker.kind == "power" or getattr(power, "switches", power is not None)
+    return merged(of_inputs(*inputs, switches=switches) for inputs in inputs_of(environment.episodes))
 
 
 def train_one(config: Config, out: str | Path, resume: bool = False, progress: bool = False) -> Summary:

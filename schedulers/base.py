@@ -64,6 +64,7 @@ class PowerPolicy:
     """
 
     clairvoyant = False
+    switches = True  #: Whether it may switch nodes: what a check says beforehand of what that costs.
     follows_submissions = True
     follows_switching = True
     reserves = True

@@ -49,6 +49,8 @@ def check_seconds(policy: str, option: str, value: float, least: float = 0.0) ->
 class AlwaysOn(PowerPolicy):
     """Every node is on all the time; those that are off at the start are booted at once."""
 
+    switches = False
+
     def begin(self, view: View) -> None:
         """The boots are still to be ordered."""
         self._ordered = False

@@ -28,6 +28,8 @@ class PowerCap(PowerPolicy):
     the machine draws more before any job.
     """
 
+    switches = False
+
     def __init__(self, watts: float = math.inf, how: str = "wait"):
         if not watts > 0.0:
             raise SpecError("power policy 'power-cap', watts", "watts above 0", watts)

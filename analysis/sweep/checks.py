@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from analysis.sweep.cell import TRAINED, read_workload, simulation_of
+from analysis.sweep.cell import TRAINED, inputs_of, read_workload, simulation_of
 from analysis.sweep.grid import DECIDERS, Cell, Grid, source_key
 from cluster_sim.errors import naming
+from cluster_sim.records.assumptions import merged, of_simulation
 from cluster_sim.run.settings import SETTINGS
 
 _STAND_INS = {name: SETTINGS[name].default for name in DECIDERS}
 
 
-def check(grid: Grid) -> None:
+def check(grid: Grid) -> list[str]:
     """Read every input and make every scheduler, policy and model of a grid. Raises InputError for the first wrong one.
 
     One factor is varied at a time, the others keep their first value. Others stand in for agents that are still to be trained.
+    Returns what these runs will assume (:mod:`cluster_sim.records.assumptions`), a line for each kind.
     """
+    assumed = []
     with naming(grid.source):
         for cell in _one_at_a_time(grid):
             others = {name: spec for name, spec in _STAND_INS.items() if cell[name] == TRAINED}
-            simulation_of(cell | others | {"agent": None}, empty=True)
+            known = cell | others | {"agent": None}
+            assumed.append(of_simulation(simulation_of(known, empty=True), inputs_of(known)[1]))
+    return merged(assumed)
 
 
 def _one_at_a_time(grid: Grid) -> list[Cell]:

@@ -32,7 +32,10 @@ _OTHERS_IN_FLIGHT = 32  # of an executor that does not say how many workers it h
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a sweep stands: its cells, how many of them are done and failed, how many this call has run; where it lies."""
+    """How a sweep stands: its cells, how many of them are done and failed, how many this call has run; where it lies.
+
+    ``assumptions``: what its runs assume where their inputs say nothing (:mod:`cluster_sim.records.assumptions`).
+    """
 
     grid: Grid
     cells: int
@@ -41,6 +44,7 @@ class Outcome:
     ran: int
     folder: Path | None
     store: Storage | Memory
+    assumptions: tuple[str, ...] = ()
 
     def runs(self, columns: Iterable[str] | None = None) -> pd.DataFrame:
         """One row per run, in the order of the cells: numbers, factors, how it went, metrics; ``columns`` only, if given."""
@@ -87,7 +91,7 @@ def sweep(
     folder = None if out is None else Path(out).resolve()
     if folder is None and (grid.config.train is not None or any(grid.config.outputs.model_dump().values())):
         raise InputError("sweep", "a folder (out=…): agents or files beside the metrics are wanted")
-    check(grid)
+    assumptions = check(grid)
     with ExitStack() as stack:
         manifest: dict[str, Any] = {}
         store: Storage | Memory
@@ -105,7 +109,7 @@ def sweep(
         done, failed = (int((store.state == STATUS[status]).sum()) for status in STATUS)
         if folder is not None:
             manifests.end(manifest, folder, done, failed)
-        return Outcome(grid, len(grid), done, failed, ran, folder, store)
+        return Outcome(grid, len(grid), done, failed, ran, folder, store, tuple(assumptions))
 
 
 def _resources(

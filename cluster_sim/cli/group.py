@@ -9,7 +9,7 @@ import os
 import shlex
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
@@ -36,6 +36,9 @@ class Invocation:
         self.command = shlex.join([PROGRAM, *words])
         self._told: set[str] = set()
         self._waiting: list[str] = []
+        self._assumed: dict[str, str] = {}
+        self._of_inputs: list[str] = []
+        self._of_run: list[str] | None = None
 
     def tell_warnings(self) -> None:
         """Print each distinct warning once, a line each."""
@@ -44,6 +47,31 @@ class Invocation:
                 self._told.add(text)
                 say(f"warning: {text}")
         self._waiting.clear()
+
+    @contextmanager
+    def one_run(self) -> Iterator[list[str]]:
+        """In here a simulation is made and run: the list has the warnings of the inputs, and then those of the run."""
+        inputs, self._of_run = list(dict.fromkeys(self._of_inputs)), []
+        told = list(inputs)
+        try:
+            yield told
+        finally:
+            told += dict.fromkeys(text for text in self._of_run if text not in inputs)
+            self._of_run = None
+
+    def assume(self, lines: Iterable[str]) -> None:
+        """What a run assumed, to be told when the command has done what it is asked; of each kind the first line."""
+        from cluster_sim.records.assumptions import kind_of
+
+        for line in lines:
+            self._assumed.setdefault(kind_of(line), line)
+
+    def tell_assumptions(self) -> None:
+        """Print what runs assumed, a line for each kind, unless a warning has said so."""
+        for line in self._assumed.values():
+            if line not in self._told:
+                self._told.add(line)
+                say(f"warning: {line}")
 
     @contextmanager
     def collecting(self) -> Iterator[None]:
@@ -55,6 +83,7 @@ class Invocation:
             def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
                 if issubclass(category, ModelWarning):
                     self._waiting.append(str(message))
+                    (self._of_inputs if self._of_run is None else self._of_run).append(str(message))
                 else:
                     others(message, category, *place, **more)
 
@@ -88,6 +117,7 @@ class CommandLine(click.Group):
             status = _status_of(lambda: super(CommandLine, self).main(words, PROGRAM, complete_var, False, **extra))
         if status == 0:
             invocation.tell_warnings()
+            invocation.tell_assumptions()
         sys.exit(status)
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -106,20 +106,25 @@ def build(settings: RunSettings, scheduler: str, platform: Platform, workload: W
     return simulation_of(vars(settings) | {"reservations": reservations}, platform, workload, *policies)
 
 
-def check(settings: RunSettings, schedulers: Iterable[str], platform: Platform, workload: Workload) -> None:
-    """Raise InputError for a name or option that does not exist, before anything long begins."""
-    for scheduler in schedulers:
-        build(settings, scheduler, platform, workload.first(0))
+def check(settings: RunSettings, schedulers: Iterable[str], platform: Platform, workload: Workload) -> list[Simulation]:
+    """Raise InputError for a name or option that does not exist, before anything long begins.
+
+    Returns the simulations, each without jobs.
+    """
+    return [build(settings, scheduler, platform, workload.first(0)) for scheduler in schedulers]
 
 
 def simulate(
     settings: RunSettings, scheduler: str, platform: Platform, workload: Workload, invocation: Invocation
 ) -> Result:
-    """One run under the given scheduler; how it came about stands in ``result.meta``."""
-    simulation = build(settings, scheduler, platform, workload)
-    invocation.tell_warnings()
-    with _telling_of_sources(scheduler, settings.power_policy):
-        result = simulation.run(progress=sys.stderr.isatty())
+    """One run under the given scheduler; how it came about stands in ``result.meta``. Tells what it assumed."""
+    with invocation.one_run() as warned:
+        simulation = build(settings, scheduler, platform, workload)
+        invocation.tell_warnings()
+        with _telling_of_sources(scheduler, settings.power_policy):
+            result = simulation.run(progress=sys.stderr.isatty())
+    invocation.assume(result.assumptions)
+    result.assumptions[:0] = [text for text in warned if text not in result.assumptions]
     machine = simulation.platform
     result.meta |= settings.specs() | {
         "scheduler": scheduler,

@@ -12,6 +12,7 @@ import click
 
 from cluster_sim.cli.group import Invocation, say
 from cluster_sim.extras import needed
+from cluster_sim.records.assumptions import kind_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,6 +64,8 @@ def sweep(
             command=invocation.command,
         )  # fmt: skip
     invocation.tell_warnings()
+    assumptions = _with_rejections(outcome)
+    invocation.assume(assumptions)
     _write_results(outcome, Path(out))
     _conclude(outcome, grid, Path(out), report)
 
@@ -81,6 +84,20 @@ def _dask(address: str, stack: ExitStack) -> tuple[Executor, Callable[[], int]]:
         found = str(error).partition("\n")[0] or type(error).__name__
         raise InputError("--dask", "the address of a dask scheduler that answers", f"{address}: {found}") from None
     return client.get_executor(pure=False), lambda: 2 * max(1, sum(client.nthreads().values()))
+
+
+def _with_rejections(outcome: Outcome) -> list[str]:
+    """What the runs assumed, with the number of those that rejected jobs."""
+    runs = outcome.runs(["status", "jobs_rejected", "jobs_submitted"])
+    runs = runs[runs["status"] == "done"]
+    some = runs[runs["jobs_rejected"] > 0]
+    lines = {kind_of(line): line for line in outcome.assumptions}
+    if len(some):
+        worst = some.sort_values("jobs_rejected").iloc[-1]
+        text = f"in {len(some):,} of {len(runs):,} runs, at most {worst['jobs_rejected']:,.0f} of "
+        text += f"{worst['jobs_submitted']:,.0f} jobs"
+        lines["rejected"] = f"{lines['rejected']}; {text}" if "rejected" in lines else f"rejected: {text}"
+    return list(lines.values())
 
 
 def _write_results(outcome: Outcome, out: Path) -> None:

@@ -49,9 +49,11 @@ def train(
     settings = read_config(config)
     settings = settings.model_copy(update={key: value for key, value in given.items() if value is not None})
     with naming(config):
-        check(settings)
+        assumptions = check(settings)
     prepare(out)
     invocation.tell_warnings()
+    invocation.assume(assumptions)
+    invocation.tell_assumptions()
     summaries = learn(settings, out, resume=resume, progress=True)
     for summary in summaries:
         click.echo(_told(summary))

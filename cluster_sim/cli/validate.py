@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,6 +10,7 @@ import click
 from cluster_sim.cli.group import json_option, tell_json
 from cluster_sim.cli.options import setting_option
 from cluster_sim.errors import naming, printable
+from cluster_sim.records.assumptions import of_jobs, of_platform, of_simulation
 from cluster_sim.workload.fields import RESULT_TABLES
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def platform_facts(platform: Platform) -> Facts:
     ]
     for index, node in enumerate(platform.node_types):
         facts.append((f"{int((counts == index).sum()):,} × {node.name}", _node_text(node, platform)))
-    return facts
+    return facts + _assumed(of_platform(platform))
 
 
 def workload_facts(workload: Workload) -> Facts:
@@ -82,6 +83,7 @@ def workload_facts(workload: Workload) -> Facts:
     submit, cores = jobs["submit_time"].to_numpy(), jobs["requested_cores"].to_numpy()
     recorded = jobs["recorded_run_time"].to_numpy()
     given_as_work = int(jobs["operations"].notna().sum())
+    asked = np.isfinite(jobs["requested_time"]) & ~jobs["requested_time_assumed"].astype(bool)
     resource = "hosts" if workload.counts_hosts else "cores"
     facts = [
         ("name", workload.name),
@@ -94,13 +96,13 @@ def workload_facts(workload: Workload) -> Facts:
             f"{_count(given_as_work, 'job')} in operations, {_count(len(jobs) - given_as_work, 'job')} in run time",
         ),
         ("recorded core-hours", f"{np.nansum(recorded * cores) / 3600:,.1f}"),
-        ("requested time", f"{_count(int(np.isfinite(jobs['requested_time']).sum()), 'job')}"),
+        ("requested time", f"{_count(int(asked.sum()), 'job')}"),
         ("memory volume", f"{_count(int((jobs['mem_vol'] > 0).sum()), 'job')}"),
         ("users", f"{jobs['user'].nunique():,}"),
     ]
     if workload.header:
         facts.append((f"{resource} of the log's machine", f"{workload.max_procs:,}"))
-    return facts
+    return facts + _assumed(of_jobs(workload.columns))
 
 
 def _configuration_facts(source: str) -> Facts:
@@ -110,8 +112,8 @@ def _configuration_facts(source: str) -> Facts:
     settings = settings_of(source, {})
     platform, workload = load(settings)
     with naming(source):
-        check(settings, [settings.scheduler], platform, workload)
-    return [
+        (simulation,) = check(settings, [settings.scheduler], platform, workload)
+    facts = [
         ("platform", f"{settings.platform or 'as the log says'}: {_count(platform.node_count, 'node')}"),
         ("workload", f"{settings.workload}: {_count(len(workload), 'job')}"),
         ("scheduler", settings.scheduler),
@@ -121,6 +123,7 @@ def _configuration_facts(source: str) -> Facts:
         ("seed", str(settings.seed)),
         ("quirks", ", ".join(settings.quirks) or "none"),
     ]
+    return facts + _assumed(of_simulation(simulation, workload))
 
 
 def _training_facts(source: str) -> Facts:
@@ -129,7 +132,7 @@ def _training_facts(source: str) -> Facts:
 
     config = read_config(source)
     with naming(source):
-        check(config)
+        assumptions = check(config)
     environment = config.environment
     return [
         ("environment", environment.kind),
@@ -140,6 +143,7 @@ def _training_facts(source: str) -> Facts:
         ("iterations", f"{config.iterations:,} of {_count(config.episodes, 'episode')}"),
         ("trainings", f"{config.seeds:,}"),
         ("baselines", ", ".join(config.baselines) or "none"),
+        *_assumed(assumptions),
     ]
 
 
@@ -148,9 +152,10 @@ def _sweep_facts(source: str) -> Facts:
     from analysis.sweep.checks import check
 
     grid = Grid.read(source)
-    check(grid)
+    assumptions = check(grid)
     factors = [(name, _count(len(values), "value")) for name, values in grid.factors.items() if len(values) > 1]
-    return [*factors, ("replications", f"{grid.config.replications:,}"), ("runs", f"{len(grid):,}")]
+    size = [("replications", f"{grid.config.replications:,}"), ("runs", f"{len(grid):,}")]
+    return [*factors, *size, *_assumed(assumptions)]
 
 
 def _reservations_facts(source: str) -> Facts:
@@ -168,7 +173,8 @@ def _result_facts(source: str) -> Facts:
     result = Result.load(source)
     tables = {name: len(getattr(result, name)) for name in RESULT_TABLES}
     said = {name: str(result.meta.get(name, "")) for name in ("platform", "workload", "scheduler", "power_policy")}
-    return [*said.items(), *((name, _count(rows, "row")) for name, rows in tables.items())]
+    counts = ((name, _count(rows, "row")) for name, rows in tables.items())
+    return [*said.items(), *counts, *_assumed(result.assumptions)]
 
 
 def _agent_facts(source: str) -> Facts:
@@ -194,6 +200,11 @@ _FACTS: dict[Kind, Callable[[str], Facts]] = {
     "results": _result_facts,
     "agent": _agent_facts,
 }
+
+
+def _assumed(lines: Sequence[str]) -> Facts:
+    """What a run of it will assume, or did."""
+    return [("assumed", line) for line in lines]
 
 
 def _node_text(node: NodeType, platform: Platform) -> str:

@@ -285,6 +285,10 @@ class _ImportedTables(InOnePart):
         values = {name: known.get(name) for name in names(SUMMARY_METRICS)}
         return {name: None if isinstance(v, float) and not math.isfinite(v) else v for name, v in values.items()}
 
+    def assumptions(self, result: Result) -> list[str]:
+        """None that we know of: the run was another program's."""
+        return []
+
 
 _TIMES = ("starting_time", "finish_time", "submission_time")
 

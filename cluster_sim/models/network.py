@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 Link = tuple[str, str]
 
 
+_TAKES_NO_TIME = "jobs communicate between nodes, which takes no time without a network model (--network-model shared)"
+
+
 class Network(Protocol):
     """The network of one run."""
 
@@ -60,15 +63,12 @@ class NoNetwork:
 
 class _Ignored:
     def __init__(self) -> None:
-        self._warned = False
+        self.assumptions: list[str] = []
 
     def transfer(self, nodes: list[int], volume: float) -> Event | None:
-        if not self._warned:
-            self._warned = True
-            message = (
-                "jobs communicate between nodes, which takes no time without a network model (--network-model shared)"
-            )
-            warnings.warn(message, ModelWarning, stacklevel=2)
+        if not self.assumptions:
+            self.assumptions.append(_TAKES_NO_TIME)
+            warnings.warn(_TAKES_NO_TIME, ModelWarning, stacklevel=2)
         return None
 
     def cancel(self, transfer: Event) -> None:

@@ -37,6 +37,8 @@ FileFormat = Literal["csv", "parquet"]
 Written = tuple[Iterable[pd.DataFrame], pd.DataFrame]
 """The parts of a table that is written, and the one that has its texts."""
 PLATFORM_FILE = "platform.json"
+ASSUMPTIONS = "assumptions"
+"""The key of summary.json that holds them."""
 _SOMETIMES = ("decisions", "p_states", "attempts", "holds")
 """Tables that are written if they say something."""
 _TABLE_FILES = frozenset(
@@ -95,6 +97,10 @@ class Tables(Protocol):
         ...
 
     def summary(self, result: Result) -> dict[str, Any]:
+        """See the property of that name of Result."""
+        ...
+
+    def assumptions(self, result: Result) -> list[str]:
         """See the property of that name of Result."""
         ...
 
@@ -216,6 +222,15 @@ class Result:
 
         return explain(self, job_id)
 
+    @cached_property
+    def assumptions(self) -> list[str]:
+        """What the run assumed where its inputs say nothing, a line for each kind of thing, with how often.
+
+        Jobs that were rejected, requested times and watts that are missing, nodes that switch at no cost, and so on
+        (:mod:`cluster_sim.records.assumptions`). Empty when nothing was assumed.
+        """
+        return self._tables.assumptions(self)
+
     def jobs_with_allocation(self) -> pd.DataFrame:
         """``jobs`` with the column ``allocation``: ``cluster0.node1.processor0:0-3;…``, of a job's last attempt."""
         return pd.concat(self._jobs_in_parts())
@@ -274,7 +289,9 @@ class Result:
     def _write(self, directory: Path, tables: dict[str, Written], file_format: FileFormat) -> None:
         from cluster_sim.formats.native_platform import native_bytes
 
-        summary = json.dumps({**self._summary, **self.meta}, indent=2, default=_plain) + "\n"
+        summary = (
+            json.dumps({**self._summary, **self.meta, ASSUMPTIONS: self.assumptions}, indent=2, default=_plain) + "\n"
+        )
         with atomic_files(directory / SUMMARY_FILE) as aside:
             aside(directory / SUMMARY_FILE).write_text(summary)
             aside(directory / PLATFORM_FILE).write_bytes(native_bytes(self.platform, PLATFORM_FILE))
@@ -317,7 +334,10 @@ class Result:
                 )
         platform = Platform.read(directory / PLATFORM_FILE)
         metrics = {key: value for key, value in content.items() if key in _METRICS}
-        tables = SavedTables(directory, metrics, platform, seal)
+        assumptions = content.pop(ASSUMPTIONS, [])  # an older summary has none
+        if not (isinstance(assumptions, list) and all(isinstance(line, str) for line in assumptions)):
+            raise FormatError(f"{directory / SUMMARY_FILE}, {ASSUMPTIONS}", "a list of texts", assumptions)
+        tables = SavedTables(directory, metrics, platform, seal, assumptions)
         tables.check_unchanged()
         meta = {key: value for key, value in content.items() if key not in _METRICS}
         return cls(platform, meta, tables)

@@ -14,6 +14,7 @@ from cluster_sim.machine.core_ranges import busy_intervals
 from cluster_sim.machine.node import NodeState
 from cluster_sim.machine.transition_log import STATES as NODE_STATES
 from cluster_sim.records.accounting import Accounts, History, node_bounds, settle
+from cluster_sim.records.assumptions import of_run
 from cluster_sim.records.attempt_tables import attempt_table, numbers_of_attempts
 from cluster_sim.records.clock_table import clock_table
 from cluster_sim.records.conditions import Conditions
@@ -54,6 +55,9 @@ class RunTables:
         self._decisions = len(simulation.decision_log or ())
         self._conditions = Conditions.of(simulation)
         self._guests = list(simulation.machine.guests.names)
+        self._workload, self._power_model = simulation.workload, simulation.power_model
+        self._by_memory = simulation.scheduler is not None and simulation.scheduler.memory
+        self._ignored = list(getattr(simulation.network, "assumptions", ()))
         ledger = simulation.machine.ledger.up_to(self._horizon, len(attempts))
         self._power, self._held = ledger.power, ledger.holds
         self._loaded_s = ledger.seconds_loaded(len(attempts))
@@ -221,6 +225,11 @@ class RunTables:
     def summary(self, result: Result) -> dict[str, Any]:
         """All metrics of the run."""
         return summarise(result, self.accounts, self.tenants_j, self._horizon, self._now)
+
+    def assumptions(self, result: Result) -> list[str]:
+        """What the run assumed where its inputs say nothing."""
+        known = of_run(result, self._jobs, self._workload, self._power_model, self._by_memory)
+        return known + self._ignored
 
 
 def idle_gaps(

@@ -63,9 +63,17 @@ def seal_of(directory: Path) -> bytes | None:
 class SavedTables(InOnePart):
     """Tables read from the files of a saved result, all of the run whose summary.json is ``seal``."""
 
-    def __init__(self, directory: Path, summary: dict[str, Any], platform: Platform, seal: bytes | None):
+    def __init__(
+        self,
+        directory: Path,
+        summary: dict[str, Any],
+        platform: Platform,
+        seal: bytes | None,
+        assumptions: Sequence[str] = (),
+    ):
         self._directory = directory
         self._metrics = summary
+        self._assumptions = list(assumptions)
         self._platform = platform
         self._seal = seal
 
@@ -209,6 +217,10 @@ class SavedTables(InOnePart):
     def summary(self, result: Result) -> dict[str, Any]:
         """The metrics of summary.json."""
         return self._metrics
+
+    def assumptions(self, result: Result) -> list[str]:
+        """The list in summary.json."""
+        return self._assumptions
 
 
 _MAY_BE_EMPTY = set(

@@ -114,7 +114,8 @@ def lublin(
 
     Parameters
     ----------
-    jobs, nodes, seed : how many jobs; cores of the machine (one-core nodes in the model), the largest job's size.
+    jobs, nodes, seed : how many jobs; cores of the machine (the model's nodes have one core each), which is the largest
+        job's size: nodes=1024 for 64 nodes of 16 cores.
     kind : ``all`` (the parameters of the model for logs that do not tell batch from interactive jobs), ``batch``,
         ``interactive``, or ``mixed``: both of these, each with arrivals of its own (``queue`` 1 for batch, else 0).
     estimates : requested times: ``exact`` (the run time, marked as assumed), ``tsafrir``

@@ -1,0 +1,153 @@
+"""What a run assumes where its inputs say nothing: a line for each kind of thing, with how often.
+
+A line begins with its kind, ``requested time: 83 of 299 jobs have none …``. :func:`of_inputs` tells what can be known
+before a run, :func:`of_run` what came of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cluster_sim.models.power import power_models, watts
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.models.power import PowerModel
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.records.result import Result
+    from cluster_sim.run.simulation import Simulation
+    from cluster_sim.workload.workload import Workload
+
+    Mask = npt.NDArray[np.bool_]
+
+
+def kind_of(line: str) -> str:
+    """What a line is about: ``requested time`` in the example above."""
+    return line.partition(":")[0]
+
+
+def of_jobs(columns: Mapping[str, Any], memory: bool = False) -> list[str]:
+    """Of jobs: times and cores that they do not request, and their memory, where the scheduler respects it."""
+    count = len(columns["requested_time"])
+    return [
+        *_requested_times(columns["requested_time"], columns["requested_time_assumed"]),
+        *_some(columns["requested_cores_assumed"], "requested cores", "jobs have none; those they used stand in"),
+        *(_some(columns["memory"] <= 0, "memory", "jobs state none, and count as needing none") if memory else ()),
+    ] if count else []  # fmt: skip
+
+
+def of_platform(platform: Platform, power_model: PowerModel | None = None) -> list[str]:
+    """Of a platform: watts that it does not state."""
+    model = power_models.make(platform.power_model) if power_model is None else power_model
+    none = [not any(watts(model, kind, kind.cores) for kind in node.processors) for node in platform.node_types]
+    return _nodes(platform, none, "watts", "nodes state none, and draw 0 W; energies count without them")
+
+
+def of_inputs(
+    platform: Platform,
+    workload: Workload,
+    power_model: PowerModel | None = None,
+    switches: bool = False,
+    memory: bool = False,
+) -> list[str]:
+    """What a run of these will assume, before it.
+
+    ``switches``: the power policy may switch nodes; ``memory``: the scheduler respects it.
+    """
+    found = of_jobs(workload.columns, memory) + of_platform(platform, power_model)
+    wide = len(workload) - len(workload.fit_to(platform, "drop"))
+    if wide:
+        cores = (platform.of_hosts if workload.counts_hosts else platform).core_count
+        found.append(
+            f"rejected: {wide:,} of {len(workload):,} jobs will be, too wide for the platform: "
+            f"the widest asks for {workload.widest_job:,} cores, the platform has {cores:,}{_hint(workload, cores)}"
+        )
+    if switches:
+        free = _switch_for_nothing(platform)
+        found += _nodes(platform, free, "transitions", "nodes state none; they switch in 0 s for 0 J")
+    return found
+
+
+def of_simulation(simulation: Simulation, workload: Workload | None = None) -> list[str]:
+    """The same of a simulation that has not run; ``workload`` in place of its own, which may be without jobs."""
+    power, scheduler = simulation.power_policy, simulation.scheduler
+    return of_inputs(
+        simulation.platform,
+        simulation.workload if workload is None else workload,
+        simulation.power_model,
+        switches=power is not None and getattr(power, "switches", True),
+        memory=scheduler is not None and scheduler.memory,
+    )
+
+
+def of_run(
+    result: Result, columns: Mapping[str, Any], workload: Workload, power_model: PowerModel, memory: bool
+) -> list[str]:
+    """What a run assumed, by its records; ``columns`` are those of all its jobs."""
+    platform = result.platform
+    found = of_jobs(columns, memory) + of_platform(platform, power_model)
+    rejected = np.flatnonzero(result.jobs["state"] == "rejected")
+    if len(rejected):
+        first = result.jobs.iloc[rejected[0]]
+        hint = _hint(workload, platform.core_count)
+        found.append(
+            f"rejected: {len(rejected):,} of {len(result.jobs):,} jobs, the first is job {first['job_id']}: "
+            f"{first['reason']}{hint}"
+        )
+    free = np.array(_switch_for_nothing(platform))[platform.type_of_node]
+    if free.any():
+        switches = int(result.nodes.loc[free, ["switches_on", "switches_off"]].to_numpy().sum())
+        if switches:
+            found.append(
+                f"transitions: {switches:,} switches took 0 s and 0 J, for {int(free.sum()):,} of "
+                f"{len(free):,} nodes state none"
+            )
+    return found
+
+
+def merged(several: Iterable[Iterable[str]]) -> list[str]:
+    """The lines of several runs or inputs, one for each kind: the first, and in how many others the kind occurs."""
+    first: dict[str, str] = {}
+    others: dict[str, set[str]] = {}
+    for lines in several:
+        for line in lines:
+            first.setdefault(kind_of(line), line)
+            others.setdefault(kind_of(line), set()).add(line)
+    return [
+        line + (f" ({len(others[kind]) - 1:,} more like this)" if len(others[kind]) > 1 else "")
+        for kind, line in first.items()
+    ]
+
+
+def _requested_times(requested: npt.NDArray[np.float64], assumed: Mask) -> list[str]:
+    endless = np.isinf(requested)
+    lines = _some(assumed, "requested time", "jobs have none; their run time stands in, a perfect estimate")
+    if lines and endless.any():
+        return [f"{lines[0]}; {int(endless.sum()):,} more have none, and count as endless"]
+    return lines + _some(endless, "requested time", "jobs have none, and count as endless")
+
+
+def _some(which: Mask, kind: str, what: str) -> list[str]:
+    number = int(np.count_nonzero(which))
+    return [f"{kind}: {number:,} of {len(which):,} {what}"] if number else []
+
+
+def _nodes(platform: Platform, of_type: list[bool], kind: str, what: str) -> list[str]:
+    return _some(np.array(of_type)[platform.type_of_node], kind, what)
+
+
+def _switch_for_nothing(platform: Platform) -> list[bool]:
+    """Of each type of node: whether switching it off and on takes no time, and so no energy either."""
+    return [not (node.transitions.switch_on_s or node.transitions.switch_off_s) for node in platform.node_types]
+
+
+def _hint(workload: Workload, cores: int) -> str:
+    """For a workload that says of how large a machine it is, and that is not the platform's size."""
+    if not workload.header or workload.max_procs <= cores:
+        return ""
+    counts = " (nodes= of lublin counts cores)" if workload.name == "lublin" else ""
+    return f"; the workload is one for {workload.max_procs:,} cores{counts}"
