@@ -1,27 +1,35 @@
-"""Figures of a sweep: a metric over a factor with its intervals, two factors as a heatmap; and the curves of one run."""
+"""Figures of a sweep: alternatives as a sorted dot plot, a metric over a factor, two factors as a heatmap; curves of one run."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
-from analysis.look import run_styles, styled
-from analysis.replications import CONFIDENCE
+from analysis.alternatives import Alternatives, in_range, name_of
+from analysis.look import GRID, run_styles, styled
+from analysis.palette import OKABE_ITO
+from analysis.replications import CONFIDENCE, bootstrap_interval
 from analysis.sweeps import LARGEST_IS_BEST, factors_of, sweep_table
 from analysis.tables import HALF_WIDTH
-from analysis.wording import label_of, plotly_text, unit_of
+from analysis.wording import label_of, listing, plotly_text, scale_of, shortened, unit_of
 from cluster_sim.amounts import number
 from cluster_sim.errors import InputError
 
 if TYPE_CHECKING:
     from cluster_sim.records.result import Result
 
-_MOST_LINES = 24
+MOST_LINES = 7
+"""As many as there are colours to tell them apart."""
+SINGLE_DOTS = 3
+"""Up to so many replications each is a dot of its own, and no interval is drawn."""
+_PANELS_BESIDE = 4
+_BEST, _OTHERS = OKABE_ITO[0], "#7A8691"
 JOB_ORDER, NODE_ORDER = "job_order", "node_order"
 
 
@@ -30,23 +38,33 @@ def factor_plot(
 ) -> go.Figure:
     """Mean of a metric over the values of a factor, with intervals, a line for each value of another one (``colour``).
 
-    Over factors that are neither, the mean is taken within each replication first; so they should be complete. Numbers on
-    the x axis are joined by lines, names are not. Raises InputError for unknown columns or too many lines.
+    Over factors that are neither, the mean is taken within each replication first, and the title says so; so they should be
+    complete. Numbers on the x axis are joined by lines, names are not. No interval goes beyond what the metric can be.
+    Raises InputError for unknown columns or too many lines.
     """
     lines = [None] if colour is None else list(dict.fromkeys(runs[colour])) if colour in runs else []
-    if len(lines) > _MOST_LINES:
-        raise InputError(f"factor_plot, {colour}", f"at most {_MOST_LINES} values", len(lines))
+    if len(lines) > MOST_LINES:
+        raise InputError(f"factor_plot, {colour}", f"at most {MOST_LINES} values", len(lines))
     table = sweep_table(runs, [metric], [x] if colour is None else [colour, x], confidence)
     numeric = pd.api.types.is_numeric_dtype(table[x]) and table[x].dtype != bool
     figure = go.Figure()
     for value, (name, shade, line) in zip(lines, run_styles([str(value) for value in lines]), strict=True):
         rows = table if colour is None else table[table[colour] == value]
         rows = rows.sort_values(x) if numeric else rows
+        mean, half = rows[metric].to_numpy(), rows[metric + HALF_WIDTH].fillna(0.0).to_numpy()
+        low, high = in_range(metric, mean - half, mean + half)
         figure.add_trace(
             go.Scatter(
                 x=rows[x] if numeric else plotly_text(rows[x]),
                 y=rows[metric],
-                error_y={"type": "data", "array": rows[metric + HALF_WIDTH].fillna(0.0), "thickness": 1.2, "width": 4},
+                error_y={
+                    "type": "data",
+                    "symmetric": False,
+                    "array": high - mean,
+                    "arrayminus": mean - low,
+                    "thickness": 1.2,
+                    "width": 4,
+                },
                 mode="lines+markers" if numeric else "markers",
                 marker={"color": shade, "size": 8},
                 line=line,
@@ -58,14 +76,111 @@ def factor_plot(
     # Beside each other where names share a place.
     figure.update_layout(legend=legend, scattermode="overlay" if numeric else "group")
     figure.update_xaxes(exponentformat="none")
-    return styled(figure, f"{label_of(metric)}, mean ± {confidence:.0%} interval", x, _axis(metric), height=440)
+    title = f"{label_of(metric)}, mean ± {confidence:.0%} interval{_means_over(runs, (x, colour))}"
+    return styled(figure, title, x, axis_of(metric), height=440)
+
+
+def dot_plot(sweep: Alternatives, metric: str, confidence: float = CONFIDENCE) -> go.Figure:
+    """A metric of every alternative: a row each, the best on top, beside each other in a panel for each other factor's value.
+
+    Up to three replications are dots, with a line at their mean. Of more the mean is drawn with its bootstrap interval. The
+    best of each panel is coloured. All panels have one scale.
+    """
+    order, panels = sweep.order(metric), sweep.panels
+    across = min(len(panels), _PANELS_BESIDE)
+    down = -(-len(panels) // across)
+    height = 26 * len(order) + (30 if down > 1 or len(panels) > 1 else 0)
+    figure = make_subplots(
+        rows=down,
+        cols=across,
+        shared_yaxes=True,
+        shared_xaxes="all",
+        subplot_titles=plotly_text(shortened(panel, 40) for panel in panels) if len(panels) > 1 else None,
+        horizontal_spacing=0.025,
+        vertical_spacing=min(0.2, 60 / (down * height + 60)),
+    )
+    means = sweep.means(metric)
+    divisor, unit = scale_of(unit_of(metric), float(np.nanmax(np.abs(means.to_numpy(dtype=float)))))
+    labels = dict(zip(order, plotly_text(sweep.label(name) for name in order), strict=True))
+    best_mean = sweep.best(metric)
+    for place, panel in enumerate(panels):
+        for best in (False, True):
+            names = [name for name in order if bool(means[panel][name] == best_mean[panel]) == best]
+            for trace in _dots(sweep, metric, panel, names, labels, divisor, confidence, _BEST if best else _OTHERS):
+                figure.add_trace(trace, place // across + 1, place % across + 1)
+    title = label_of(metric) + (f" [{unit}]" if unit else "")
+    styled(figure, "", "", "", height=down * height + 90)
+    figure.update_layout(margin={"l": 20, "r": 20, "t": 52 if len(panels) > 1 else 36, "b": 50}, showlegend=False)
+    values = sweep.runs[metric].dropna().to_numpy(dtype=float)
+    is_wide = bool(len(values) and values.min() > 0 and values.max() / values.min() > _WIDE)
+    figure.update_xaxes(
+        type="log" if is_wide else "linear", gridcolor=GRID, showline=True, linecolor="#9AA5B1", zeroline=False,
+        exponentformat="none", title_text="",
+    )  # fmt: skip
+    figure.update_annotations(font_size=13)
+    if is_wide:
+        figure.update_xaxes(dtick="D2")
+    else:
+        figure.update_xaxes(rangemode="tozero" if len(values) and values.min() < values.max() / 2 else "normal")
+    axis = plotly_text([title + (", logarithmic" if is_wide else "")])[0]
+    figure.update_xaxes(title={"text": axis, "standoff": 8}, row=down)
+    return figure.update_yaxes(
+        categoryorder="array", categoryarray=[labels[name] for name in reversed(order)], type="category",
+        automargin=True, showgrid=True, gridcolor="#F0F2F4", ticks="", range=[-0.6, len(order) - 0.4],
+    )  # fmt: skip
+
+
+_WIDE = 30.0
+"""From this ratio of the largest to the least value on a scale is logarithmic."""
+
+
+def _dots(
+    sweep: Alternatives,
+    metric: str,
+    panel: str,
+    names: Sequence[str],
+    labels: Mapping[str, str],
+    divisor: float,
+    confidence: float,
+    colour: str,
+) -> list[go.Scatter]:
+    """What is drawn of some of the alternatives in a panel."""
+    known = {name: sweep.of(name, panel, metric) / divisor for name in names}
+    known = {name: values for name, values in known.items() if len(values)}
+    if not known:
+        return []
+    rows = [labels[name] for name in known]
+    mean = np.array([values.mean() for values in known.values()])
+    ends = np.array([bootstrap_interval(values, confidence) for values in known.values()])
+    told = [
+        f"{label}<br>{number(one, 3)} ({number(low, 3)} to {number(high, 3)})"
+        for label, one, (low, high) in zip(rows, mean, ends, strict=True)
+    ]
+    look = {"color": colour, "size": 9}
+    if sweep.replications > SINGLE_DOTS:
+        bars = {"type": "data", "symmetric": False, "array": ends[:, 1] - mean, "arrayminus": mean - ends[:, 0]}
+        return [
+            go.Scatter(
+                x=mean, y=rows, mode="markers", marker=look, hovertext=told, hoverinfo="text",
+                error_x=bars | {"thickness": 2, "width": 0, "color": colour},
+            )
+        ]  # fmt: skip
+    single = [(label, value) for label, values in zip(rows, known.values(), strict=True) for value in values.tolist()]
+    dots = go.Scatter(
+        x=[value for _, value in single], y=[label for label, _ in single], mode="markers",
+        marker=look | {"opacity": 0.55}, hovertext=[f"{label}<br>{number(value, 3)}" for label, value in single],
+        hoverinfo="text",
+    )  # fmt: skip
+    line = {"symbol": "line-ns", "size": 13, "line": {"width": 2, "color": colour}}
+    mark = go.Scatter(x=mean, y=rows, mode="markers", marker=line, hovertext=told, hoverinfo="text")
+    return [dots] if sweep.replications == 1 else [dots, mark]
 
 
 def factor_heatmap(runs: pd.DataFrame, metric: str, rows: str, columns: str) -> go.Figure:
     """Mean of a metric for each pair of values of two factors, in % of what the best pair is worse than.
 
     ``job_order`` and ``node_order`` are the halves of ``list:JOB/NODE``: of the schedulers only list scheduling is shown then.
-    Raises InputError for unknown columns.
+    Over other factors that vary the mean is taken, and the title says so. Raises InputError for unknown columns.
     """
     if {rows, columns} & {JOB_ORDER, NODE_ORDER}:
         runs = with_orders(runs)
@@ -95,7 +210,9 @@ def factor_heatmap(runs: pd.DataFrame, metric: str, rows: str, columns: str) -> 
     )
     figure.update_xaxes(type="category", tickangle=-35, automargin=True)
     figure.update_yaxes(type="category", automargin=True, autorange="reversed")
-    return styled(figure, f"{_axis(metric)}, means", columns, rows, height=max(340, 120 + 26 * len(values)))
+    shown = {rows, columns} | ({"scheduler"} if {rows, columns} & {JOB_ORDER, NODE_ORDER} else set())
+    title = f"{axis_of(metric)}, means{_means_over(runs, shown)}"
+    return styled(figure, title, columns, rows, height=max(340, 120 + 26 * len(values)))
 
 
 def with_orders(runs: pd.DataFrame) -> pd.DataFrame:
@@ -117,29 +234,12 @@ def write_charts(result: Result, path: str | Path, title: str) -> Path:
     return write_whole(path, page(title, figures_html(figures)))
 
 
-def write_sweep_page(runs: pd.DataFrame, metrics: Sequence[str], path: str | Path, title: str = "Sweep") -> Path:
-    """A page with a figure of each metric: a heatmap of list scheduling's orders, or a plot over the factors that vary."""
-    from analysis.page import figures_html, page, write_whole
-
-    figures = [figure for metric in metrics if runs[metric].notna().any() for figure in _figures(runs, metric)]
-    return write_whole(path, page(title, figures_html(figures)))
+def _means_over(runs: pd.DataFrame, shown: Iterable[str | None]) -> str:
+    """In words, over which factors a figure takes means that shows ``shown``; those of list scheduling are columns, too."""
+    others = [name for name in factors_of(runs) if name not in shown and name not in (JOB_ORDER, NODE_ORDER)]
+    return f", over all values of {listing([name_of(name) for name in others])}" if others else ""
 
 
-def _figures(runs: pd.DataFrame, metric: str) -> list[go.Figure]:
-    """What shows a metric best, for as many as two of the factors that vary."""
-    varying = factors_of(runs)
-    schedulers = runs["scheduler"].nunique()
-    found = []
-    if runs["scheduler"].astype(str).str.match(r"list:[^/]+/").sum() and schedulers > _MOST_LINES // 2:
-        found.append(factor_heatmap(runs, metric, JOB_ORDER, NODE_ORDER))
-    numeric = [name for name in varying if pd.api.types.is_numeric_dtype(runs[name])]
-    small = [name for name in varying if runs[name].nunique() <= _MOST_LINES]
-    x = (numeric or [name for name in varying if name != "scheduler"] or ["scheduler"])[0]
-    colours = [name for name in ("scheduler", *small) if name != x and name in small]
-    if x in numeric or x in small or not varying:
-        found.append(factor_plot(runs, metric, x, colours[0] if colours else None))
-    return found
-
-
-def _axis(metric: str) -> str:
+def axis_of(metric: str) -> str:
+    """A metric with its unit, as the title of an axis."""
     return f"{label_of(metric)} [{unit}]" if (unit := unit_of(metric)) else label_of(metric)

@@ -67,7 +67,8 @@ def sweep(
     assumptions = _with_rejections(outcome)
     invocation.assume(assumptions)
     _write_results(outcome, Path(out))
-    _conclude(outcome, grid, Path(out), report)
+    page = {"facts": _facts(grid, invocation), "assumptions": assumptions} if report else None
+    _conclude(outcome, grid, Path(out), page)
 
 
 def _dask(address: str, stack: ExitStack) -> tuple[Executor, Callable[[], int]]:
@@ -109,8 +110,20 @@ def _write_results(outcome: Outcome, out: Path) -> None:
             chunk.drop_columns(["error"]).to_pandas().to_csv(file, index=False, header=number == 0, lineterminator="\n")
 
 
-def _conclude(outcome: Outcome, grid: Grid, out: Path, report: bool) -> None:
-    """Print the table and which was best; leave table.csv and, if wanted, the figures."""
+def _facts(grid: Grid, invocation: Invocation) -> dict[str, str]:
+    """What the report says of how the sweep was made, beside its factors."""
+    from cluster_sim import __version__
+
+    return {
+        "Seed": str(grid.config.seed),
+        "Configuration": str(grid.source),
+        "Command": invocation.command,
+        "Version": f"cluster-sim {__version__}",
+    }
+
+
+def _conclude(outcome: Outcome, grid: Grid, out: Path, page: dict[str, Any] | None) -> None:
+    """Print the table and which was best; leave table.csv and, if wanted, the page, with what it says besides."""
     from analysis.sweeps import LARGEST_IS_BEST, sweep_table, table_text
     from cluster_sim.files.atomic import atomic_path
 
@@ -126,11 +139,11 @@ def _conclude(outcome: Outcome, grid: Grid, out: Path, report: bool) -> None:
             table = table.sort_values(metrics[0], ascending=metrics[0] not in LARGEST_IS_BEST, kind="stable")
         click.echo(table_text(table, _SHOWN))
         _tell_best(runs, metrics, confidence)
-        if report:
-            from analysis.sweep_charts import write_sweep_page
+        if page is not None:
+            from analysis.sweep_report import write_sweep_page
 
-            write_sweep_page(runs, metrics, out / "report.html", "Sweep")
-    _tell_end(outcome, out, report and len(runs) > 0)
+            write_sweep_page(runs, metrics, out / "report.html", confidence=confidence, **page)
+    _tell_end(outcome, out, page is not None and len(runs) > 0)
 
 
 def _tell_best(runs: pd.DataFrame, metrics: list[str], confidence: float) -> None:

@@ -14,7 +14,8 @@ from click.testing import CliRunner
 from analysis.replications import replication_table
 from analysis.sweep import Grid, sweep
 from analysis.sweep.checks import check
-from analysis.sweep_charts import factor_heatmap, factor_plot, write_sweep_page
+from analysis.sweep_charts import factor_heatmap, factor_plot
+from analysis.sweep_report import write_sweep_page
 from analysis.sweeps import (
     best_table,
     deciders,

@@ -1,0 +1,195 @@
+"""What a sweep compares: its alternatives, those that are the same in every run as one, and beside what else they stand.
+
+One factor makes the rows of tables and figures, in most sweeps the scheduler; each combination of the others is a *panel*.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.sweeps import DECIDERS, LARGEST_IS_BEST, deciders, factors_of
+from analysis.wording import label_of
+
+MOST_PANELS = 12
+_LIST = re.compile(r"list:([^/,]+)/([^,]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Alternatives:
+    """The runs of a sweep, put in order for a reader.
+
+    ``runs`` has the columns ``row`` (the name of a group of equal alternatives), ``panel``, ``replication`` and the metrics: a
+    row per group, panel and replication. ``groups``: what each group consists of, by its name. ``factor`` makes the rows,
+    ``facets`` make the panels; over ``averaged``, for which there would be too many panels, means are taken.
+    """
+
+    runs: pd.DataFrame
+    factor: str
+    facets: tuple[str, ...]
+    averaged: tuple[str, ...]
+    groups: dict[str, tuple[str, ...]]
+
+    @property
+    def panels(self) -> list[str]:
+        """The names of the panels, in the order of the grid; one empty name where there is only one."""
+        return list(dict.fromkeys(self.runs["panel"]))
+
+    @property
+    def replications(self) -> int:
+        """How many there are."""
+        return int(self.runs["replication"].nunique())
+
+    def order(self, metric: str) -> list[str]:
+        """The groups from best to worst, by the mean over panels of their means relative to the panel's best one."""
+        means = self.means(metric)
+        best = self.best(metric)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio: pd.DataFrame = best / means if metric in LARGEST_IS_BEST else means / best
+        apart = ratio.where(means.ne(best, axis=1), 1.0).mean(axis=1)
+        return [str(name) for name in apart.sort_values(kind="stable").index]
+
+    def means(self, metric: str) -> pd.DataFrame:
+        """Means over replications: a row for each group, a column for each panel."""
+        return self.runs.pivot_table(index="row", columns="panel", values=metric, sort=False, dropna=False)
+
+    def best(self, metric: str) -> pd.Series:
+        """The best mean of each panel."""
+        means = self.means(metric)
+        best: pd.Series = means.max() if metric in LARGEST_IS_BEST else means.min()
+        return best
+
+    def of(self, name: str, panel: str, metric: str) -> np.ndarray:
+        """The values of a group in a panel, one for each replication that has one."""
+        rows = self.runs[(self.runs["row"] == name) & (self.runs["panel"] == panel)]
+        return rows[metric].dropna().to_numpy(dtype=float)
+
+    def label(self, name: str, limit: int = 48) -> str:
+        """A group in a figure: as many of its members as there is room for, and how many more there are."""
+        members = in_brief(self.groups[name])
+        text = members[0]
+        for place, member in enumerate(members[1:], start=1):
+            more = len(members) - place
+            longer = f"{text} = {member}"
+            if len(longer) + (len(f" + {more - 1} more") if more > 1 else 0) > limit:
+                return f"{text} + {more} more"
+            text = longer
+        return text
+
+
+def alternatives(runs: pd.DataFrame, metrics: Sequence[str]) -> Alternatives:
+    """Lay out the runs of a sweep. Groups are equal in all of ``metrics`` in every run."""
+    varying = factors_of(runs)
+    settings = [name for name in varying if name.startswith("train.")]  # of agents: they go with the scheduler
+    others = [name for name in varying if name not in settings]
+    factor = _factor_of_rows(runs, others)
+    others = [name for name in others if name != factor]
+    facets, averaged = _panels(runs, others)
+    frame = runs.copy()
+    frame.attrs["factors"] = [factor, *settings]
+    frame["who"] = deciders(frame) if factor in DECIDERS else frame[factor].map(_plain)
+    frame["panel"] = _panel_names(frame, facets)
+    values = frame.groupby(["who", "panel", "replication"], sort=False)[list(metrics)].mean().reset_index()
+    groups = _groups(values, list(metrics))
+    values = values[values["who"].isin(groups)].rename(columns={"who": "row"})
+    return Alternatives(values, factor, tuple(facets), tuple(averaged), groups)
+
+
+def count_of(runs: pd.DataFrame, factor: str) -> int:
+    """How many values a factor has."""
+    return len(runs[factor].drop_duplicates())
+
+
+def name_of(factor: str) -> str:
+    """A factor in words."""
+    return factor.removeprefix("train.").replace("_", " ")
+
+
+def in_brief(members: Sequence[str]) -> list[str]:
+    """Names of equal alternatives; of list scheduling's, all but the first without the order that they have in common.
+
+    >>> in_brief(["fcfs", "list:first/first", "list:edf/first"])
+    ['fcfs', 'list:first/first', 'edf']
+    >>> in_brief(["list:saf/first", "list:saf/high_mem", "list:f1/first"])
+    ['list:saf/first', 'saf/high_mem', 'f1/first']
+    """
+    orders = [_LIST.fullmatch(member) for member in members]
+    jobs, nodes = ({order[half] for order in orders if order} for half in (1, 2))
+    found, seen = [], False
+    for member, order in zip(members, orders, strict=True):
+        if order and seen:
+            found.append(order[1] if len(nodes) == 1 else order[2] if len(jobs) == 1 else f"{order[1]}/{order[2]}")
+        else:
+            found.append(member)
+            seen = order is not None or seen
+    return found
+
+
+def in_range(metric: str, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Ends of intervals, not beyond what the metric can be: no metric is negative, shares are at most 1."""
+    return np.maximum(low, 0.0), np.minimum(high, 1.0) if metric in SHARES else high
+
+
+SHARES = frozenset({"utilisation", "share_delayed"})
+"""Metrics that are at most 1."""
+
+
+def better(metric: str) -> str:
+    """Which direction is better, in a word."""
+    return "more is better" if metric in LARGEST_IS_BEST else "less is better"
+
+
+def title_of(metric: str) -> str:
+    """A metric as a heading: ``Mean wait``."""
+    text = label_of(metric)
+    return text[:1].upper() + text[1:]
+
+
+def _factor_of_rows(runs: pd.DataFrame, varying: Sequence[str]) -> str:
+    """The factor whose values are compared: of those that decide, else of all, the one with most values."""
+    candidates = [name for name in ("scheduler", "power_policy") if name in varying] or list(varying) or ["scheduler"]
+    return max(candidates, key=lambda name: count_of(runs, name))
+
+
+def _panels(runs: pd.DataFrame, others: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The factors that make panels, and those with most values, over which means are taken instead."""
+    facets, averaged = list(others), []
+    while np.prod([count_of(runs, name) for name in facets]) > MOST_PANELS:
+        most = max(facets, key=lambda name: count_of(runs, name))
+        facets.remove(most)
+        averaged.append(most)
+    return facets, averaged
+
+
+def _panel_names(frame: pd.DataFrame, facets: Sequence[str]) -> list[str]:
+    if not facets:
+        return [""] * len(frame)
+    numeric = {name: pd.api.types.is_numeric_dtype(frame[name]) for name in facets}
+    texts = [[f"{name_of(name)} {_plain(v)}" if numeric[name] else _plain(v) for v in frame[name]] for name in facets]
+    return [", ".join(parts) for parts in zip(*texts, strict=True)]
+
+
+def _groups(values: pd.DataFrame, metrics: list[str]) -> dict[str, tuple[str, ...]]:
+    """Which alternatives have the same values in every panel and replication; named by the plainest."""
+    members: dict[Any, list[str]] = {}
+    for who, part in values.groupby("who", sort=False):
+        ordered = part.sort_values(["panel", "replication"])
+        key = (tuple(ordered["panel"]), tuple(ordered["replication"]), ordered[metrics].to_numpy(dtype=float).tobytes())
+        members.setdefault(key, []).append(str(who))
+    ordered_groups = [sorted(names, key=_plainness) for names in members.values()]
+    return {names[0]: tuple(names) for names in ordered_groups}
+
+
+def _plainness(name: str) -> int:
+    """Which of equal alternatives to call them all by: the least; of list scheduling's, first come, first served."""
+    return (2 if not name.startswith("list:first/") else 1) if name.startswith("list:") else 0
+
+
+def _plain(value: Any) -> str:
+    """A factor's value as it was written: numbers without a trailing ``.0``."""
+    return f"{value:.15g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,203 @@
+"""The page of a sweep answers: who is best, by how much, in a sorted table and dot plots, with equals in one row."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis.alternatives import alternatives, in_brief
+from analysis.replications import bootstrap_interval
+from analysis.sweep_charts import dot_plot, factor_heatmap, factor_plot
+from analysis.sweep_report import write_sweep_page
+
+SCHEDULERS = {"list:edf/first": 0.0, "easy": -50.0, "fcfs": 0.0, "list:first/first": 0.0, "<b>": 40.0}
+
+
+def made_up(replications: int = 3, policies: tuple[str, ...] = ("always-on", "timeout:300")) -> pd.DataFrame:
+    """Five schedulers, of which three are the same; under the second policy all wait 10 s longer."""
+    rows = [
+        {
+            "replication": r,
+            "scheduler": name,
+            "power_policy": policy,
+            "workload": "log.swf",
+            "mean_wait_s": 60.0 + shift + 5.0 * r + 10.0 * place,
+            "utilisation": min(1.0, 0.98 + 0.01 * r - shift / 1000),
+        }
+        for r in range(replications)
+        for place, policy in enumerate(policies)
+        for name, shift in SCHEDULERS.items()
+    ]
+    runs = pd.DataFrame(rows)
+    runs.attrs["factors"] = ["workload", "scheduler", "power_policy"]
+    return runs
+
+
+def text_of(path: Path) -> str:
+    """What stands in the page before its figures, without tags."""
+    body = path.read_text().partition("<body>")[2].partition("<figure>")[0]
+    return " ".join(re.sub(r"<[^>]*>", " ", body).split())
+
+
+def test_equal_alternatives_are_one_row() -> None:
+    """Three schedulers with the same figures everywhere make a group, named by the plainest; one run apart, they do not."""
+    found = alternatives(made_up(), ["mean_wait_s", "utilisation"])
+    assert found.groups == {
+        "fcfs": ("fcfs", "list:first/first", "list:edf/first"),
+        "easy": ("easy",),
+        "<b>": ("<b>",),
+    }
+    assert found.factor == "scheduler"
+    assert found.panels == ["always-on", "timeout:300"]
+    assert found.order("mean_wait_s") == ["easy", "fcfs", "<b>"]
+    assert found.label("fcfs") == "fcfs = list:first/first = edf"
+    assert found.label("fcfs", 24) == "fcfs + 2 more"
+    runs = made_up()
+    runs.loc[runs["scheduler"].eq("fcfs") & runs["replication"].eq(2), "mean_wait_s"] += 1e-9
+    assert len(alternatives(runs, ["mean_wait_s"]).groups) == 4
+
+
+def test_names_of_equals_are_short() -> None:
+    """What the orders of list scheduling have in common is said once."""
+    assert in_brief(["list:a/first", "list:a/random", "list:a/high"]) == ["list:a/first", "random", "high"]
+    assert in_brief(["easy", "conservative"]) == ["easy", "conservative"]
+
+
+def test_means_over_a_factor_are_said(tmp_path: Path) -> None:
+    """With more panels than a page holds, the factor with most values is averaged over, and the page says so."""
+    runs = pd.concat([made_up().assign(load=load / 10) for load in range(1, 10)], ignore_index=True)
+    runs.attrs["factors"] = ["workload", "scheduler", "power_policy", "load"]
+    found = alternatives(runs, ["mean_wait_s"])
+    assert (found.facets, found.averaged) == (("power_policy",), ("load",))
+    page = write_sweep_page(runs, ["mean_wait_s"], tmp_path / "page.html")
+    assert "Means are over all values of load." in text_of(page)
+    assert "over all values of power policy" in factor_plot(runs, "mean_wait_s", "load", "scheduler").layout.title.text
+
+
+def test_a_heat_map_says_over_what_it_takes_means() -> None:
+    """Of two orders under two power policies the title names the third factor; one under a single policy does not."""
+    names = {"easy": "list:smallest/random", "fcfs": "list:edf/random", "<b>": "list:smallest/first"}
+    runs = made_up().assign(scheduler=lambda frame: frame["scheduler"].replace(names))
+    runs = runs[runs["scheduler"].str.startswith("list:")]
+    runs.attrs["factors"] = ["scheduler", "power_policy"]
+    title = factor_heatmap(runs, "mean_wait_s", "job_order", "node_order").layout.title.text
+    assert title.endswith("means, over all values of power policy")
+    runs = runs[runs["power_policy"] == "always-on"]
+    assert factor_heatmap(runs, "mean_wait_s", "job_order", "node_order").layout.title.text.endswith("means")
+
+
+def test_few_replications_are_dots() -> None:
+    """Three replications: each a dot and their mean a line, no interval; the best on top, and it alone coloured."""
+    figure = dot_plot(alternatives(made_up(), ["mean_wait_s"]), "mean_wait_s")
+    assert list(figure.layout.yaxis.categoryarray)[-1] == "easy"
+    assert "&lt;b&gt;" in figure.layout.yaxis.categoryarray
+    assert all(trace.error_x.array is None for trace in figure.data)
+    coloured = [trace for trace in figure.data if trace.marker.color == "#0072B2"]
+    assert [list(trace.x) for trace in coloured] == [[10.0, 15.0, 20.0], [20.0, 25.0, 30.0]]
+    assert figure.layout.xaxis.title.text == "mean wait [s]"
+    assert [annotation.text for annotation in figure.layout.annotations] == ["always-on", "timeout:300"]
+
+
+def test_intervals_stay_within_what_there_is() -> None:
+    """Of waits near 0 and utilisations near 1, Student's intervals would leave the range; those drawn do not."""
+    runs = made_up(6)
+    runs["mean_wait_s"] = np.where(runs["replication"] == 5, 5_000.0, 0.0)
+    runs["utilisation"] = np.where(runs["replication"] == 5, 0.4, 0.99)
+    for metric in ("mean_wait_s", "utilisation"):
+        for trace in dot_plot(alternatives(runs, [metric]), metric).data:
+            mean = np.asarray(trace.x)
+            assert (mean - trace.error_x.arrayminus >= 0).all()
+            if metric == "utilisation":
+                assert (mean + trace.error_x.array <= 1).all()
+                assert (trace.error_x.array > 0).all()
+    for trace in factor_plot(runs, "utilisation", "power_policy", "scheduler").data:
+        assert (np.asarray(trace.y) + trace.error_y.array <= 1).all()
+    for trace in factor_plot(runs, "mean_wait_s", "power_policy", "scheduler").data:
+        assert (np.asarray(trace.y) - trace.error_y.arrayminus >= 0).all()
+
+
+def test_bootstrap_interval() -> None:
+    """Of many values it is that of the normal distribution; of equal ones a point; never beyond the values."""
+    values = np.random.default_rng(1).normal(10.0, 2.0, 400)
+    low, high = bootstrap_interval(values)
+    assert (low, high) == pytest.approx((values.mean() - 1.96 * 0.1, values.mean() + 1.96 * 0.1), abs=0.03)
+    assert bootstrap_interval(np.full(5, 7.0)) == (7.0, 7.0)
+    low, high = bootstrap_interval(np.array([0.0, 0.0, 0.0, 90.0]))
+    assert low == 0.0
+    assert high <= 90.0
+
+
+def test_the_page_answers_first(tmp_path: Path) -> None:
+    """Title, sentence, best lines and assumptions stand before the table, and it before the figures; no name is a tag."""
+    page = write_sweep_page(
+        made_up(), ["mean_wait_s", "utilisation"], tmp_path / "page.html",
+        facts={"Seed": "0"}, assumptions=["rejected: 3 of 9"],
+    )  # fmt: skip
+    text = text_of(page)
+    parts = (
+        "Sweep: 5 schedulers × 2 power policies",
+        "30 runs of log.swf, 3 of each combination, paired",
+        "share a row: 3 are left",
+        "rejected: 3 of 9",
+        # By hand: easy 50 s below fcfs in every replication, whose interval is therefore 0 wide: 50 / 15.
+        "Mean wait : best is with always-on easy , 15 s; next fcfs, +333 %; with timeout:300 easy , 25 s",
+        "Means, best first",
+    )
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
+    assert "fcfs = list:first/first = edf here" in text
+    assert "<b></" not in page.read_text()
+    assert "&lt;b&gt;" in page.read_text()
+    assert '<th scope="row">Seed</th><td>0</td>' in page.read_text()
+
+
+def test_the_table_is_sorted_and_marks_the_best(tmp_path: Path) -> None:
+    """By hand: waits of 15, 65 and 105 s on the mean, in this order, with the difference to the best beside them."""
+    page = write_sweep_page(made_up(policies=("always-on",)), ["mean_wait_s"], tmp_path / "page.html").read_text()
+    rows = re.findall(r"<tr><th scope=\"row\">([^<\s]+).*?</th>(.*?)</tr>", page, re.DOTALL)[:3]
+    assert [name for name, _ in rows] == ["easy", "fcfs", "&lt;b&gt;"]
+    assert rows[0][1] == '<td class="best">15.0</td><td class="worse"></td>'
+    assert rows[1][1] == '<td>65.0</td><td class="worse">+333 %</td>'
+    assert "with always-on" not in page
+
+
+def test_of_many_cases_the_wins_are_counted(tmp_path: Path) -> None:
+    """Five loads: not a sentence about each, but in how many of them each scheduler is best."""
+    runs = pd.concat([made_up(policies=("always-on",)).assign(load=load / 5) for load in range(1, 6)])
+    runs.loc[(runs["load"] == 1.0) & (runs["scheduler"] == "<b>"), "mean_wait_s"] = 1.0
+    runs.attrs["factors"] = ["workload", "scheduler", "load"]
+    text = text_of(write_sweep_page(runs, ["mean_wait_s"], tmp_path / "page.html"))
+    assert "best is easy , in 4 of 5 cases; &lt;b&gt; , in 1 of 5 cases" in text
+
+
+def test_only_two_orders_make_a_map(tmp_path: Path) -> None:
+    """List scheduling with one node order has no heat map; with two of each it has one for each power policy."""
+
+    def maps(names: list[str]) -> int:
+        runs = made_up(1).assign(
+            scheduler=lambda frame: frame["scheduler"].map(dict(zip(SCHEDULERS, names, strict=True)))
+        )
+        runs.attrs["factors"] = ["workload", "scheduler", "power_policy"]
+        page = write_sweep_page(runs, ["mean_wait_s"], tmp_path / "page.html").read_text()
+        return page.count("List scheduling by its two orders")
+
+    assert maps(["list:a/first", "list:b/first", "list:c/first", "list:d/first", "easy"]) == 0
+    assert maps(["list:a/first", "list:b/first", "list:a/random", "list:b/random", "easy"]) == 2
+
+
+def test_a_factor_of_numbers_has_lines_in_units_for_people(tmp_path: Path) -> None:
+    """Waits of hours over five loads: the axis counts hours, each line is labelled where it ends."""
+    from analysis.sweep_report import _lines  # what the page draws, as a figure
+
+    runs = pd.concat([made_up(5, ("always-on",)).assign(load=load / 5) for load in range(1, 6)])
+    runs["mean_wait_s"] *= 3600.0
+    runs.attrs["factors"] = ["workload", "scheduler", "load"]
+    ((figure, caption),) = _lines(runs, alternatives(runs, ["mean_wait_s"]), "mean_wait_s", "load", 0.95)
+    assert figure.layout.yaxis.title.text == "mean wait [d]"
+    assert figure.data[0].y[0] * 24 == pytest.approx(20.0)
+    assert {annotation.text for annotation in figure.layout.annotations} == {"easy", "fcfs", "&lt;b&gt;"}
+    assert "Student's 95% intervals" in caption
