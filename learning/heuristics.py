@@ -23,8 +23,13 @@ CONTENTION_AWARE = tuple(
     f"contention-aware:metric={metric},placements={placements}"
     for metric, placements in product(("delay", "energy", "edp"), ("one", "all"))
 )
+BACKFILLING = ("easy", "easy:order=sjf", "easy:order=wfp", "saf-easy", "conservative")
+ORDERS = tuple(
+    f"list:{job}/first{blocking}" for job, blocking in product(("saf", "unicef", "wfp"), ("", ",blocking=no"))
+)
+"""Orders of the queue that weigh run time, width and wait, which Table 4.1 has not."""
 SHUTDOWN = ("always-on", "timeout:0", "timeout:60", "timeout:300", "timeout:600")
-HEURISTICS = {"scheduler": LIST_HEURISTICS + CONTENTION_AWARE, "power": SHUTDOWN}
+HEURISTICS = {"scheduler": LIST_HEURISTICS + CONTENTION_AWARE + BACKFILLING + ORDERS, "power": SHUTDOWN}
 """What an agent is compared with unless others are asked for, by whose place it takes."""
 
 BESIDE = "saf-easy"

@@ -41,7 +41,7 @@ from learning.networks import Network, make_network, one_thread
 from learning.rollouts import Trajectory, collect, episode_seeds
 from learning.shutdown_teachers import make_shutdown_teacher
 from learning.teachers import make_teacher
-from learning.validation import Validation, check_names, objective_of, spread
+from learning.validation import Validation, check_names, objective_of, ratio, spread
 from learning.workers import processes
 from schedulers.base import make_power_policy
 
@@ -64,7 +64,11 @@ CHECKPOINT, STATE, CONFIG = "checkpoint", "state", "config.yaml"
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """How a training ended: the best agent's objective and reduction in % by validation, and when it was found."""
+    """How a training ended: the best agent by validation, and when it was found.
+
+    ``value`` and ``baseline_value`` are means of the objective over the validation episodes; ``reduction_by_episode`` is the
+    mean over these episodes of the reduction, in %, with respect to the best baseline of each, by which agents are compared.
+    """
 
     folder: str
     seed: int
@@ -74,7 +78,12 @@ class Summary:
     value: float
     baseline: str
     baseline_value: float
-    reduction: float
+    reduction_by_episode: float
+
+    @property
+    def reduction(self) -> float:
+        """By how many % ``value`` is less than ``baseline_value``; 0 without a baseline."""
+        return 100.0 * (1.0 - ratio(self.value, self.baseline_value)) if self.baseline else 0.0
 
 
 def train(config: Config, out: str | Path, resume: bool = False, progress: bool = False) -> list[Summary]:
@@ -283,7 +292,7 @@ class Training:
             value=self.best["value"],
             baseline=self.best["baseline"],
             baseline_value=self.best["baseline_value"],
-            reduction=self.best["reduction"],
+            reduction_by_episode=self.best["reduction"],
         )
 
     # ------------------------------------------------------------------ checkpoints

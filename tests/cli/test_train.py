@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -36,7 +37,10 @@ def test_train_and_use(done) -> None:
     """An agent is trained, and then runs, is compared, and is evaluated."""
     told = done("train", "training.yaml", "--out", "agent").stdout
     assert "seed 0: energy_j" in told
-    assert "less than fcfs" in told
+    value, baseline = (float(re.search(pattern, told)[1]) for pattern in (r"energy_j (\S+) after", r"fcfs \((\S+)\)"))
+    change, word = re.search(r"(\S+) % (less|more) than fcfs", told).groups()
+    assert float(change) == pytest.approx(100 * abs(1 - value / baseline), abs=0.005)
+    assert word == ("less" if value <= baseline else "more")
     lab = ("--platform", "lab.json", "--workload", "jobs.json")
     done("run", *lab, "--scheduler", "learned:agent", "--out", "run")
     done("compare", *lab, "--scheduler", "learned:agent,sample=yes", "--scheduler", "fcfs", "--out", "compared")

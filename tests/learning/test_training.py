@@ -20,6 +20,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("gymnasium")
 
+from cluster_sim.cli.train import _told as told
 from cluster_sim.errors import FormatError, InputError, ModelWarning, SpecError
 from cluster_sim.workload import Workload
 from learning import checkpoints
@@ -29,7 +30,7 @@ from learning.episodes import Episode
 from learning.heuristics import run_on
 from learning.inputs import MakeEnvironment
 from learning.logs import read_metrics
-from learning.training import Training, train, train_one
+from learning.training import Summary, Training, train, train_one
 from learning.validation import OBJECTIVES, Validated, spread
 from learning.workers import begin_worker
 from schedulers import make_scheduler
@@ -171,6 +172,22 @@ def test_several_seeds_are_the_trainings_they_would_be_alone(uninterrupted: Path
     assert_same(uninterrupted, tmp_path / "seed-0")
     best = max(summaries, key=lambda summary: summary.reduction)
     assert Agent.load(tmp_path).facts["seed"] == best.seed
+
+
+def test_a_reduction_is_that_of_the_means_beside_it() -> None:
+    """By hand, two episodes: 10 and 100 against 20 and 104 are 11.29 % less on the mean, 26.9 % in the mean of the episodes."""
+    found = Validated((10.0, 100.0), (20.0, 104.0), "fcfs", 62.0)
+    assert found.reductions == pytest.approx([50.0, 3.846], abs=1e-3)
+    facts = found.facts()
+    summary = Summary("agent", 0, 1, 1, "mean_wait_s", facts["value"], "fcfs", 62.0, facts["reduction"])
+    assert summary.reduction == pytest.approx(100 * (1 - 55 / 62))
+    assert summary.reduction_by_episode == pytest.approx((50.0 + 3.846) / 2, abs=1e-3)
+    assert told(summary) == (
+        "seed 0: mean_wait_s 55 after 1 of 1 iterations, 11.29 % less than fcfs (62); "
+        "mean over validation episodes, with the best baseline of each: 26.92 % less"
+    )
+    alone = Summary("agent", 0, 1, 1, "mean_wait_s", 30.0, "fcfs", 20.0, -50.0)
+    assert told(alone) == "seed 0: mean_wait_s 30 after 1 of 1 iterations, 50.00 % more than fcfs (20)"
 
 
 def test_the_log_of_a_fixed_problem_knows_its_reduction(uninterrupted: Path) -> None:
