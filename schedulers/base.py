@@ -59,12 +59,14 @@ class PowerPolicy:
     OFF, or came on for the job that holds it; ``follows_submissions``, that jobs came or started, and what else has the
     scheduler decide, as long as no job ended; ``reserves``, that the scheduler is about to decide, without a ``reserve``.
 
+    Set ``switches`` to False if the policy leaves nodes on, so that a check does not speak of what switching costs.
+
     A job can be started on a node that is OFF: it is booted for it. But a node that the policy withholds, only
     the policy can offer again, so it has to ask to be woken, and let every job have its nodes in the end.
     """
 
     clairvoyant = False
-    switches = True  #: Whether it may switch nodes: what a check says beforehand of what that costs.
+    switches = True
     follows_submissions = True
     follows_switching = True
     reserves = True

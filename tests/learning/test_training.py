@@ -30,7 +30,7 @@ from learning.episodes import Episode
 from learning.heuristics import run_on
 from learning.inputs import MakeEnvironment
 from learning.logs import read_metrics
-from learning.training import Summary, Training, train, train_one
+from learning.training import Summary, Training, check, train, train_one
 from learning.validation import OBJECTIVES, Validated, spread
 from learning.workers import begin_worker
 from schedulers import make_scheduler
@@ -188,6 +188,24 @@ def test_a_reduction_is_that_of_the_means_beside_it() -> None:
     )
     alone = Summary("agent", 0, 1, 1, "mean_wait_s", 30.0, "fcfs", 20.0, -50.0)
     assert told(alone) == "seed 0: mean_wait_s 30 after 1 of 1 iterations, 50.00 % more than fcfs (20)"
+
+
+@pytest.mark.parametrize(
+    ("keys", "kinds"),
+    [
+        ({"workload": "lublin:jobs=12,nodes=64,seed=1"}, ["requested time", "rejected"]),
+        ({"workload": "lublin:jobs=12,nodes=4", "fresh": True}, ["requested time"]),
+        (
+            {"workload": "lublin:jobs=12,nodes=4,seed=1", "options": {"power": "timeout:300"}},
+            ["requested time", "transitions"],
+        ),
+        ({"workload": "lublin:jobs=12,nodes=4,seed=1", "kind": "node-shutdown"}, ["requested time", "transitions"]),
+    ],
+)
+def test_a_check_says_what_the_episodes_assume(keys: dict[str, Any], kinds: list[str]) -> None:
+    """Jobs too wide for the machine, requested times that stand in, nodes that switch for nothing: a line for each kind."""
+    lines = check(Config(environment={"platform": "homogeneous:nodes=2,cores=2"} | keys))
+    assert [line.partition(":")[0] for line in lines] == kinds
 
 
 def test_the_log_of_a_fixed_problem_knows_its_reduction(uninterrupted: Path) -> None:
