@@ -19,13 +19,18 @@ def check(grid: Grid) -> list[str]:
     One factor is varied at a time, the others keep their first value. Others stand in for agents that are still to be trained.
     Returns what these runs will assume (:mod:`cluster_sim.records.assumptions`), a line for each kind.
     """
-    assumed = []
+    assumed: dict[object, list[str]] = {}
     with naming(grid.source):
         for cell in _one_at_a_time(grid):
             others = {name: spec for name, spec in _STAND_INS.items() if cell[name] == TRAINED}
             known = cell | others | {"agent": None}
-            assumed.append(of_simulation(simulation_of(known, empty=True), inputs_of(known)[1]))
-    return merged(assumed)
+            simulation = simulation_of(known, empty=True)
+            # Schedulers do not matter, unless they respect memory: there may be hundreds, and a log of a million jobs.
+            inputs = str([known[name] for name in ("workload", "load", "platform", "power_model", "power_policy")])
+            key = inputs, simulation.scheduler is not None and simulation.scheduler.memory
+            if key not in assumed:
+                assumed[key] = of_simulation(simulation, inputs_of(known)[1])
+    return merged(assumed.values())
 
 
 def _one_at_a_time(grid: Grid) -> list[Cell]:

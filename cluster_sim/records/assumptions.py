@@ -59,7 +59,7 @@ def of_inputs(
     ``switches``: the power policy may switch nodes; ``memory``: the scheduler respects it.
     """
     found = of_jobs(workload.columns, memory) + of_platform(platform, power_model)
-    wide = len(workload) - len(workload.fit_to(platform, "drop"))
+    wide = workload.too_wide(platform)
     if wide:
         cores = (platform.of_hosts if workload.counts_hosts else platform).core_count
         found.append(

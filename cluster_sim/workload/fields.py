@@ -342,6 +342,7 @@ def records_page() -> str:
     parts = [_RECORDS_PAGE]
     for name, fields in RESULT_TABLES.items():
         parts.append(f"## `result.{name}`\n\n{_TABLE_NOTES[name]}\n\n{_output_table(fields)}")
+    parts.append(_ASSUMPTIONS)
     parts.append(f"## `result.summary()`\n\n{_SUMMARY_NOTE}\n\n{_output_table(SUMMARY_METRICS)}")
     return "\n".join(parts)
 
@@ -384,6 +385,27 @@ _TABLE_NOTES = {
         "was to `explain`. [What to do with it](explain.md)."
     ),
 }
+
+_ASSUMPTIONS = """\
+## What was assumed
+
+`result.assumptions` is a list of lines, one for each kind of thing that the inputs do not say or that the run could not do, with
+how often: empty for a run in which all was said. `run`, `compare`, `demo`, `sweep` and `train` print the lines as warnings,
+`validate` shows them beforehand, reports show them on top, and `summary.json` keeps them, with the warnings of the files
+that were read. Run times stand in for requested times that an SWF log lacks, and with `lublin`'s `estimates=exact`; backfilling
+then looks better than it is.
+
+| a line begins with | and counts |
+|---|---|
+| `requested time` | jobs without one: their run time stands in, a perfect estimate, or they count as endless |
+| `requested cores` | jobs of a log without any: those that they used stand in |
+| `memory` | jobs that state none, if the scheduler respects memory |
+| `rejected` | jobs that the platform can never hold, and others that were refused; the reason of the first |
+| `transitions` | switches of nodes that take 0 s and 0 J, since the platform states no transitions |
+| `watts` | nodes whose processors state none, and draw 0 W |
+
+Communication between nodes that takes no time, for want of a network model, has a line as well.
+"""
 
 _SUMMARY_NOTE = """\
 Also the keys of `summary.json`, which says besides how the run was made. What has no value, a mean over no jobs, is None.

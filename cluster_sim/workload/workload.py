@@ -296,11 +296,10 @@ class Workload:
         """
         if wider not in ("clamp", "drop"):
             raise InputError("fit_to, wider", "clamp or drop", wider)
-        platform = platform.of_hosts if self.counts_hosts else platform
         columns = as_columns(self.jobs)
+        fits, limit = self._fitting(platform, columns)
+        platform = platform.of_hosts if self.counts_hosts else platform
         cores, nodes, per_node = (columns[name] for name in ("requested_cores", "nodes", "ntasks_per_node"))
-        limit = np.where(nodes > 0, np.minimum(nodes * platform.widest_node, platform.core_count), platform.core_count)
-        fits = (cores <= limit) & (per_node <= platform.widest_node)
         if wider == "drop":
             return self._with(without_absent(take(columns, np.flatnonzero(fits))))
         fitted = np.minimum(cores, limit)
@@ -309,6 +308,17 @@ class Workload:
         columns["ntasks_per_node"] = np.minimum(per_node, platform.widest_node)
         columns["requested_cores_assumed"] = columns["requested_cores_assumed"] & fits
         return self._with(columns)
+
+    def too_wide(self, platform: Capacity) -> int:
+        """How many jobs ``platform`` cannot hold: those that :meth:`fit_to` makes narrower or drops."""
+        return int(np.count_nonzero(~self._fitting(platform, self.columns)[0]))
+
+    def _fitting(self, platform: Capacity, columns: Columns) -> tuple[np.ndarray, np.ndarray]:
+        """Which jobs the platform can hold, and the most cores that each could have there."""
+        platform = platform.of_hosts if self.counts_hosts else platform
+        cores, nodes, per_node = (columns[name] for name in ("requested_cores", "nodes", "ntasks_per_node"))
+        limit = np.where(nodes > 0, np.minimum(nodes * platform.widest_node, platform.core_count), platform.core_count)
+        return (cores <= limit) & (per_node <= platform.widest_node), limit
 
     def executable(self, platform: Capacity) -> Workload:
         """Only jobs that did something, fit the platform and asked for a time: the filters of Casagrande et al. (2022).
