@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from cluster_sim.workload.workload import Workload
 
 Facts = list[tuple[str, str]]
+ASSUMED = "assumed"
+"""The name of a fact that there may be several of: what a run will assume, or did."""
 
 
 @click.command(short_help="Check a workload, a platform, a configuration, results or an agent.")
@@ -37,7 +39,9 @@ def validate(source: str, time_unit: str | None, as_json: bool) -> None:
     kind = kind_of(source)
     facts = facts_of(source, kind, {} if time_unit is None else {"time_unit": time_unit})
     if as_json:
-        tell_json({"file": source, "kind": kind, "facts": dict(facts)})
+        known = {name: value for name, value in facts if name != ASSUMED}
+        assumed = [value for name, value in facts if name == ASSUMED]
+        tell_json({"file": source, "kind": kind, "facts": known, ASSUMED: assumed})
         return
     click.echo(f"{printable(source)}: {kind}, valid")
     width = max(len(name) for name, _ in facts)
@@ -204,7 +208,7 @@ _FACTS: dict[Kind, Callable[[str], Facts]] = {
 
 def _assumed(lines: Sequence[str]) -> Facts:
     """What a run of it will assume, or did."""
-    return [("assumed", line) for line in lines]
+    return [(ASSUMED, line) for line in lines]
 
 
 def _node_text(node: NodeType, platform: Platform) -> str:

@@ -96,6 +96,13 @@ def test_validate_says_what_a_configuration_will_assume(done, here: Path) -> Non
     assert said.count("rejected: ") == said.count("transitions: ") == said.count("requested time: ") == 1
 
 
+def test_json_has_all_of_them(done) -> None:
+    """In validate's JSON they are a list beside the facts."""
+    told = json.loads(done("validate", "--json", "lublin:jobs=60,nodes=64,seed=1").stdout)
+    assert told["assumed"] == ["requested time: 60 of 60 jobs have none; their run time stands in, a perfect estimate"]
+    assert "assumed" not in told["facts"]
+
+
 def test_a_sweep_tells_how_many_runs_reject_jobs(done, here: Path) -> None:
     """Of two workloads one is too wide: half the runs reject jobs, and one line says so with the largest number."""
     (here / "sweep.yaml").write_text(
