@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from analysis.look import run_styles, styled
+from analysis.figure_style import run_styles, styled
 from analysis.palette import BUSY
 from analysis.tables import named_runs
 from analysis.time_axis import duration_axis, start_date_of

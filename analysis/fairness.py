@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from analysis.look import run_styles, styled
+from analysis.figure_style import run_styles, styled
 from analysis.tables import named_runs
 from analysis.time_axis import duration_axis
 from analysis.wording import label_of, plotly_text, shortened

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from analysis.look import styled
+from analysis.figure_style import styled
 from analysis.time_axis import TimeAxis, start_date_of
 from analysis.wording import plotly_text, shortened
 from cluster_sim.errors import InputError, SpecError

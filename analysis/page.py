@@ -16,8 +16,8 @@ import plotly.graph_objects as go
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from analysis.compressed_page import packed, plotly_js
 from analysis.gantt_chart import CONFIG
-from analysis.packed import packed, plotly_js
 from analysis.payload import payload
 from cluster_sim.errors import InputError
 from cluster_sim.files.atomic import atomic_path

@@ -10,6 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from analysis.drawing import chosen_drawing, raster_note
+from analysis.figure_style import run_styles, transparent
 from analysis.gantt_chart import (
     PANEL,
     WIDTH_PX,
@@ -29,7 +30,6 @@ from analysis.gantt_panels import (
     panels_of,
     stacked_domains,
 )
-from analysis.look import run_styles, transparent
 from analysis.palette import ColourStrategy, colour_strategy
 from analysis.scene import Held, Scene
 from analysis.tables import named_runs

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from analysis.alternatives import Alternatives, in_range, name_of
-from analysis.look import GRID, run_styles, styled
+from analysis.figure_style import GRID, run_styles, styled
 from analysis.palette import OKABE_ITO
 from analysis.replications import CONFIDENCE, bootstrap_interval
 from analysis.sweeps import LARGEST_IS_BEST, factors_of, sweep_table

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from analysis.look import run_styles, styled, transparent
+from analysis.figure_style import run_styles, styled, transparent
 from analysis.palette import BUSY, CAPACITY, OKABE_ITO, OTHERS, POWER, STATE_COLOURS
 from analysis.series import OTHER_NODES, PowerBy, energy_table, power_table, queue_table, utilisation_table
 from analysis.tables import named_runs

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from analysis.look import run_styles, styled, transparent
+from analysis.figure_style import run_styles, styled, transparent
 from analysis.wording import plotly_text, shortened
 from cluster_sim.amounts import number
 from cluster_sim.errors import FormatError, InputError

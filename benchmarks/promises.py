@@ -24,7 +24,16 @@ from cluster_sim.errors import ModelWarning, NodeStateError
 from cluster_sim.machine.node import NodeState
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
 from cluster_sim.run.decision_log import LATE_BOOT
-from schedulers.losses import CAPPED, FAILED, GOES_FIRST, LATE_JOB, LATE_NODE, SWITCHED_OFF, SWITCHED_ON, WITHHELD
+from schedulers.promise_losses import (
+    CAPPED,
+    FAILED,
+    GOES_FIRST,
+    LATE_JOB,
+    LATE_NODE,
+    SWITCHED_OFF,
+    SWITCHED_ON,
+    WITHHELD,
+)
 from schedulers.releases import EXTENSIONS_S
 
 INF = math.inf

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cluster_sim.run.simulation import Simulation
     from cluster_sim.run.view import View
     from cluster_sim.workload.workload import Workload
-    from learning.pairs import PairFinder
+    from learning.job_node_actions import PairFinder
     from learning.predictions import Predictions
 
 Floats = npt.NDArray[np.float64]

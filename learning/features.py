@@ -14,7 +14,7 @@ from learning.observations import chosen, observations
 if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform
     from cluster_sim.run.view import View
-    from learning.pairs import PairFinder, PairOptions, Pairs
+    from learning.job_node_actions import PairFinder, PairOptions, Pairs
     from learning.predictions import Estimates, Predictions
 
 Floats = npt.NDArray[np.float64]

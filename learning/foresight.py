@@ -14,7 +14,7 @@ import numpy as np
 
 from learning.feature_table import FeatureTable, bounded, feature, span
 from learning.waiting_jobs import WaitingJobs
-from learning.waste import cycle_joules, idle_node_watts
+from learning.waste_meter import cycle_joules, idle_node_watts
 
 if TYPE_CHECKING:
     import numpy.typing as npt

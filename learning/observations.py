@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from cluster_sim.platform.platform import Platform
     from cluster_sim.run.view import View
-    from learning.pairs import PairFinder, PairOptions, Pairs
+    from learning.job_node_actions import PairFinder, PairOptions, Pairs
 
 
 class JobNodeObservation(Protocol):

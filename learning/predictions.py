@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
     from learning.idle_nodes import IdleNodes
+    from learning.job_node_actions import Pairs
     from learning.occupancy import Occupancy, Request, Requests
-    from learning.pairs import Pairs
 
 Floats = npt.NDArray[np.float64]
 

@@ -17,7 +17,7 @@ from cluster_sim.machine.node import NodeState
 from cluster_sim.run.decisions import Offer, PowerDecision, SwitchOff, WakeAt, Withhold
 from learning.shutdown_observations import shutdown_observations
 from learning.waiting_jobs import WaitingJobs
-from learning.waste import state_of
+from learning.waste_meter import state_of
 from schedulers.power import idle_nodes, unused_nodes
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from cluster_sim.workload.days import DAY_S
 from cluster_sim.workload.jobs import JobColumns
 from learning.feature_table import FeatureTable, block, bounded, feature, part
 from learning.foresight import HALF_STRETCH, ActionRow, Foresight
-from learning.waste import state_of
+from learning.waste_meter import state_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt

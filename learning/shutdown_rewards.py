@@ -10,7 +10,7 @@ from cluster_sim.machine.node import NodeState
 from cluster_sim.records.metrics import watt_minutes
 from cluster_sim.registry import Registry
 from learning.waiting_jobs import limit_of
-from learning.waste import WasteMeter, cycle_joules
+from learning.waste_meter import WasteMeter, cycle_joules
 
 if TYPE_CHECKING:
     from cluster_sim.run.simulation import Simulation

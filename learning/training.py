@@ -95,7 +95,7 @@ def train(config: Config, out: str | Path, resume: bool = False, progress: bool 
     """
     if config.seeds == 1:
         return [train_one(config, out, resume, progress)]
-    from learning.several import train_several
+    from learning.training_seeds import train_several
 
     return train_several(config, Path(out), resume, progress)
 

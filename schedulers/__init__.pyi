@@ -15,7 +15,7 @@ from .list_scheduling import Ljf as Ljf
 from .list_scheduling import Sjf as Sjf
 from .orders import job_orders as job_orders
 from .orders import node_orders as node_orders
-from .patient import Patient as Patient
+from .patient_greedy import Patient as Patient
 from .pcbe import Pcbe as Pcbe
 from .power import AlwaysOn as AlwaysOn
 from .power import IdleTimeout as IdleTimeout

@@ -10,10 +10,10 @@ from cluster_sim.engine import latest
 from cluster_sim.errors import SpecError
 from cluster_sim.run.decisions import Decision, Hold, Reserve, Start
 from schedulers.base import Scheduler
-from schedulers.losses import CAPPED, GOES_FIRST, Losses
 from schedulers.orders import JobOrder, NodeOrder, check_aging, first, job_orders, node_orders, order_in, platform_order
 from schedulers.plans import Plan, Promise, Where
 from schedulers.profile_plan import ProfilePlan
+from schedulers.promise_losses import CAPPED, GOES_FIRST, Losses
 from schedulers.queue import JobQueue
 from schedulers.releases import Releases
 

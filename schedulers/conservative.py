@@ -13,9 +13,9 @@ from cluster_sim.engine import latest
 from cluster_sim.run.decisions import Decision, Hold, Start, WakeAt
 from schedulers.backfilling import Backfilling, spec_of
 from schedulers.base import schedulers
-from schedulers.losses import CAPPED
 from schedulers.orders import JobOrder, NodeOrder, first, name_of, platform_order
 from schedulers.plans import Promise
+from schedulers.promise_losses import CAPPED
 from schedulers.releases import Returns, in_turn
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ PLACEMENTS = ("all", "one")
 REFERENCES = ("slowest", "fastest")
 
 KEPT_BACK = "would take cores that are kept free for other jobs, or nodes that need more energy"
-"""Why a job waits that fits, for ``Hold``; see :class:`~schedulers.patient.Patient`."""
+"""Why a job waits that fits, for ``Hold``; see :class:`~schedulers.patient_greedy.Patient`."""
 _EQUAL = 1e-9
 
 

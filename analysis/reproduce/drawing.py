@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 
-from analysis.look import styled
+from analysis.figure_style import styled
 from analysis.palette import OKABE_ITO
 from analysis.reproduce.paper import Figure
 from analysis.wording import plotly_text

@@ -123,7 +123,7 @@ def surface(inputs: Path) -> Measured:
     import numpy as np
     import plotly.graph_objects as go
 
-    from analysis.look import styled
+    from analysis.figure_style import styled
     from analysis.reproduce.drawing import as_figure
     from cluster_sim.models.contention import PiecewiseContention
 

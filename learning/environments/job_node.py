@@ -14,8 +14,8 @@ from learning.environments.base import SchedulingEnv
 from learning.environments.built_in import job_node_case
 from learning.environments.metrics import quick_metrics
 from learning.episodes import Whole
+from learning.job_node_actions import PairFinder, PairOptions, Pairs
 from learning.observations import observations
-from learning.pairs import PairFinder, PairOptions, Pairs
 from learning.rewards import rewards
 
 if TYPE_CHECKING:
@@ -181,8 +181,8 @@ class JobNode(SchedulingEnv):
     What is run: ``episodes``, or ``platform`` and ``workload`` (objects, files or specs) for the same jobs every time;
     without any of them a small built-in case. ``observation`` and ``reward`` are registered names with options, such as
     ``p2:features=wait_time+requested_cores`` and ``edp:shaped=no``; ``placements``, ``wait``, ``patience``, ``num_jobs``,
-    ``merge_equal`` and ``memory`` are those of :class:`JobNodeMaker` and :class:`~learning.pairs.PairOptions`, the others
-    those of :class:`~learning.environments.base.SchedulingEnv`.
+    ``merge_equal`` and ``memory`` are those of :class:`JobNodeMaker` and
+    :class:`~learning.job_node_actions.PairOptions`, the others those of :class:`~learning.environments.base.SchedulingEnv`.
 
     ==============  ========================================  =====================================================
     space           shape                                     what

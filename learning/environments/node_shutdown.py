@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cluster_sim.run.decisions import PowerDecision
     from cluster_sim.run.view import View
     from learning.episodes import Episode, EpisodeSource
-    from learning.waste import WasteMeter
+    from learning.waste_meter import WasteMeter
 
 
 class Metered(Steered):

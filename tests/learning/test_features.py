@@ -67,7 +67,7 @@ def test_weighted_features_are_the_contention_aware_greedy(name: str, greedy: st
 
 def test_waiting_is_told_what_it_could_gain() -> None:
     """The fast node is busy for 10 s more; on the slow one a job takes twice its least time."""
-    from .test_pairs import jobs, machine
+    from .test_job_node_actions import jobs, machine
 
     env = JobNode(machine(), jobs([8, 4]), placements="all", wait="event")
     observation, _ = env.reset()

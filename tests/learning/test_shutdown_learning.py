@@ -14,10 +14,10 @@ from cluster_sim.errors import InputError, SpecError
 from cluster_sim.machine.node import NodeState
 from learning.agent import Agent
 from learning.config import Config, EnvironmentKeys, ValidationKeys, WarmStartKeys
+from learning.cross_validation import by_seed, cross_validate, main
 from learning.environments.built_in_shutdown import built_in_day
 from learning.environments.node_shutdown import NodeShutdown
 from learning.episodes import Whole
-from learning.folds import by_seed, cross_validate, main
 from learning.inputs import MakeEnvironment
 from learning.shutdown_teachers import make_shutdown_teacher
 from learning.training import Training, train_one

@@ -7,8 +7,8 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schedulers.board import Board
-from schedulers.bounds import Bounds, decomposed
+from schedulers.optimum.board import Board
+from schedulers.optimum.bounds import Bounds, decomposed
 
 from .instances import random_platform, random_workload
 

@@ -10,8 +10,8 @@ from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.errors import InputError
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
 from schedulers import job_orders, node_orders
-from schedulers.follow import Follow, Scheduled
 from schedulers.optimum import OBJECTIVES, Optimum, optimum
+from schedulers.optimum.known_schedule import Follow, Scheduled
 
 from .instances import Placement, all_schedules, random_platform, random_workload
 

@@ -11,7 +11,7 @@ from cluster_sim.platform import Cluster, NodeGroup, NodeType, ProcessorType
 from cluster_sim.run import Start
 from learning.environments.job_node import TOO_HUNGRY, JobNode
 from learning.episodes import Whole
-from learning.pairs import PairFinder, PairOptions, Pairs
+from learning.job_node_actions import PairFinder, PairOptions, Pairs
 
 POWER = {"static_w": 30.0, "dynamic_w": 2.0, "min_power": 0.5}
 

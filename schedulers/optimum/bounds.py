@@ -10,8 +10,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from schedulers.board import Board
-    from schedulers.position import Position
+    from schedulers.optimum.board import Board
+    from schedulers.optimum.position import Position
 
 
 class Bounds:

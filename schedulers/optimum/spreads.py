@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from schedulers.position import Cores
+from schedulers.optimum.position import Cores
 
 Alike = tuple[int, list[int]]
 """Free cores of each, and the nodes: interchangeable ones."""

@@ -1,6 +1,6 @@
 """A machine as a search needs it: no clock that runs, no events, only positions and the moves from one to the next.
 
-A :class:`~schedulers.position.Position` is the state of a run at an instant at which a scheduler may decide. A
+A :class:`~schedulers.optimum.position.Position` is the state of a run at an instant at which a scheduler may decide. A
 :class:`Board` knows the platform, the jobs and the models, and makes positions: ``place`` a job, or let time ``advance``
 to the next instant. Both do what the processes of ``cluster_sim`` do, in the same order of arithmetic, so that instants
 coincide here exactly where they coincide in a simulation.
@@ -31,8 +31,8 @@ from cluster_sim.run.execution import Bench
 from cluster_sim.workload.fields import JOB_FIELDS
 from cluster_sim.workload.jobs import Job, requests
 from cluster_sim.workload.work import Work
-from schedulers.position import Cores, Move, Position, Started
-from schedulers.ways import Alike, shaped, wide
+from schedulers.optimum.position import Cores, Move, Position, Started
+from schedulers.optimum.spreads import Alike, shaped, wide
 
 if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform, ProcessorType

@@ -29,10 +29,10 @@ from typing import TYPE_CHECKING
 from cluster_sim.errors import InputError
 from cluster_sim.machine.placement import Placement
 from cluster_sim.records.metrics import energy_delay_product, makespan
-from schedulers.board import Board
-from schedulers.bounds import Bounds
-from schedulers.follow import Follow, Scheduled
-from schedulers.position import Move, Position
+from schedulers.optimum.board import Board
+from schedulers.optimum.bounds import Bounds
+from schedulers.optimum.known_schedule import Follow, Scheduled
+from schedulers.optimum.position import Move, Position
 
 if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform
@@ -95,7 +95,8 @@ def optimum(
     Contention and power are those of the platform's models; run times are the true ones; nodes are always on, there is
     no network, no memory limit, and jobs are not killed. Jobs that the platform can never hold are left out, as a
     simulation rejects them. Raises InputError for an unknown objective, limits below 1 position or 0 s, when no job
-    fits, for nodes that start OFF, and for jobs with wishes that the search does not know (``schedulers.board.UNSUPPORTED``).
+    fits, for nodes that start OFF, and for jobs with wishes that the search does not know
+    (``schedulers.optimum.board.UNSUPPORTED``).
     """
     if objective not in OBJECTIVES:
         raise InputError("optimum, objective", f"one of {', '.join(OBJECTIVES)}", objective)

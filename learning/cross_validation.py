@@ -2,7 +2,7 @@
 
 ::
 
-    python -m learning.folds examples/training/deepshutdown.yaml --out deepshutdown
+    python -m learning.cross_validation examples/training/deepshutdown.yaml --out deepshutdown
 
 trains the agents of each fold ``fold: [k, n]`` of a configuration of days, and runs those that left a day out on it as
 ``learned:DIR`` in an ordinary simulation. What is trained already is not trained again. The folder receives the agents, in
