@@ -24,6 +24,7 @@ def test_a_run_leaves_its_records(done) -> None:
     assert {path.name for path in Path("out").iterdir()} == {
         "summary.json",
         "platform.json",
+        "conditions.json",
         "jobs.csv",
         "node_states.csv",
         "nodes.csv",
@@ -135,7 +136,7 @@ def test_results_join_what_is_in_the_folder(done) -> None:
     done(*LAB)
     done(*LAB)
     assert Path("out/notes.txt").read_text() == "mine"
-    assert len(list(Path("out").iterdir())) == 7
+    assert len(list(Path("out").iterdir())) == 8
 
 
 def test_two_runs_are_byte_identical(done) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster_sim.engine import Environment
+from cluster_sim.engine import SAME_INSTANT, Environment, latest
 from cluster_sim.machine.memory_channel import MemoryChannel
 from cluster_sim.models.contention import ContentionModel, contention_models
 from cluster_sim.models.power import power_models
@@ -121,7 +122,10 @@ def test_piecewise_by_hand() -> None:
 def test_the_channel_and_the_prediction_agree_to_the_last_bit(
     model: str, tasks: list[tuple[int, float, float]]
 ) -> None:
-    """Both step by one law, so that what was predicted is what happens: equal floats, not nearly equal ones."""
+    """Both step by one law, so that what was predicted is what happens: equal floats, not nearly equal ones.
+
+    Unless two ends differ by rounding only: those are one instant to the clock.
+    """
     kind = ProcessorType(
         "p",
         96,
@@ -137,4 +141,7 @@ def test_the_channel_and_the_prediction_agree_to_the_last_bit(
         group.callbacks.append(lambda event, i=i: ends.update({i: env.now}))
     env.run()
     forecast = predict([Share(processor, tuple(Group(i, *task) for i, task in enumerate(tasks)))])
-    assert ends == forecast.ends
+    if any(second <= latest(first) for first, second in pairwise(sorted(set(forecast.ends.values())))):
+        assert ends == pytest.approx(forecast.ends, rel=len(tasks) * (SAME_INSTANT - 1.0))
+    else:
+        assert ends == forecast.ends
