@@ -273,7 +273,8 @@ class Training:
         if not self.best or found.score <= self.best_score:
             self.best_score = found.score
             self.best = {"iteration": self.iteration} | found.facts()
-            self._agent(found.score).save(self.folder / BEST)
+            agent = _agent(self.config, self.network, self.objective, found.score, self.best)
+            agent.save(self.folder / BEST)
         if averaged is not None:
             self.network.load_weights(learning)
         numbers = found.numbers()
@@ -322,11 +323,6 @@ class Training:
         except (KeyError, TypeError, ValueError) as error:
             raise FormatError(path / f"{STATE}.json", "a checkpoint of this training", error) from None
 
-    def _agent(self, score: float) -> Agent:
-        facts = {"version": __version__, "seed": self.config.seed, "objective": self.objective, "score": score}
-        environment = self.config.environment.model_dump(mode="json", exclude_none=True)
-        return Agent(environment, self.config.network, self.network.weights(), facts | self.best)
-
     # ------------------------------------------------------------------ numbers
 
     def _rollout_numbers(self, episodes: Sequence[Trajectory]) -> dict[str, float]:
@@ -351,10 +347,24 @@ class Training:
         return {"time/elapsed_s": time.perf_counter() - self._started} | dict(numbers)
 
 
+def untrained(config: Config) -> Agent:
+    """The agent with which a training of that configuration begins, before any update and any teacher."""
+    environment = MakeEnvironment.of(config.environment)()
+    with one_thread():
+        network = _network(config, environment)
+    return _agent(config, network, config.objective or objective_of(environment), score=0.0, facts={"iteration": 0})
+
+
 def _network(config: Config, environment: SchedulingEnv) -> Network:
     """The network that is to learn, as it begins."""
     actions = int(environment.maker.action_space.n)
     return make_network(config.network, environment.observation_space, actions, config.seed)
+
+
+def _agent(config: Config, network: Network, objective: str, score: float, facts: Mapping[str, Any]) -> Agent:
+    told = {"version": __version__, "seed": config.seed, "objective": objective, "score": score}
+    environment = config.environment.model_dump(mode="json", exclude_none=True)
+    return Agent(environment, config.network, network.weights(), told | dict(facts))
 
 
 def _teacher(config: Config, keys: WarmStartKeys, gamma: float) -> tuple[Teacher, ImitationOptions]:

@@ -2,14 +2,18 @@
 
 A number is kept as it is printed, ``"187.86"`` or ``"1.61e9"``, because the digits that were printed say how near a
 reproduction has to come. A statement ("the least of all four") is published as ``"yes"`` and measured as a bool.
+
+A verdict says something only if it could have been another one. So a claim about an agent has *controls*: what agents
+that have learned nothing reach in its place. Where one of them agrees with the paper as well, the agreement shows nothing.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
+from statistics import median
 from typing import Any
 
 from cluster_sim.errors import InputError
@@ -22,9 +26,34 @@ class Verdict(StrEnum):
     """What became of a claim; the last one is no verdict but its absence."""
 
     REPRODUCED = "reproduced"
+    NOT_DISCRIMINATING = "not discriminating"
     NOT_REPRODUCED = "not reproduced"
     NOT_REPRODUCIBLE = "not reproducible"
+    BEATS = "beats"
+    DOES_NOT_BEAT = "does not beat"
+    CONSISTENT = "consistent"
+    INCONSISTENT = "inconsistent"
+    HOLDS = "holds"
+    DOES_NOT_HOLD = "does not hold"
     NOT_RUN = "not run"
+
+
+class Kind(StrEnum):
+    """What a claim is about. Only claims of papers are reproductions, and counted as such."""
+
+    PAPER = "the paper's numbers and statements"
+    OUR_AGENT = "our default agent against the published one"
+    PRINTED = "printed numbers that follow from other printed numbers"
+    OURS = "statements made here, not in the paper"
+
+
+VERDICTS = {
+    Kind.PAPER: (Verdict.REPRODUCED, Verdict.NOT_REPRODUCED),
+    Kind.OUR_AGENT: (Verdict.BEATS, Verdict.DOES_NOT_BEAT),
+    Kind.PRINTED: (Verdict.CONSISTENT, Verdict.INCONSISTENT),
+    Kind.OURS: (Verdict.HOLDS, Verdict.DOES_NOT_HOLD),
+}
+"""The verdict where the measured value agrees, and where it does not."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +65,9 @@ class Tolerance:
     relative  within the fraction ``width`` of the published value
     points    within ``width``, in the unit of the value: for percentages that the text rounds
     range     within the published ``low..high``
-    at-least  not below the published value by more than ``width``: an agent may do better
+    runs      within ``width``, the standard deviation of the paper's own runs, see :func:`of_runs`
+    at-least  not below the published value: for bounds
+    more      above the published value by more than its last digit
     holds     the statement is true
     ========  =====================================================================================
     """
@@ -48,12 +79,14 @@ class Tolerance:
         """For the report's column."""
         if self.kind == "relative":
             return f"± {100.0 * self.width:g} %"
-        if self.kind == "points":
-            return f"± {self.width:g}"
-        return {"printed": "last digit", "range": "in the range", "holds": "true", "at-least": "no less"}[self.kind]
+        if self.kind in ("points", "runs"):
+            return f"± {self.width:.3g}"
+        return _WORDS[self.kind]
 
 
+_WORDS = {"printed": "last digit", "range": "in the range", "holds": "true", "at-least": "no less", "more": "more"}
 PRINTED, RANGE, HOLDS = Tolerance("printed"), Tolerance("range"), Tolerance("holds")
+AT_LEAST, MORE = Tolerance("at-least"), Tolerance("more")
 
 
 def relative(width: float) -> Tolerance:
@@ -66,9 +99,18 @@ def points(width: float) -> Tolerance:
     return Tolerance("points", width)
 
 
-def at_least(width: float) -> Tolerance:
-    """At most ``width`` below the published value."""
-    return Tolerance("at-least", width)
+RANGE_OF_100 = 5.015
+"""Standard deviations between the least and the greatest of 100 normal numbers, on average (Tippett 1925)."""
+
+
+def of_runs(least: str, greatest: str) -> Tolerance:
+    """Within one standard deviation of single runs, as the extremes printed of the paper's 100 runs tell it.
+
+    The paper trained once. Another training, or another hundred runs of the same agent, is another draw: how far draws
+    lie apart is all that its own spread says. At least one unit of the last digit.
+    """
+    width = abs(number(greatest) - number(least)) / RANGE_OF_100
+    return Tolerance("runs", max(width, last_place(least), last_place(greatest)))
 
 
 @dataclass(frozen=True)
@@ -88,6 +130,9 @@ class Claim:
     reason : why it differs, or why it cannot be reproduced.
     impossible : the claim cannot be checked, whatever is measured (a log that is not public); ``reason`` says why. What
         was measured in its place is shown beside it.
+    kind : what it is about; decides what its verdicts are called, and whether it counts.
+    controls : who has learned nothing → name of what that one reaches: a value, or one for each of several (or of none).
+    unseen : name of what others reach who have learned nothing, and whom no verdict asks: they tell how often it errs.
     group : heading under which the report lists it; claims of one group are about the same setting.
     """
 
@@ -101,18 +146,37 @@ class Claim:
     how: str = ""
     reason: str = ""
     impossible: bool = False
+    kind: Kind = Kind.PAPER
+    controls: Mapping[str, str] = field(default_factory=dict)
+    unseen: str = ""
     group: str = ""
 
 
 @dataclass(frozen=True)
+class Control:
+    """What somebody who has learned nothing reaches: one value for each of several, and how many of them agree, too."""
+
+    name: str
+    values: tuple[float, ...]
+    agreeing: int
+
+
+@dataclass(frozen=True)
 class Judged:
-    """A claim with what was measured for it. ``difference`` is measured − published, or None."""
+    """A claim with what was measured for it.
+
+    ``measured`` is the median where there are ``several`` values, one for each training; ``difference`` is measured −
+    published, or None.
+    """
 
     claim: Claim
     measured: float | bool | None
     difference: float | None
     verdict: Verdict
     why: str
+    several: tuple[float, ...] = ()
+    controls: tuple[Control, ...] = ()
+    unseen: Control | None = None
 
 
 def judge(
@@ -120,24 +184,37 @@ def judge(
 ) -> Judged:
     """Compare a claim with what was measured; ``absent`` says why a value is not there, by the start of its name.
 
-    ``curtailed`` says by the same what was cut short: values that miss a claim then say nothing against it.
+    ``curtailed`` says by the same what was cut short: nothing follows from such values, whether they agree or not.
     """
-    why = claim.reason
     seen = _Watched(values)
     try:
-        measured = _measured(claim, seen)
+        measured, several = _measured(claim, seen)
+        controls = tuple(_control(claim, name, seen[key]) for name, key in claim.controls.items())
+        unseen = _control(claim, "unseen", seen[claim.unseen]) if claim.unseen else None
     except KeyError as error:
         if claim.impossible:
-            return Judged(claim, None, None, Verdict.NOT_REPRODUCIBLE, why)
+            return Judged(claim, None, None, Verdict.NOT_REPRODUCIBLE, claim.reason)
         return Judged(claim, None, None, Verdict.NOT_RUN, _why_absent(str(error.args[0]), absent or {}))
     difference = _difference(claim, measured)
-    if claim.impossible or claim.measure is None:
-        return Judged(claim, measured, difference, Verdict.NOT_REPRODUCIBLE, why)
-    agrees = measured is not None and _agrees(claim, measured)
+    verdict, why = _verdict(claim, measured, controls), claim.reason
     short = next(filter(None, (_said_of(name, curtailed or {}) for name in seen.names)), None)
-    if short is not None and not agrees:
-        return Judged(claim, measured, difference, Verdict.NOT_RUN, short)
-    return Judged(claim, measured, difference, Verdict.REPRODUCED if agrees else Verdict.NOT_REPRODUCED, why)
+    if short is not None and verdict is not Verdict.NOT_REPRODUCIBLE:
+        verdict, why = Verdict.NOT_RUN, short
+    return Judged(claim, measured, difference, verdict, why, several, controls, unseen)
+
+
+def _verdict(claim: Claim, measured: float | bool | None, controls: Sequence[Control]) -> Verdict:
+    if claim.impossible or measured is None:
+        return Verdict.NOT_REPRODUCIBLE
+    agrees, differs = VERDICTS[claim.kind]
+    if not _agrees(claim, measured):
+        return differs
+    return Verdict.NOT_DISCRIMINATING if any(control.agreeing for control in controls) else agrees
+
+
+def _control(claim: Claim, name: str, reached: float | Sequence[float]) -> Control:
+    values = tuple(map(float, reached)) if isinstance(reached, Sequence) else (float(reached),)
+    return Control(name, values, sum(_agrees(claim, value) for value in values))
 
 
 class _Watched(dict[str, Any]):
@@ -152,12 +229,15 @@ class _Watched(dict[str, Any]):
         return super().__getitem__(name)
 
 
-def _measured(claim: Claim, values: Values) -> float | bool | None:
-    """What was measured for a claim. Raises KeyError with the name of a value that is not there."""
+def _measured(claim: Claim, values: Values) -> tuple[float | bool | None, tuple[float, ...]]:
+    """What was measured for a claim, and of which values it is the median. Raises KeyError with the name of one that lacks."""
     if claim.measure is None:
-        return None
+        return None, ()
     value = values[claim.measure] if isinstance(claim.measure, str) else claim.measure(values)
-    return value if isinstance(value, bool) else float(value)
+    if isinstance(value, Sequence):
+        several = tuple(map(float, value))
+        return median(several), several
+    return (value if isinstance(value, bool) else float(value)), ()
 
 
 def _why_absent(name: str, absent: Mapping[str, str]) -> str:
@@ -185,11 +265,13 @@ def _agrees(claim: Claim, measured: float | bool) -> bool:
         return abs(measured - published) <= last_place(claim.published) + slack
     if tolerance.kind == "relative":
         return abs(measured - published) <= tolerance.width * abs(published) + slack
-    if tolerance.kind == "points":
+    if tolerance.kind in ("points", "runs"):
         return abs(measured - published) <= tolerance.width + slack
     if tolerance.kind == "at-least":
-        return measured >= published - tolerance.width - slack
-    raise InputError("tolerance", "printed, relative, points, range, at-least or holds", tolerance.kind)
+        return measured >= published - slack
+    if tolerance.kind == "more":
+        return measured > published + last_place(claim.published) + slack
+    raise InputError("tolerance", f"points, relative, runs, {', '.join(_WORDS)}", tolerance.kind)
 
 
 def _difference(claim: Claim, measured: float | bool | None) -> float | None:

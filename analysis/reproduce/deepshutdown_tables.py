@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import mean
 
-from analysis.reproduce.claims import Claim, points
+from analysis.reproduce.claims import Claim, Kind, points
 from analysis.reproduce.tables import cells_of
 
 TABLE_1 = """
@@ -67,13 +67,14 @@ def prose_claims(group: str) -> Sequence[Claim]:
     how = "from the printed cells"
     found = [
         Claim(f"prose/{cluster}/{against}/{column}", f"{cluster}: mean {column} of DS below that of {against}", number, "%",
-              "§5.4", lambda v, row=(cluster, against, column): _below(*row), points(0.15), how=how, group=group)  # type: ignore[misc]
+              "§5.4", lambda v, row=(cluster, against, column): _below(*row), points(0.15),  # type: ignore[misc]
+              how=how, kind=Kind.PRINTED, group=group)
         for cluster, against, column, number in _PROSE
     ]  # fmt: skip
     sequential = mean(float(cell) for _, column, cell in cells_of(TABLE_1) if column.startswith("sequential"))
     found.append(
         Claim("prose/sequential", "share of sequential jobs, mean of the nine clusters", "58.4", "%", "§4",
-              lambda v: sequential, points(0.06), how=how, group=group)
+              lambda v: sequential, points(0.06), how=how, kind=Kind.PRINTED, group=group)
     )  # fmt: skip
     return found
 

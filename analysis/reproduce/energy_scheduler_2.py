@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from analysis.reproduce import lopez
 from analysis.reproduce.agents import AgentRow, agent_parts, as_published, both_reductions, left_out
-from analysis.reproduce.claims import HOLDS, Claim, Values, points, relative
+from analysis.reproduce.claims import HOLDS, Claim, Kind, Values, points, relative
 from analysis.reproduce.energy_scheduler_1 import CITATION, HEURISTICS
 from analysis.reproduce.paper import Figure, Paper, Part, Setting
 
@@ -49,6 +49,8 @@ ROWS = (
         {"observation": "p2:features=wait_time+requested_time+submit_time+requested_cores+availability+clock_rate"},
     ),
 )
+REACHED = (Kind.OURS,) * 4 + (Kind.PRINTED,)
+"""That the greedy reaches an agent's schedule is no word of the thesis; nor is what its own percentage implies a measurement."""
 TABLE_4_11 = {
     "energy": ("26.02", "26.01", "26.00", "48.60", "48.59", "48.57"),
     "edp": ("28.46", "28.25", "24.71", "55.62", "55.24", "49.22"),
@@ -94,7 +96,8 @@ def claims() -> Sequence[Claim]:
               how="printed reduction times the heuristic measured here"),
     ]  # fmt: skip
     found = [replace(claim, group=HEURISTICS) for claim in heuristics]
-    found += [replace(claim, group="the agent's best schedule, found without learning") for claim in reached]
+    without = "the agent's best schedule, found without learning"
+    found += [replace(claim, group=without, kind=kind) for claim, kind in zip(reached, REACHED, strict=True)]
     for row in ROWS:
         found += both_reductions(row, "2", f"list:{BEST}", TABLE_4_11[row.printed], "Table 4.11")
     return found

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from analysis.reproduce import lopez
 from analysis.reproduce.agents import AgentRow, agent_parts, as_published, both_reductions, left_out
-from analysis.reproduce.claims import HOLDS, Claim, Values, points
+from analysis.reproduce.claims import HOLDS, Claim, Kind, Values, points
 from analysis.reproduce.energy_scheduler_1 import CITATION, HEURISTICS
 from analysis.reproduce.paper import Figure, Paper, Part, Setting
 
@@ -32,7 +32,7 @@ TABLES = {
     ("energy", RANDOM): ("40.18", "26.01", "-0.03", "71.52", "43.96", "-13.62"),
     ("edp", RANDOM): ("40.23", "27.65", "0.96", "71.56", "47.16", "-13.46"),
 }
-_WHY_RANDOM = "one draw of hers against the mean of ours: single random runs differ by far more than this"
+_WHY_RANDOM = "the mean of our random runs; how many hers is of is not said: 4.3 % of 300 single runs here reach it"
 
 
 def parts(setting: Setting) -> Sequence[Part]:
@@ -57,11 +57,11 @@ def heuristic_claims(sources: tuple[str, str, str, str], energy: str, edp: str) 
               lambda v: lopez.reduction(v, "3", "EDP", BEST, RANDOM), points(3.0), reason=_WHY_RANDOM),
         Claim("random-range", "the random heuristic that these 38 % imply is within the range of our random runs", "yes", "",
               random, lambda v: v[f"3/{RANDOM}/energy least"] <= v[f"3/{BEST}/energy"] / (1 - float(energy) / 100)
-              <= v[f"3/{RANDOM}/energy greatest"], HOLDS),
+              <= v[f"3/{RANDOM}/energy greatest"], HOLDS, kind=Kind.OURS),
         Claim("correlated", "energy and EDP rank the heuristics alike (rank correlation above 0.9)", "yes", "", reached,
               lambda v: _rank_correlation(v) > 0.9, HOLDS),
-        Claim("greedy", "not in the paper: the contention-aware greedy is better than its luckiest agent (3.46 %)", "yes", "",
-              implied, lambda v: lopez.reduction(v, "3", "energy", GREEDY, BEST) > 3.46, HOLDS),
+        Claim("greedy", "the contention-aware greedy is better than its luckiest agent (3.46 %)", "yes", "",
+              implied, lambda v: lopez.reduction(v, "3", "energy", GREEDY, BEST) > 3.46, HOLDS, kind=Kind.OURS),
     ]  # fmt: skip
     return [replace(claim, group=HEURISTICS) for claim in found]
 

@@ -12,10 +12,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.reproduce.claims import Judged, Verdict
+from analysis.reproduce.claims import VERDICTS, Judged, Kind
 from cluster_sim import __version__
 from cluster_sim.amounts import NOTHING, number
 from cluster_sim.files.atomic import atomic_files
+from cluster_sim.run.shortage import counted
 
 if TYPE_CHECKING:
     from analysis.reproduce.paper import Figure, Paper
@@ -30,6 +31,8 @@ COLUMNS = (
     "difference",
     "unit",
     "tolerance",
+    "kind",
+    "controls",
     "verdict",
     "why",
     "source",
@@ -45,7 +48,8 @@ def save(found: Reproduction, out: Path, meta: Mapping[str, Any]) -> Path:
         **meta,
         "title": found.paper.title,
         "citation": found.paper.citation,
-        "verdicts": dict(counts(found.judged)),
+        "verdicts": {kind.value: tally for kind, tally in counts(found.judged).items()},
+        "untrained agents that pass": slips(found.judged),
         "cost": found.cost,
         "claims": [row(judged) for judged in found.judged],
         "values": found.values,
@@ -76,12 +80,26 @@ def picture(paper: Paper, figure: Figure) -> str:
     return re.sub(r"[^a-z0-9]+", "-", f"{paper.name} {figure.name}".lower()).strip("-")
 
 
-def counts(judged: Iterable[Judged]) -> dict[str, int]:
-    """How many claims of each verdict."""
-    found = dict.fromkeys((verdict.value for verdict in Verdict), 0)
-    for one in judged:
-        found[one.verdict.value] += 1
+def counts(judged: Iterable[Judged]) -> dict[Kind, dict[str, int]]:
+    """How many claims of each kind have each of its verdicts; only the first kind are reproductions."""
+    found: dict[Kind, dict[str, int]] = {}
+    for one in sorted(judged, key=lambda one: list(Kind).index(one.claim.kind)):
+        tally = found.setdefault(one.claim.kind, dict.fromkeys(map(str, VERDICTS[one.claim.kind]), 0))
+        tally[one.verdict.value] = tally.get(one.verdict.value, 0) + 1
     return found
+
+
+def slips(judged: Iterable[Judged]) -> str:
+    """How often an untrained agent that no verdict has asked would have had a verdict that speaks for an agent."""
+    tried = [one.unseen for one in judged if one.unseen is not None and one.verdict is VERDICTS[one.claim.kind][0]]
+    tries = sum(len(each.values) for each in tried)
+    passed = sum(each.agreeing for each in tried)
+    if not tries:
+        return ""
+    return (
+        f"{counted(len(tried), 'row')} of agents reproduced, or better than published: untrained agents whom no verdict has "
+        f"asked would have had as much in {passed} of {tries} tries ({100.0 * passed / tries:.2g} %)"
+    )
 
 
 def row(judged: Judged) -> dict[str, Any]:
@@ -96,6 +114,8 @@ def row(judged: Judged) -> dict[str, Any]:
         "difference": judged.difference,
         "unit": claim.unit,
         "tolerance": claim.tolerance.text(),
+        "kind": claim.kind.name.lower().replace("_", " "),
+        "controls": told_of(judged),
         "verdict": judged.verdict.value,
         "why": judged.why,
         "source": claim.source,
@@ -104,14 +124,16 @@ def row(judged: Judged) -> dict[str, Any]:
 
 
 def cells(judged: Judged) -> tuple[str, ...]:
-    """A claim as people read it: what, published, measured, difference, unit, verdict, why, source."""
+    """A claim as people read it, under :data:`HEADINGS`."""
     claim = judged.claim
     return (
         claim.what,
         claim.published.replace("..", " to "),
-        shown(judged.measured),
+        _measured(judged),
         _difference(judged),
         claim.unit,
+        claim.tolerance.text(),
+        told_of(judged),
         judged.verdict.value,
         "; ".join(text for text in (claim.how, judged.why) if text),
         claim.source,
@@ -127,11 +149,33 @@ def shown(value: float | bool | None) -> str:
     return number(value, 7)
 
 
+def _measured(judged: Judged) -> str:
+    """The median of several trainings stands beside their extremes."""
+    if len(judged.several) < 2:
+        return shown(judged.measured)
+    low, high = (number(value, 4) for value in (min(judged.several), max(judged.several)))
+    return f"{shown(judged.measured)} ({len(judged.several)} trainings: {low} to {high})"
+
+
+def told_of(judged: Judged) -> str:
+    """What the controls reach, and which of them agree with the paper as well."""
+    told = []
+    for control in judged.controls:
+        if control.values:
+            low, high = (number(value, 4) for value in (min(control.values), max(control.values)))
+            reached = low if len(control.values) == 1 else f"{low} to {high}"
+            passing = f", {control.agreeing} of {len(control.values)} pass" if control.agreeing else ""
+            told.append(f"{control.name} {reached}{passing}")
+    return "; ".join(told)
+
+
 def _difference(judged: Judged) -> str:
     if judged.difference is None:
         return NOTHING
     claim = judged.claim
-    if claim.tolerance.kind in ("points", "range", "at-least") or not isinstance(judged.measured, float):
+    if claim.tolerance.kind in ("points", "runs", "range", "at-least", "more") or not isinstance(
+        judged.measured, float
+    ):
         return f"{judged.difference:+.3g}"
     published = judged.measured - judged.difference
     share = 100.0 * judged.difference / abs(published) if published else math.nan
@@ -146,13 +190,18 @@ def text(found: Reproduction) -> str:
         if judged.claim.group != group:
             group = judged.claim.group
             lines += ["", group or found.paper.title]
-        what, published, measured, difference, unit, verdict, _, source = cells(judged)
+        what, published, measured, difference, unit, _, controls, verdict, _, source = cells(judged)
         beside = f"{published} → {measured} {unit}".rstrip()
         lines.append(f"  {source:<18.18} {what:<52.52} {beside:<38} {difference:>20}  {verdict}")
-    told = ", ".join(f"{count} {verdict}" for verdict, count in counts(found.judged).items())
+        if controls:
+            lines.append(f"  {'':<18} beside it: {controls}")
+    lines.append("")
+    for kind, tally in counts(found.judged).items():
+        lines.append(f"{kind.value}: " + ", ".join(f"{count} {verdict}" for verdict, count in tally.items()))
+    lines += filter(None, [slips(found.judged)])
     cost = found.cost
     spent = f"{cost['computing_s']:.0f} s of computing in {cost['elapsed_s']:.0f} s, {cost['runs']:.0f} runs"
-    return "\n".join([*lines, "", f"{len(found.judged)} published numbers and statements: {told}", spent])
+    return "\n".join([*lines, spent])
 
 
 def markdown(found: Reproduction, meta: Mapping[str, Any]) -> str:
@@ -167,10 +216,16 @@ def markdown(found: Reproduction, meta: Mapping[str, Any]) -> str:
         "",
         f"cluster-sim {meta['version']}, {meta['date']}. {cost['runs']:.0f} runs, {cost['computing_s']:.0f} s of computing.",
         "",
-        "| verdict | claims |",
-        "|---|---|",
-        *(f"| {verdict} | {count} |" for verdict, count in counts(found.judged).items()),
+        "| claims | verdict | how many |",
+        "|---|---|---|",
+        *(
+            f"| {kind.value} | {verdict} | {count} |"
+            for kind, tally in counts(found.judged).items()
+            for verdict, count in tally.items()
+        ),
     ]
+    if said := slips(found.judged):
+        lines += ["", f"{said}."]
     if meta.get("quick"):
         lines += ["", f"Quick: {found.paper.quick}"]
     lines += ["", *(f"- {note}" for note in found.paper.notes)]
@@ -178,7 +233,13 @@ def markdown(found: Reproduction, meta: Mapping[str, Any]) -> str:
     for judged in found.judged:
         if judged.claim.group != group or group is None:
             group = judged.claim.group
-            lines += ["", f"## {group}" if group else "", "", "| " + " | ".join(HEADINGS) + " |", "|---" * 8 + "|"]
+            lines += [
+                "",
+                f"## {group}" if group else "",
+                "",
+                "| " + " | ".join(HEADINGS) + " |",
+                "|---" * len(HEADINGS) + "|",
+            ]
         lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells(judged)) + " |")
     if meta.get("pictures"):
         lines += ["", "## Figures"]
@@ -189,7 +250,18 @@ def markdown(found: Reproduction, meta: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-HEADINGS = ("what", "published", "measured", "difference", "unit", "verdict", "how, why", "source")
+HEADINGS = (
+    "what",
+    "published",
+    "measured",
+    "difference",
+    "unit",
+    "tolerance",
+    "controls",
+    "verdict",
+    "how, why",
+    "source",
+)
 
 
 def _csv(judged: Iterable[Judged]) -> str:

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from analysis.page import figures_html, render
 from analysis.reproduce.claims import Judged
-from analysis.reproduce.outcome import HEADINGS, cells, counts
+from analysis.reproduce.outcome import HEADINGS, cells, counts, slips
 
 if TYPE_CHECKING:
     from analysis.reproduce.runner import Reproduction
@@ -23,6 +23,7 @@ def page(found: Reproduction, meta: Mapping[str, Any]) -> str:
         heading=found.paper.title,
         paper=found.paper,
         counts=counts(found.judged),
+        slips=slips(found.judged),
         quick=meta.get("quick"),
         columns=HEADINGS,
         groups=_groups(found.judged),

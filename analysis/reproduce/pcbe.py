@@ -392,7 +392,7 @@ def _share_of_best(row: Sequence[float | None]) -> list[float | None]:
 PAPER = Paper(
     name="pcbe",
     title="PCBE: a configurable scheduler by energy and EDP",
-    citation="Cruz (2023), bachelor's thesis, Universidad de Cantabria (in Spanish).",
+    citation="Cruz (2023), master's thesis, Universidad de Cantabria (in Spanish).",
     parts=parts,
     claims=claims,
     figures=figures,

@@ -9,15 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.reproduce.claims import (
+    AT_LEAST,
     HOLDS,
+    MORE,
     PRINTED,
     RANGE,
+    VERDICTS,
     Claim,
+    Kind,
     Tolerance,
     Verdict,
-    at_least,
     judge,
     last_place,
+    of_runs,
     points,
     relative,
 )
@@ -46,9 +50,15 @@ def verdict(published: str, measured: float | bool, tolerance: Tolerance) -> Ver
         ("-12.5", -13.0, points(1.0), True),
         ("0.61..0.65", 0.63, RANGE, True),
         ("0.61..0.65", 0.66, RANGE, False),
-        ("20.2", 25.0, at_least(2.0), True),
-        ("20.2", 18.3, at_least(2.0), True),
-        ("20.2", 18.1, at_least(2.0), False),
+        ("20.2", 25.0, AT_LEAST, True),
+        ("20.2", 20.1, AT_LEAST, False),
+        ("20.2", 20.4, MORE, True),
+        ("20.2", 20.25, MORE, False),
+        ("-19.52", -6.6, of_runs("-61.58", "3.37"), True),  # 64.95 / 5.015 = 12.95
+        ("-19.52", -6.5, of_runs("-61.58", "3.37"), False),
+        ("-19.52", -32.5, of_runs("-61.58", "3.37"), False),
+        ("26.01", 26.02, of_runs("26.00", "26.02"), True),  # never less than the last digit
+        ("26.01", 26.03, of_runs("26.00", "26.02"), False),
         ("yes", True, HOLDS, True),
         ("yes", False, HOLDS, False),
         ("7", math.nan, points(1e9), False),
@@ -74,6 +84,54 @@ def test_a_number_printed_to_any_digit_is_reproduced_by_itself(value: float, dig
     printed = f"{value:.{digits}f}"
     assert verdict(printed, value, PRINTED) == Verdict.REPRODUCED
     assert verdict(printed, float(printed) + 2.01 * 10.0**-digits, PRINTED) == Verdict.NOT_REPRODUCED
+
+
+AGENT = Claim(
+    "k", "what", "10", "%", "Table 1", "a", points(1.0), controls={"untrained": "u", "random play": "r"}, unseen="n"
+)
+
+
+@pytest.mark.parametrize(
+    ("agent", "untrained", "random", "expected"),
+    [
+        ([9.0, 10.5, 30.0], [0.0, 8.9], [2.0], Verdict.REPRODUCED),  # the median training counts
+        ([9.0, 10.5, 30.0], [0.0, 9.1], [2.0], Verdict.NOT_DISCRIMINATING),  # one untrained agent of two
+        ([9.0, 10.5, 30.0], [0.0, 8.9], [11.0], Verdict.NOT_DISCRIMINATING),
+        ([9.0, 12.5, 30.0], [0.0, 10.0], [10.0], Verdict.NOT_REPRODUCED),  # whatever the controls do
+        ([9.0, 10.5, 30.0], [0.0], [], Verdict.REPRODUCED),  # a control that there is not, such as a teacher
+    ],
+)
+def test_a_control_that_passes_takes_the_verdict_away(
+    agent: list[float], untrained: list[float], random: list[float], expected: Verdict
+) -> None:
+    """What has learned nothing and agrees with the paper too makes the agreement say nothing."""
+    judged = judge(AGENT, {"a": agent, "u": untrained, "r": random, "n": [10.0, 20.0]})
+    assert judged.verdict is expected
+    assert judged.several == tuple(agent)
+    assert judged.unseen is not None
+    assert judged.unseen.agreeing == 1
+
+
+def test_an_agent_without_its_controls_has_no_verdict() -> None:
+    """It is not run, and says which control is missing."""
+    judged = judge(AGENT, {"a": [10.0], "u": [0.0], "n": [0.0]})
+    assert (judged.verdict, judged.why) == (Verdict.NOT_RUN, "nothing measured 'r'")
+
+
+@pytest.mark.parametrize("measured", [10.0, 20.0])
+def test_what_was_cut_short_has_no_verdict(measured: float) -> None:
+    """Neither where it agrees nor where it does not."""
+    claim = Claim("k", "what", "10", "%", "Table 1", "agent/x", points(1.0))
+    judged = judge(claim, {"agent/x": measured}, curtailed={"agent/": "two iterations"})
+    assert (judged.verdict, judged.why) == (Verdict.NOT_RUN, "two iterations")
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_only_claims_of_the_paper_are_reproduced(kind: Kind) -> None:
+    """Each kind has verdicts of its own."""
+    claim = Claim("k", "what", "10", "%", "Table 1", "v", points(1.0), kind=kind)
+    assert (judge(claim, {"v": 10.0}).verdict, judge(claim, {"v": 20.0}).verdict) == VERDICTS[kind]
+    assert (judge(claim, {"v": 10.0}).verdict is Verdict.REPRODUCED) == (kind is Kind.PAPER)
 
 
 def test_what_cannot_be_checked_is_no_failure() -> None:

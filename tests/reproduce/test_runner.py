@@ -161,7 +161,9 @@ def test_the_files(tmp_path: Path, inputs: Path) -> None:
     assert rows[0]["published"] == "4.0"
     assert rows[0]["source"] == "Table 1"
     document = json.loads((out / "results.json").read_text())
-    assert document["verdicts"] == {"reproduced": 4, "not reproduced": 1, "not reproducible": 1, "not run": 0}
+    assert document["verdicts"] == {
+        "the paper's numbers and statements": {"reproduced": 4, "not reproduced": 1, "not reproducible": 1}
+    }
     assert document["cost"]["runs"] == 4
     assert document["values"]["square/2"] == 4.0
     assert "<script>alert" not in report
@@ -169,10 +171,10 @@ def test_the_files(tmp_path: Path, inputs: Path) -> None:
     assert "Quick: four is left out." in report
     assert "https://" not in report.partition("plotly.js v")[0]
     assert (
-        "| three squared | 8 | 9 | +1 | m² | not reproduced | three is odd | Table 1 |"
+        "| three squared | 8 | 9 | +1 | m² | ± 0.5 |  | not reproduced | three is odd | Table 1 |"
         in (out / "results.md").read_text()
     )
-    assert "4 reproduced, 1 not reproduced, 1 not reproducible, 0 not run" in text(found)
+    assert "the paper's numbers and statements: 4 reproduced, 1 not reproduced, 1 not reproducible" in text(found)
 
 
 def test_where_inputs_are_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
