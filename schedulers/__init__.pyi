@@ -24,4 +24,5 @@ from .power_cap import PowerCap as PowerCap
 from .power_inertial import InertialShutdown as InertialShutdown
 from .power_reservation import OffReservation as OffReservation
 from .power_reservation import RandomReservation as RandomReservation
+from .power_stretch import SummedStretch as SummedStretch
 from .replay import Replay as Replay

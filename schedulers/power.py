@@ -2,7 +2,7 @@
 
 The nodes they switch off can be used all the same, since a job that is placed on them has them booted. So no job waits
 for ever that would not wait for ever without the policy. Those that withhold nodes are in
-:mod:`schedulers.power_reservation` and :mod:`schedulers.power_inertial`.
+:mod:`schedulers.power_reservation`, :mod:`schedulers.power_inertial` and :mod:`schedulers.power_stretch`.
 """
 
 from __future__ import annotations
