@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from cluster_sim.workload.workload import Workload
 
 FOLDER = "cases/deepshutdown"
+BUSY_DAYS = (f"{FOLDER}/train_days",)
+"""The 48 days of Taurus that the authors released with a benchmark; most are busy."""
+ALL_DAYS = (*BUSY_DAYS, *(f"{FOLDER}/more_days/lyon_{i}_{half}" for i in range(1, 5) for half in ("train", "test")))
+"""These, and 1,357 others from the history of their repository: two thirds of the 2,152 days that the paper simulates."""
 POLICIES = {
     "OR*": "off-reservation:0.5",
     "T(0)": "timeout:0",
@@ -49,12 +53,20 @@ def taurus(inputs: Path) -> Platform:
     return Platform.read(inputs / FOLDER / "platform_taurus_168cores.xml", time_unit="minutes")
 
 
-def day_of(inputs: Path, name: str, platform: Platform) -> Workload:
-    """A released day as an episode."""
+def released_days(inputs: Path, folders: Sequence[str], platform: Platform, most: int | None) -> list[Workload]:
+    """At most so many of the days in these folders as episodes, spread evenly over them where not all are taken."""
     from analysis.deepshutdown import episode
     from cluster_sim import Workload
 
-    return episode(Workload.read(inputs / FOLDER / "train_days" / f"{name}.json", time_unit="minutes"), platform)
+    paths = [path for folder in folders for path in sorted((inputs / folder).glob("*.json"), key=_number_of)]
+    count = len(paths) if most is None else min(most, len(paths))
+    chosen = [paths[i * len(paths) // count] for i in range(count)]
+    return [episode(Workload.read(path, time_unit="minutes"), platform) for path in chosen]
+
+
+def _number_of(day: Path) -> int:
+    """The last number in the name of a day's file: which day of its part of the log it is."""
+    return int(day.stem.rpartition("_")[2])
 
 
 def _run(platform: Platform, day: Workload, policy: str, seed: int) -> Result:
@@ -66,19 +78,28 @@ def _run(platform: Platform, day: Workload, policy: str, seed: int) -> Result:
     return simulation.run()
 
 
-def on_days(inputs: Path, policy: str, days: int) -> Measured:
-    """The first so many of the released days of Taurus under a policy."""
-    from analysis.deepshutdown import days_per_group
+def on_days(inputs: Path, label: str, policy: str, folders: Sequence[str], days: int | None) -> Measured:
+    """At most so many of the days of Taurus that were released in these folders, under a policy."""
+    import numpy as np
+
+    from analysis.deepshutdown import days_per_group, group_of
 
     platform = taurus(inputs)
-    names = sorted((path.stem for path in (inputs / FOLDER / "train_days").iterdir()), key=lambda name: int(name[6:]))
-    # Spread over the log where not all are taken: its years differ.
-    chosen = [names[i * len(names) // days] for i in range(min(days, len(names)))]
-    workloads = [day_of(inputs, name, platform) for name in chosen]
-    found = _measured("Taurus", policy, platform, workloads)
+    workloads = released_days(inputs, folders, platform, days)
+    found = _measured(label, policy, platform, workloads)
+    groups = [group_of(day.share_of_sequential_jobs()) for day in workloads]
+    for name in ("waste", "switches"):
+        daily = np.array(found.values[f"{label}/{policy}/daily {name}"])
+        found.values[f"{label}/{policy}/{name} avg, groups as in Table 2"] = _as_in_table_2(daily, np.array(groups))
     if policy == "T(0)":
-        found.values |= {f"groups/{i}": int(n) for i, n in enumerate(days_per_group(workloads), start=1)}
+        found.values |= {f"{label}/group {i}": int(n) for i, n in enumerate(days_per_group(workloads), start=1)}
     return found
+
+
+def _as_in_table_2(daily: np.ndarray[Any, Any], groups: np.ndarray[Any, Any]) -> float:
+    """The mean over days, each group of days counting as much as it has days in Table 2; those that are not here left out."""
+    there = {group: days for group, days in enumerate(CLUSTERS["Taurus"][2], start=1) if (groups == group).any()}
+    return sum(days * float(daily[groups == group].mean()) for group, days in there.items()) / sum(there.values())
 
 
 def on_stand_in(inputs: Path, cluster: str, policy: str, days: int) -> Measured:
@@ -166,6 +187,7 @@ def _measured(cluster: str, policy: str, platform: Platform, days: Sequence[Work
         summary = {"avg": column.mean(), "std": column.std(), "min": column.min(), "max": column.max()}
         found.values |= {f"{start}/{name} {what}": float(value) for what, value in summary.items()}
     found.values[f"{start}/daily waste"] = counted["node_waste"].round(1).tolist()
+    found.values[f"{start}/daily switches"] = counted["nb_switches"].tolist()
     found.values |= {f"{start}/{name}": value for name, value in _of_jobs(ran).items()}
     if policy == "T(0)":
         gaps = jobs["gap"].dropna()
