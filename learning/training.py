@@ -355,6 +355,18 @@ def untrained(config: Config) -> Agent:
     return _agent(config, network, config.objective or objective_of(environment), score=0.0, facts={"iteration": 0})
 
 
+def last(folder: str | Path) -> Agent:
+    """The agent that a training has ended with, or stands at: that of its checkpoint, whatever validation has kept.
+
+    Raises FormatError where there is no training.
+    """
+    agent = untrained(read_config(Path(folder) / CONFIG))
+    tree = checkpoints.load(Path(folder) / CHECKPOINT, STATE)
+    agent.weights = dict(tree["weights"])
+    agent.facts["iteration"] = int(tree["iteration"])
+    return agent
+
+
 def _network(config: Config, environment: SchedulingEnv) -> Network:
     """The network that is to learn, as it begins."""
     actions = int(environment.maker.action_space.n)

@@ -1,54 +1,245 @@
-"""The agents of IRMaSim's Figs. 10 and 11, which choose one of four policies: what they end with, and how soon."""
+"""The agents of IRMaSim, which choose one of six policies: what they end with, and how soon.
+
+Judged is the *last* policy of every training and its last rollouts: what validation kept may be an untrained agent that was
+lucky. Beside them stand as many untrained agents, and random play.
+
+How good a policy is, is told as its *way*: 0 % is the mean of the six policies, each of them kept for the whole run, and
+100 % the best of them. A mixture of policies may need less than all of them, or more.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from analysis.reproduce.agents import AgentRow
 from analysis.reproduce.paper import Measured
 from analysis.reproduce.trainings import Training, train_first
 
+if TYPE_CHECKING:
+    from learning.agent import Agent
+    from learning.config import Config
+
 TRAINING = "irmasim-selection"
-BASELINE = {"contention_model": "none", "power_model": "baseline"}
-ROWS = (
-    AgentRow("contention", "agent that chooses a policy, contention model", (), (), TRAINING),
-    AgentRow("baseline", "agent that chooses a policy, baseline", (), (), f"{TRAINING}-baseline", TRAINING, BASELINE),
-)
-POLICIES = tuple(f"list:first/{node}" for node in ("high_gflops", "high_cores", "high_mem_bw", "low_power"))
+AGENTS = {"reinforce": TRAINING, "actor-critic": f"{TRAINING}-actor-critic"}
+"""The two agents of §IV.A, and the files that say how they are trained."""
+MODEL_KEYS: dict[str, dict[str, Any]] = {
+    "baseline": {"contention_model": "none", "power_model": "baseline"},
+    "contention": {},
+}
+REWARDS, LEVELS = ("makespan", "energy", "edp"), ("normal", "small", "minimal")
+"""Of Table I and §IV.B."""
+TABLE_MOST = {"seeds": 3, "iterations": 30}
+"""The trainings of the table are fewer and shorter than those of the figures: it has 18 kinds of them, the figures 4."""
+LAST_ROLLOUTS = 5
+TRIES = 6
+"""Episodes that a policy is played with drawn actions, to see what it chooses."""
+HALF_WAY = 50.0
+"""From here on a policy is nearer to the best of the six than to their mean."""
 
 
-def converged(inputs: Path, row: str, folder: str, written: int, training: Mapping[str, Any] | None) -> Measured:
-    """Whether agents end with the cheapest policy's energy, and after how many episodes they are near it.
+def _rows() -> tuple[AgentRow, ...]:
+    """Figs. 10 and 11 with both agents."""
+    found = []
+    for agent, file in AGENTS.items():
+        for model, keys in MODEL_KEYS.items():
+            training = file if model == "contention" else f"{file}-{model}"
+            found.append(AgentRow(f"{model} {agent}", f"{agent}, {model} model", (), (), training, file, keys))
+    return tuple(found)
 
-    Near is where the mean of a rollout is at most 1 % above it; an agent that never is counts with all of its episodes. The
-    papers show one training each, so what counts is most of ours: that the median training ends with that energy. How many
-    of them do is told beside it; episodes are means over them.
+
+def _table() -> tuple[AgentRow, ...]:
+    """Agents × rewards of Table I × levels of observation, under the contention model."""
+    return tuple(
+        AgentRow(
+            f"table-1 {agent} {reward} {level}",
+            f"{agent}, reward of Table I for {reward}, {level} observation",
+            (),
+            (),
+            f"irmasim-table-1/{agent}-{reward}-{level}",
+            file,
+            {"reward": f"as-published:{reward}", "observation": f"as-published:{level}"},
+        )
+        for agent, file in AGENTS.items()
+        for reward in REWARDS
+        for level in LEVELS
+    )
+
+
+FIGURE_ROWS, TABLE_ROWS = _rows(), _table()
+ROWS = (*FIGURE_ROWS, *TABLE_ROWS)
+
+
+def converged(
+    inputs: Path, row: str, most: Mapping[str, int], folder: str, written: int, training: Mapping[str, Any] | None
+) -> Measured:
+    """Train what is not trained yet, and see where every training has ended; the same of its controls.
+
+    Values are named ``agent/ROW/…``, a number for each training, and ``control/ROW/…/CONTROL``:
+
+    way : of the mean of the last rollouts, %.
+    share : of the policy that is chosen most often, among all decisions, %.
+    favoured : which one that is, by number.
+    best favoured : whether in more than half of the trainings it is chosen more often than all others together, and is the
+        one of least objective.
+    episodes : after which the mean of a rollout stays at half the way or more; all of them where it never does.
+    curve : mean objective of every rollout.
     """
-    import pandas as pd
-
-    from learning.agent import Agent, find_agents
-    from learning.evaluation import GREEDY, cases_of, evaluate
+    from learning.training import last
 
     start = f"agent/{row}/"
-    found = train_first(start, inputs, folder, Training.of(training))
-    agents = find_agents(folder)
-    cases = cases_of(folder, str(Agent.load(agents[0]).environment["workload"]))
-    tested = evaluate(folder, cases, ("energy_j",), POLICIES, runs=1, workers=1)
-    cheapest = float(tested.heuristics["energy_j"].min())
-    reached = tested.runs.loc[tested.runs["mode"] == GREEDY, "energy_j"]
-    episodes = []
-    for agent in agents:
-        log = pd.read_csv(agent.parent / "metrics.csv").dropna(subset=["rollout/objective_mean"])
-        near = log[log["rollout/objective_mean"] <= 1.01 * cheapest]
-        episodes.append(float((near if len(near) else log.tail(1))["time/total_episodes"].iloc[0]))
+    asked = Training.of(training)
+    found = train_first(start, inputs, folder, None if asked is None else replace(asked, most=most))
+    places = _trainings_in(Path(folder))
+    agents = [last(place) for place in places]
+    case = _Case(_config_of(places[0]), agents[0])
+    curves = [_curve(place) for place in places]
+    _note(found, start, "", case, case.play_each(agents), [mean(c[-LAST_ROLLOUTS:]) for c in curves])
     found.values |= {
-        f"{start}above the cheapest": 100.0 * (float(reached.mean()) / cheapest - 1.0),
-        f"{start}cheapest": float(reached.median()) <= 1.001 * cheapest,
-        f"{start}share at the cheapest": 100.0 * float((reached <= 1.001 * cheapest).mean()),
-        f"{start}episodes": mean(episodes),
+        f"{start}curve": curves,
+        f"{start}episodes": [case.config.episodes * until_half_way(curve, case.alone) for curve in curves],
+        f"{start}per rollout": case.config.episodes,
+        f"{start}least": min(case.alone),
     }
-    found.runs = len(tested.runs) + len(tested.heuristics)
+    _note_controls(found, row, case, len(places))
+    found.runs += case.played
     return found
+
+
+def _note_controls(found: Measured, row: str, case: _Case, count: int) -> None:
+    """As many untrained agents as there are trainings; and random play, in the figures in as many episodes as a training."""
+    from analysis.reproduce.controls import RANDOM_PLAY, UNTRAINED
+    from learning.training import untrained
+
+    start = f"control/{row}/"
+    agents = [untrained(case.config.model_copy(update={"seed": seed, "seeds": 1})) for seed in range(count)]
+    _note(found, start, f"/{UNTRAINED}", case, case.play_each(agents))
+    random = agents[0]
+    # Equal logits for all actions: the softmax over them is uniform.
+    random.weights = {name: 0.0 * weight for name, weight in random.weights.items()}
+    rollouts = case.config.iterations if row in {one.name for one in FIGURE_ROWS} else LAST_ROLLOUTS
+    played = [case.play(random, case.config.episodes, first) for first in range(rollouts)]
+    curve = [one.objective for one in played]
+    chosen = [sum(counts) for counts in zip(*(one.chosen for one in played), strict=True)]
+    _note(found, start, f"/{RANDOM_PLAY}", case, [_Played(mean(curve), chosen)])
+    found.values |= {
+        f"{start}curve/{RANDOM_PLAY}": curve,
+        f"{start}episodes/{RANDOM_PLAY}": case.config.episodes * until_half_way(curve, case.alone),
+    }
+
+
+def _note(
+    found: Measured,
+    start: str,
+    end: str,
+    case: _Case,
+    played: Sequence[_Played],
+    reached: Sequence[float] | None = None,
+) -> None:
+    values = [one.objective for one in played] if reached is None else reached
+    found.values |= {
+        f"{start}way{end}": [way(value, case.alone) for value in values],
+        f"{start}share{end}": [one.share for one in played],
+        f"{start}favoured{end}": [one.favoured for one in played],
+        f"{start}best favoured{end}": 2 * sum(case.favours_best(one) for one in played) > len(played),
+    }
+
+
+@dataclass(frozen=True)
+class _Played:
+    """The mean objective of some episodes, and how often each policy was chosen in them."""
+
+    objective: float
+    chosen: Sequence[int]
+
+    @property
+    def favoured(self) -> int:
+        """The policy that is chosen most often."""
+        return max(range(len(self.chosen)), key=self.chosen.__getitem__)
+
+    @property
+    def share(self) -> float:
+        """How often that is, %."""
+        return 100.0 * self.chosen[self.favoured] / sum(self.chosen)
+
+
+class _Case:
+    """What the agents of a row are trained on, and what each of the policies reaches there by itself."""
+
+    def __init__(self, config: Config, agent: Agent):
+        from learning.inputs import MakeEnvironment
+
+        self.config = config
+        self.metric = str(agent.facts["objective"])
+        self.make = MakeEnvironment.of(config.environment)
+        self.alone = list(self._alone())
+        least = min(self.alone)
+        self.best = [number for number, value in enumerate(self.alone) if value <= 1.0001 * least]
+        self.played = len(self.alone)
+
+    def _alone(self) -> Iterator[float]:
+        """The objective with every decision by one policy."""
+        environment = self.make()
+        for action in range(int(environment.action_space.n)):  # type: ignore[attr-defined]
+            environment.reset(seed=0)
+            over = False
+            while not over:
+                _, _, over, _, info = environment.step(action)
+            yield float(info["metrics"][self.metric])
+
+    def favours_best(self, played: _Played) -> bool:
+        """Whether a best policy is chosen more often than all others together."""
+        return played.share > 50.0 and played.favoured in self.best
+
+    def play_each(self, agents: Sequence[Agent]) -> list[_Played]:
+        """A few episodes of each agent, with other draws."""
+        return [self.play(agent, TRIES, number) for number, agent in enumerate(agents)]
+
+    def play(self, agent: Agent, episodes: int, number: int) -> _Played:
+        """Episodes with drawn actions; another ``number`` draws others."""
+        import numpy as np
+
+        from learning.rollouts import collect, episode_seeds
+
+        network = agent.build(self.make().maker)
+        found = collect(self.make, network, episode_seeds(2021, number, episodes), group=episodes)
+        self.played += episodes
+        chosen = np.bincount(np.concatenate([one.actions for one in found]), minlength=len(self.alone))
+        return _Played(mean(float(one.metrics[self.metric]) for one in found), chosen.tolist())
+
+
+def way(value: float, alone: Sequence[float]) -> float:
+    """How far a value is on the way from the mean of what the policies reach alone to the least of it, %."""
+    middle = mean(alone)
+    return 100.0 * (middle - value) / (middle - min(alone))
+
+
+def until_half_way(curve: Sequence[float], alone: Sequence[float]) -> int:
+    """Rollouts after which all are at half the way or more; all of them where the last is not."""
+    short = [i for i, value in enumerate(curve, 1) if way(value, alone) < HALF_WAY]
+    return min(short[-1] + 1, len(curve)) if short else 1
+
+
+def _trainings_in(folder: Path) -> list[Path]:
+    """The folders of the trainings in a folder: of all seeds, or itself."""
+    from learning.training import CHECKPOINT
+
+    seeds = sorted(folder.glob(f"seed-*/{CHECKPOINT}"), key=lambda path: int(path.parent.name.removeprefix("seed-")))
+    return [path.parent for path in seeds] or [folder]
+
+
+def _config_of(folder: Path) -> Config:
+    from learning.config import read_config
+    from learning.training import CONFIG
+
+    return read_config(folder / CONFIG)
+
+
+def _curve(folder: Path) -> list[float]:
+    from learning.logs import read_metrics
+
+    name = "rollout/objective_mean"
+    return [numbers[name] for numbers in read_metrics(folder) if name in numbers]

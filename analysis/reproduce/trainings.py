@@ -8,7 +8,7 @@ short of is not held against the paper.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from time import process_time
@@ -36,12 +36,14 @@ class Training:
     environment : keys of its environment that are to be others.
     quick : a few iterations of one seed only.
     needs : files and folders that it reads, relative to the folder of inputs.
+    most : keys of the configuration of which there are at most so many, whatever the file says: seeds, iterations.
     """
 
     file: str
     environment: Mapping[str, Any]
     quick: bool
     needs: tuple[str, ...] = ()
+    most: Mapping[str, int] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """For a part's arguments."""
@@ -75,7 +77,8 @@ def configuration(training: Training, inputs: Path) -> Config:
         keys.setdefault(name, _moved(getattr(config.environment, name), inputs))
     environment = config.environment.model_copy(update=keys)
     validation = config.validation.model_copy(update={"workload": _moved(config.validation.workload, inputs)})
-    config = config.model_copy(update={"environment": environment, "validation": validation, "workers": 1})
+    most = {key: min(count, getattr(config, key)) for key, count in training.most.items()}
+    config = config.model_copy(update={"environment": environment, "validation": validation, "workers": 1, **most})
     return _shortened(config) if training.quick else config
 
 

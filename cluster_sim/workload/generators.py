@@ -336,16 +336,18 @@ def lopez_mixed(jobs: int = 400, gap_s: float = 1.0, seed: int = 0) -> Workload:
 
 
 @WORKLOAD_GENERATORS.register("npb")
-def npb(jobs: int = 60, within_s: float = 120.0, seed: int = 0) -> Workload:
+def npb(jobs: int = 60, within_s: float = 120.0, at_once: int = 0, seed: int = 0) -> Workload:
     """A batch as those of Herrera et al. (2021): sequential jobs, each one of seven NAS parallel benchmarks at random.
 
-    They are submitted at random within ``within_s`` seconds ("in the first minutes"), and ask for the time that they take
-    alone at 3.4 GHz. Sizes and times of submission are not published. Raises InputError for impossible numbers.
+    The first ``at_once`` are submitted at 0, so that a queue can stand from the beginning; the others at random within
+    ``within_s`` seconds ("in the first minutes"). They ask for the time that they take alone at 3.4 GHz. Sizes and times
+    of submission are not published. Raises InputError for impossible numbers.
     """
-    if not 1 <= jobs <= MAX_JOBS or not 0.0 <= within_s < math.inf or seed < 0:
-        raise InputError("npb", f"1 to {MAX_JOBS} jobs, within_s >= 0, seed >= 0", (jobs, within_s, seed))
+    if not 1 <= jobs <= MAX_JOBS or not 0.0 <= within_s < math.inf or not 0 <= at_once <= jobs or seed < 0:
+        expected = f"1 to {MAX_JOBS} jobs, within_s >= 0, at_once from 0 to jobs, seed >= 0"
+        raise InputError("npb", expected, (jobs, within_s, at_once, seed))
     times, kinds = np.random.default_rng(seed).spawn(2)
-    submits = np.sort(times.uniform(0.0, within_s, jobs)).tolist()
+    submits = [0.0] * at_once + np.sort(times.uniform(0.0, within_s, jobs - at_once)).tolist()
     profiles = {
         name: {"req_ops": work * 1e10, "ipc": ipc, "mem_vol": volume, "req_time": work * 1e10 / ipc / 3.4e9}
         for name, (work, ipc, volume) in NPB_PROFILES.items()

@@ -79,8 +79,12 @@ def test_npb_batches_are_those_of_the_paper() -> None:
     assert jobs["submit_time"].is_monotonic_increasing
     assert jobs["submit_time"].iloc[-1] < 120.0
     assert jobs[jobs["profile"] == "ep.C"]["requested_time"].to_numpy() == pytest.approx(205.22, abs=0.01)
-    with pytest.raises(InputError, match="npb"):
-        Workload.read("npb:jobs=0")
+    burst = Workload.read("npb:jobs=200,at_once=150,seed=1").jobs
+    assert (burst["submit_time"] == 0.0).sum() == 150
+    assert burst["profile"].tolist() == jobs["profile"].tolist()
+    for wrong in ("jobs=0", "jobs=9,at_once=10", "at_once=-1"):
+        with pytest.raises(InputError, match="npb"):
+            Workload.read(f"npb:{wrong}")
 
 
 @pytest.mark.parametrize("path", sorted(CONFIGURATIONS.glob("*.yaml")), ids=lambda path: path.stem)

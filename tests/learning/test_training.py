@@ -30,7 +30,7 @@ from learning.episodes import Episode
 from learning.heuristics import run_on
 from learning.inputs import MakeEnvironment
 from learning.logs import read_metrics
-from learning.training import Summary, Training, check, train, train_one
+from learning.training import Summary, Training, check, last, train, train_one
 from learning.validation import OBJECTIVES, Validated, spread
 from learning.workers import begin_worker
 from schedulers import make_scheduler
@@ -119,6 +119,16 @@ def test_the_best_agent_is_the_best_validated(uninterrupted: Path) -> None:
     assert reductions[facts["iteration"]] == facts["reduction"]
     best = [row["validation/best"] for row in numbers(uninterrupted) if "validation/best" in row]
     assert best == [max(list(reductions.values())[: i + 1]) for i in range(len(best))]
+
+
+def test_the_last_agent_is_that_of_the_checkpoint(uninterrupted: Path, tmp_path: Path) -> None:
+    """Whatever validation has kept; where there is no training it is told in one line."""
+    agent = last(uninterrupted)
+    _assert_equal(agent.weights, state(uninterrupted)["weights"])
+    assert agent.facts["iteration"] == 6
+    assert agent.build(MakeEnvironment.of(small().environment)().maker).spec == agent.network
+    with pytest.raises(FormatError, match=r"config\.yaml"):
+        last(tmp_path)
 
 
 def test_killed_and_resumed_is_as_if_nothing_had_happened(uninterrupted: Path, tmp_path: Path) -> None:

@@ -26,9 +26,10 @@ PARTS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
          "fig-5.5-energy/quirks": "not reproduced", "5.3/FCFS/energy_j": "not run"},
     ),
     "irmasim": (
-        ("surface", "full load"),
+        ("surface", "full load", "policies"),
         {"fig-3-min": "not reproduced", "fig-3-min-1": "reproduced", "full-w": "reproduced", "real-w": "not reproducible",
-         "fig-11": "not run"},
+         "fig-9-model": "reproduced", "fig-9-less": "reproduced", "fig-9-grouping": "not reproduced", "fig-9-packs-idle": "holds",
+         "fig-11/reinforce/least": "not run"},
     ),
     "energy-scheduler-1": (
         ("optimum energy False", "1 smallest", "1 low_mem_ops"),
@@ -45,7 +46,8 @@ PARTS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "deepshutdown": (
         ("released rows", "log KTH-SP2"),
         {"rows": "holds", "sequential/KTH-SP2": "holds", "table-1/Grisou/jobs": "not reproducible",
-         "table-3/Taurus T(0)/waste avg": "not run", "table-3/Taurus T(0)/waste max": "not reproducible", "headline-T5": "not run"},
+         "table-3/Taurus T(0)/waste avg": "not run",
+         "table-3/Taurus T(0)/waste max": "not reproducible", "headline-T5": "not run"},
     ),
 }  # fmt: skip
 

@@ -84,10 +84,14 @@ def test_inputs_are_taken_from_the_folder_of_inputs(tmp_path: Path) -> None:
 
 
 def test_a_full_training_is_that_of_the_file(tmp_path: Path) -> None:
-    """Nothing but the place of the inputs is changed."""
+    """Nothing but the place of the inputs is changed; unless less of something is asked for."""
     config = configuration(Training(str(FILES / "experiment4.yaml"), {}, False), tmp_path)
     assert (config.iterations, config.seeds, config.episodes) == (4, 5, 12)
     assert config.environment.workload == "lopez-mixed:jobs=100"
+    fewer = configuration(
+        Training(str(FILES / "experiment4.yaml"), {}, False, most={"seeds": 3, "iterations": 9}), tmp_path
+    )
+    assert (fewer.iterations, fewer.seeds, fewer.episodes) == (4, 3, 12)
 
 
 def test_what_was_cut_short_proves_nothing_against_a_paper() -> None:

@@ -1,0 +1,141 @@
+"""IRMaSim's Figs. 9 to 11: one batch with a queue, policies that group jobs, and agents judged by how they end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analysis.reproduce import irmasim
+from analysis.reproduce.claims import Verdict, judge
+from analysis.reproduce.irmasim_agents import AGENTS, FIGURE_ROWS, ROWS, _Case, converged, until_half_way, way
+from analysis.reproduce.trainings import FILES
+from cluster_sim import Workload
+from learning.config import read_config
+from learning.training import train, untrained
+
+
+def test_figs_9_to_11_are_about_one_batch() -> None:
+    """What the agents are trained on is what Fig. 9 runs."""
+    for file in AGENTS.values():
+        assert read_config(FILES / f"{file}.yaml").environment.workload == irmasim.BATCH
+
+
+@pytest.mark.parametrize("model", irmasim.MODELS)
+def test_the_queue_is_never_empty(model: str) -> None:
+    """From the first submission up to the last, under every policy of Table II that differs on this batch."""
+    workload = Workload.read(irmasim.BATCH)
+    platform = irmasim.cluster(irmasim.CLUSTERS["heterogeneous"], model)
+    last = workload.jobs["submit_time"].max()
+    assert 60.0 < last <= irmasim.SUBMITTED_WITHIN_S
+    for job in irmasim.DIFFERENT_JOBS:
+        for node in irmasim.NODES:
+            jobs = irmasim.run(platform, workload, f"list:{job}/{node}").jobs
+            submits, starts = jobs["submit_time"].to_numpy(), jobs["start_time"].to_numpy()
+            times = np.concatenate([submits, starts])
+            for time in times[(times >= submits.min()) & (times < last)]:
+                assert ((submits <= time) & (starts > time)).any(), (job, node, time)
+
+
+def test_a_policy_by_itself_is_the_same_for_agents_and_fig_9() -> None:
+    """Every decision by one policy: the energy of that policy as a scheduler."""
+    config = read_config(FILES / "irmasim-selection.yaml")
+    case = _Case(config, untrained(config))
+    platform = irmasim.cluster(irmasim.CLUSTERS["heterogeneous"], "contention")
+    names = str(config.environment.options["policies"]).split("+")
+    for name, energy in zip(names, case.alone, strict=True):
+        summary = irmasim.run(platform, Workload.read(irmasim.BATCH), f"list:{name}").summary()
+        assert energy == pytest.approx(float(summary["energy_j"]), rel=1e-12)
+    assert [names[best] for best in case.best] == [min(zip(case.alone, names, strict=True))[1]]
+
+
+@pytest.mark.parametrize(("nodes", "together"), [("first", 4.0), ("high_cores", 2.0)])
+def test_how_jobs_are_grouped(nodes: str, together: float) -> None:
+    """Four equal jobs on two quad-core nodes: all on the first, or two on each."""
+    platform = irmasim.cluster({3.4: 2}, "baseline")
+    result = irmasim.run(platform, irmasim.of_profiles([(0.0, "ep.C")] * 4), f"list:first/{nodes}")
+    assert irmasim.grouped(result) == pytest.approx(together)
+
+
+def test_the_way_to_the_best_policy() -> None:
+    """Alone the policies reach 10, 20 and 30: 20 is no way, 10 is all of it, and 15 half."""
+    alone = [10.0, 20.0, 30.0]
+    assert [way(value, alone) for value in (30.0, 20.0, 15.0, 10.0)] == [-100.0, 0.0, 50.0, 100.0]
+    assert until_half_way([20.0, 12.0, 16.0, 14.0, 12.0], alone) == 4  # the second was not for good
+    assert until_half_way([12.0, 12.0], alone) == 1
+    assert until_half_way([12.0, 12.0, 20.0], alone) == 3  # never: all of them
+
+
+@pytest.fixture(scope="module")
+def made_up(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two trainings of two short rollouts on ten jobs."""
+    config = read_config(FILES / "irmasim-selection.yaml")
+    environment = config.environment.model_copy(
+        update={"platform": "mixed:1x4@3.4,1x4@1.7", "workload": "npb:jobs=20,at_once=12"}
+    )
+    update = {"environment": environment, "iterations": 2, "episodes": 2, "seeds": 2, "workers": 1}
+    folder = tmp_path_factory.mktemp("agents")
+    train(config.model_copy(update=update), folder)
+    return folder
+
+
+def test_the_last_policies_and_rollouts_are_judged(made_up: Path) -> None:
+    """A number for each training, and one for each of as many untrained agents, whatever validation has kept."""
+    for kept in made_up.glob("seed-*/best/*"):
+        kept.unlink()
+    row = FIGURE_ROWS[0].name
+    values = converged(Path(), row, {}, str(made_up), 0, None).values
+    assert len(values[f"agent/{row}/way"]) == len(values[f"control/{row}/way/untrained"]) == 2
+    assert [len(curve) for curve in values[f"agent/{row}/curve"]] == [2, 2]
+    assert all(episodes in (2, 4) for episodes in values[f"agent/{row}/episodes"])
+    claims = {claim.key: claim for claim in irmasim.PAPER.claims()}
+    for key in ("fig-10/reinforce/favours", "fig-10/reinforce/least", f"way/{row}"):
+        assert judge(claims[key], values).verdict is not Verdict.NOT_RUN
+
+
+@pytest.mark.parametrize(
+    ("agent", "untrained", "expected"),
+    [
+        (True, False, Verdict.REPRODUCED),
+        (True, True, Verdict.NOT_DISCRIMINATING),
+        (False, False, Verdict.NOT_REPRODUCED),
+    ],
+)
+def test_a_statement_on_an_agent_has_controls(agent: bool, untrained: bool, expected: Verdict) -> None:
+    """The same statement about untrained agents takes the verdict away where it is true of them."""
+    row, name = "contention reinforce", "best favoured"
+    values = {
+        f"agent/{row}/{name}": agent,
+        f"control/{row}/{name}/untrained": untrained,
+        f"control/{row}/{name}/random play": False,
+    }
+    claim = next(claim for claim in irmasim.PAPER.claims() if claim.key == "fig-11/reinforce/least")
+    assert judge(claim, values).verdict is expected
+
+
+@pytest.mark.parametrize(
+    ("baseline", "model", "expected"),
+    [
+        ([24, 36, 36], [12, 24, 24], Verdict.REPRODUCED),
+        ([24, 24, 36], [24, 36, 36], Verdict.NOT_REPRODUCED),
+        ([24, 48, 48], [12, 24, 24], Verdict.NOT_REPRODUCED),  # most never get there: later than what?
+    ],
+)
+def test_who_never_gets_there_is_not_late(baseline: list[int], model: list[int], expected: Verdict) -> None:
+    """More episodes with the baseline are those of trainings that get there; four rollouts of twelve are all there are."""
+    row = "baseline actor-critic"
+    values = {
+        f"agent/{row}/episodes": baseline,
+        "agent/contention actor-critic/episodes": model,
+        f"agent/{row}/per rollout": 12,
+        f"agent/{row}/curve": [[1.0] * 4] * 3,
+    }
+    claim = next(claim for claim in irmasim.PAPER.claims() if claim.key == "fig-10-11/actor-critic")
+    assert judge(claim, values).verdict is expected
+
+
+def test_every_agent_reward_and_level_has_a_row() -> None:
+    """Two agents under two models, and both by three rewards at three levels of observation."""
+    assert len(ROWS) == 4 + 18
+    assert len({row.training for row in ROWS}) == len(ROWS)
