@@ -69,6 +69,7 @@ POLICIES = (
     "power-cap:70%",
     "power-cap:40%,how=slow",
     "power-cap:20%",
+    "summed-stretch:0.3",
 )
 CONTENTION = ("none", "piecewise", "piecewise:k=1", "gompertz", "roofline")
 POWER = ("linear", "idle", "baseline", "stall-aware:0.25", "polynomial")
