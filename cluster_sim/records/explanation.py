@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from cluster_sim.amounts import number
 from cluster_sim.engine import SAME_INSTANT, latest
 from cluster_sim.errors import InputError
 from cluster_sim.records.attempt_tables import GUEST, JOB
-from cluster_sim.records.waiting import Stretch
+from cluster_sim.records.waiting import Stretch, at, lasting
 from cluster_sim.run.attempts import Outcome
 from cluster_sim.run.shortage import counted, seconds
 
@@ -27,9 +29,20 @@ if TYPE_CHECKING:
 
 SHOWN = 5
 """Jobs or nodes that are named before the rest is counted."""
+MOVED = "moved"
+"""The cause of a line that tells a promise."""
 ORDINALS = ("first", "second", "third", "fourth", "fifth")
 SHOWN_STRETCHES = 12
 """Stretches and promises that are told, the longest, before the rest is counted."""
+
+
+class _Line(NamedTuple):
+    """A line about a wait, the time that it is of, how long that lasted (s), and what kind of reason it is."""
+
+    time: float
+    lasted: float
+    text: str
+    cause: str
 
 
 def explain(result: Result, job_id: str) -> str:
@@ -121,10 +134,10 @@ class _Explanation:
         holds = self._result.holds
         mine = holds[(holds["kind"] == JOB) & (holds["owner"] == self._id) & (holds["attempt"] == number)]
         which = f"Its {ORDINALS[number - 1] if number <= len(ORDINALS) else f'{number}th'} attempt"
-        began = f"ran on {self._nodes(mine)} from {seconds(start)}" if start == start else "never began"
+        began = f"ran on {self._nodes(mine)} from {at(start)}" if start == start else "never began"
         if math.isnan(end):
             return f"{which} {began}."
-        until = f"{which} {began}{f' to {seconds(end)}' if start == start else f', until {seconds(end)}'}"
+        until = f"{which} {began}{f' to {at(end)}' if start == start else f', until {at(end)}'}"
         if attempt["outcome"] == Outcome.COMPLETED:
             return f"{until}."
         lost = f"; {attempt['lost_core_s']:,.6g} core-s were lost" if attempt["lost_core_s"] else ""
@@ -134,14 +147,16 @@ class _Explanation:
 
     def _request(self) -> list[str]:
         job = self._job
-        time = f" for {seconds(job['requested_time'])}" if job["requested_time"] < math.inf else ", and named no time"
+        time = f" for {lasting(job['requested_time'])}" if job["requested_time"] < math.inf else ", and named no time"
         asked = f"{counted(job['requested_cores'], 'core')}{time}"
         if math.isnan(job["submit_time"]):
             return [f"Job {self._id}, which asks for {asked}, was not submitted in this run: it follows other jobs."]
-        lines = [f"Job {self._id} was submitted at {seconds(job['submit_time'])} and asked for {asked}."]
+        lines = [f"Job {self._id} was submitted at {at(job['submit_time'])} and asked for {asked}."]
         if job["eligible_time"] > job["submit_time"]:
-            at = seconds(job["eligible_time"])
-            lines.append(f"Until {at} it was not in the queue: other jobs had to be over, or its reservation to begin.")
+            since = at(job["eligible_time"])
+            lines.append(
+                f"Until {since} it was not in the queue: other jobs had to be over, or its reservation to begin."
+            )
         return lines
 
     def _wait(self) -> list[str]:
@@ -149,17 +164,17 @@ class _Explanation:
             return []
         waited = self._until - self._since
         if self._again:
-            when = f"at {seconds(self._since)}"
+            when = f"at {at(self._since)}"
             if waited <= 0.0:
                 return [f"It joined the queue again {when} and did not wait in it."]
-            return [f"It joined the queue again {when} and waited for {seconds(waited)}.", *self._reasons()]
+            return [f"It joined the queue again {when} and waited for {lasting(waited)}.", *self._reasons()]
         if waited <= 0.0:
             return [] if self._state == "rejected" else ["It did not wait in the queue."]
-        return [f"It waited in the queue for {seconds(waited)}.", *self._reasons()]
+        return [f"It waited in the queue for {lasting(waited)}.", *self._reasons()]
 
     def _reasons(self) -> list[str]:
         lines = [
-            (stretch.start, stretch.end - stretch.start, self._stretch_line(stretch))
+            _Line(stretch.start, stretch.end - stretch.start, self._stretch_line(stretch), _cause(stretch))
             for stretch in self._waits.stretches(self._id, self._since, self._until, holders=True)
         ]
         return [*_most_important([*lines, *self._promises()]), *self._others()]
@@ -167,9 +182,14 @@ class _Explanation:
     @staticmethod
     def _stretch_line(stretch: Stretch) -> str:
         told = f"; {stretch.holders}" if stretch.holders else ""
-        return f"  from {seconds(stretch.start)} to {seconds(stretch.end)}: {stretch.because}{told}"
+        if stretch.earlier[1]:
+            told += f"{', but' if told else ';'} {_earlier(*stretch.earlier)}"
+        start, end = at(stretch.start), at(stretch.end)
+        if start == end:  # less than a second, late in the run
+            start, end = seconds(stretch.start), seconds(stretch.end)
+        return f"  from {start} to {end}: {stretch.because}{told}"
 
-    def _promises(self) -> list[tuple[float, float, str]]:
+    def _promises(self) -> list[_Line]:
         """What the job was promised, and when a promise moved, as lines with their time and weight."""
         decisions = self._result.decisions
         own = decisions[(decisions["job_id"] == self._id) & (decisions["decision"] == "reserve")]
@@ -179,12 +199,12 @@ class _Explanation:
         # A promise of the same start on other nodes is no move.
         told = [row for last, row in zip([(0.0, math.nan), *promises], promises, strict=False) if row[1] != last[1]]
         lines = []
-        for number, (time, promised, because) in enumerate(told):
-            words = f"{'it was promised a start at' if not number else 'the promise moved to'} {seconds(promised)}"
+        for place, (time, promised, because) in enumerate(told):
+            words = f"{'it was promised a start at' if not place else 'the promise moved to'} {at(promised)}"
             if promised == math.inf and because:
                 words = "the promise was taken back"
-            weight = math.inf if number in (0, len(told) - 1) else 0.0
-            lines.append((time, weight, f"  at {seconds(time)} {words}{f': {because}' if because else ''}"))
+            weight = math.inf if place in (0, len(told) - 1) else 0.0
+            lines.append(_Line(time, weight, f"  at {at(time)} {words}{f': {because}' if because else ''}", MOVED))
         return lines
 
     def _others(self) -> list[str]:
@@ -223,7 +243,7 @@ class _Explanation:
         time = attempt["allocation_time"]
         because = self._because(time)
         how = "got its cores" if attempt["start_time"] != time else "was started"
-        return f"It {how} at {seconds(time)}, {self._trigger(time)}{f'; {because}' if because else ''}."
+        return f"It {how} at {at(time)}, {self._trigger(time)}{f'; {because}' if because else ''}."
 
     def _because(self, time: float) -> str:
         decisions = self._result.decisions
@@ -282,7 +302,7 @@ class _Explanation:
             return []
         if math.isnan(start):
             return ["Its nodes had to boot, and it never began."]
-        return [f"Its nodes had to boot, so it began at {seconds(start)}."]
+        return [f"Its nodes had to boot, so it began at {at(start)}."]
 
     # ------------------------------------------------------------------ its run
 
@@ -293,10 +313,10 @@ class _Explanation:
         if math.isnan(job["run_time"]):
             return [f"{where}."]
         run, requested = job["run_time"], job["requested_time"]
-        lines = [f"{where}, for {seconds(run)}{_against(run, requested)}."]
+        lines = [f"{where}, for {lasting(run)}{_against(run, requested)}."]
         if run > 0.0 and job["turnaround_time"] > run:
-            whole = seconds(job["turnaround_time"])
-            lines.append(f"From its submission to its end it took {whole}, a slowdown of {job['slowdown']:.3g}.")
+            whole = lasting(job["turnaround_time"])
+            lines.append(f"From its submission to its end it took {whole}, a slowdown of {_ratio(job['slowdown'])}.")
         return lines
 
     @staticmethod
@@ -313,35 +333,66 @@ class _Explanation:
     def _end(self) -> list[str]:
         job, state = self._job, self._state
         if state == "rejected":
-            at = "at once" if math.isnan(job["finish_time"]) else f"at {seconds(job['finish_time'])}"
-            return [f"It was rejected {at}: {job['reason']}."]
+            when = "at once" if math.isnan(job["finish_time"]) else f"at {at(job['finish_time'])}"
+            return [f"It was rejected {when}: {job['reason']}."]
         if state == "unfinished":
             if math.isnan(self._since):
                 return []
             ran = self._attempts["start_time"].notna() & self._attempts["end_time"].isna()
             doing = "ran" if ran.any() else "waited"
-            return [f"It still {doing} at {seconds(self._horizon)}, where the records end."]
-        late = f", {seconds(job['tardiness'])} after its deadline" if job["tardiness"] > 0.0 else ""
+            return [f"It still {doing} at {at(self._horizon)}, where the records end."]
+        late = f", {lasting(job['tardiness'])} after its deadline" if job["tardiness"] > 0.0 else ""
         reason = f": {job['reason']}" if job["reason"] else ""
         verb = "completed" if state == "completed" else "was killed"
-        return [f"It {verb} at {seconds(job['finish_time'])}{late}{reason}."]
+        return [f"It {verb} at {at(job['finish_time'])}{late}{reason}."]
 
 
-def _most_important(lines: list[tuple[float, float, str]]) -> list[str]:
-    """Of (time, how long it lasted, text) the texts in order of time; of many those that lasted longest."""
-    shown = sorted(lines, key=lambda line: -line[1])[:SHOWN_STRETCHES]
-    texts = [text for _, _, text in sorted(shown, key=lambda line: line[0])]
-    if len(shown) == len(lines):
-        return texts
-    left_out = sum(lasted for _, lasted, _ in lines if lasted < math.inf) - sum(x for _, x, _ in shown if x < math.inf)
-    return [*texts, f"  and {len(lines) - len(shown):,} more reasons, which lasted {seconds(left_out)} in all"]
+def _cause(stretch: Stretch) -> str:
+    """What kind of reason it is, where many are counted."""
+    if stretch.is_short:
+        return "with too few free cores"
+    if stretch.behind:
+        return "behind another job" if math.isnan(stretch.promised) else "for the sake of a promise"
+    return "kept back by the scheduler"
+
+
+def _most_important(lines: list[_Line]) -> list[str]:
+    """The texts in order of time; of many those that lasted longest, and of the others how many of which cause."""
+    ranked = sorted(lines, key=lambda line: -line.lasted)
+    shown, others = ranked[:SHOWN_STRETCHES], ranked[SHOWN_STRETCHES:]
+    texts = [line.text for line in sorted(shown, key=lambda line: line.time)]
+    stretches = [line for line in others if line.cause != MOVED]
+    moves = len(others) - len(stretches)
+    told = []
+    if stretches:
+        causes = Counter(line.cause for line in stretches).most_common()
+        noun = "more stretch" if len(stretches) == 1 else "more stretches"
+        kinds = ", ".join(f"{count:,} {cause}" for cause, count in causes)
+        told.append(f"{len(stretches):,} {noun}, {lasting(sum(line.lasted for line in stretches))} in all: {kinds}")
+    if moves:
+        told.append(f"{counted(moves, 'more move')} of the promise")
+    return [*texts, f"  and {'; and '.join(told)}"] if told else texts
+
+
+def _earlier(least: int, most: int) -> str:
+    """How many jobs submitted before it wait, too: ``1 to 3 jobs submitted before it wait, too``."""
+    if least == most:
+        often = ""
+    else:
+        often = f"{least:,} to " if least else "up to " if most > 1 else "at times "
+    return f"{often}{counted(most, 'job')} submitted before it {'waits' if most == 1 else 'wait'}, too"
+
+
+def _ratio(value: float) -> str:
+    """``0.25``, ``4,940``: three digits."""
+    return number(float(f"{value:.3g}"), 3)
 
 
 def _against(run: float, requested: float) -> str:
     """A run time beside the requested one."""
     if not 0.0 < requested < math.inf:
         return ""
-    share = f"{run / requested:.3g}"
+    share = _ratio(run / requested)
     return ", as long as it had requested" if share == "1" else f", {share} times what it had requested"
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cluster_sim.amounts import duration, moment
 from cluster_sim.records.attempt_tables import GUEST
 from cluster_sim.records.machine_then import MachineHistory, MachineThen
 from cluster_sim.run.shortage import LACKS, counted, expected, seconds
@@ -34,6 +35,8 @@ NOT_RECORDED = "the records end before that"
 """Of a job that is refused or cancelled after the last completion, with which they do."""
 SHOWN_HOLDERS = 3
 """Holders of cores that are named before the rest is counted."""
+IN_WORDS = 3_600.0
+"""Times and durations from here on, s, are told in days, hours and minutes."""
 _NUMBER = re.compile(r"(?<!\w)\d[\d,]*(?:\.\d+)?")
 
 
@@ -48,6 +51,7 @@ class Stretch:
     behind: str = ""  #: because of the job of this id,
     promised: float = math.nan  #: which was promised a start at this time, s; NaN: that is not the reason.
     holders: str = ""  #: Who held what the job lacked, and when enough of it should be back, where that was asked for.
+    earlier: tuple[int, int] = (0, 0)  #: How many jobs submitted before it waited then, too; the least and the most.
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,11 @@ class Waits:
         row = self.history.row_of[job_id]
         pieces: list[Stretch] = []
         told, leaves = "", math.inf
+        earlier = self._earlier(row, since, until)
         for piece, machine in self._each(row, since, until):
+            if piece.is_short:
+                waiting = earlier.at(piece.start)
+                piece = replace(piece, earlier=(waiting, waiting))
             if holders and piece.is_short:
                 if not pieces or not pieces[-1].is_short or piece.start >= leaves or not _alike(pieces[-1], piece):
                     found = _Holders(self.history, self._expected_ends, row, machine)
@@ -142,16 +150,24 @@ class Waits:
         if said is None:
             return Stretch(time, time, NO_REASON if len(self._result.decisions) else NO_LOG)
         if said.job != row:
-            text = f"{ENOUGH}, but job {self._ids[said.job]} is before it in the queue, and no job may overtake that"
-            return Stretch(time, time, text, behind=self._ids[said.job])
+            behind = self._ids[said.job]
+            text = f"{ENOUGH}, but job {behind} is before it in the queue{self._order}, and no job may overtake that"
+            return Stretch(time, time, text, behind=behind)
         if said.behind < 0:
             return Stretch(time, time, f"{ENOUGH}, but it {said.because}")
         behind, promised = self._ids[said.behind], self._promise(said.behind, time)
         if math.isnan(promised):
             return Stretch(time, time, f"{ENOUGH}, but it {said.because} (job {behind})", behind=behind)
-        when = f"at {seconds(promised)}" if promised < math.inf else "when jobs have ended that requested no time"
+        when = f"at {at(promised)}" if promised < math.inf else "when jobs have ended that requested no time"
         text = f"{ENOUGH}, but it would delay job {behind}, which was promised a start {when}"
         return Stretch(time, time, text, behind=behind, promised=promised)
+
+    @cached_property
+    def _order(self) -> str:
+        """``, by the order sjf``; empty in order of submission, or where jobs that have waited long go first."""
+        name, _, options = str(self._result.meta.get("scheduler", "")).partition(":")
+        order = options.partition("/")[0] if name == "list" else name if name in ("sjf", "ljf") else "first"
+        return "" if order in ("first", "fcfs") or "aging=" in options else f", by the order {order}"
 
     # ------------------------------------------------------------------ what the log says
 
@@ -223,6 +239,22 @@ class Waits:
         again = [(ended, over)] if not math.isnan(ended) and ended < over else []
         return [(queued, allocated) for queued, allocated, _ in attempts] + again
 
+    @cached_property
+    def _all_spans(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """All waits of all jobs: the row of the job, and from when to when it waited, s."""
+        spans = [(row, *span) for row in range(len(self._ids)) for span in self._spans(row)]
+        table = np.array(spans, np.float64).reshape(-1, 3)
+        return table[:, 0].astype(np.int64), table[:, 1], table[:, 2]
+
+    def _earlier(self, row: int, since: float, until: float) -> _Earlier:
+        """The jobs submitted before this one that waited, too, within these times (s)."""
+        rows, begins, ends = self._all_spans
+        submitted = self._jobs["submit_time"].to_numpy(dtype=np.float64)
+        before = submitted < submitted[row]
+        before[:row] |= submitted[:row] == submitted[row]
+        chosen = before[rows] & (begins < until) & (ends > since)
+        return _Earlier(np.sort(begins[chosen]), np.sort(ends[chosen]))
+
     # ------------------------------------------------------------------ when cores come back
 
     @cached_property
@@ -244,6 +276,19 @@ class Waits:
                 begin = begins[owner, int(history.holds_attempt[i])]
                 ends[i] = (since if math.isnan(begin) else begin) + requested[history.holds_job[i]]
         return ends
+
+
+@dataclass(frozen=True, slots=True)
+class _Earlier:
+    """When waits of other jobs began and ended, s, each in order."""
+
+    begins: np.ndarray
+    ends: np.ndarray
+
+    def at(self, time: float) -> int:
+        """How many of them wait from this time on."""
+        began, over = (int(np.searchsorted(times, time, side="right")) for times in (self.begins, self.ends))
+        return began - over
 
 
 class Moments:
@@ -319,15 +364,25 @@ class _Holders:
         told = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
         if math.isnan(self.enough_at):
             return f"{told}; when enough should be back is not known"
-        when = f"at {seconds(self.enough_at)}" if self.enough_at < math.inf else "at a time that is not known"
+        when = f"at {at(self.enough_at)}" if self.enough_at < math.inf else "at a time that is not known"
         return f"{told}; enough should be back {when}"
 
     def _holder(self, owner: tuple[str, bool], cores: int, end: float) -> str:
         name, is_job = owner
         who = f"job {name}" if is_job else f"{name}, a guest,"
         late = is_job and end <= self._time
-        until = f"past its requested time, {seconds(end)}" if late else expected(end, self._time)
+        until = f"past its requested time, {at(end)}" if late else expected(end, self._time, at)
         return f"{who} holds {counted(cores, 'core')} {until}"
+
+
+def at(time: float) -> str:
+    """A time of the run: ``1,234.5 s``, ``2 d 20:18:18``."""
+    return moment(time) if IN_WORDS <= time < math.inf else seconds(time)
+
+
+def lasting(time: float) -> str:
+    """How long something lasts: ``1,234.5 s``, ``2 d 20:18 (245,898 s)``."""
+    return f"{duration(time)} ({seconds(time)})" if IN_WORDS <= time < math.inf else seconds(time)
 
 
 def _last(said: Sequence[_Said], time: float) -> _Said | None:
@@ -338,7 +393,7 @@ def _last(said: Sequence[_Said], time: float) -> _Said | None:
 def _reason(stretch: Stretch) -> tuple[object, ...]:
     """What has to be the same for two reasons to be one: of what a job lacks the numbers may differ."""
     text = _NUMBER.sub("#", stretch.because) if stretch.is_short else stretch.because
-    return stretch.is_short, text, stretch.behind, stretch.holders
+    return stretch.is_short, text, stretch.behind, str(stretch.promised), stretch.holders
 
 
 def _alike(one: Stretch, other: Stretch) -> bool:
@@ -351,7 +406,10 @@ def _joined(found: list[Stretch]) -> list[Stretch]:
     for _, group in groupby(found, key=_reason):
         parts = list(group)
         because = _with_ranges([part.because for part in parts]) if parts[0].is_short else parts[0].because
-        joined.append(replace(parts[0], end=parts[-1].end, because=because))
+        least, most = min(part.earlier[0] for part in parts), max(part.earlier[1] for part in parts)
+        first = parts[0]
+        holders = f"at first {first.holders}" if first.holders and because != first.because else first.holders
+        joined.append(replace(first, end=parts[-1].end, because=because, holders=holders, earlier=(least, most)))
     return joined
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -95,11 +96,17 @@ def _guests(machine: Machine, mask: npt.NDArray[np.bool_] | None) -> list[str]:
     return told if left <= 0 else [*told[:MOST_GUESTS], f"{counted(left, 'more guest')} hold cores"]
 
 
-def expected(end: float, now: float) -> str:
-    """Until when a guest should hold its cores, in words; it may not keep to it."""
+def seconds(time: float) -> str:
+    """``1,234.5 s``; milliseconds are enough."""
+    text = f"{time:,.3f}".rstrip("0").rstrip(".")
+    return f"{text} s" if float(text.replace(",", "")) or not time else f"{time:.3g} s"
+
+
+def expected(end: float, now: float, at: Callable[[float], str] = seconds) -> str:
+    """Until when a guest should hold its cores, in words, of which ``at`` writes the time; it may not keep to it."""
     if not math.isfinite(end):
         return "for an unknown time"
-    return f"until {seconds(end)}" if end > now else f"longer than until {seconds(end)}, as it had said"
+    return f"until {at(end)}" if end > now else f"longer than until {at(end)}, as it had said"
 
 
 def _missing(cores: int, where: str, free: npt.NDArray[np.integer], widest: int) -> str:
@@ -118,12 +125,6 @@ def _missing_shape(wanted: list[int], where: str, free: npt.NDArray[np.integer])
         if fitting < nodes:
             return f"asks for {counted(nodes, 'node')} with {counted(cores, 'free core')}{where}, {fitting:,} like that"
     return ""
-
-
-def seconds(time: float) -> str:
-    """``1,234.5 s``; milliseconds are enough."""
-    text = f"{time:,.3f}".rstrip("0").rstrip(".")
-    return f"{text} s" if float(text.replace(",", "")) or not time else f"{time:.3g} s"
 
 
 def counted(count: int, noun: str) -> str:

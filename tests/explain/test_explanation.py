@@ -34,9 +34,9 @@ def test_the_head_and_a_job_behind_it() -> None:
         "Job d was submitted at 20 s and asked for 4 cores, and named no time.",
         "It waited in the queue for 150 s.",
         "  from 20 s to 100 s: it asks for 4 cores, 2 free; job a holds 2 cores until 120 s; "
-        "enough should be back at 120 s",
+        "enough should be back at 120 s, but 2 jobs submitted before it wait, too",
         "  from 100 s to 150 s: it asks for 4 cores, 0 free; job b holds 4 cores until 160 s; "
-        "enough should be back at 160 s",
+        "enough should be back at 160 s, but 1 job submitted before it waits, too",
         "  from 150 s to 170 s: it asks for 4 cores, 3 free; job c holds 1 core until 170 s; "
         "enough should be back at 170 s",
         "  2 jobs submitted earlier started before it: b and c",
@@ -80,7 +80,7 @@ def test_a_promise_that_moved() -> None:
 
 def test_skipped_and_aged() -> None:
     """A list that does not block skips b while a runs; PCBE starts it as an aged job."""
-    assert "  from 0 s to 100 s: it asks for 4 cores, 1 to 2 free; job a holds 2 cores" in run(
+    assert "  from 0 s to 100 s: it asks for 4 cores, 1 to 2 free; at first job a holds 2 cores" in run(
         "list:first/first,blocking=no"
     ).explain("b")
     assert "gave cores back; aged: it had waited 60 s or more" in run("pcbe").explain("b")
@@ -154,9 +154,9 @@ def test_how_jobs_end() -> None:
     assert stopped.explain("d").splitlines()[1:] == [
         "It waited in the queue for 100 s.",
         "  from 20 s to 100 s: it asks for 4 cores, 2 free; job a holds 2 cores until 120 s; "
-        "enough should be back at 120 s",
+        "enough should be back at 120 s, but 2 jobs submitted before it wait, too",
         "  from 100 s to 120 s: it asks for 4 cores, 0 free; job b holds 4 cores until 160 s; "
-        "enough should be back at 160 s",
+        "enough should be back at 160 s, but 1 job submitted before it waits, too",
         "  1 job submitted earlier started before it: b",
         "It still waited at 120 s, where the records end.",
     ]
@@ -243,9 +243,9 @@ def test_many_reasons() -> None:
     lines = result.explain(str(count - 1)).splitlines()
     assert (
         "  from 10 s to 110 s: it asks for 1 core, 0 free; job 10 holds 1 core for an unknown time; "
-        "enough should be back at a time that is not known"
+        "enough should be back at a time that is not known, but 10 jobs submitted before it wait, too"
     ) in lines
-    assert "  and 9 more reasons, which lasted 9 s in all" in lines
+    assert "  and 9 more stretches, 9 s in all: 9 with too few free cores" in lines
 
 
 def beside_guests(explain: bool) -> Result:
@@ -290,7 +290,7 @@ def test_guests_and_attempts() -> None:
     assert result.explain("a").splitlines() == [
         "Job a was submitted at 1 s and asked for 4 cores for 5 s.",
         "It waited in the queue for 9 s.",
-        "  from 1 s to 10 s: it asks for 4 cores, 2 to 3 free; backup, a guest, holds 1 core until 10 s and noise2, "
+        "  from 1 s to 10 s: it asks for 4 cores, 2 to 3 free; at first backup, a guest, holds 1 core until 10 s and noise2, "
         "a guest, holds 1 core for an unknown time; enough should be back at a time that is not known",
         "It was started at 10 s, when backup, a guest, gave cores back.",
         "Its first attempt ran on 4 cores of cluster0.node0 from 10 s to 12 s and was stopped: cluster0.node0 failed; "
@@ -332,4 +332,80 @@ def test_a_job_that_waits_again_at_the_end() -> None:
         "It joined the queue again at 4 s and waited for 1 s.",
         "  from 4 s to 5 s: it asks for 1 core, 0 free (1 of 1 node has failed)",
         "It still waited at 5 s, where the records end.",
+    ]
+
+
+def crowded(scheduler: str, *jobs: tuple[float, int, float]) -> Result:
+    """Jobs 0, 1, … (submitted s, cores, runs and requests s) on one node of four cores."""
+    submitted, cores, runs = zip(*jobs, strict=True)
+    columns = {"submit_time": submitted, "requested_cores": cores}
+    workload = Workload({**columns, "recorded_run_time": runs, "requested_time": runs})
+    return Simulation(Platform.homogeneous(1, 4), workload, make_scheduler(scheduler), explain=True).run()
+
+
+def test_those_that_wait_before_it_are_counted_over_the_whole_stretch() -> None:
+    """2 and 3 start one after the other while 0 holds three cores to the end: 4, for all four, waits with two, then alone."""
+    result = crowded("list:first/first,blocking=no", (0, 3, 90), (0, 1, 10), (0, 1, 20), (0, 1, 30), (0, 4, 5))
+    line = result.explain("4").splitlines()[2]
+    assert line.startswith(
+        "  from 0 s to 90 s: it asks for 4 cores, 0 to 1 free; at first job 0 holds 3 cores until 90 s"
+    )
+    assert line.endswith("; enough should be back at 90 s, but up to 2 jobs submitted before it wait, too")
+
+
+def test_long_times_are_told_in_days_and_hours() -> None:
+    """From an hour on: moments as in the Gantt, durations with their seconds, and ratios of three digits."""
+    result = crowded("fcfs", (0, 4, 200_000), (10, 4, 3_600), (20.25, 4, 50))
+    assert result.explain("1").splitlines() == [
+        "Job 1 was submitted at 10 s and asked for 4 cores for 1 h (3,600 s).",
+        "It waited in the queue for 2 d 07:33 (199,990 s).",
+        "  from 10 s to 2 d 07:33:20: it asks for 4 cores, 0 free; job 0 holds 4 cores until 2 d 07:33:20; "
+        "enough should be back at 2 d 07:33:20",
+        "It was started at 2 d 07:33:20, when job 0 ended and gave cores back.",
+        "It ran on 4 cores of cluster0.node0, for 1 h (3,600 s), as long as it had requested.",
+        "From its submission to its end it took 2 d 08:33 (203,590 s), a slowdown of 56.6.",
+        "It completed at 2 d 08:33:20.",
+    ]
+    assert "a slowdown of 4,070." in result.explain("2")  # 203,629.75 s for 50 s
+    promised = crowded("easy", (0, 2, 7_200), (1, 4, 10), (2, 2, 9_000)).explain("2")
+    assert "but it would delay job 1, which was promised a start at 02:00:00" in promised
+
+
+def test_one_reason_is_left_out() -> None:
+    """Thirteen jobs of growing length go first: twelve reasons are told, and the shortest is counted."""
+    result = crowded("fcfs", *((0.0, 4, float(length)) for length in range(1, 15)))
+    assert "  and 1 more stretch, 1 s in all: 1 with too few free cores" in result.explain("13").splitlines()
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "by"),
+    [
+        ("sjf", ", by the order sjf"),
+        ("list:shortest/first", ", by the order shortest"),
+        ("list:shortest/first,aging=9", ""),
+    ],
+)
+def test_an_order_that_is_not_that_of_submission_is_named(scheduler: str, by: str) -> None:
+    """2, the shorter, lacks a core while 0 holds three of four; 1, which stands before it in the workload, would fit."""
+    told = crowded(scheduler, (0, 3, 10), (1, 1, 9), (1, 2, 3)).explain("1")
+    assert f"job 2 is before it in the queue{by}, and no job may overtake that" in told
+
+
+def test_moves_of_a_promise_are_counted_apart() -> None:
+    """Sixteen jobs end a second early each: the promise of the last moves each time until it is started."""
+    count = 17
+    workload = Workload(
+        {
+            "submit_time": [0.0] * count,
+            "requested_cores": [1] * count,
+            "recorded_run_time": [9.0] * count,
+            "requested_time": [10.0] * count,
+        }
+    )
+    result = Simulation(Platform.homogeneous(1, 1), workload, make_scheduler("conservative"), explain=True).run()
+    left_out = [line for line in result.explain("16").splitlines() if line.startswith("  and ")]
+    # Of 16 stretches and 16 promises (160 s, a second less at each end but the last, which starts it) two promises are
+    # always told, the first and the last, and ten stretches.
+    assert left_out == [
+        "  and 6 more stretches, 54 s in all: 6 with too few free cores; and 14 more moves of the promise"
     ]

@@ -38,6 +38,7 @@ class Moment:
     fits: dict[str, bool]
     free: int
     most_free: int
+    came: dict[str, tuple[float, int]]
     capped: set[str]
 
 
@@ -79,6 +80,7 @@ class Watched:
             {job.job_id: place(machine, job, None, memory) is not None for job in pending},
             sum(free),
             max(free, default=0),
+            {job.job_id: (job.submit_time, job.index) for job in pending},
             set() if machine.budget is None else {job.job_id for job in machine.budget.refused.values()},
         )
 
@@ -171,6 +173,8 @@ def _kind(stretch: Stretch) -> str:
 def _check_moment(case: Case, job: str, stretch: Stretch, time: float, moment: Moment, seen: Watched) -> None:
     what = f"job {job} at {time:g} s: {stretch.because!r}"
     assert stretch.is_short != moment.fits[job], f"{what}, but it {'fits' if moment.fits[job] else 'does not fit'}"
+    if stretch.is_short:
+        _check_earlier(job, stretch, moment, what)
     if stretch.behind:
         assert stretch.behind in moment.fits, f"{what}, but job {stretch.behind} does not wait then"
         assert stretch.behind != job, what
@@ -183,6 +187,13 @@ def _check_moment(case: Case, job: str, stretch: Stretch, time: float, moment: M
         assert stretch.because != NO_REASON, f"{what}, {case.scheduler}"
         assert "(job" not in stretch.because, f"{what}, {case.scheduler}"  # a job that was promised nothing
         assert "a job that was promised" not in stretch.because, f"{what}, {case.scheduler}"
+
+
+def _check_earlier(job: str, stretch: Stretch, moment: Moment, what: str) -> None:
+    """The jobs submitted before it that wait, too."""
+    mine, (least, most) = moment.came[job], stretch.earlier
+    earlier = sum(came < mine for came in moment.came.values())
+    assert least <= earlier <= most, f"{what}, {earlier} jobs submitted before it wait, not {least} to {most}"
 
 
 def _check_numbers(stretch: Stretch, moment: Moment) -> None:
