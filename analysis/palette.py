@@ -15,6 +15,7 @@ import pandas as pd
 
 from cluster_sim.amounts import durations, numbers, prefixed
 from cluster_sim.errors import SpecError
+from cluster_sim.spelling import hint
 
 # Okabe–Ito without its black, which stands for nodes that are off.
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
@@ -165,8 +166,9 @@ def by_any(column: str) -> ColourStrategy:
 
     def strategy(jobs: pd.DataFrame) -> ColourClasses:
         if column not in jobs:
-            known = [*STRATEGIES, *(name for name in jobs.columns if name not in STRATEGIES)]
-            raise SpecError("colour_by", f"one of {', '.join(map(str, known))} or a function of the jobs table", column)
+            known = [*STRATEGIES, *(str(name) for name in jobs.columns if name not in STRATEGIES)]
+            expected = f"one of {', '.join(known)} or a function of the jobs table{hint(column, known)}"
+            raise SpecError("colour_by", expected, column)
         numeric = pd.api.types.is_numeric_dtype(jobs[column]) and not pd.api.types.is_bool_dtype(jobs[column])
         return (by_number if numeric else by_column)(column)(jobs)
 

@@ -207,7 +207,7 @@ def _user_html(table: pd.DataFrame) -> Markup:
         [str(row.user), str(row.run), *(amount(getattr(row, name), _USER_UNITS.get(name, "")) for name in figures)]
         for row in table.itertuples(index=False)
     ]
-    return cells_html(_USER_COLUMNS.values(), rows)
+    return cells_html(_USER_COLUMNS.values(), rows, "users")
 
 
 def _aligned(figures: list[go.Figure]) -> list[go.Figure]:

@@ -17,6 +17,7 @@ import plotly.graph_objects as go
 from analysis.alternatives import Alternatives, alternatives, better, count_of, in_brief, name_of, title_of
 from analysis.page import figure_html, render, write_whole
 from analysis.replications import CONFIDENCE
+from analysis.sweep.grid import OF_THE_LOG
 from analysis.sweep_charts import (
     JOB_ORDER,
     MOST_LINES,
@@ -121,7 +122,8 @@ def _counted(runs: pd.DataFrame, factor: str) -> str:
 def _lead(runs: pd.DataFrame, sweep: Alternatives) -> str:
     fixed = {name: str(runs[name].iloc[0]) for name in factors_of(runs, varying=False) if runs[name].nunique() == 1}
     of = f" of {fixed['workload']}" if "workload" in fixed else ""
-    on = f" on {fixed['platform']}" if fixed.get("platform") not in (None, "None") else ""
+    platform = fixed.get("platform", "None")
+    on = "" if platform == "None" else f" on {platform}{' machine' if platform == OF_THE_LOG else ''}"
     each = sweep.replications
     seeds = f", {each} of each combination, paired: replication r has the same seeds everywhere" if each > 1 else ""
     text = f"{len(runs):,} runs{of}{on}{seeds}."

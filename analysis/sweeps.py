@@ -19,7 +19,7 @@ from analysis.replications import CONFIDENCE, student_quantile
 from analysis.sweep.cell import DONE, TRAINED
 from analysis.sweep.manifest import read_manifest
 from analysis.sweep.storage import read_runs
-from analysis.tables import HALF_WIDTH
+from analysis.tables import HALF_WIDTH, percent
 from analysis.wording import label_of, unit_of
 from cluster_sim.amounts import NOTHING, number
 from cluster_sim.errors import FormatError, InputError
@@ -237,7 +237,7 @@ def _cell(row: Mapping[Hashable, Any], name: str) -> str:
         return str(value)
     around = row.get(name + HALF_WIDTH, np.nan)
     if name.endswith("%"):
-        return f"{value:+.2f} %" + (f" ± {around:.2f}" if np.isfinite(around) else "")
+        return percent(float(value)) + (f" ± {around:.2f}" if np.isfinite(around) else "")
     return _with_interval(float(value), float(around)) if np.isfinite(around) and around else number(value)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.wording import label_of, unit_of
-from cluster_sim.amounts import NOTHING, amount, number
+from cluster_sim.amounts import NOTHING, SCALED, amount, number
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -63,8 +63,11 @@ def headlines(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def format_table(table: pd.DataFrame) -> str:
-    """A comparison table as aligned text for the terminal: the units of the files, and amounts in units that fit."""
+    """A comparison table as aligned text for the terminal: amounts in units that fit, and the files' units where those differ."""
     cells = _cells(table)
+    for row in cells[1:]:
+        if row[1] not in SCALED:  # an amount has it with it, as it is
+            row[1] = ""
     header, body = cells[0], cells[1:]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
     lines = [_line(header, widths), "  ".join("─" * width for width in widths)]
@@ -117,7 +120,7 @@ def _cells(table: pd.DataFrame) -> list[list[str]]:
 
 def _cell(row: pd.Series, name: str, unit: str) -> str:
     value, around = float(row[name]), float(row.get(name + HALF_WIDTH, np.nan))
-    text = _percent(value) if name.endswith(VERSUS) else amount(value, unit)
+    text = percent(value) if name.endswith(VERSUS) else amount(value, unit)
     if not (np.isfinite(around) and around) or text == NOTHING:
         return text
     # Two digits say how sure one is; the mean needs no more digits than its interval.
@@ -126,10 +129,12 @@ def _cell(row: pd.Series, name: str, unit: str) -> str:
     return f"{text} ± {amount(around, unit) if unit else number(around, digits=2)}"
 
 
-def _percent(value: float) -> str:
+def percent(value: float) -> str:
+    """A difference in %, with its sign unless two decimals show none; "–" where it is unknown."""
     if not np.isfinite(value):
         return NOTHING
-    return f"{value:+,.2f} %" if value else "0 %"
+    text = f"{value:+,.2f} %" if value else "0 %"
+    return "0.00 %" if text in ("+0.00 %", "-0.00 %") else text
 
 
 def _line(cells: list[str], widths: list[int]) -> str:

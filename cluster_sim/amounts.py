@@ -21,6 +21,8 @@ _MINUTE, _DAY = 60, 86_400
 _UNITS_FROM = (59.95, 3_599.5, 86_370.0)
 """From so many seconds on, which would be rounded up to them, there are minutes, hours, days."""
 _PREFIXES = ("", "k", "M", "G", "T", "P", "E")
+SCALED = frozenset({"s", "J", "W", "J s", "W min"})
+"""The units of which :func:`amount` writes other ones, as they fit."""
 _DIGITS = 3
 _WATT_HOUR = 3_600.0
 
@@ -178,7 +180,7 @@ def amount(value: float, unit: str) -> str:
         return duration(value)
     if unit == "J":
         return energy(value)
-    if unit in ("W", "J s", "W min"):
+    if unit in SCALED:
         return prefixed(value, unit)
     text = number(value) if value == np.rint(value) else number(value, _DIGITS)
     return f"{text} {unit}" if unit and text != NOTHING else text

@@ -68,6 +68,7 @@ def compare(
         table = comparison_table(run_all(settings, names, platform, workload, out, invocation))
     else:
         table = replicate(settings, names, replications, out, invocation)
+    invocation.tell_all()
     if as_json:
         tell_json(table.to_dict("index"))
         say(whereabouts(out, settings))
@@ -124,7 +125,6 @@ def replicate(
             shown = (runs, workload)  # of the others only the summaries are kept: a run's tables may be large
     table = replication_table(summaries)
     _warn_if_equal(summaries)
-    invocation.tell_warnings()
     rows = [
         {"scheduler": name, "seed": settings.seed + number, "metric": metric, "value": value}
         for name, several in summaries.items()

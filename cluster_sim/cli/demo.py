@@ -61,5 +61,7 @@ def demo(invocation: Invocation, out: str) -> None:
     )
     click.echo(introduction)
     settings = RunSettings(workload=str(WORKLOAD), platform=str(PLATFORM), report=True)
-    click.echo(summary_text(run_all(settings, SCHEDULERS, platform, workload, out, invocation)))
+    runs = run_all(settings, SCHEDULERS, platform, workload, out, invocation)
+    invocation.tell_all()
+    click.echo(summary_text(runs))
     click.echo(f"\nOpen {Path(out) / 'report.html'} in a browser: the Gantt charts of both. The tables are in {out}.")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from cluster_sim.errors import InputError
+
 
 @click.command(short_help="Say why a job of a finished run waited, and what started it.")
 @click.argument("directory", type=click.Path(), metavar="DIR")
@@ -16,4 +18,11 @@ def explain(directory: str, job_id: str) -> None:
     """
     from cluster_sim.records.result import Result
 
-    click.echo(Result.load(directory).explain(job_id), nl=False)
+    result = Result.load(directory)
+    try:
+        text = result.explain(job_id)
+    except InputError as error:
+        if error.where != "result.explain":
+            raise
+        raise InputError(f"explain, {directory}", error.expected, f"job {job_id}") from None
+    click.echo(text, nl=False)

@@ -54,6 +54,8 @@ def gantt(directories: tuple[str, ...], out: str | None, workload: str | None, p
     from cluster_sim.workload.workload import Workload
 
     refuse_stdout("gantt, --out", out)
+    if out is not None and not out.lower().endswith((".html", ".htm")):
+        raise InputError("gantt, --out", "a name ending in .html", out)
     results = {_name(directory, directories): Result.load(directory) for directory in directories}
     options["panels"] = () if panels == "none" else tuple(panels.split(","))
     options["workload"] = None if workload is None else Workload.read(workload)

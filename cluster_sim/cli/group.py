@@ -66,8 +66,12 @@ class Invocation:
         for line in lines:
             self._assumed.setdefault(kind_of(line), line)
 
-    def tell_assumptions(self) -> None:
-        """Print what runs assumed, a line for each kind, unless a warning has said so."""
+    def tell_all(self) -> None:
+        """Print the warnings, and what runs assumed, a line for each kind, unless a warning has said so.
+
+        Before a table: a reader such as ``head`` may end the program while that is printed.
+        """
+        self.tell_warnings()
         for line in self._assumed.values():
             if line not in self._told:
                 self._told.add(line)
@@ -116,8 +120,7 @@ class CommandLine(click.Group):
         with invocation.collecting():
             status = _status_of(lambda: super(CommandLine, self).main(words, PROGRAM, complete_var, False, **extra))
         if status == 0:
-            invocation.tell_warnings()
-            invocation.tell_assumptions()
+            invocation.tell_all()
         sys.exit(status)
 
     def invoke(self, ctx: click.Context) -> Any:

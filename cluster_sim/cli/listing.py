@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cluster_sim.cli.group import json_option, tell_json
+from cluster_sim.spelling import hint
 
 if TYPE_CHECKING:
     from cluster_sim.registry import Registry
@@ -31,8 +32,15 @@ REGISTRIES = {
 ENVIRONMENTS = "environments"
 
 
+class _Kinds(click.Choice[str]):
+    """The kinds; of a name that is none, the message says which is the nearest."""
+
+    def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:
+        return super().get_invalid_choice_message(value, ctx) + hint(str(value), map(str, self.choices))
+
+
 @click.command("list", short_help="Say which schedulers, policies and models there are.")
-@click.argument("kind", type=click.Choice([*REGISTRIES, ENVIRONMENTS]), metavar="KIND")
+@click.argument("kind", type=_Kinds([*REGISTRIES, ENVIRONMENTS]), metavar="KIND")
 @json_option
 def list_names(kind: str, as_json: bool) -> None:
     """Print the names of a KIND, one a line, each with what it means.

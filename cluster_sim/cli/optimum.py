@@ -102,12 +102,14 @@ def _answer(found: Optimum, platform: Platform) -> str:
 
 def _distances(found: Optimum, runs: dict[str, Result]) -> str:
     """A line for each scheduler: its value, and how far above the schedule found it is."""
+    from analysis.tables import percent
+
     metric, unit = METRICS[found.objective]
     width = max(map(len, runs))
     lines = []
     for name, result in runs.items():
         value = float(result.summary()[metric])
-        above = f"{100 * (value / found.value - 1):+.2f} %" if found.value else ""
+        above = percent(100 * (value / found.value - 1)) if found.value else ""
         lines.append(f"{name:<{width}}  {value:14.10g} {unit}  {above}".rstrip())
     return "\n" + "\n".join(lines)
 

@@ -38,6 +38,7 @@ def run(invocation: Invocation, config: str | None, out: str, as_json: bool, **o
         from analysis import write_report
 
         write_report(result, Path(out) / REPORT)
+    invocation.tell_all()
     if as_json:
         tell_json(json.loads((Path(out) / SUMMARY_FILE).read_text()))
         say(whereabouts(out, settings))

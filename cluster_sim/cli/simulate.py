@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,8 +60,17 @@ def load(settings: RunSettings) -> tuple[Platform, Workload]:
     from cluster_sim.workload.workload import Workload
 
     options = {} if settings.time_unit is None else {"time_unit": settings.time_unit}
-    with naming(settings.said_by("workload")):
+    with naming(settings.said_by("workload")), warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always")
         workload = Workload.read(settings.workload, **options)
+    part = settings.first is not None and settings.first < len(workload)
+    for each in noted:
+        text = (
+            f"{each.message} (in the whole file; the run takes its first {settings.first:,} jobs)"
+            if part
+            else each.message
+        )
+        warnings.warn(text, each.category, stacklevel=2)
     if settings.think_times:
         workload = workload.with_think_times()
     if settings.platform is None:
@@ -86,7 +96,7 @@ def platform_of_log(workload: Workload, source: str) -> Platform:
         text = "no MaxProcs in the header: the platform gets as many cores as the widest job asks for"
         warnings.warn(f"{source}: {text}", ModelWarning, stacklevel=2)
     try:
-        return Platform.homogeneous(nodes=workload.max_procs, cores=1)
+        return replace(Platform.homogeneous(nodes=workload.max_procs, cores=1), watts_assumed=True)
     except InputError as error:
         raise FormatError(f"{source}: header, MaxProcs", error.expected, error.found) from None
 

@@ -63,9 +63,10 @@ def sweep(
             grid, out, executor=executor, workers=workers, in_flight=in_flight, resume=resume, progress=True,
             command=invocation.command,
         )  # fmt: skip
-    invocation.tell_warnings()
     assumptions = _with_rejections(outcome)
     invocation.assume(assumptions)
+    invocation.tell_all()
+    _tell_failures(outcome, Path(out))
     _write_results(outcome, Path(out))
     page = {"facts": _facts(grid, invocation), "assumptions": assumptions} if report else None
     _conclude(outcome, grid, Path(out), page)
@@ -171,6 +172,7 @@ def _tell_best(runs: pd.DataFrame, metrics: list[str], confidence: float) -> Non
 def _best(runs: pd.DataFrame, metric: str, confidence: float) -> tuple[str, str]:
     """Who is best, and a line about that: its equals, and how far the next one is or, with several cases, how far it is."""
     from analysis.sweeps import best_table, ranking
+    from analysis.tables import percent
 
     order = ranking(runs, metric)
     who = str(order["who"].iloc[0])
@@ -182,15 +184,18 @@ def _best(runs: pd.DataFrame, metric: str, confidence: float) -> tuple[str, str]
     row = cases.iloc[0].to_dict()
     apart, around = row.get("next vs best, %", float("nan")), row.get("next vs best, % ±", float("nan"))
     if not equals and apart == apart:
-        text += f"; next {row['next']}, {apart:+.2f} %" + (f" ± {around:.2f}" if around == around else "")
+        text += f"; next {row['next']}, {percent(apart)}" + (f" ± {around:.2f}" if around == around else "")
     return who, text
 
 
 def _tell_end(outcome: Outcome, out: Path, report: bool) -> None:
-    missing = outcome.cells - outcome.done - outcome.failed
     click.echo(f"\n{outcome.done} of {outcome.cells} runs done ({outcome.ran} now); the results are in {out}")
     if report:
         click.echo(f"The figures are in {out / 'report.html'}")
+
+
+def _tell_failures(outcome: Outcome, out: Path) -> None:
+    missing = outcome.cells - outcome.done - outcome.failed
     if outcome.failed or missing:
         failures = outcome.failures()
         first = failures["error"].iloc[0].strip().splitlines()[-1] if len(failures) else ""

@@ -51,9 +51,8 @@ def train(
     with naming(config):
         assumptions = check(settings)
     prepare(out)
-    invocation.tell_warnings()
     invocation.assume(assumptions)
-    invocation.tell_assumptions()
+    invocation.tell_all()
     summaries = learn(settings, out, resume=resume, progress=True)
     for summary in summaries:
         click.echo(_told(summary))

@@ -101,11 +101,13 @@ def workload_facts(workload: Workload) -> Facts:
         ),
         ("recorded core-hours", f"{np.nansum(recorded * cores) / 3600:,.1f}"),
         ("requested time", f"{_count(int(asked.sum()), 'job')}"),
+        ("ran longer than requested", _count(int((recorded[asked] > jobs["requested_time"][asked]).sum()), "job")),
         ("memory volume", f"{_count(int((jobs['mem_vol'] > 0).sum()), 'job')}"),
         ("users", f"{jobs['user'].nunique():,}"),
     ]
     if workload.header:
         facts.append((f"{resource} of the log's machine", f"{workload.max_procs:,}"))
+        facts.append(("wider than that machine", _count(int((cores > workload.max_procs).sum()), "job")))
     return facts + _assumed(of_jobs(workload.columns))
 
 

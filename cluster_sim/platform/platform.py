@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,6 +65,7 @@ _PLAIN_NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
 class Platform:
     """Clusters of nodes, and the specs of the contention and power models that their parameters are meant for.
 
+    ``watts_assumed``: what it was made from states no watts, and those of a documented processor stand in.
     Equal descriptions are equal platforms. Arrays are read-only and made when first asked for. Raises InputError
     when there is no node, when cluster ids repeat, when two different types share a name, or when parameters do not
     fit the named model.
@@ -74,6 +75,7 @@ class Platform:
     id: str = "platform"
     contention_model: str = "piecewise"
     power_model: str = "linear"
+    watts_assumed: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "clusters", tuple(self.clusters))

@@ -11,6 +11,7 @@ import math
 import os
 import re
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ def homogeneous(
     for key, value in (("nodes", nodes), ("cores", cores)):
         if value < 1:
             raise SpecError("platform 'homogeneous'", f"{key}=N, N at least 1", value or f"no {key}")
-    return Platform.homogeneous(nodes, cores, ghz, processors, _unlimited(memory_gb))
+    return replace(Platform.homogeneous(nodes, cores, ghz, processors, _unlimited(memory_gb)), watts_assumed=True)
 
 
 @platforms.register("mixed")

@@ -42,6 +42,13 @@ def of_jobs(columns: Mapping[str, Any], memory: bool = False) -> list[str]:
 
 def of_platform(platform: Platform, power_model: PowerModel | None = None) -> list[str]:
     """Of a platform: watts that it does not state."""
+    if platform.watts_assumed:
+        (kind,) = platform.processor_types
+        static, dynamic = kind.power["static_w"], kind.power["dynamic_w"]
+        return [
+            f"watts: the platform states none; those of a {kind.clock_ghz:g} GHz processor "
+            f"({static:.1f} W + {dynamic:.1f} W a busy core) stand in"
+        ]
     model = power_models.make(platform.power_model) if power_model is None else power_model
     none = [not any(watts(model, kind, kind.cores) for kind in node.processors) for node in platform.node_types]
     return _nodes(platform, none, "watts", "nodes state none, and draw 0 W; energies count without them")
@@ -68,7 +75,9 @@ def of_inputs(
         )
     if switches:
         free = _switch_for_nothing(platform)
-        found += _nodes(platform, free, "transitions", "nodes state none; they switch in 0 s for 0 J")
+        found += _nodes(
+            platform, free, "transitions", f"nodes state none; they switch in 0 s for 0 J{_off(platform, free)}"
+        )
     return found
 
 
@@ -98,13 +107,14 @@ def of_run(
             f"rejected: {len(rejected):,} of {len(result.jobs):,} jobs, the first is job {first['job_id']}: "
             f"{first['reason']}{hint}"
         )
-    free = np.array(_switch_for_nothing(platform))[platform.type_of_node]
+    of_type = _switch_for_nothing(platform)
+    free = np.array(of_type)[platform.type_of_node]
     if free.any():
         switches = int(result.nodes.loc[free, ["switches_on", "switches_off"]].to_numpy().sum())
         if switches:
             found.append(
                 f"transitions: {switches:,} switches took 0 s and 0 J, for {int(free.sum()):,} of "
-                f"{len(free):,} nodes state none"
+                f"{len(free):,} nodes state none{_off(platform, of_type)}"
             )
     return found
 
@@ -143,6 +153,12 @@ def _nodes(platform: Platform, of_type: list[bool], kind: str, what: str) -> lis
 def _switch_for_nothing(platform: Platform) -> list[bool]:
     """Of each type of node: whether switching it off and on takes no time, and so no energy either."""
     return [not (node.transitions.switch_on_s or node.transitions.switch_off_s) for node in platform.node_types]
+
+
+def _off(platform: Platform, of_type: list[bool]) -> str:
+    """That nodes of these types draw nothing while they are off, where that is so."""
+    drawing = any(node.transitions.off_w for node, free in zip(platform.node_types, of_type, strict=True) if free)
+    return "" if drawing else ", and draw 0 W while off"
 
 
 def _hint(workload: Workload, cores: int) -> str:

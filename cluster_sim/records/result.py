@@ -47,6 +47,8 @@ _TABLE_FILES = frozenset(
     for suffix in ("csv", "parquet")
 )
 _METRICS = frozenset(names(SUMMARY_METRICS))
+_NAMED = 4
+"""Runs that are named where one of several is to be chosen."""
 
 
 class Tables(Protocol):
@@ -326,6 +328,7 @@ class Result:
                 expected = "the folder of a run, or a table with Batsim's columns (job_id, allocated_resources, …)"
                 raise FormatError(directory, expected, "a file of something else")
         seal = seal_of(directory)  # before anything is read
+        _refuse_several(directory)
         content = read_own_json(directory / SUMMARY_FILE, "the results of a run")
         for key, value in content.items():
             if isinstance(value, int) and abs(value) > sys.float_info.max:
@@ -344,6 +347,17 @@ class Result:
 
     def __repr__(self) -> str:
         return f"<Result of {self.meta.get('scheduler')} on {self.meta.get('workload')!r}: {len(self.jobs)} jobs>"
+
+
+def _refuse_several(directory: Path) -> None:
+    """Raise FormatError for the folder of several runs, as ``compare`` leaves it, naming theirs."""
+    if (directory / SUMMARY_FILE).exists():
+        return
+    found = [str(path.parent) for depth in ("*", "*/*") for path in sorted(directory.glob(f"{depth}/{SUMMARY_FILE}"))]
+    if found:
+        more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+        expected = f"the folder of one run (the runs are in {', '.join(found[:_NAMED])}{more})"
+        raise FormatError(directory, expected, "one of several")
 
 
 def describe(thing: object) -> str:

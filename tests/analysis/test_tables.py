@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from analysis import comparison_table, format_table, headlines
-from analysis.tables import table_html
+from analysis.tables import percent, table_html
 from analysis.wording import label_of, unit_of
 from cluster_sim.amounts import number, numbers
 
@@ -84,3 +84,18 @@ def test_units_come_from_the_keys() -> None:
         "mean wait",
         "jobs completed",
     ]
+
+
+def test_no_difference_has_a_sign() -> None:
+    """What two decimals do not show is neither more nor less."""
+    told = [percent(value) for value in (-0.001, 0.001, 0.0, -25.0, 1234.5, float("nan"))]
+    assert told == ["0.00 %", "0.00 %", "0 %", "-25.00 %", "+1,234.50 %", "–"]
+
+
+def test_a_unit_is_told_once(small: FakeResult) -> None:
+    """A throughput has its unit with it, as it is; the column of units has it only where amounts have others."""
+    small.metrics = {"throughput_jobs_per_h": 2.92, "mean_watts": 18_250.0}
+    rows = [line.split() for line in format_table(comparison_table(small)).splitlines()[2:]]
+    assert [row[-2:] for row in rows] == [["2.92", "1/h"], ["18.2", "kW"]]
+    assert [" ".join(row).count("1/h") for row in rows] == [1, 0]
+    assert "W" in rows[1][:-2]

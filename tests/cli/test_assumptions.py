@@ -35,7 +35,7 @@ def test_a_run_warns_of_each_kind_once(done) -> None:
     """Too wide jobs, perfect estimates and free switches: a line each on stderr, the same list in summary.json."""
     result = done("run", *WIDE, "-s", "easy", "--power-policy", "timeout:300", "--out", "out", "--report")
     kinds = [line.partition(":")[0] for line in warnings_of(result)]
-    assert kinds == ["requested time", "rejected", "transitions"]
+    assert kinds == ["requested time", "watts", "rejected", "transitions"]
     assert json.loads(Path("out/summary.json").read_text())["assumptions"] == warnings_of(result)
     page = Path("out/report.html").read_text()
     for line in warnings_of(result):
@@ -49,7 +49,7 @@ def test_a_comparison_tells_each_kind_once(done) -> None:
         "compare", *inputs, "-s", "fcfs", "-s", "easy", "--power-policy", "timeout:300", "--out", "out", "--report"
     )
     kinds = [line.partition(":")[0] for line in warnings_of(result)]
-    assert kinds == ["requested time", "transitions"]
+    assert kinds == ["requested time", "watts", "transitions"]
     page = Path("out/report.html").read_text()
     assert "<li>requested time: " in page
     assert "<li>fcfs: transitions: " in page
@@ -62,9 +62,10 @@ def test_a_dirty_log_is_told_of(done, dirty: Path) -> None:
     assert "requested time              1 job\n" in said.stdout
     assert "requested time: 2 of 3 jobs have none; their run time stands in, a perfect estimate" in said.stdout
     done("run", "-w", "dirty.swf", "--out", "out")
-    dropped, assumed = json.loads(Path("out/summary.json").read_text())["assumptions"]
+    dropped, assumed, watts = json.loads(Path("out/summary.json").read_text())["assumptions"]
     assert "1 of 4 jobs dropped" in dropped
     assert assumed.startswith("requested time: 2 of 3 jobs")
+    assert watts.startswith("watts: ")
     assert "requested time: 2 of 3 jobs" in done("validate", "out").stdout
 
 
@@ -77,7 +78,7 @@ def test_warnings_of_one_run_are_not_the_next_ones(done, dirty: Path) -> None:
     done("compare", "-w", "dirty.swf", "-s", "replay:recorded.csv", "-s", "fcfs", "--out", "out")
     fcfs, late = (json.loads(path.read_text())["assumptions"] for path in sorted(Path("out").glob("*/summary.json")))
     assert next(line for line in late if line not in fcfs).startswith("recorded.csv: job 2 starts at 100 s")
-    assert len(fcfs) == len(late) - 1 == 2
+    assert len(fcfs) == len(late) - 1 == 3
 
 
 def test_validate_says_what_a_configuration_will_assume(done, here: Path) -> None:
@@ -87,7 +88,7 @@ def test_validate_says_what_a_configuration_will_assume(done, here: Path) -> Non
     )
     said = done("validate", "run.yaml").stdout
     assert "the widest asks for 64 cores, the platform has 16" in said
-    assert "transitions: 4 of 4 nodes state none; they switch in 0 s for 0 J" in said
+    assert "transitions: 4 of 4 nodes state none; they switch in 0 s for 0 J, and draw 0 W while off" in said
     (here / "sweep.yaml").write_text(
         "factors:\n  platform: homogeneous:nodes=4,cores=4\n  workload: ['lublin:jobs=60,nodes=64', 'lublin:jobs=30,nodes=64']\n"
         "  power_policy: [always-on, timeout:300]\n"
@@ -111,6 +112,26 @@ def test_a_sweep_tells_how_many_runs_reject_jobs(done, here: Path) -> None:
     )
     result = done("sweep", "sweep.yaml", "--out", "out", "--workers", "1")
     lines = {line.partition(":")[0]: line for line in warnings_of(result)}
-    assert set(lines) == {"requested time", "rejected"}
+    assert set(lines) == {"requested time", "watts", "rejected"}
     assert "in 1 of 2 runs, at most " in lines["rejected"]
     assert lines["rejected"].endswith(" of 60 jobs")
+
+
+INVENTED = "watts: the platform states none; those of a 3 GHz processor (35.1 W + 3.3 W a busy core) stand in"
+
+
+@pytest.mark.parametrize("platform", [(), ("-p", "homogeneous:nodes=2,cores=4")])
+def test_watts_that_nothing_states_are_told_of(done, platform: tuple[str, ...]) -> None:
+    """A platform made from a log, and one from a spec without watts, draw those of a documented processor."""
+    assert INVENTED in warnings_of(done("run", "-w", "log.swf", *platform, "--out", "out"))
+    # Read again, the platform is a file that states them.
+    assert "watts: " not in done("run", "-w", "log.swf", "-p", "out/platform.json", "--out", "again").stderr
+
+
+def test_a_dropped_job_is_one_of_the_whole_file(done, dirty: Path) -> None:
+    """Of a run of the first two jobs, the line on the fourth says that it is about the file; of all jobs it need not."""
+    done("run", "-w", "dirty.swf", "--first", "2", "--out", "out")
+    dropped = json.loads(Path("out/summary.json").read_text())["assumptions"][0]
+    assert "1 of 4 jobs dropped" in dropped
+    assert dropped.endswith("(in the whole file; the run takes its first 2 jobs)")
+    assert "whole file" not in done("run", "-w", "dirty.swf", "--first", "3", "--out", "out").stderr

@@ -265,7 +265,8 @@ def test_a_warning_is_told_once(done) -> None:
     lines = Path("log.swf").read_text().splitlines()
     Path("bare.swf").write_text("\n".join(line for line in lines if not line.startswith(";")))
     result = done("compare", "-w", "bare.swf", "-s", "fcfs", "-s", "sjf", "--out", "out")
-    assert len(result.stderr.splitlines()) == 1
+    kinds = [line.split(": ")[2] for line in result.stderr.splitlines()]
+    assert kinds == ["bare.swf", "watts"]
 
 
 # ---------------------------------------------------------------------- the program itself
@@ -303,7 +304,7 @@ def test_too_much_for_the_memory(refused, monkeypatch) -> None:
 
 def test_streams_and_status_of_a_process(here) -> None:
     """Results on stdout; a wrong word on stderr, in one line, with status 2."""
-    good = spawn("run", "-w", "log.swf", "--out", "out")
+    good = spawn("run", "-w", "log.swf", "-p", "lab.json", "--out", "out")
     bad = spawn("run", "-w", "gone.swf", "--out", "out")
     out, err = good.communicate(timeout=60)
     assert (good.returncode, err) == (0, "")
@@ -316,7 +317,7 @@ def test_streams_and_status_of_a_process(here) -> None:
 def test_output_survives_a_poor_terminal(here) -> None:
     """A stdout that has no box-drawing lines gets escapes for them."""
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "latin-1"}
-    out, err = spawn("run", "-w", "log.swf", "--out", "out", env=environment).communicate(timeout=60)
+    out, err = spawn("run", "-w", "log.swf", "-p", "lab.json", "--out", "out", env=environment).communicate(timeout=60)
     assert err == ""
     assert "\\u2500\\u2500" in out
 

@@ -34,6 +34,13 @@ def test_a_spec_that_is_nearly_right_is_recognised(refused, words: list[str], to
     assert told in refused(*RUN, *words)
 
 
+def test_so_is_the_kind_of_a_list_and_a_column(refused, done) -> None:
+    """``list scheduler`` is nearly ``list schedulers``, ``--colour-by usr`` nearly ``user``."""
+    assert "(the nearest is schedulers)" in refused("list", "scheduler")
+    done("run", "-w", "log.swf", "-p", "lab.json", "--out", "out")
+    assert "(the nearest is user), found usr" in refused("gantt", "out", "--colour-by", "usr")
+
+
 def test_so_is_one_in_a_file_or_to_be_checked(refused) -> None:
     """In a configuration, where it could be a file beside it; and where a file or a spec is asked for."""
     Path("study").mkdir()

@@ -290,3 +290,41 @@ def test_listed_schedulers_can_be_run(done) -> None:
             continue
         spec = "replay:recorded/jobs.csv" if name == "replay" else name
         done("run", *LAB, "--scheduler", spec, "--out", "out")
+
+
+@pytest.mark.parametrize("name", ["chart.png", "chart.pdf", "chart"])
+def test_a_chart_is_a_page(done, refused, name: str) -> None:
+    """A picture cannot be written: one line says what can, and nothing is left."""
+    done("run", "-w", "log.swf", "-p", "lab.json", "--out", "out")
+    assert refused("gantt", "out", "--out", name) == f"gantt, --out: expected a name ending in .html, found {name}"
+    assert not Path(name).exists()
+
+
+def test_the_folder_of_several_runs_names_theirs(done, refused) -> None:
+    """``gantt`` and ``explain`` on what ``compare`` left, with replications too: the line says where the runs are."""
+    inputs = ("-w", "log.swf", "-p", "lab.json", "-s", "fcfs", "-s", "easy")
+    done("compare", *inputs, "--out", "cmp")
+    told = "cmp: expected the folder of one run (the runs are in cmp/easy, cmp/fcfs), found one of several"
+    assert refused("gantt", "cmp") == told
+    assert refused("explain", "cmp", "1") == told
+    done("compare", *inputs, "--replications", "3", "--out", "many")
+    assert "(the runs are in many/easy/seed-0, " in refused("gantt", "many")
+    assert "many/fcfs/seed-0 and 2 more)" in refused("gantt", "many")
+
+
+def test_an_unknown_job_is_told_of_with_its_folder(done, refused) -> None:
+    """The line has the folder and the job, and the ids between which it would stand."""
+    done("run", "-w", "log.swf", "-p", "lab.json", "--out", "out")
+    assert refused("explain", "out", "9").startswith("explain, out: expected the id of a job of the run, such as 3")
+    assert refused("explain", "out", "9").endswith("found job 9")
+
+
+def test_validate_counts_jobs_that_went_beyond(done) -> None:
+    """Of three jobs one ran longer than it asked for, and one asks for more cores than the log's machine had."""
+    text = Path("log.swf").read_text().replace("; MaxProcs: 8", "; MaxProcs: 4").replace(" 8  60 ", " 8  40 ")
+    Path("beyond.swf").write_text(text)
+    facts = json.loads(done("validate", "--json", "beyond.swf").stdout)["facts"]
+    assert facts["ran longer than requested"] == "1 job"
+    assert facts["wider than that machine"] == "1 job"
+    facts = json.loads(done("validate", "--json", "log.swf").stdout)["facts"]
+    assert facts["ran longer than requested"] == facts["wider than that machine"] == "0 jobs"

@@ -5,6 +5,9 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -177,3 +180,23 @@ def test_a_shell_completes_names(here: Path, line: str, offered: str) -> None:
 def test_a_shell_completes_files(here: Path, line: str) -> None:
     """Where a file may stand, also in the place of a name; first, or bash would forget the names."""
     assert offered_for(line)[0] == f"file,{line.split()[-1]}"
+
+
+def test_warnings_come_before_the_table(here: Path) -> None:
+    """``run``, ``compare`` and ``sweep`` into a reader that is gone: the table is lost, what was assumed is told."""
+    sweep = "factors: {platform: 'homogeneous:nodes=4,cores=4', workload: 'lublin:jobs=9,nodes=16'}\nreplications: 1\n"
+    Path("sweep.yaml").write_text(sweep)
+    for words in (
+        ("run", "-w", "log.swf", "--out", "run"),
+        ("compare", "-w", "log.swf", "-s", "fcfs", "-s", "easy", "--out", "compare"),
+        ("sweep", "sweep.yaml", "--workers", "1", "--out", "sweep"),
+    ):
+        end, begin = os.pipe()
+        os.close(end)
+        with os.fdopen(begin, "w") as gone:
+            told = subprocess.run(
+                [sys.executable, "-m", "cluster_sim", *words], stdout=gone, stderr=subprocess.PIPE, text=True,
+                env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}, timeout=120, check=False,
+            )  # fmt: skip
+        assert told.returncode == 141
+        assert "warning: watts: " in told.stderr

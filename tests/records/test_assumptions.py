@@ -82,9 +82,9 @@ def test_switching_for_nothing_is_counted() -> None:
     """Two nodes without transitions under timeout:20 by hand: the first goes off and comes on between jobs."""
     result = Simulation(machine(transitions=None), jobs(), Fcfs(), IdleTimeout(20.0)).run()
     (line,) = result.assumptions
-    assert (
-        line
-        == f"transitions: {result.summary()['node_switches']} switches took 0 s and 0 J, for 2 of 2 nodes state none"
+    switches = result.summary()["node_switches"]
+    assert line == (
+        f"transitions: {switches} switches took 0 s and 0 J, for 2 of 2 nodes state none, and draw 0 W while off"
     )
     still = Simulation(machine(transitions=None), jobs(), Fcfs())
     assert still.run().assumptions == []  # without a policy nothing switches
@@ -97,7 +97,9 @@ def test_a_check_knows_which_policies_switch() -> None:
         power = None if policy is None else make_power_policy(policy)
         return of_simulation(Simulation(machine(transitions=None), jobs(), Fcfs(), power))
 
-    assert told("timeout:20") == ["transitions: 2 of 2 nodes state none; they switch in 0 s for 0 J"]
+    assert told("timeout:20") == [
+        "transitions: 2 of 2 nodes state none; they switch in 0 s for 0 J, and draw 0 W while off"
+    ]
     assert told("always-on") == told("power-cap:5000") == told(None) == []
 
 

@@ -201,3 +201,11 @@ def test_a_factor_of_numbers_has_lines_in_units_for_people(tmp_path: Path) -> No
     assert figure.data[0].y[0] * 24 == pytest.approx(20.0)
     assert {annotation.text for annotation in figure.layout.annotations} == {"easy", "fcfs", "&lt;b&gt;"}
     assert "Student's 95% intervals" in caption
+
+
+def test_a_machine_without_a_name_is_the_logs(tmp_path: Path) -> None:
+    """A sweep without a platform ran on the machine that the log says: the sentence calls it so."""
+    runs = made_up().assign(platform="the log's")
+    runs.attrs["factors"] = [*made_up().attrs.get("factors", []), "platform", "workload", "scheduler", "power_policy"]
+    page = write_sweep_page(runs, ["mean_wait_s"], tmp_path / "page.html")
+    assert "30 runs of log.swf on the log's machine, 3 of each" in text_of(page)
