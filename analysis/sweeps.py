@@ -20,7 +20,7 @@ from analysis.sweep.cell import DONE, TRAINED
 from analysis.sweep.manifest import read_manifest
 from analysis.sweep.storage import read_runs
 from analysis.tables import HALF_WIDTH, percent
-from analysis.wording import label_of, unit_of
+from analysis.wording import label_of, scale_of, unit_of
 from cluster_sim.amounts import NOTHING, number
 from cluster_sim.errors import FormatError, InputError
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
@@ -204,9 +204,16 @@ def heuristics(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def table_text(table: pd.DataFrame, most: int = 40) -> str:
-    """A table of :func:`sweep_table` or the others as aligned text, means with their intervals; at most so many rows."""
+    """A table of :func:`sweep_table` or the others as aligned text, means with their intervals; at most so many rows.
+
+    The heading of a metric has the unit of its column, the one in which people read amounts of that size.
+    """
+    units = {str(name): scale_of(unit_of(str(name)), _largest(table[name])) for name in table if name in _METRICS}
+    for name, (divisor, _) in units.items():
+        around = [each for each in (name + HALF_WIDTH,) if each in table]
+        table = table.assign(**{each: table[each] / divisor for each in (name, *around)})
     shown = [str(name) for name in table.columns if not str(name).endswith(HALF_WIDTH)]
-    rows = [[_heading(name) for name in shown]]
+    rows = [[_heading(name, units[name][1] if name in units else "") for name in shown]]
     rows += [[_cell(row, name) for name in shown] for row in table.head(most).to_dict("records")]
     widths = [max(len(row[i]) for row in rows) for i in range(len(shown))]
     right = [
@@ -223,10 +230,14 @@ def table_text(table: pd.DataFrame, most: int = 40) -> str:
     return "\n".join(lines)
 
 
-def _heading(name: str) -> str:
-    if name not in _METRICS:
-        return name
-    return f"{label_of(name)} [{unit}]" if (unit := unit_of(name)) else label_of(name)
+def _heading(name: str, unit: str) -> str:
+    label = label_of(name) if name in _METRICS else name
+    return f"{label} [{unit}]" if unit else label
+
+
+def _largest(values: pd.Series) -> float:
+    size = values.astype(float).abs()
+    return float(size[size < np.inf].max()) if (size < np.inf).any() else 0.0
 
 
 def _cell(row: Mapping[Hashable, Any], name: str) -> str:

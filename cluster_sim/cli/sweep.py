@@ -150,6 +150,7 @@ def _conclude(outcome: Outcome, grid: Grid, out: Path, page: dict[str, Any] | No
 def _tell_best(runs: pd.DataFrame, metrics: list[str], confidence: float) -> None:
     """A line for each metric: which is best, among heuristics and, where agents were learned, among all."""
     from analysis.sweeps import best_table, deciders, factors_of, heuristics, table_text
+    from analysis.tables import HALF_WIDTH
 
     if deciders(runs).nunique() < 2:
         return
@@ -166,6 +167,7 @@ def _tell_best(runs: pd.DataFrame, metrics: list[str], confidence: float) -> Non
             told_of = who
     cases = best_table(known if len(known) else runs, metrics[0], confidence)
     if len(cases) > 1 and len(factors_of(runs)) <= 4:
+        cases = cases.rename(columns={"mean": metrics[0], "mean" + HALF_WIDTH: metrics[0] + HALF_WIDTH})
         click.echo(f"\nBest {metrics[0]} in each case:\n{table_text(cases, _SHOWN)}")
 
 

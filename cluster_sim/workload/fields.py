@@ -391,9 +391,9 @@ _ASSUMPTIONS = """\
 
 `result.assumptions` is a list of lines, one for each kind of thing that the inputs do not say or that the run could not do, with
 how often: empty for a run in which all was said. `run`, `compare`, `demo`, `sweep` and `train` print the lines as warnings,
-`validate` shows them beforehand, reports show them on top, and `summary.json` keeps them, with the warnings of the files
-that were read. Run times stand in for requested times that an SWF log lacks, and with `lublin`'s `estimates=exact`; backfilling
-then looks better than it is.
+`validate` shows them beforehand, reports show them on top, and `summary.json` keeps them, with the warnings of the files that
+were read, which say so where they are about the whole file and the run takes its first jobs only. Run times stand in for
+requested times that an SWF log lacks, and with `lublin`'s `estimates=exact`; backfilling then looks better than it is.
 
 | a line begins with | and counts |
 |---|---|
@@ -401,8 +401,8 @@ then looks better than it is.
 | `requested cores` | jobs of a log without any: those that they used stand in |
 | `memory` | jobs that state none, if the scheduler respects memory |
 | `rejected` | jobs that the platform can never hold, and others that were refused; the reason of the first |
-| `transitions` | switches of nodes that take 0 s and 0 J, since the platform states no transitions |
-| `watts` | nodes whose processors state none, and draw 0 W |
+| `transitions` | switches of nodes that take 0 s and 0 J, since the platform states no transitions; off, they draw 0 W |
+| `watts` | nodes whose processors state none, and draw 0 W; of a log's machine and `homogeneous:`, what stands in |
 
 Communication between nodes that takes no time, for want of a network model, has a line as well.
 """

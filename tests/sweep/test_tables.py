@@ -157,13 +157,16 @@ def test_figures() -> None:
 
 
 def test_text_of_a_table() -> None:
-    """Means are shown to the digit of their intervals, large ones in powers of ten; what is too long is counted."""
+    """Means in units for people, to the digit of their intervals, huge ones in powers of ten; what is too long is counted."""
     table = sweep_table(made_up(), ["energy_j"])
     lines = table_text(table, most=2).splitlines()
     assert lines[0].split() == ["load", "scheduler", "runs", "energy", "[J]"]
     assert lines[2].endswith("101.0 ± 2.5")
     assert lines[-1] == "… and 4 more"
-    assert "(1.010 ± 0.025)e12" in table_text(table.assign(**{"energy_j": 1.01e12, "energy_j ±": 2.5e10}))
+    large = table_text(table.assign(**{"energy_j": 1.01e12, "energy_j ±": 2.5e10})).splitlines()
+    assert large[0].endswith("energy [MWh]")
+    assert large[2].endswith("280.6 ± 6.9")  # 3.6e9 J each
+    assert "(1.010 ± 0.025)e12" in table_text(table.assign(**{"energy_j": 3.636e21, "energy_j ±": 9e19}))
 
 
 def test_the_command_and_its_files(tmp_path: Path) -> None:
