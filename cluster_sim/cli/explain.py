@@ -24,5 +24,5 @@ def explain(directory: str, job_id: str) -> None:
     except InputError as error:
         if error.where != "result.explain":
             raise
-        raise InputError(f"explain, {directory}", error.expected, f"job {job_id}") from None
+        raise InputError(f"{directory}, job", error.expected, job_id) from None
     click.echo(text, nl=False)

@@ -315,8 +315,8 @@ def test_the_folder_of_several_runs_names_theirs(done, refused) -> None:
 def test_an_unknown_job_is_told_of_with_its_folder(done, refused) -> None:
     """The line has the folder and the job, and the ids between which it would stand."""
     done("run", "-w", "log.swf", "-p", "lab.json", "--out", "out")
-    assert refused("explain", "out", "9").startswith("explain, out: expected the id of a job of the run, such as 3")
-    assert refused("explain", "out", "9").endswith("found job 9")
+    assert refused("explain", "out", "9").startswith("out, job: expected the id of a job of the run, such as 3")
+    assert refused("explain", "out", "9").endswith("found 9")
 
 
 def test_validate_counts_jobs_that_went_beyond(done) -> None:
