@@ -203,17 +203,20 @@ def test_a_reduction_is_that_of_the_means_beside_it() -> None:
 @pytest.mark.parametrize(
     ("keys", "kinds"),
     [
-        ({"workload": "lublin:jobs=12,nodes=64,seed=1"}, ["requested time", "rejected"]),
-        ({"workload": "lublin:jobs=12,nodes=4", "fresh": True}, ["requested time"]),
+        ({"workload": "lublin:jobs=12,nodes=64,seed=1"}, ["requested time", "watts", "rejected"]),
+        ({"workload": "lublin:jobs=12,nodes=4", "fresh": True}, ["requested time", "watts"]),
         (
             {"workload": "lublin:jobs=12,nodes=4,seed=1", "options": {"power": "timeout:300"}},
-            ["requested time", "transitions"],
+            ["requested time", "watts", "transitions"],
         ),
-        ({"workload": "lublin:jobs=12,nodes=4,seed=1", "kind": "node-shutdown"}, ["requested time", "transitions"]),
+        (
+            {"workload": "lublin:jobs=12,nodes=4,seed=1", "kind": "node-shutdown"},
+            ["requested time", "watts", "transitions"],
+        ),
     ],
 )
 def test_a_check_says_what_the_episodes_assume(keys: dict[str, Any], kinds: list[str]) -> None:
-    """Jobs too wide for the machine, requested times that stand in, nodes that switch for nothing: a line for each kind."""
+    """Jobs too wide, requested times and watts that stand in, nodes that switch for nothing: a line for each kind."""
     lines = check(Config(environment={"platform": "homogeneous:nodes=2,cores=2"} | keys))
     assert [line.partition(":")[0] for line in lines] == kinds
 
