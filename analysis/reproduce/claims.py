@@ -132,7 +132,7 @@ class Claim:
         was measured in its place is shown beside it.
     kind : what it is about; decides what its verdicts are called, and whether it counts.
     controls : who has learned nothing → name of what that one reaches: a value, or one for each of several (or of none).
-    unseen : name of what others reach who have learned nothing, and whom no verdict asks: they tell how often it errs.
+    unseen : what others reach is called so, who have learned nothing and whom no verdict asks. They tell how often it errs.
     group : heading under which the report lists it; claims of one group are about the same setting.
     """
 
