@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 
 from analysis.sweeps import DECIDERS, LARGEST_IS_BEST, deciders, factors_of
-from analysis.wording import label_of
+from analysis.wording import label_of, unit_of
+from cluster_sim.amounts import scale_of
 
 MOST_PANELS = 12
 _LIST = re.compile(r"list:([^/,]+)/([^,]+)")
@@ -63,6 +64,10 @@ class Alternatives:
         means = self.means(metric)
         best: pd.Series = means.max() if metric in LARGEST_IS_BEST else means.min()
         return best
+
+    def scale(self, metric: str) -> tuple[float, str]:
+        """The unit in which people read the means of a metric, and what to divide by."""
+        return scale_of(unit_of(metric), float(np.nanmax(np.abs(self.means(metric).to_numpy(dtype=float)))))
 
     def of(self, name: str, panel: str, metric: str) -> np.ndarray:
         """The values of a group in a panel, one for each replication that has one."""

@@ -344,9 +344,9 @@ def row_axis(scene: Scene, platform: Platform) -> dict[str, Any]:
     return axis | ticks | {"title": {"text": what, "standoff": 8}, "automargin": True}
 
 
-def _head(figure: go.Figure, result: Result, scene: Scene, how: str, title: str | None, axis: TimeAxis) -> None:
-    notes = _notes(result, scene, how, axis) + means_note(figure)
-    heading, note = plotly_text([title or run_title(result), " · ".join(notes)])
+def put_heading(figure: go.Figure, title: str, notes: Sequence[str]) -> None:
+    """Give a chart its title, and under it the notes in one line."""
+    heading, note = plotly_text([title, " · ".join(notes)])
     figure.update_layout(
         title={
             "text": heading,
@@ -358,6 +358,11 @@ def _head(figure: go.Figure, result: Result, scene: Scene, how: str, title: str 
             "subtitle": {"text": note, "font": {"size": 12, "color": "#5A6772"}},
         }
     )
+
+
+def _head(figure: go.Figure, result: Result, scene: Scene, how: str, title: str | None, axis: TimeAxis) -> None:
+    notes = _notes(result, scene, how, axis) + means_note(figure)
+    put_heading(figure, title or run_title(result), notes)
     edges = scene.held.scale.node_edge[1:-1]
     if result.platform.core_count > result.platform.node_count and len(edges) <= 64:
         # One path for all separators: a shape each would be slow.

@@ -15,6 +15,7 @@ from analysis.gantt_chart import (
     PANEL,
     WIDTH_PX,
     draw_rows,
+    put_heading,
     row_axis,
     style,
     time_axis_layout,
@@ -110,19 +111,7 @@ def gantt_runs(
         for name, scene in zip(runs, scenes, strict=True)
     ]
     notes += means_note(figure)
-    heading, note = plotly_text([title or " vs ".join(runs), " · ".join(notes)])
-    subtitle = {"text": note, "font": {"size": 12, "color": "#5A6772"}}
-    figure.update_layout(
-        title={
-            "text": heading,
-            "x": 0.01,
-            "xanchor": "left",
-            "y": 1,
-            "yanchor": "top",
-            "pad": {"t": 16},
-            "subtitle": subtitle,
-        }
-    )
+    put_heading(figure, title or " vs ".join(runs), notes)
     axis.convert(figure)
     return figure
 

@@ -17,7 +17,7 @@ from analysis.palette import OKABE_ITO
 from analysis.replications import CONFIDENCE, bootstrap_interval
 from analysis.sweeps import LARGEST_IS_BEST, factors_of, sweep_table
 from analysis.tables import HALF_WIDTH
-from analysis.wording import label_of, listing, plotly_text, scale_of, shortened, unit_of
+from analysis.wording import label_of, listing, plotly_text, shortened, unit_of
 from cluster_sim.amounts import number
 from cluster_sim.errors import InputError
 
@@ -100,7 +100,7 @@ def dot_plot(sweep: Alternatives, metric: str, confidence: float = CONFIDENCE) -
         vertical_spacing=min(0.2, 60 / (down * height + 60)),
     )
     means = sweep.means(metric)
-    divisor, unit = scale_of(unit_of(metric), float(np.nanmax(np.abs(means.to_numpy(dtype=float)))))
+    divisor, unit = sweep.scale(metric)
     labels = dict(zip(order, plotly_text(sweep.label(name) for name in order), strict=True))
     best_mean = sweep.best(metric)
     for place, panel in enumerate(panels):

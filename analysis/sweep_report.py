@@ -30,7 +30,7 @@ from analysis.sweep_charts import (
 )
 from analysis.sweeps import LARGEST_IS_BEST, best_table, factors_of
 from analysis.tables import HALF_WIDTH
-from analysis.wording import label_of, listing, scale_of, unit_of
+from analysis.wording import label_of, listing
 from cluster_sim.amounts import NOTHING, number
 from cluster_sim.run.settings import SETTINGS
 
@@ -88,7 +88,7 @@ def write_sweep_page(
             figures.append((figure_html(figure, f"figure{count}"), caption))
             count += 1
         sections.append({"name": title_of(metric), "better": better(metric), "figures": figures})
-    units = {metric: _scale(sweep, metric) for metric in known}
+    units = {metric: sweep.scale(metric) for metric in known}
     text = render(
         "sweep.html",
         heading=title or _heading(runs, sweep),
@@ -242,7 +242,7 @@ def _lines(
     kept = runs[runs[sweep.factor].astype(str).isin(sweep.groups)] if x != sweep.factor else runs
     kept.attrs["factors"] = factors_of(runs, varying=False)
     figure = factor_plot(kept, metric, x, None if x == sweep.factor else sweep.factor, confidence)
-    divisor, unit = _scale(sweep, metric)
+    divisor, unit = sweep.scale(metric)
     for trace in figure.data:
         trace.y = np.asarray(trace.y, dtype=float) / divisor
         trace.error_y.array, trace.error_y.arrayminus = (
@@ -297,10 +297,6 @@ def _settings(runs: pd.DataFrame, sweep: Alternatives) -> dict[str, str]:
         texts = [number(v, 15) if isinstance(v, float) else "none" if v is None else str(v) for v in values]
         found[word if is_fixed else f"{word}, {len(values)} values"] = ", ".join(texts)
     return found | {"Replications": str(sweep.replications)}
-
-
-def _scale(sweep: Alternatives, metric: str) -> tuple[float, str]:
-    return scale_of(unit_of(metric), float(np.nanmax(np.abs(sweep.means(metric).to_numpy(dtype=float)))))
 
 
 def _with_unit(metric: str, unit: str) -> str:

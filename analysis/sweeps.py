@@ -20,8 +20,8 @@ from analysis.sweep.cell import DONE, TRAINED
 from analysis.sweep.manifest import read_manifest
 from analysis.sweep.storage import read_runs
 from analysis.tables import HALF_WIDTH, percent
-from analysis.wording import label_of, scale_of, unit_of
-from cluster_sim.amounts import NOTHING, number
+from analysis.wording import label_of, unit_of
+from cluster_sim.amounts import NOTHING, number, scale_of
 from cluster_sim.errors import FormatError, InputError
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
 

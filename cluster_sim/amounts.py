@@ -5,6 +5,7 @@ Files, and tables as data, keep plain numbers in SI units; nothing that is writt
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +26,12 @@ SCALED = frozenset({"s", "J", "W", "J s", "W min"})
 """The units of which :func:`amount` writes other ones, as they fit."""
 _DIGITS = 3
 _WATT_HOUR = 3_600.0
+_SCALES = {
+    "s": ((172_800.0, 86_400.0, "d"), (7_200.0, 3_600.0, "h"), (120.0, 60.0, "min")),
+    "J": ((3.6e9, 3.6e9, "MWh"), (3.6e6, 3.6e6, "kWh"), (1e4, 1e3, "kJ")),
+}
+"""Of a unit: from which size on another one is meant for people, what it is, and its name."""
+_SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def numbers(values: ArrayLike, digits: int = 6) -> list[str]:
@@ -74,11 +81,7 @@ def durations(seconds: ArrayLike) -> list[str]:
         for parts in zip(kind.tolist(), (counted // 60).tolist(), (counted % 60).tolist(), strict=True)
     ]
     short = np.flatnonzero(kind == 0)
-    for place, text in zip(short.tolist(), numbers(size[short], _DIGITS), strict=True):
-        texts[place] = text if text in (NOTHING, "∞") else f"{text} s"
-    for place in np.flatnonzero(values < 0).tolist():
-        texts[place] = f"−{texts[place]}"
-    return texts
+    return _completed(texts, values, short, numbers(size[short], _DIGITS))
 
 
 def duration(seconds: float) -> str:
@@ -113,7 +116,12 @@ def moments(seconds: ArrayLike) -> list[str]:
     ]
     short = np.flatnonzero(~long)
     exact = np.where(np.round(size[short], 3) > 0, np.round(size[short], 3), size[short])
-    for place, text in zip(short.tolist(), numbers(exact), strict=True):
+    return _completed(texts, values, short, numbers(exact))
+
+
+def _completed(texts: list[str], values: Floats, short: NDArray[np.intp], seconds: list[str]) -> list[str]:
+    """Texts of times with those in between that are ``short``, counted in seconds, and a sign before negative ones."""
+    for place, text in zip(short.tolist(), seconds, strict=True):
         texts[place] = text if text in (NOTHING, "∞") else f"{text} s"
     for place in np.flatnonzero(values < 0).tolist():
         texts[place] = f"−{texts[place]}"
@@ -184,3 +192,18 @@ def amount(value: float, unit: str) -> str:
         return prefixed(value, unit)
     text = number(value) if value == np.rint(value) else number(value, _DIGITS)
     return f"{text} {unit}" if unit and text != NOTHING else text
+
+
+def scale_of(unit: str, size: float) -> tuple[float, str]:
+    """The unit in which people read a quantity of that size, and what to divide by: 6,000 s are 100 min.
+
+    >>> scale_of("s", 6000.0), scale_of("J", 7.2e6), scale_of("J s", 4e11), scale_of("", 0.5)
+    ((60.0, 'min'), (3600000.0, 'kWh'), (1000000000.0, '10⁹ J s'), (1.0, ''))
+    """
+    for least, divisor, name in _SCALES.get(unit, ()):
+        if size >= least:
+            return divisor, name
+    if unit == "J s" and size >= 1e6:
+        power = 3 * math.floor(math.log10(size) / 3)
+        return 10.0**power, f"10{str(power).translate(_SUPERSCRIPTS)} {unit}"
+    return 1.0, unit

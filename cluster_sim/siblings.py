@@ -8,7 +8,7 @@ that would give another one. Python keeps one module of a name in a process: whi
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
@@ -32,6 +32,18 @@ def sibling(name: str) -> ModuleType:
         expected = "cluster_sim's own package of that name; rename what was imported before it"
         raise ShadowedError(package, expected, other)
     return import_module(name)
+
+
+def stand_in(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` for a module of ours that is the package by another name. Raises ShadowedError."""
+    ours = sibling(package)
+
+    def get(name: str) -> object:
+        if name == "__path__":  # else Python would load each module a second time, under this name
+            raise AttributeError(name)
+        return getattr(ours, name)
+
+    return get, lambda: dir(ours)
 
 
 def pass_over_others(packages: Iterable[str] = PACKAGES) -> None:

@@ -99,8 +99,7 @@ class ProfilePlan:
             return np.where(cores == self._view.platform.node_cores, cores, 0)  # an empty node has all its memory, too
         if not memory:
             return cores
-        left = np.maximum(free[self._nodes :], 0.0)
-        return np.minimum(cores, tasks_in(left, memory, self._view.platform.core_count))
+        return np.minimum(cores, tasks_in(free[self._nodes :], memory, self._view.platform.core_count))
 
     def _kept_from(self, job: Job) -> Amount:
         """What has to stay free beside the job all the time, for one that is to start some day."""

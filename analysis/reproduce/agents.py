@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analysis.reproduce.claims import MORE, Claim, Kind, of_runs
-from analysis.reproduce.controls import CONTROLS, UNSEEN, control_values, reductions_of
+from analysis.reproduce.controls import CONTROLS, METRICS, UNSEEN, control_values, reductions_of
 from analysis.reproduce.paper import Measured, Part, Setting
 from analysis.reproduce.trainings import Training, train_first, training_of
 
 if TYPE_CHECKING:
     from learning.episodes import Episode
 
-METRICS = ("energy_j", "edp_js")
 SUMMARIES = ("min", "avg", "max")
 """As the tables head them: the reduction by the *least* consumption seen (so the greatest), the mean, the greatest one."""
 OUR_AGENTS = "our default agents beside the published ones: they have other observations, rewards and trainings"
@@ -174,7 +173,7 @@ def agent_rows(
     found = train_first(f"agent/{row}/", inputs, folder, Training.of(training))
     for case in cases:
         episode = make(inputs, case)
-        tested = evaluate(folder, [episode], METRICS, tuple(against), runs, workers=1)
+        tested = evaluate(folder, [episode], tuple(METRICS), tuple(against), runs, workers=1)
         found.values |= reductions_of(f"agent/{row}/{case}", tested)
         found.runs += len(tested.runs) + len(tested.heuristics)
         values, played = control_values(f"control/{row}/{case}", folder, inputs, episode, against, runs)

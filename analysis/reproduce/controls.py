@@ -15,7 +15,7 @@ would have had as well is how often the gate errs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -67,18 +67,24 @@ def training_in(folder: str | Path, inputs: Path) -> Config:
 
 def leave(control: str, config: Config, folder: Path) -> None:
     """Leave the agents of a control in a folder, as ``train`` leaves those of several seeds."""
-    for seed in SEEDS.get(control, range(1)):
-        agent = _untrained(config, seed)
-        if control == RANDOM_PLAY:
-            # Equal logits for all actions: the softmax over those that can be taken is uniform.
-            agent.weights = {name: 0.0 * weight for name, weight in agent.weights.items()}
+    seeds = SEEDS.get(control, range(1))
+    agents = [random_player(config)] if control == RANDOM_PLAY else untrained_agents(config, seeds)
+    for seed, agent in zip(seeds, agents, strict=True):
         agent.save(folder / f"seed-{seed}" / "best")
 
 
-def _untrained(config: Config, seed: int) -> Agent:
+def untrained_agents(config: Config, seeds: Iterable[int]) -> list[Agent]:
+    """The agents with which trainings of these seeds begin."""
     from learning.training import untrained
 
-    return untrained(config.model_copy(update={"seed": seed, "seeds": 1}))
+    return [untrained(config.model_copy(update={"seed": seed, "seeds": 1})) for seed in seeds]
+
+
+def random_player(config: Config) -> Agent:
+    """An agent with equal logits for all actions: the softmax over those that can be taken is uniform."""
+    (agent,) = untrained_agents(config, range(1))
+    agent.weights = {name: 0.0 * weight for name, weight in agent.weights.items()}
+    return agent
 
 
 def reductions_of(start: str, tested: Evaluation) -> dict[str, list[float]]:

@@ -173,8 +173,7 @@ PAPER = Paper(
     parts=parts,
     claims=claims,
     figures=figures,
-    quick="random pairs are means of 5 seeds, not 20; agents are tested in 10 runs, not 100, "
-    "and those not given with --agents are hardly trained: 2 iterations, one seed.",
+    quick=lopez.QUICK,
     shown=("Fig. 4.10", "Fig. 4.3", "Fig. 4.7"),
     notes=(
         "Profile B moves 10⁶ MB in the input that made the figures, not the 10⁴ of Table 4.3.",

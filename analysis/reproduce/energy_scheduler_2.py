@@ -115,8 +115,7 @@ PAPER = Paper(
     parts=parts,
     claims=claims,
     figures=figures,
-    quick="random pairs are means of 5 seeds, not 20; agents are tested in 10 runs, not 100, "
-    "and those not given with --agents are hardly trained: 2 iterations, one seed.",
+    quick=lopez.QUICK,
     shown=("Fig. 4.13", "Fig. 4.17"),
     notes=(
         "The thesis names smallest–high_mem_bw as its best heuristic; the figures are smallest–high_mem's "

@@ -97,8 +97,7 @@ PAPER = Paper(
     parts=parts,
     claims=claims,
     figures=figures,
-    quick="random pairs are means of 5 seeds, not 20; agents are tested in 10 runs, not 100, "
-    "and those not given with --agents are hardly trained: 2 iterations, one seed.",
+    quick=lopez.QUICK,
     shown=("Fig. 4.22",),
     notes=(
         "In the input that made the figures the letters of profiles A and B are swapped: 140 light, 20 heavy, 20 middle jobs.",

@@ -128,8 +128,7 @@ PAPER = Paper(
     parts=parts,
     claims=claims,
     figures=figures,
-    quick="random pairs are means of 5 seeds, not 20; agents are tested in 10 runs, not 100, "
-    "and those not given with --agents are hardly trained: 2 iterations, one seed.",
+    quick=lopez.QUICK,
     shown=("Fig. 4.25, memory workload",),
     notes=(
         "The 400-job mix that agents are trained on is not shipped with the thesis: it is drawn from Table 4.16.",

@@ -96,8 +96,7 @@ PAPER = Paper(
     parts=parts,
     claims=claims,
     figures=figures,
-    quick="random pairs are means of 5 seeds, not 20; agents are tested in 10 runs, not 100, "
-    "and those not given with --agents are hardly trained: 2 iterations, one seed.",
+    quick=lopez.QUICK,
     shown=("Fig. 8, memory workload, 10 + 2 nodes",),
     notes=(
         "The text of §5.2 says ten and two nodes; Table 7 is that of the thesis, made on 30 and 4. Both platforms are run.",

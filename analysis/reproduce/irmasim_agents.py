@@ -16,6 +16,7 @@ from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 from analysis.reproduce.agents import AgentRow
+from analysis.reproduce.controls import RANDOM_PLAY, UNTRAINED, random_player, untrained_agents
 from analysis.reproduce.paper import Measured
 from analysis.reproduce.trainings import Training, train_first
 
@@ -111,15 +112,9 @@ def converged(
 
 def _note_controls(found: Measured, row: str, case: _Case, count: int) -> None:
     """As many untrained agents as there are trainings; and random play, in the figures in as many episodes as a training."""
-    from analysis.reproduce.controls import RANDOM_PLAY, UNTRAINED
-    from learning.training import untrained
-
     start = f"control/{row}/"
-    agents = [untrained(case.config.model_copy(update={"seed": seed, "seeds": 1})) for seed in range(count)]
-    _note(found, start, f"/{UNTRAINED}", case, case.play_each(agents))
-    random = agents[0]
-    # Equal logits for all actions: the softmax over them is uniform.
-    random.weights = {name: 0.0 * weight for name, weight in random.weights.items()}
+    _note(found, start, f"/{UNTRAINED}", case, case.play_each(untrained_agents(case.config, range(count))))
+    random = random_player(case.config)
     rollouts = case.config.iterations if row in {one.name for one in FIGURE_ROWS} else LAST_ROLLOUTS
     played = [case.play(random, case.config.episodes, first) for first in range(rollouts)]
     curve = [one.objective for one in played]

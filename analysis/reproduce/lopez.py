@@ -34,6 +34,12 @@ GREEDY = {
 }
 """The baseline that agents have to beat, which the papers do not have."""
 
+QUICK = (
+    "random pairs are means of 5 seeds, not 20; agents are tested in 10 runs, not 100, "
+    "and those not given with --agents are hardly trained: 2 iterations, one seed."
+)
+"""What ``--quick`` leaves out of each experiment."""
+
 _LETTERS_4 = "AABBCCAABABBAACCBBAABBAAAABCCBAACCCCAABABCCBAACCABAACCBBBBBBBBAACCAABBCCAAAABCCBAACCACACBAACCAAABBAB"
 
 

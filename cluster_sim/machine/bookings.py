@@ -32,7 +32,7 @@ MB_PER_GB = 1024.0
 
 def tasks_in(left_mb: npt.NDArray[np.float64], memory: float, most: int) -> npt.NDArray[np.int64]:
     """Tasks of ``memory`` MB each, at ``most`` so many, that so many MB of each node are enough for, shape (nodes,)."""
-    return np.minimum(left_mb / memory + 1e-9, most).astype(np.int64)
+    return np.minimum(np.maximum(left_mb, 0.0) / memory + 1e-9, most).astype(np.int64)
 
 
 class Bookings(Availability):
@@ -76,7 +76,7 @@ class Bookings(Availability):
 
     def room(self, memory: float, if_empty: bool = False) -> npt.NDArray[np.int64]:
         """Tasks of ``memory`` MB each for which every node has memory left (or has, if it were empty), shape (nodes,)."""
-        left = self.memory_mb if if_empty else np.maximum(self.memory_mb - self.memory_used, 0.0)
+        left = self.memory_mb if if_empty else self.memory_mb - self.memory_used
         return tasks_in(left, memory, self.platform.core_count)
 
     def hold(

@@ -62,16 +62,29 @@ class CoreHolds:
         """The table ``allocations``: jobs in the order of ``result.jobs``."""
         return allocation_table(platform, self.used_by_job, self.job_ids)
 
+    @property
+    def owners(self) -> npt.NDArray[np.object_]:
+        """The id of the job, or the name of the guest, of each tenant."""
+        return np.concatenate([self.job_ids[self.job], np.array(self.guests, object)])
+
+    @property
+    def attempts(self) -> Ints:
+        """Which attempt of its job each tenant is; 0 of guests."""
+        return np.concatenate([self.attempt, np.zeros(len(self.guests), np.int64)])
+
+    @property
+    def in_order(self) -> Holds:
+        """:attr:`held` in order of time; of one instant jobs in the order of ``result.jobs``, then guests."""
+        rows = np.concatenate([self.job, np.full(len(self.guests), len(self.job_ids))])
+        return self.held.where(np.lexsort((rows[self.held.tenant], self.held.start)))
+
     def hold_table(self, platform: Platform) -> pd.DataFrame:
-        """The table ``holds`` in order of time; of one instant jobs in the order of ``result.jobs``, then guests."""
-        owners = np.concatenate([self.job, len(self.job_ids) + np.arange(len(self.guests))])
-        row = np.minimum(owners[self.held.tenant], len(self.job_ids))  # of guests in the order in which they got them
-        held = self.held.where(np.lexsort((row, self.held.start)))
-        tenant, columns = _piece_columns(platform, held)
+        """The table ``holds``, in that order."""
+        tenant, columns = _piece_columns(platform, self.in_order)
         columns |= {
-            "owner": np.concatenate([self.job_ids, np.array(self.guests, object)])[owners[tenant]],
+            "owner": self.owners[tenant],
             "kind": np.where(tenant < len(self.job), JOB, GUEST).astype(object),
-            "attempt": np.concatenate([self.attempt, np.zeros(len(self.guests), np.int64)])[tenant],
+            "attempt": self.attempts[tenant],
         }
         return pd.DataFrame(columns, columns=names(RESULT_TABLES["holds"]))
 

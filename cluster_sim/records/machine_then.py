@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from copy import copy
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -11,9 +10,10 @@ import numpy as np
 
 from cluster_sim.engine import latest
 from cluster_sim.machine.bookings import MB_PER_GB, tasks_in
+from cluster_sim.machine.core_ranges import by_unit
 from cluster_sim.machine.placement import Placement, place
 from cluster_sim.platform.node_state import NodeState
-from cluster_sim.records.attempt_tables import GUEST
+from cluster_sim.records.accounting import node_bounds
 from cluster_sim.run.shortage import missing
 from cluster_sim.workload.jobs import Job
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from cluster_sim.machine.machine import Machine
     from cluster_sim.platform.platform import Platform
     from cluster_sim.records.conditions import Conditions
+    from cluster_sim.records.core_holds import CoreHolds
     from cluster_sim.records.result import Result
 
 STATES = tuple(NodeState)
@@ -54,10 +55,9 @@ class MachineHistory:
     def __init__(self, result: Result):
         self.platform: Platform = result.platform
         self.conditions: Conditions | None = result.conditions
-        self._node_names = result.platform.node_names()
         jobs = result.jobs
         self._set_requests(jobs)
-        self._set_holds(result.holds, jobs, float(result.power["time"].iloc[-1]))
+        self._set_holds(result.core_holds, jobs, float(result.power["time"].iloc[-1]))
         self._set_states(result.node_states)
         self._set_withheld()
         windows = () if self.eligibility is None else self.eligibility.turning_times
@@ -76,23 +76,22 @@ class MachineHistory:
         self.jobs = [Job(columns, i, ids[i], submitted[i], cores[i], times[i]) for i in range(count)]
         self.row_of = dict(zip(ids, range(count), strict=True))
 
-    def _set_holds(self, holds: pd.DataFrame, jobs: pd.DataFrame, horizon: float) -> None:
-        node = _positions(holds["node"], self._node_names)
-        cores = (holds["last_core"] - holds["first_core"] + 1).to_numpy(dtype=np.int64)
-        start, end = (holds[name].to_numpy(dtype=np.float64) for name in ("start", "end"))
-        of_guest = (holds["kind"] == GUEST).to_numpy()
-        owner = np.full(len(holds), -1)
-        owner[~of_guest] = [self.row_of[job] for job in holds["owner"][~of_guest].tolist()]
+    def _set_holds(self, holds: CoreHolds, jobs: pd.DataFrame, horizon: float) -> None:
+        pieces, node = by_unit(holds.in_order, node_bounds(self.platform))
+        cores, start, end = pieces.last - pieces.first + 1, pieces.start, pieces.end
+        owner = np.concatenate([holds.job, np.full(len(holds.guests), -1)])[pieces.tenant]
+        of_guest = owner < 0
         # The table ends where the records do; what lasted longer is not known to have ended.
         unfinished = (jobs["state"] == "unfinished").to_numpy()
         end = np.where((end >= horizon) & (of_guest | unfinished[owner]), np.inf, end)
         self.holds_end, self.holds_start, self.holds_node, self.holds_cores = end, start, node, cores
-        self.holds_job, self.holds_owner = owner, holds["owner"].to_numpy(dtype=object)
-        self.holds_attempt = holds["attempt"].to_numpy()
+        self.holds_job, self.holds_owner = owner, holds.owners[pieces.tenant]
+        self.holds_attempt = holds.attempts[pieces.tenant]
         memory = self.holds_memory = self._memory_of(owner) * cores
         held = self.holds_kept = self._cores_kept_from_others(cores)
         lasting = start < end
-        start, end, node, held, memory = (column[lasting] for column in (start, end, node, held, memory))
+        start, end = start[lasting], end[lasting]
+        node, held, memory = node[lasting], held[lasting], memory[lasting]
         self.cores = _Changes((start, node, -held), (end, node, held))
         stays = [] if self.conditions is None else [stay for stay in self.conditions.guests if stay.memory_mb]
         of_stays = [[getattr(stay, name) for stay in stays] for name in ("node", "since", "until", "memory_mb")]
@@ -125,8 +124,9 @@ class MachineHistory:
 
     def _set_states(self, states: pd.DataFrame) -> None:
         table = states[~states["state"].isin(["IDLE", "COMPUTING"])]
-        node = _positions(table["node"], self._node_names)
-        code = _positions(table["state"], [str(state) for state in STATES])
+        node = self.platform.node_indices(table["node"])
+        code_of = {str(state): code for code, state in enumerate(STATES)}
+        code = np.array([code_of[state] for state in table["state"].tolist()], np.int64)
         start, end = (table[name].to_numpy(dtype=np.float64) for name in ("start", "end"))
         last = end >= states["end"].max() if len(states) else end > 0.0
         on = np.full(int((~last).sum()), _ON)
@@ -225,7 +225,7 @@ class MachineThen:
 
     def room(self, memory: float, if_empty: bool = False) -> npt.NDArray[np.int64]:
         """Tasks of ``memory`` MB each for which every node has memory left, shape (nodes,)."""
-        left = self.memory_mb if if_empty else np.maximum(self.memory_mb - self.memory_used, 0.0)
+        left = self.memory_mb if if_empty else self.memory_mb - self.memory_used
         return tasks_in(left, memory, self.platform.core_count)
 
     def copy(self) -> MachineThen:
@@ -267,8 +267,3 @@ class MachineThen:
             return ""
         job = self._history.jobs[row]
         return missing(cast("Machine", self), job, self._history.counts_memory, self._policy)
-
-
-def _positions(names: pd.Series, known: Iterable[str]) -> npt.NDArray[np.int64]:
-    place_of = {name: place for place, name in enumerate(known)}
-    return np.array([place_of[name] for name in names.tolist()], np.int64)

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cluster_sim.amounts import duration, moment
-from cluster_sim.records.attempt_tables import GUEST
 from cluster_sim.records.machine_then import MachineHistory, MachineThen
 from cluster_sim.run.shortage import LACKS, counted, expected, seconds
 
@@ -260,21 +259,21 @@ class Waits:
     @cached_property
     def _expected_ends(self) -> np.ndarray:
         """When each hold should end, s, from what its job had requested, or its guest had said; inf: not known."""
-        history, holds = self.history, self._result.holds
+        history = self.history
         requested = self._jobs["requested_time"].to_numpy(dtype=np.float64)
         attempts: pd.DataFrame = self._result.attempts
         names = ("job_id", "attempt", "start_time")
         begins = {(job, number): time for job, number, time in zip(*(attempts[n].tolist() for n in names), strict=True)}
         stays = () if history.conditions is None else history.conditions.guests
         leaves = {(stay.owner, stay.node, stay.since): stay.expected_end for stay in stays}
-        ends = np.full(len(holds), math.inf)
-        for i, kind in enumerate(holds["kind"].tolist()):
+        ends = np.full(len(history.holds_job), math.inf)
+        for i, job in enumerate(history.holds_job.tolist()):
             owner, since = history.holds_owner[i], float(history.holds_start[i])
-            if kind == GUEST:
+            if job < 0:
                 ends[i] = leaves.get((owner, int(history.holds_node[i]), since), math.inf)
             else:
                 begin = begins[owner, int(history.holds_attempt[i])]
-                ends[i] = (since if math.isnan(begin) else begin) + requested[history.holds_job[i]]
+                ends[i] = (since if math.isnan(begin) else begin) + requested[job]
         return ends
 
 
@@ -301,13 +300,13 @@ class Moments:
 
     def reasons(self, time: float, rows: Sequence[int]) -> list[str]:
         """The reasons that held just before a time (s, no earlier than the last), of jobs that wait then, by their rows."""
-        moment = math.nextafter(time, -math.inf)
-        if moment != self._machine.env.now:
+        before = math.nextafter(time, -math.inf)
+        if before != self._machine.env.now:
             self._told.clear()
-            self._machine.go_on(moment)
+            self._machine.go_on(before)
         for row in rows:
             if row not in self._told:
-                self._told[row] = self._waits.reason(row, moment, self._machine).because
+                self._told[row] = self._waits.reason(row, before, self._machine).because
         return [self._told[row] for row in rows]
 
 

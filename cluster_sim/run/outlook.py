@@ -84,7 +84,7 @@ class Outlook:
 
     def room(self, memory: float) -> npt.NDArray[np.int64]:
         """Tasks of ``memory`` MB each for which every node has memory left, shape (nodes,)."""
-        return tasks_in(np.maximum(self.memory_mb - self.memory_used, 0.0), memory, self.platform.core_count)
+        return tasks_in(self.memory_mb - self.memory_used, memory, self.platform.core_count)
 
     def place(
         self,
