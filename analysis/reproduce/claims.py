@@ -67,6 +67,7 @@ class Tolerance:
     range     within the published ``low..high``
     runs      within ``width``, the standard deviation of the paper's own runs, see :func:`of_runs`
     at-least  not below the published value: for bounds
+    at-most   not above it
     more      above the published value by more than its last digit
     holds     the statement is true
     ========  =====================================================================================
@@ -84,9 +85,16 @@ class Tolerance:
         return _WORDS[self.kind]
 
 
-_WORDS = {"printed": "last digit", "range": "in the range", "holds": "true", "at-least": "no less", "more": "more"}
+_WORDS = {
+    "printed": "last digit",
+    "range": "in the range",
+    "holds": "true",
+    "at-least": "no less",
+    "at-most": "no more",
+    "more": "more",
+}
 PRINTED, RANGE, HOLDS = Tolerance("printed"), Tolerance("range"), Tolerance("holds")
-AT_LEAST, MORE = Tolerance("at-least"), Tolerance("more")
+AT_LEAST, AT_MOST, MORE = Tolerance("at-least"), Tolerance("at-most"), Tolerance("more")
 
 
 def relative(width: float) -> Tolerance:
@@ -269,6 +277,8 @@ def _agrees(claim: Claim, measured: float | bool) -> bool:
         return abs(measured - published) <= tolerance.width + slack
     if tolerance.kind == "at-least":
         return measured >= published - slack
+    if tolerance.kind == "at-most":
+        return measured <= published + slack
     if tolerance.kind == "more":
         return measured > published + last_place(claim.published) + slack
     raise InputError("tolerance", f"points, relative, runs, {', '.join(_WORDS)}", tolerance.kind)

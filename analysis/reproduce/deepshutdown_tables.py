@@ -60,6 +60,14 @@ _PROSE = (
     ("Orion", "T(5)", "waste", "55.4"), ("Graphite", "T(5)", "switches", "11.1"), ("Orion", "T(5)", "switches", "8.5"),
     ("Graphite", "OR*", "stretch", "-36.6"), ("Econome", "T(0)", "stretch", "-46.6"), ("Orion", "T(0)", "stretch", "-80"),
 )  # fmt: skip
+# §5.4, averages by group over all clusters: DS wastes so many % less than T(0), T(1), T(5) and, below 0, than OR*. What they
+# imply of the others: group, policy, its waste over T(0)'s. Of group 2 only OR* is compared with DS.
+BY_GROUPS = (
+    (1, "OR*", 0.87 * 0.975), (1, "T(1)", 0.87 / 0.746), (1, "T(5)", 0.87 / 0.49),
+    (3, "OR*", 0.892 * 0.82), (3, "T(5)", 0.892 / 0.56),
+    (4, "OR*", 0.82 * 0.88),
+    (5, "OR*", 0.733 / 0.82), (5, "T(1)", 0.733 / 0.652), (5, "T(5)", 0.733 / 0.439),
+)  # fmt: skip
 
 
 def prose_claims(group: str) -> Sequence[Claim]:

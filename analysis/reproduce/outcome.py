@@ -173,7 +173,7 @@ def _difference(judged: Judged) -> str:
     if judged.difference is None:
         return NOTHING
     claim = judged.claim
-    if claim.tolerance.kind in ("points", "runs", "range", "at-least", "more") or not isinstance(
+    if claim.tolerance.kind in ("points", "runs", "range", "at-least", "at-most", "more") or not isinstance(
         judged.measured, float
     ):
         return f"{judged.difference:+.3g}"
