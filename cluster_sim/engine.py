@@ -12,6 +12,7 @@ GRANT      guests get the cores that they have asked for
 OBSERVE    ``sim.on(...)`` events are delivered, one batch
 RESERVE    the power policy's turn before the scheduler's
 SCHEDULE   the scheduler, once
+CHANGE     jobs at the end of a part get the cores that the scheduler has decided
 REACT      the power policy's turn after it
 END        the end of the run
 ========== =====================================================================
@@ -34,8 +35,8 @@ import simpy
 from simpy.core import BoundClass, EmptySchedule, StopSimulation
 from simpy.events import NORMAL, Event, EventPriority
 
-WALLTIME, GRANT, OBSERVE, RESERVE, SCHEDULE, REACT, END = (
-    EventPriority(priority) for priority in (2, 3, 10, 11, 12, 13, 14)
+WALLTIME, GRANT, OBSERVE, RESERVE, SCHEDULE, CHANGE, REACT, END = (
+    EventPriority(priority) for priority in (2, 3, 10, 11, 12, 13, 14, 15)
 )
 
 SAME_INSTANT = 1.0 + 2.0**-44
@@ -100,7 +101,7 @@ class Environment(simpy.Environment):
             raise EmptySchedule from None
         if time != self._now:
             if queue and queue[0][0] <= time * SAME_INSTANT:
-                time, _, _, event = self._join(first)
+                time, _, _, event = self._join(first, time * SAME_INSTANT)
             self._now = time
 
         callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment]
@@ -117,12 +118,12 @@ class Environment(simpy.Environment):
             error.__cause__ = event._value
             raise error
 
-    def _join(self, first: Any) -> Any:
-        """Make one instant of the event that would be next and all that are planned for nearly the same time.
+    def _join(self, first: Any, limit: float) -> Any:
+        """Make one instant of the event that would be next and all that are planned for up to ``limit`` (s).
 
         It is at the last of these times, so that nothing happens before its time. Comes back with the event that is next.
         """
-        queue, limit = self._queue, first[0] * SAME_INSTANT
+        queue = self._queue
         near = [0]  # places in the heap, in which nothing is later than what stands below it
         for place in near:
             below = 2 * place + 1
@@ -175,3 +176,18 @@ class Environment(simpy.Environment):
     else:
         # As SimPy binds `timeout`: no call between the caller and the event.
         at = BoundClass(PlannedEvent)
+
+
+class SimGridEnvironment(Environment):
+    """An environment in which times that lie less than 1e-9 s apart are one instant, as SimGrid has it (a quirk)."""
+
+    PRECISION_S = 1e-9
+
+    def step(self) -> None:
+        """Process the next event, with all that are to happen in its instant at one time."""
+        queue = self._queue
+        if len(queue) > 1 and queue[0][0] != self._now:
+            limit = queue[0][0] + self.PRECISION_S
+            if min(queue[1:3])[0] < limit:
+                heappush(queue, self._join(heappop(queue), limit))
+        super().step()

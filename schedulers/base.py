@@ -33,6 +33,10 @@ class Scheduler:
 
     memory = False
     clairvoyant = False
+    chooses_cores = (
+        False  #: Whether it starts jobs on other numbers of cores than they request, if they can run on these.
+    )
+    at_boundaries = False  #: Whether it decides whenever a malleable job comes to the end of a part.
 
     def begin(self, view: View) -> None:
         """A run begins; forget everything about the last one. Nothing to do by default."""

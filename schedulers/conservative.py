@@ -122,12 +122,17 @@ class ConservativeBackfilling(Backfilling):
         """Take note of what has ended; whether anything was expected to run on."""
         early = False
         for running in view.ended:
+            if running not in self._releases:
+                continue  # started and stopped in one instant
             until = self._releases.drop(running)
             if until > latest(view.now) and self._plan is not None:
                 self._plan.give_back(running, until)
                 early = True
                 if running.start_time == math.inf:
                     self._capacity_changes = -1  # its nodes still boot, and cannot be had before they are on
+        for running in view.resumed:
+            if self._releases.take_up(running, view):
+                self._capacity_changes = -1  # it has cores that the profile promises to others
         return early
 
     def _withdraw_the_cancelled(self, view: View, submitted: int) -> bool:

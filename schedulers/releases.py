@@ -79,6 +79,10 @@ class Releases:
     def __len__(self) -> int:
         return len(self._entries)
 
+    def __contains__(self, running: Running) -> bool:
+        """Whether its job is entered."""
+        return running.job.index in self._ends
+
     def add(self, running: Running) -> None:
         """A job has been started."""
         if running.job.requested_time == 0.0:
@@ -108,9 +112,19 @@ class Releases:
     def follow(self, view: View) -> bool:
         """Take out what has ended since the last pass, put off what should have; whether anything was put off."""
         for running in view.ended:
-            if running.job.index in self._ends:
+            if running in self:
                 self.drop(running)
+        for running in view.resumed:
+            self.take_up(running, view)
         return self.put_off_overdue(view.now)
+
+    def take_up(self, running: Running, view: View) -> bool:
+        """A job goes on after a suspension, or with other cores: enter it, if it still does; whether it was."""
+        index = running.job.index
+        if view.running_by_index.get(index) is not running or index in self._ends:
+            return False
+        self.add(running)
+        return True
 
     def put_off_overdue(self, now: float) -> bool:
         """Give every job that should have ended by ``now`` more time; whether there was one."""
@@ -186,7 +200,7 @@ class Returns:
 
 def _extension(running: Running, now: float) -> float:
     """The least extension that puts the expected end after ``now``, s."""
-    asked = running.expected_start + running.job.requested_time
+    asked = running.expected_start + running.limit_s
     total = 0.0
     for step in chain(EXTENSIONS_S, repeat(EXTENSIONS_S[-1])):
         total += step

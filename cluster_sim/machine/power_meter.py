@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cluster_sim.machine.bookings import Bookings
 from cluster_sim.machine.node import NodeState
+from cluster_sim.machine.resizing import Resizing
 from cluster_sim.models.processor_step import ProcessorModels, loads_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ a small one. A sum of less than 1 W is left as it is, unless it has come to more
 """
 
 
-class PowerMeter(Bookings):
+class PowerMeter(Resizing):
     """Columns of loaded cores and of what is drawn, and the few operations that change them."""
 
     def __init__(self, env: Environment, platform: Platform, models: ProcessorModels, quirks: frozenset[str]):

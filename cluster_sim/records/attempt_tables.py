@@ -35,7 +35,7 @@ def attempt_table(
 ) -> pd.DataFrame:
     """One row per attempt of a run; ``loaded_core_s`` are the core-seconds that each of them computed.
 
-    Of an attempt that ended early all of them are lost.
+    Of an attempt that ended early all of them are lost, unless it is known that it can go on from a checkpoint.
     """
     job, ended = attempts.job, ~np.isnan(attempts.end_time)
     outcome = np.where(ended, str(Outcome.COMPLETED), str(Outcome.UNFINISHED)).astype(object)
@@ -43,7 +43,7 @@ def attempt_table(
     lost = np.zeros(len(job))
     for attempt, how in attempts.stopped.items():
         outcome[attempt], work_done[attempt], reason[attempt] = str(how.outcome), how.work_done, how.reason
-        lost[attempt] = loaded_core_s[attempt]
+        lost[attempt] = loaded_core_s[attempt] if how.lost_core_s is None else how.lost_core_s
     for attempt, time in attempts.queue_time.items():
         queued[attempt] = time
     columns = {

@@ -21,7 +21,7 @@ from cluster_sim.records.conditions import Conditions
 from cluster_sim.records.core_holds import CoreHolds, bounds_of_parts
 from cluster_sim.records.metrics import InPieces, job_columns
 from cluster_sim.records.node_table import node_table
-from cluster_sim.records.summary import TenantsEnergy, summarise
+from cluster_sim.records.summary import Changes, TenantsEnergy, summarise
 from cluster_sim.run.attempts import STATES
 from cluster_sim.run.decision_log import no_decisions
 from cluster_sim.workload.fields import RESULT_TABLES, names
@@ -61,6 +61,9 @@ class RunTables:
         ledger = simulation.machine.ledger.up_to(self._horizon, len(attempts))
         self._power, self._held = ledger.power, ledger.holds
         self._loaded_s = ledger.seconds_loaded(len(attempts))
+        self._has_changes = simulation.life.courses.wanted
+        self._holds_of_attempt = np.bincount(ledger.tenant, minlength=len(attempts))[: len(attempts)]
+        self._suspensions = simulation.attempts.suspensions
         self._history = History(
             simulation.platform,
             simulation.power_model,
@@ -121,9 +124,10 @@ class RunTables:
         return pd.DataFrame(columns, columns=names(RESULT_TABLES["jobs"]), copy=False)
 
     def _in_pieces(self) -> InPieces | None:
-        """The jobs that were attempted more than once."""
+        """The jobs that were attempted more than once, or held cores more than once."""
         job, jobs = self._job_of_attempt, len(self._codes)
-        rows = np.flatnonzero(np.bincount(job, minlength=jobs) > 1)
+        pieces = self._holds_of_attempt if self._has_changes else None
+        rows = np.flatnonzero(np.bincount(job, pieces, jobs) > 1)
         if not len(rows):
             return None
         run, last = np.bincount(job, self._loaded_s, jobs).astype(np.float64), np.zeros(jobs)
@@ -139,8 +143,23 @@ class RunTables:
 
     def attempts(self) -> pd.DataFrame:
         """One row per attempt, in order of allocation."""
-        cores = self._jobs["requested_cores"][self._job_of_attempt]
-        return attempt_table(self._attempts, self._job_ids, self._eligible, self._loaded_s * cores)
+        return attempt_table(self._attempts, self._job_ids, self._eligible, self._core_s())
+
+    def _core_s(self) -> Floats:
+        """Core-seconds that each attempt computed."""
+        if not self._has_changes:
+            cores: Ints = self._jobs["requested_cores"][self._job_of_attempt]
+            return self._loaded_s * cores
+        loads, attempts = self._history.holds, len(self._job_of_attempt)
+        core_s = (loads.last - loads.first + 1) * (loads.end - loads.start)
+        of_jobs = loads.tenant < attempts
+        return np.bincount(loads.tenant[of_jobs], core_s[of_jobs], attempts).astype(np.float64)
+
+    def _changes(self) -> Changes | None:
+        """What jobs did whose cores changed, if any could."""
+        if not self._has_changes:
+            return None
+        return Changes(float(self._core_s().sum()), self._suspensions)
 
     def node_states(self) -> pd.DataFrame:
         """One row per node and interval: what it computes and what it is not on, and IDLE in between."""
@@ -224,7 +243,7 @@ class RunTables:
 
     def summary(self, result: Result) -> dict[str, Any]:
         """All metrics of the run."""
-        return summarise(result, self.accounts, self.tenants_j, self._horizon, self._now)
+        return summarise(result, self.accounts, self.tenants_j, self._horizon, self._now, self._changes())
 
     def assumptions(self, result: Result) -> list[str]:
         """What the run assumed where its inputs say nothing."""

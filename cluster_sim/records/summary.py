@@ -28,6 +28,13 @@ if TYPE_CHECKING:
     from cluster_sim.records.result import Result
 
 
+class Changes(NamedTuple):
+    """What the tables of jobs and attempts do not say of jobs whose cores changed."""
+
+    busy_core_s: float  #: Core-seconds that jobs computed.
+    suspensions: int  #: Times that one lost its cores and kept its work.
+
+
 class TenantsEnergy(NamedTuple):
     """Energy of who held the cores, J: of each job, all its attempts together, and of each guest."""
 
@@ -36,21 +43,29 @@ class TenantsEnergy(NamedTuple):
 
 
 def summarise(
-    result: Result, accounts: Accounts, tenants_j: TenantsEnergy, horizon: float, now: float
+    result: Result,
+    accounts: Accounts,
+    tenants_j: TenantsEnergy,
+    horizon: float,
+    now: float,
+    changes: Changes | None = None,
 ) -> dict[str, Any]:
     """All metrics of ``SUMMARY_METRICS``, in their order. What has no value (a mean over no jobs) is None."""
-    values = job_metrics(result, horizon, now) | _energies(result, accounts, tenants_j, horizon)
+    values = job_metrics(result, horizon, now, changes) | _energies(result, accounts, tenants_j, horizon)
     values["edp_js"] = energy_delay_product(values["energy_j"], values["makespan_s"])
     return {name: _plain(values[name]) for name in names(SUMMARY_METRICS)}
 
 
-def job_metrics(result: Result, horizon: float, now: float) -> dict[str, Any]:
-    """The metrics that say nothing of energy: from the jobs' table alone, whatever program made it."""
+def job_metrics(result: Result, horizon: float, now: float, changes: Changes | None = None) -> dict[str, Any]:
+    """The metrics that say nothing of energy: from the jobs' table alone, whatever program made it.
+
+    ``changes`` tells of jobs whose cores changed, where there were any.
+    """
     jobs = result.jobs
     return {
         **_counts(jobs, now),
-        **_times(jobs, result.attempts, horizon, result.platform.core_count),
-        **_attempts(result.attempts),
+        **_times(jobs, result.attempts, horizon, result.platform.core_count, changes),
+        **_attempts(jobs, result.attempts, changes),
         **_queue(result.queue, horizon),
     }
 
@@ -63,9 +78,11 @@ def _counts(jobs: pd.DataFrame, now: float) -> dict[str, Any]:
     }
 
 
-def _attempts(attempts: pd.DataFrame) -> dict[str, Any]:
+def _attempts(jobs: pd.DataFrame, attempts: pd.DataFrame, changes: Changes | None) -> dict[str, Any]:
+    preempted = int(attempts["outcome"].isin([Outcome.PREEMPTED, Outcome.CANCELLED]).sum())
     return {
-        "jobs_requeued": int((attempts["outcome"] == Outcome.REQUEUED).sum()),
+        "jobs_requeued": len(_waits_again(jobs, attempts)),
+        "jobs_preempted": preempted + (0 if changes is None else changes.suspensions),
         "lost_core_s": float(attempts["lost_core_s"].sum()),
     }
 
@@ -79,13 +96,15 @@ def _busy_core_s(started: pd.DataFrame, attempts: pd.DataFrame, horizon: float) 
     return float(((rows["finish_time"].fillna(horizon) - rows["start_time"]) * cores).sum())
 
 
-def _times(jobs: pd.DataFrame, attempts: pd.DataFrame, horizon: float, cores: int) -> dict[str, Any]:
+def _times(
+    jobs: pd.DataFrame, attempts: pd.DataFrame, horizon: float, cores: int, changes: Changes | None
+) -> dict[str, Any]:
     ran = jobs[jobs["state"].isin(["completed", "killed"]) & jobs["start_time"].notna()]
     first = float(jobs["submit_time"].min()) if len(jobs) else 0.0
     last = float(ran["finish_time"].max()) if len(ran) else first
     span = makespan(first, last)
     started = jobs[jobs["start_time"].notna()]
-    busy = _busy_core_s(started, attempts, horizon)
+    busy = _busy_core_s(started, attempts, horizon) if changes is None else changes.busy_core_s
     # Jobs still running at the end are busy beyond the last completion.
     window = (last if len(ran) == len(started) else horizon) - first
     wait, tardiness = ran["wait_time"], ran["tardiness"].dropna()
@@ -193,6 +212,7 @@ def _energies(result: Result, accounts: Accounts, tenants_j: TenantsEnergy, hori
         "on_off_cycles": int(nodes["on_off_cycles"].sum()),
         "mean_watts": mean_power(accounts.total, horizon),
         "max_watts": float(result.power["watts"].max()),
+        "availability": 1.0 - float(nodes["failed_s"].sum()) / (len(nodes) * horizon) if horizon else np.nan,
     }
 
 

@@ -33,6 +33,7 @@ class Admission:
         self._pending = pending
         self._core_count = simulation.platform.core_count
         self._gate: WindowGate | None = None
+        self._chooses_cores = bool(getattr(simulation.scheduler, "chooses_cores", False))
         self.prepare()
         self._precedence: Precedence | None = None
         if has_dependencies(simulation.workload):
@@ -40,7 +41,9 @@ class Admission:
             self._precedence = Precedence(self._env, simulation.workload, columns, *acts)
         others = self._precedence.following if self._precedence is not None else frozenset[int]()
         #: The process that submits jobs, each at its time.
-        self.process = self._env.process(arrivals(self._env, columns, len(simulation.workload), self.submit, others))
+        self.process = self._env.process(
+            arrivals(self._env, columns, len(simulation.workload), self.submit, others, simulation.after_each_event)
+        )
 
     def prepare(self) -> None:
         """Look at what jobs may ask for besides cores."""
@@ -69,7 +72,8 @@ class Admission:
     def submit(self, job: Job) -> None:
         """A job arrives now."""
         if job.requested_cores > self._core_count or self._has_wishes:
-            reason = why_impossible(self._machine, job, self._by_memory)
+            least = job.on_cores(job.min_cores) if self._chooses_cores else job
+            reason = why_impossible(self._machine, least, self._by_memory)
             if reason:
                 self.reject(job, reason)
                 return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
+from cluster_sim.engine import GRANT
 from cluster_sim.workload.jobs import Job
 
 if TYPE_CHECKING:
@@ -22,10 +23,12 @@ def arrivals(
     jobs: int,
     submit: Callable[[Job], None],
     others: frozenset[int] = frozenset(),
+    one_by_one: bool = False,
 ) -> Generator[Event, Any, None]:
     """The process: makes each of the first ``jobs`` jobs of ``columns`` (those that schedulers see) and submits it.
 
-    ``others`` are positions of jobs that are submitted otherwise.
+    ``others`` are positions of jobs that are submitted otherwise. ``one_by_one`` each is an event of its own, after all
+    that ends in the same instant.
     """
     yield env.at(env.now)  # the user's processes begin first, or they would miss what happens at time 0
     for first in range(0, jobs, ARRIVALS_AT_A_TIME):
@@ -36,6 +39,8 @@ def arrivals(
         for index, (job_id, time, cores, requested_time) in enumerate(rows, first):
             if others and index in others:
                 continue
-            if time > env.now:
+            if one_by_one:
+                yield env.at(max(time, env.now), GRANT)
+            elif time > env.now:
                 yield env.at(time)
             submit(Job(columns, index, job_id, time, cores, requested_time))

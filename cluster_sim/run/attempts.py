@@ -42,6 +42,7 @@ class Stopped(NamedTuple):
     outcome: Outcome
     work_done: float  #: Part of the job's work, 0 to 1.
     reason: str
+    lost_core_s: float | None = None  #: Core-seconds that came to nothing; None: all that it computed.
 
 
 class AttemptColumns(NamedTuple):
@@ -70,6 +71,8 @@ class Attempts:
         self.reason: dict[int, str] = {}  #: Why it was killed or rejected,
         self.left_queue: dict[int, float] = {}  #: and when, if it waited, s; by index.
         self.over = 0  #: Jobs that are completed, killed or rejected.
+        self.suspended: set[int] = set()  #: Attempts that have lost their cores and are to go on.
+        self.suspensions = 0  #: How often one was.
         self._rejoined: dict[int, float] = {}  # jobs that wait for another attempt: since when
         self._queue_time: dict[int, float] = {}  # attempts that are not the first of their job: since when it waited
 
@@ -124,7 +127,9 @@ class Attempts:
 
     def columns(self, ledger: Ledger) -> AttemptColumns:
         """The attempts up to now, with what the ledger says of them."""
-        times = ledger.times_of(len(self.job))
+        allocated, started, ended = ledger.times_of(len(self.job))
+        ended[list(self.suspended)] = np.nan
+        times = allocated, started, ended
         return AttemptColumns(np.array(self.job), *times, dict(self.stopped), dict(self._queue_time))
 
     def spans(self, attempts: AttemptColumns) -> tuple[npt.NDArray[np.float64], ...]:

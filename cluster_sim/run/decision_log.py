@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from cluster_sim.run.decisions import Hold
+from cluster_sim.run.decisions import Hold, Preempt, Resume
 from cluster_sim.workload.fields import RESULT_TABLES, names
 
 if TYPE_CHECKING:
     from cluster_sim.machine.placement import Span
     from cluster_sim.platform.platform import Platform
-    from cluster_sim.run.decisions import Reserve, Start
+    from cluster_sim.run.decisions import Change, Reserve, Start
     from cluster_sim.workload.jobs import Job
 
-KINDS = ("start", "reserve", "hold", "reject", "block")
-_START, _RESERVE, _HOLD, _REJECT, _BLOCK = range(len(KINDS))
+KINDS = ("start", "reserve", "hold", "reject", "block", "preempt", "resume", "resize")
+_START, _RESERVE, _HOLD, _REJECT, _BLOCK, _PREEMPT, _RESUME, _RESIZE = range(len(KINDS))
+_TAKEN = {"requeue": "requeued", "suspend": "suspended", "cancel": "cancelled"}
 NOBODY = -1
 NAN = float("nan")
 LATE_BOOT = "its nodes take longer to boot than expected"
@@ -92,6 +93,17 @@ class DecisionLog:
         if self._promises.get(index) != promise:
             self._promises[index] = promise
             self._add(now, index, _RESERVE, decision.because, promised=decision.time, spans=spans)
+
+    def changed(self, now: float, decision: Change) -> None:
+        """Something was decided about a job that had begun."""
+        index, because = decision.job.index, decision.because
+        if isinstance(decision, Preempt):
+            behind = NOBODY if decision.behind is None else decision.behind.index
+            taken = _TAKEN[decision.mode]
+            self._add(now, index, _PREEMPT, f"{taken}: {because}" if because else taken, behind)
+        else:
+            kind = _RESUME if isinstance(decision, Resume) else _RESIZE
+            self._add(now, index, kind, because, spans=decision.placement.spans)
 
     def rejected(self, now: float, job: Job, reason: str) -> None:
         """A job was refused at ``now`` (s): when it was submitted, or later by the scheduler."""

@@ -72,6 +72,43 @@ class Hold:
 
 
 @dataclass(slots=True)
+class Preempt:
+    """Take a running job's cores away, now or when ``grace_s`` have passed, if it has not ended by then.
+
+    ``requeue``: it waits again in its old place, and begins again with its last checkpoint, or from nothing. ``suspend``: it
+    keeps what it has done, and its memory on its nodes, until a :class:`Resume`. ``cancel``: it is over.
+    ``because`` says why, in its record and in the decision log, ``behind`` for which job, if it is for one.
+    """
+
+    job: Job
+    mode: str = "requeue"
+    grace_s: float = 0.0
+    because: str = ""
+    behind: Job | None = None
+
+
+@dataclass(slots=True)
+class Resume:
+    """A suspended job goes on, on these cores now: on those it had, or on others, after its ``restart_time``."""
+
+    job: Job
+    placement: Placement
+    because: str = ""
+
+
+@dataclass(slots=True)
+class Resize:
+    """A malleable job is to have these cores in place of its own: now, or, if it is in parts, after the one that runs.
+
+    Cores that come are held for it from now on; cores that go are free when the change is made.
+    """
+
+    job: Job
+    placement: Placement
+    because: str = ""
+
+
+@dataclass(slots=True)
 class Reject:
     """Refuse a pending job for good; ``reason`` stands in its record."""
 
@@ -86,7 +123,11 @@ class WakeAt:
     time: float
 
 
-Decision = Start | Reserve | Hold | Reject | WakeAt
+Change = Preempt | Resume | Resize
+"""What a scheduler can decide about a job that has begun."""
+Decision = Start | Reserve | Hold | Reject | WakeAt | Change
+
+MODES = ("requeue", "suspend", "cancel")
 
 # What a value has to be: the usual type, any type, whether None will do, and how to say it.
 _Wish = tuple[type, type, bool, str]
@@ -104,6 +145,15 @@ _WISHES: Mapping[type, Mapping[str, _Wish]] = {
         "behind": (Job, Job, True, "a job, or None"),
         "blocks": (bool, bool, False, "True or False"),
     },
+    Preempt: {
+        "job": _JOB,
+        "mode": (str, str, False, f"one of {', '.join(MODES)}"),
+        "grace_s": _TIME,
+        "because": _WORDS,
+        "behind": (Job, Job, True, "a job, or None"),
+    },
+    Resume: {"job": _JOB, "placement": _PLACEMENT, "because": _WORDS},
+    Resize: {"job": _JOB, "placement": _PLACEMENT, "because": _WORDS},
     Reject: {"job": _JOB, "reason": _WORDS},
     WakeAt: {"time": _TIME},
 }
@@ -117,6 +167,7 @@ def check_decision(decision: Decision) -> None:
         if value is None and optional:
             continue
         fits = type(value) is usual or isinstance(value, wanted)
+        fits = fits and (name != "mode" or value in MODES)
         if not fits or (wanted is Real and value != value):  # NaN is no time
             job = getattr(decision, "job", None)
             whose = f" for job {job.job_id}" if isinstance(job, Job) else ""

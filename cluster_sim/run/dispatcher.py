@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, get_args
 
+from simpy.events import NORMAL
+
+from cluster_sim.engine import WALLTIME
 from cluster_sim.errors import SimulationError
 from cluster_sim.run.decisions import (
+    Change,
     Decision,
     Hold,
     PowerDecision,
+    Preempt,
     Reject,
     Reserve,
+    Resume,
     Start,
     WakeAt,
     check_decision,
@@ -18,6 +24,8 @@ from cluster_sim.run.decisions import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from simpy.events import EventPriority
 
     from cluster_sim.engine import Environment
     from cluster_sim.run.power_control import PowerControl
@@ -43,6 +51,9 @@ class Dispatcher:
         self._admission = simulation.admission
         self._decision_log = simulation.decision_log
         self._passes = simulation.passes
+        self._view = simulation.view
+        # Where each event has a pass of its own, jobs that end in an instant are before the scheduler's alarm clock.
+        self._wakes = WALLTIME if simulation.after_each_event else NORMAL
         self._power_control = power_control
 
     def apply(self, decision: Decision | PowerDecision) -> None:
@@ -63,7 +74,7 @@ class Dispatcher:
         elif not isinstance(decision, POWER_POLICIES if of_power else SCHEDULERS):
             raise _misplaced(decision, of_power)
         elif isinstance(decision, WakeAt):
-            wake_at(self._env, decision, self._passes.request_policy if of_power else self._passes.request)
+            wake_at(self._env, decision, self._passes.request_policy if of_power else self._passes.request, self._wakes)
         elif isinstance(decision, Reject):
             check_decision(decision)
             self._life.require_pending(decision.job)
@@ -75,8 +86,24 @@ class Dispatcher:
             self._life.require_pending(decision.job)
             if self._decision_log is not None:
                 self._decision_log.note(self._env.now, decision)
+        elif isinstance(decision, Change):
+            self._change(decision)
         elif not isinstance(decision, Start):
             self._power_control.apply(decision)
+
+    def _change(self, decision: Change) -> None:
+        """Carry out a decision about a job that has begun."""
+        check_decision(decision)
+        self._view.changes_jobs()
+        changes = self._life.changes
+        if isinstance(decision, Preempt):
+            changes.preempt(decision)
+        elif isinstance(decision, Resume):
+            changes.resume(decision.job, decision.placement)
+        else:
+            changes.resize(decision.job, decision.placement)
+        if self._decision_log is not None:
+            self._decision_log.changed(self._env.now, decision)
 
 
 def _misplaced(decision: object, of_power: bool) -> SimulationError:
@@ -88,7 +115,7 @@ def _misplaced(decision: object, of_power: bool) -> SimulationError:
     return SimulationError(f"{one} decides {', '.join(first)} or {last}, not {decision!r}{whose}")
 
 
-def wake_at(env: Environment, decision: WakeAt, request: Callable[[], None]) -> None:
+def wake_at(env: Environment, decision: WakeAt, request: Callable[[], None], phase: EventPriority = NORMAL) -> None:
     """Ask for a pass at the time of a decision. Raises SimulationError if that is not later than now."""
     time = decision.time
     if type(time) is not float:
@@ -96,4 +123,4 @@ def wake_at(env: Environment, decision: WakeAt, request: Callable[[], None]) -> 
     if not time > env.now:
         raise SimulationError(f"WakeAt({time:g}) lies not after now ({env.now:g} s)")
     if time < float("inf"):  # the expected end of a job that requested no time is never
-        env.at(time).callbacks.append(lambda event: request())
+        env.at(time, phase).callbacks.append(lambda event: request())

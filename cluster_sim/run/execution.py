@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import simpy
 
 from cluster_sim.engine import Environment
+from cluster_sim.machine.course import Doing
 from cluster_sim.machine.machine import Machine
 from cluster_sim.machine.memory_channel import TaskGroup
 from cluster_sim.machine.running import Running
@@ -26,10 +27,13 @@ if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform
     from cluster_sim.run.job_life import JobLife
     from cluster_sim.workload.jobs import Job
+    from cluster_sim.workload.phases import Phase
 
 
 REPLANNED = "replanned"
 """Cause of an interrupt that only means: what you wait for has been replaced, look again."""
+STOPPED = "stopped"
+"""Cause of an interrupt that only means: your job has lost its cores already, there is nothing left to do."""
 
 
 class Kill:
@@ -44,6 +48,8 @@ class Kill:
 
 def execute(life: JobLife, running: Running) -> Generator[Event, Any, None]:
     """The process of one job, from its allocation to the release of its cores."""
+    if running._ended:  # taken from it in the instant in which it got them
+        return
     try:
         if running.start_time == inf:
             switching, nodes = life.machine.switching, running.placement.nodes
@@ -64,8 +70,8 @@ def execute(life: JobLife, running: Running) -> Generator[Event, Any, None]:
                 if interrupt.cause is not REPLANNED:
                     raise
     except simpy.Interrupt as interrupt:
-        kill: Kill = interrupt.cause  # type: ignore[assignment]
-        life.end(running, kill)
+        if interrupt.cause is not STOPPED:
+            life.end(running, interrupt.cause)  # a Kill
     else:
         life.end(running)
 
@@ -83,6 +89,11 @@ class Executor:
         rates = {kind.ops_per_s for kind in machine.platform.processor_types}
         self._only_rate = rates.pop() if len(rates) == 1 else None
 
+    @property
+    def now(self) -> float:
+        """The time, s."""
+        return self._env.now
+
     def start_tasks(self, running: Running) -> None:
         """Start all tasks of a job now, together."""
         if self.on_channels or (self._shared and self._meets_traffic(running)):
@@ -92,18 +103,45 @@ class Executor:
 
     def _longest(self, running: Running) -> float:
         index = running.job.index
+        if running._course is not None:
+            phases = (self._phases(running, rate) for rate in self._rates(running))
+            return max(sum([seconds for seconds, _ in some]) for some in phases)
         if self._only_rate is not None:
             return self.work.seconds(index, self._only_rate)
-        rates = {self._machine.type_of[p].ops_per_s for p, _ in self._machine.cores_by_processor(running._allocation)}
-        return max(self.work.seconds(index, rate) for rate in rates)
+        return max(self.work.seconds(index, rate) for rate in self._rates(running))
+
+    def _rates(self, running: Running) -> set[float]:
+        """Operations/s of the cores of a job."""
+        if self._only_rate is not None and not self.on_channels:
+            return {self._only_rate}
+        return {self._machine.type_of[p].ops_per_s for p, _ in self._machine.cores_by_processor(running._allocation)}
+
+    def whole_seconds(self, running: Running) -> float:
+        """How long all of the job's work takes on the cores that it has, undisturbed, s."""
+        ratio = self.work.time_ratio(running.job.index, running.placement.cores)
+        return ratio * max(self.work.seconds(running.job.index, rate) for rate in self._rates(running))
+
+    def _phases(self, running: Running, ops_per_s: float) -> list[Phase]:
+        """What a task of the job does on a core of that rate: all its work, or its present stage."""
+        course, index = running._course, running.job.index
+        if course is None:
+            return self.work.phases(index, ops_per_s)
+        stage = course.stage
+        assert stage is not None
+        if stage.doing is not Doing.WORK:
+            return [(stage.seconds, 0.0)]
+        return self.work.stretch_of(index, ops_per_s, course.done, stage.share, running.placement.cores)
+
+    def _is_fixed(self, running: Running) -> bool:
+        course = running._course
+        return self.work.is_fixed(running.job.index) or (course is not None and not course.is_working)
 
     def _on_channels(self, running: Running, since: float | None = None) -> list[Event]:
         """Put the tasks on their channels; ``since``: they have run uncontended since then."""
-        index = running.job.index
-        fixed = self.work.is_fixed(index)
+        fixed = self._is_fixed(running)
         groups: list[Event] = []
         for processor, tasks in self._machine.cores_by_processor(running._allocation):
-            phases = self.work.phases(index, self._machine.type_of[processor].ops_per_s)
+            phases = self._phases(running, self._machine.type_of[processor].ops_per_s)
             begun = since
             if begun is not None:
                 # Leave out the phases that are over; if all are, the job waits for tasks elsewhere that are slower.
@@ -137,33 +175,44 @@ class Executor:
 
     def _move(self, job: Running) -> None:
         if job._groups and not isinstance(job._groups[0], TaskGroup):
-            job._groups = self._on_channels(job, since=job.start_time)
+            since = job.start_time if job._course is None else job._course.since
+            job._groups = self._on_channels(job, since)
             assert job._process is not None
             job._process.interrupt(REPLANNED)
 
     def work_done(self, running: Running) -> float:
         """Which part of the job's work its tasks have done by now, from 0 to 1."""
+        course = running._course
+        if course is None:
+            return self.stage_done(running)
+        return course.done + (course.stage.share * self.stage_done(running) if course.stage is not None else 0.0)
+
+    def stage_done(self, running: Running) -> float:
+        """Which part of what its tasks do now they have done, from 0 to 1: of all its work, or of its present stage."""
         if running.start_time == inf:
             return 0.0
-        index, now = running.job.index, self._env.now
+        now = self._env.now
+        since = running.start_time if running._course is None else running._course.since
         left = total = 0.0
         on_channels = self.on_channels or any(isinstance(group, TaskGroup) for group in running._groups)
         for processor, tasks in self._machine.cores_by_processor(running._allocation):
-            seconds = self.work.seconds(index, self._machine.type_of[processor].ops_per_s)
+            phases = self._phases(running, self._machine.type_of[processor].ops_per_s)
+            seconds = sum([seconds for seconds, _ in phases])
             total += tasks * seconds
             if not on_channels:
-                left += tasks * max(running.start_time + seconds - now, 0.0)
+                left += tasks * max(since + seconds - now, 0.0)
         for group in running._groups:
             if isinstance(group, TaskGroup) and not group.triggered:
                 left += group.tasks * group.left(now)
         return 1.0 - min(left / total, 1.0) if total > 0.0 else 1.0
 
     def stop_tasks(self, running: Running) -> None:
-        """The job is over: what is left of its tasks leaves the channels, if they are on any."""
+        """The job, or a stage of it, is over: what is left of its tasks leaves the channels, if they are on any."""
         if self.on_channels or self._shared:
             for group in running._groups:
                 if isinstance(group, TaskGroup):
                     group.channel.release(group)
+        running._groups = []
 
 
 class Bench:

@@ -5,18 +5,23 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
-from simpy.events import Process
+from simpy.events import URGENT, Process
 
-from cluster_sim.engine import WALLTIME, EagerProcess, latest
+from cluster_sim.engine import CHANGE, WALLTIME, EagerProcess, latest
 from cluster_sim.errors import InputError, PlacementError
 from cluster_sim.machine.running import Running
 from cluster_sim.run.attempts import STATES, Outcome, Stopped
+from cluster_sim.run.courses import Courses, asks_for
 from cluster_sim.run.execution import Kill, execute
+from cluster_sim.run.job_changes import JobChanges
+from cluster_sim.run.staged import Stages, pursue
 from cluster_sim.workload.jobs import Job, JobState
 
 if TYPE_CHECKING:
+    from cluster_sim.machine.course import Course
     from cluster_sim.machine.job_clocks import JobClocks
     from cluster_sim.machine.placement import Placement
+    from cluster_sim.run.job_changes import Suspended
     from cluster_sim.run.simulation import Simulation
 
 
@@ -39,7 +44,7 @@ class JobLife:
         self._executor = simulation.executor
         self._job_clocks = job_clocks
         self._pending = pending
-        self._running = running
+        self.running = running  #: Jobs that hold cores, by their index.
         self._jobs = simulation.jobs
         self._attempts = simulation.attempts
         self._admission = simulation.admission
@@ -50,6 +55,13 @@ class JobLife:
         self._check_end = simulation.closing.check
         self._enforces_walltime = simulation.enforce_walltime
         self._has_power_policy = simulation.power_policy is not None
+        self._failures = simulation.failures
+        mtbf = inf if simulation.failures is None else simulation.failures.mtbf_s
+        self.courses: Courses = Courses(simulation.jobs.columns, mtbf)
+        self.stages = Stages(simulation.executor, simulation.request_pass)
+        #: The phase of an instant in which what the scheduler decided on jobs at the end of a part happens.
+        self.after_pass = URGENT if simulation.after_each_event else CHANGE
+        self.changes = JobChanges(simulation, self)
         #: Whether any job has data to exchange when its tasks have ended.
         self.communicates = bool((simulation.jobs.columns["comm_vol"] > 0).any())
 
@@ -61,14 +73,35 @@ class JobLife:
     def start(self, job: Job, placement: Placement, p_state: int | None = None) -> None:
         """A job gets its cores. Raises PlacementError, with nothing changed, when it cannot have them."""
         self.require_pending(job)
-        if placement.cores != job.requested_cores:
-            message = f"job {job.job_id} asks for {job.requested_cores} cores, {placement!r} has {placement.cores}"
-            raise PlacementError(message)
+        if self.courses.wanted:
+            course = self.courses.at_start(job, placement)
+        else:
+            course = None
+            if placement.cores != job.requested_cores:
+                raise PlacementError(f"job {job.job_id} {asks_for(job)}, {placement!r} has {placement.cores}")
+        self.set_out(job, placement, course, len(self._attempts.job), p_state)
+        del self._pending[job.index]
+        self._attempts.begin(job)
+
+    def set_out(
+        self,
+        job: Job,
+        placement: Placement,
+        course: Course | None,
+        attempt: int,
+        p_state: int | None = None,
+        restarts: bool = False,
+    ) -> Running:
+        """A job gets its cores for an attempt, or the rest of one, and begins as soon as its nodes are on.
+
+        It ``restarts`` if it goes on elsewhere than it was.
+
+        Raises PlacementError as :meth:`start`.
+        """
         machine = self.machine
         memory = job.memory if machine.uses_memory else 0.0
         budget = machine.budget
         slower = {} if budget is None else budget.require(job, placement, p_state)
-        attempt = len(self._attempts.job)
         allocation = machine.hold(placement, memory, job, attempt)
         if p_state is not None:
             try:
@@ -76,9 +109,12 @@ class JobLife:
             except PlacementError:
                 machine.take_back(allocation)
                 raise
-        del self._pending[job.index]
-        running = self._running[job.index] = Running(job, placement, allocation, self._env.now, attempt)
-        self._attempts.begin(job)
+        running = self.running[job.index] = Running(job, placement, allocation, self._env.now, attempt)
+        if course is not None:
+            running._course, course.running = course, running
+            running.limit_s = course.time_left(placement.cores)
+            if restarts:
+                course.restart()
         if budget is not None:
             budget.slow_down(slower)  # not before nothing can be refused any more
             budget.start(running)
@@ -89,7 +125,9 @@ class JobLife:
             running.expected_start = self._env.now + machine.boot_time(placement)
         # Boots begin after the pass, or a node would be in transition for what the scheduler still decides in it.
         kind = EagerProcess if running.start_time < inf else Process
-        running._process = kind(self._env, execute(self, running))
+        process = execute(self, running) if course is None else pursue(self, course, running)
+        running._process = kind(self._env, process)
+        return running
 
     def begin(self, running: Running) -> None:
         """The tasks of a job begin: its nodes are ready. Called by the job's process."""
@@ -99,11 +137,19 @@ class JobLife:
         if self._job_clocks.chosen:
             self._job_clocks.begin(running.job)
         self.machine.load(running._allocation)
-        self._executor.start_tasks(running)
+        if running._course is None:
+            self._executor.start_tasks(running)
+        else:
+            self.stages.begin_next(running._course)
         if self._notices.wanted:
             self._notices.note("job_started", running.job)
-        if self._enforces_walltime and running.job.requested_time < inf:
-            limit = self._env.at(self._env.now + running.job.requested_time, WALLTIME)
+        if self._enforces_walltime:
+            self.limit(running)
+
+    def limit(self, running: Running) -> None:
+        """Have a job killed when it has run as long as it may, where walltimes are enforced."""
+        if self._enforces_walltime and running.limit_s < inf:
+            limit = self._env.at(self._env.now + running.limit_s, WALLTIME)
             limit.callbacks.append(lambda event: self._interrupt(running, Kill("walltime", Outcome.TIMEOUT)))
 
     def communicate(self, running: Running) -> None:
@@ -118,22 +164,10 @@ class JobLife:
         job = running.job
         running._ended = True
         if kill is not None:
-            done = self._executor.work_done(running)
-            self._attempts.stopped[running._attempt] = Stopped(kill.outcome, done, kill.reason)
-        del self._running[job.index]
-        self._view.ended.append(running)
-        if self._has_power_policy:
-            self._view.vacated.append(running)
-        if running.start_time < inf:
-            self._executor.stop_tasks(running)
-            if running._transfer is not None:
-                self._network.cancel(running._transfer)
-            self.machine.unload(running._allocation)
-        self.machine.release(running._allocation)
-        if self._job_clocks.chosen:
-            self._job_clocks.end(job, running.start_time < inf)
+            self._record_stop(running, kill)
+        self.vacate(running)
         self._request_pass()
-        if kill is not None and kill.outcome is Outcome.REQUEUED:
+        if kill is not None and self._waits_again(job, kill):
             self._queue_again(job)
             return
         if kill is None:
@@ -144,6 +178,43 @@ class JobLife:
             self._notices.note("job_completed" if kill is None else "job_killed", job)
         self.over(job, "completed" if kill is None else "killed")
 
+    def _record_stop(self, running: Running, kill: Kill) -> None:
+        """An attempt ends before its work is done."""
+        course = running._course
+        if course is None:
+            stopped = Stopped(kill.outcome, self._executor.work_done(running), kill.reason)
+        else:
+            self.stages.cut_short(course)
+            stopped = Stopped(kill.outcome, course.done, kill.reason, course.unsaved_core_s)
+        self._attempts.stopped[running._attempt] = stopped
+
+    def _waits_again(self, job: Job, kill: Kill) -> bool:
+        """Whether a job whose attempt was stopped joins the queue again."""
+        if kill.outcome is Outcome.FAILED:
+            return self._failures is not None and self._failures.allows_another(job)
+        return kill.outcome in (Outcome.REQUEUED, Outcome.PREEMPTED)
+
+    def vacate(self, running: Running) -> None:
+        """A job gives back its cores, and what is held for it: it is over, or suspended."""
+        job, course = running.job, running._course
+        del self.running[job.index]
+        self._view.ended.append(running)
+        if self._has_power_policy:
+            self._view.vacated.append(running)
+        if running.start_time < inf:
+            self._executor.stop_tasks(running)
+            if running._transfer is not None:
+                self._network.cancel(running._transfer)
+            self.machine.unload(running._allocation)
+        self.machine.release(running._allocation)
+        if course is not None:
+            course.running, course.target = None, None
+            if course.reserved is not None:
+                self.machine.release(course.reserved)
+                course.reserved = None
+        if self._job_clocks.chosen:
+            self._job_clocks.end(job, running.start_time < inf)
+
     def requeue(self, job: Job | str, reason: str) -> None:
         """Have a job that runs or was killed wait again, see :meth:`~cluster_sim.run.simulation.Simulation.requeue`."""
         index = self._jobs.index(job, "simulation.requeue")
@@ -152,10 +223,13 @@ class JobLife:
             raise InputError("simulation.requeue", "a job that runs, waits or was killed", f"{state} job {job}")
         if state is JobState.KILLED:
             self._queue_again(self._jobs.job(index))
-        elif index in self._running:
+        elif index in self.running or index in self._view.suspended_by_index:
             self.kill_soon(index, reason or "requeued", Outcome.REQUEUED)
 
     def _queue_again(self, job: Job) -> None:
+        course = self.courses.of(job)
+        if course is not None:
+            course.go_back()
         self._attempts.requeued(self._env.now, job)
         self._admission.readmit(job)
 
@@ -167,15 +241,33 @@ class JobLife:
         self._env.timeout(0).callbacks.append(lambda event: self._kill(index, reason, outcome))
 
     def _kill(self, index: int, reason: str, outcome: Outcome) -> None:
-        running = self._running.get(index)
+        running = self.running.get(index)
         waiting = self._admission.withdraw(index) if outcome is Outcome.KILLED else None
+        suspended = self.changes.withdraw(index)
         if running is not None:
             self._interrupt(running, Kill(reason, outcome))
+        elif suspended is not None:
+            self._end_suspended(suspended, Kill(reason, outcome))
         elif waiting is not None:
             self._attempts.withdrawn(self._env.now, waiting, reason)
             self._notices.note("job_killed", waiting)
             self._request_pass()
             self.over(waiting, "killed")
+
+    def _end_suspended(self, suspended: Suspended, kill: Kill) -> None:
+        """A job is stopped while it has no cores."""
+        job = suspended.job
+        course = self.courses.of(job)
+        assert course is not None
+        stopped = Stopped(kill.outcome, course.done, kill.reason, course.unsaved_core_s)
+        self._attempts.stopped[suspended.attempt] = stopped
+        self._request_pass()
+        if self._waits_again(job, kill):
+            self._queue_again(job)
+            return
+        self._attempts.withdrawn(self._env.now, job, kill.reason)
+        self._notices.note("job_killed", job)
+        self.over(job, "killed")
 
     def _interrupt(self, running: Running, kill: Kill) -> None:
         if not running._ended:

@@ -29,6 +29,7 @@ class LateJobs:
             raise InputError("simulation.submit, at", f"a time from now on ({run.env.now:g} s)", at)
         job = run.jobs.add(fields, float(time))
         run.executor.work.add(job.index)
+        run.life.courses.add(job.index)
         run.attempts.add_job()
         run.admission.expect(job)
         self._prepare_for(job)

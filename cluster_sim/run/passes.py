@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
-from simpy.events import Event, EventPriority
+from simpy.events import URGENT, Event, EventPriority
 
 from cluster_sim.engine import REACT, RESERVE, SCHEDULE, Environment
 from cluster_sim.errors import SimulationError
@@ -117,11 +117,19 @@ class Passes:
     ``scheduler`` and ``power`` decide in them, each in a process of its own; without a scheduler a program outside does.
     """
 
-    def __init__(self, env: Environment, view: View, scheduler: Scheduler | None, power: PowerPolicy | None):
+    def __init__(
+        self,
+        env: Environment,
+        view: View,
+        scheduler: Scheduler | None,
+        power: PowerPolicy | None,
+        after_each_event: bool = False,
+    ):
         self._env = env
         self._view = view
         self._scheduler = scheduler
         self._power = power
+        self._phase = URGENT if after_each_event else SCHEDULE  # of an instant, in which the scheduler decides
         #: Whether the power policy is to be told of nodes that went OFF, or came on for the job that holds them.
         self.follow_switching = bool(getattr(power, "follows_switching", True))
         # Whether it is told of jobs that came or started, or only of those that ended.
@@ -153,7 +161,7 @@ class Passes:
         """Something happened that policies may answer to: one pass of each, after all else of this instant."""
         due = self._pass if self._pass.callbacks is not None else self.due()
         if not due.triggered:
-            self._env.trigger(due, SCHEDULE, SCHEDULE)
+            self._env.trigger(due, self._phase, SCHEDULE)
             if self._follows_submissions or self._view.vacated:
                 self.request_policy()
         elif not self._follows_submissions and not self._is_to_react and self._view.vacated:

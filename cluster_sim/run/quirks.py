@@ -11,6 +11,8 @@ QUIRKS = (
     "textual-node-order",
     "low-power-means-high",
     "contention-at-job-boundaries",
+    "pass-after-each-event",
+    "simgrid-clock",
 )
 """Behaviour of published programs that their numbers need; off unless asked for."""
 

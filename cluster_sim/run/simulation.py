@@ -10,7 +10,7 @@ import numpy as np
 from simpy.core import EmptySchedule
 from simpy.events import URGENT, Event
 
-from cluster_sim.engine import Environment
+from cluster_sim.engine import Environment, SimGridEnvironment
 from cluster_sim.errors import InputError, ModelWarning, SimulationError
 from cluster_sim.machine.eligibility import Eligibility
 from cluster_sim.machine.job_clocks import JobClocks
@@ -30,6 +30,7 @@ from cluster_sim.run.decision_log import DecisionLog
 from cluster_sim.run.decisions import PowerDecision, Start
 from cluster_sim.run.dispatcher import Dispatcher
 from cluster_sim.run.execution import Executor
+from cluster_sim.run.failures import Failures, failure_models
 from cluster_sim.run.hosts import as_counted
 from cluster_sim.run.job_life import JobLife
 from cluster_sim.run.late_jobs import LateJobs
@@ -60,7 +61,9 @@ class Simulation:
     ``power_model`` as objects or specs replace the platform's own models, ``models`` both at once, for those who make
     many runs on one platform; ``network`` is by default none.
     ``explain`` keeps a log of the scheduler's decisions, for ``result.explain(job_id)``; ``reservations`` are nodes set
-    aside for a time, see :class:`~cluster_sim.workload.advance_reservations.AdvanceReservation`.
+    aside for a time, see :class:`~cluster_sim.workload.advance_reservations.AdvanceReservation`; ``failures``, an object or a
+    spec, say how nodes fail, see :mod:`cluster_sim.run.failures`; with ``suspended_time_counts`` a job that is suspended
+    uses up its requested time meanwhile.
     Raises InputError for an unknown quirk and for names of models that do not exist.
 
     It can be driven: ``env`` is the SimPy environment, ``on(name)`` an event for processes of your own,
@@ -85,6 +88,8 @@ class Simulation:
         network: NetworkModel | str = "none",
         explain: bool = False,
         reservations: Iterable[AdvanceReservation] = (),
+        failures: Failures | str | None = None,
+        suspended_time_counts: bool = False,
     ):
         _check_kind("scheduler", scheduler, hasattr(scheduler, "memory"), "Fcfs() or make_scheduler('fcfs')")
         _check_kind("power", power, not hasattr(power, "schedule"), "AlwaysOn() or make_power_policy('always-on')")
@@ -97,7 +102,10 @@ class Simulation:
         self.enforce_walltime = enforce_walltime
         self.until = None if until is None else _time_to_stop(until)
         self.quirks = known_quirks(quirks)
-        self.env = Environment()
+        #: How nodes fail; None: they do not, unless a process has them fail.
+        self.failures = failure_models.make(failures) if isinstance(failures, str) else failures
+        self.suspended_time_counts = suspended_time_counts
+        self.env = SimGridEnvironment() if "simgrid-clock" in self.quirks else Environment()
         models = models_of(platform, contention, power_model) if models is None else models
         self.contention, self.power_model = models.contention, models.power
 
@@ -126,11 +134,13 @@ class Simulation:
         self.notices = Notices(self.env)
         self.closing = Closing(self.env, self.jobs, self.attempts, self.until)
         self.stopped_at = self.until  #: Up to when the caller wants the records; None: to the last completion.
+        #: Whether passes follow each single event, not each instant (a quirk).
+        self.after_each_event = "pass-after-each-event" in self.quirks
         self.view = self._make_view()
         self.admission = Admission(self, self.jobs.requests, self._pending)
         self.admission.process.callbacks.append(lambda event: self.closing.check())  # of a workload without jobs
         self.power_view = self._power_view()  #: What the power policy sees of the run.
-        self.passes = Passes(self.env, self.view, scheduler, power)
+        self.passes = Passes(self.env, self.view, scheduler, power, self.after_each_event)
         #: Have the policies decide, once, when all else of this instant has happened.
         self.request_pass = self.passes.request
         #: The event of the next scheduling pass, for the process of a scheduler.
@@ -138,20 +148,23 @@ class Simulation:
         #: The event of the power policy's next turn, for its process: RESERVE or REACT of :mod:`cluster_sim.engine`.
         self.power_turn_due = self.passes.power_due
         self.life = JobLife(self, self._pending, self._running, job_clocks)
+        self.view._changes = self.power_view._changes = self.life.changes
         self._late_jobs = LateJobs(self, self._pending)
         #: Carry out what a policy decides, see :meth:`~cluster_sim.run.dispatcher.Dispatcher.apply`.
         self.apply = Dispatcher(self, PowerControl(self, self._pending, job_clocks)).apply
         for policy in (scheduler, power):
             if policy is not None:
                 self.env.process(policy.attend(self))
+        if self.failures is not None:
+            self.failures.inject(self)
 
     def _power_view(self) -> View:
         """The scheduler's view, or one that knows more, for a clairvoyant power policy."""
         if not getattr(self.power_policy, "clairvoyant", False) or isinstance(self.view, ClairvoyantView):
             return self.view
         view = self._make_view(clairvoyant=True)
-        view.submitted, view.ended = self.view.submitted, self.view.ended  # one list each, which the pass clears
-        view.vacated = self.view.vacated
+        for name in ("submitted", "ended", "vacated", "resumed", "at_boundary", "suspended_by_index"):
+            setattr(view, name, getattr(self.view, name))  # one list each, which the pass clears
         return view
 
     def clairvoyant_view(self) -> ClairvoyantView:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,10 +19,12 @@ from cluster_sim.workload.jobs import requests
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from cluster_sim.machine.course import Progress
     from cluster_sim.machine.guest_requests import Departure, Request
     from cluster_sim.machine.machine import Machine
     from cluster_sim.machine.running import Running
     from cluster_sim.platform.platform import Platform
+    from cluster_sim.run.job_changes import JobChanges, Suspended
     from cluster_sim.workload.advance_reservations import AdvanceReservation, Window
     from cluster_sim.workload.jobs import Job
     from cluster_sim.workload.workload import Workload
@@ -39,6 +41,7 @@ class View(MachineView):
 
     counts_memory = False  #: Whether jobs ask for memory and the scheduler (any, if there is none) has them get it.
     explains = False  #: Whether the run keeps a log of decisions, so that ``Hold`` and ``Reserve`` are worth yielding.
+    _changes: JobChanges  # what knows of the jobs that run; a view made by hand has none
     power_policy = "the power policy"  #: What the power policy is called, for reasons.
     seed = 0  #: The run's seed.
 
@@ -51,6 +54,14 @@ class View(MachineView):
         self.vacated: list[
             Running | Request
         ] = []  #: The same since the power policy last reacted; empty if there is none.
+        self.resumed: list[
+            Running
+        ] = []  #: Jobs that, since the last pass, went on after a suspension, or with other cores or another limit.
+        self.at_boundary: list[
+            Running
+        ] = []  #: Jobs that wait, at the end of a part, for what this pass decides of them.
+        self._seen: tuple[int, ...] | None = None  # how much of the news this pass has seen; None: all
+        self.suspended_by_index: dict[int, Suspended] = {}  #: Suspended jobs by their index.
         self.quirks: frozenset[str] = frozenset()  #: Quirks of published programs that the run reproduces.
 
     @classmethod
@@ -93,8 +104,23 @@ class View(MachineView):
 
     def pass_is_over(self) -> None:
         """The scheduler has seen what is new."""
-        self.submitted.clear()
-        self.ended.clear()
+        if self._seen is None:
+            self.submitted.clear()
+            self.ended.clear()
+            if self.resumed:
+                self.resumed.clear()
+            if self.at_boundary:
+                self.at_boundary.clear()
+            return
+        # What this pass's own decisions brought, it has not seen: the next pass does.
+        for news, seen in zip(self._news, self._seen, strict=True):
+            del news[:seen]
+        self._seen = None
+
+    def changes_jobs(self) -> None:
+        """This pass changes jobs that have begun: what that brings is news for the next one."""
+        if self._seen is None:
+            self._seen = tuple(map(len, self._news))
 
     @cached_property
     def rng(self) -> np.random.Generator:
@@ -149,7 +175,28 @@ class View(MachineView):
         """What there is to know about a job that holds cores. Raises KeyError for any other job."""
         return self._running[job.index]
 
+    @property
+    def _news(self) -> tuple[list[Any], ...]:
+        return self.submitted, self.ended, self.resumed, self.at_boundary
+
+    @property
+    def suspended(self) -> tuple[Suspended, ...]:
+        """Jobs that have lost their cores and keep their work, in the order in which they lost them."""
+        return tuple(self.suspended_by_index.values())
+
+    def progress(self, running: Running) -> Progress:
+        """How far a running job is, as its user could know it; what a requeue would undo, and whether it can be resized."""
+        return self._changes.progress(running)
+
     # ------------------------------------------------------------------ placing jobs
+
+    def grown(self, running: Running, cores: int) -> Placement | None:
+        """A running job's placement with that many cores in all, on its own nodes first; None if too few are free."""
+        return self._machine.grown(running.placement, cores)
+
+    def shrunk(self, running: Running, cores: int) -> Placement:
+        """A running job's placement with only that many cores: it gives up those of the last nodes."""
+        return self._machine.shrunk(running.placement, cores)
 
     def place(
         self,

@@ -16,7 +16,9 @@ from cluster_sim.errors import FormatError, InputError, SpecError
 from cluster_sim.spelling import nearest
 from cluster_sim.workload.dependencies import check_after
 from cluster_sim.workload.fields import JOB_FIELDS, REQUIRED, UNKNOWN, Field
+from cluster_sim.workload.parts import parse_interval, parse_parts
 from cluster_sim.workload.phases import parse_phases
+from cluster_sim.workload.speedup import parse_speedup
 
 Columns = dict[str, Any]
 Locate = Callable[[int], str]
@@ -60,7 +62,9 @@ def job_table(columns: Mapping[str, Any], source: str = "jobs", locate: Locate |
     workless = np.isnan(table["operations"]) & np.isnan(table["recorded_run_time"])
     if workless.any():
         raise FormatError(place(int(workless.argmax()), "operations"), "operations or recorded_run_time", "neither")
-    _check_phases(table["phases"], place)
+    for name, parse in _READ_AS.items():
+        _check_readable(table, name, parse, place)
+    _check_widths(table, place)
     check_after(table, place)
     submit = table["submit_time"]
     if (submit[1:] < submit[:-1]).any():
@@ -104,10 +108,22 @@ def to_seconds(columns: Columns, time_unit: str) -> None:
     factor = TIME_UNITS[time_unit]
     if factor == 1.0:
         return
+    if "checkpoint_interval" in columns:  # numbers as text
+        columns["checkpoint_interval"] = np.array(
+            [_times(text, factor) for text in columns["checkpoint_interval"].tolist()], dtype=object
+        )
     for name in columns.keys() & {field.name for field in JOB_FIELDS if field.unit == "s"}:
         times = columns[name]
         marked_unknown = JOB_FIELD[name].default == UNKNOWN
         columns[name] = np.where(times == UNKNOWN, times, times * factor) if marked_unknown else times * factor
+
+
+def _times(value: object, factor: float) -> object:
+    """A number, or a text that is one, times a factor; anything else as it is."""
+    try:
+        return repr(float(value) * factor)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return value
 
 
 def first_submission(columns: Columns) -> float:
@@ -144,15 +160,41 @@ def texts(numbers: np.ndarray) -> np.ndarray:
     return np.array(list(map(str, numbers.tolist())), dtype=object)
 
 
-def _check_phases(phases: np.ndarray, place: Callable[[int, str], str]) -> None:
-    if len(phases) and not any(phases.strides):
-        phases = phases[:1]
-    texts = phases.tolist()
+_READ_AS: dict[str, Callable[[str], object]] = {
+    "phases": parse_phases,
+    "parts": parse_parts,
+    "speedup": parse_speedup,
+    "checkpoint_interval": parse_interval,
+}
+"""Columns of text that mean something, and what reads them."""
+
+
+def _check_readable(
+    table: Columns, name: str, parse: Callable[[str], object], place: Callable[[int, str], str]
+) -> None:
+    values = table[name]
+    if len(values) and not any(values.strides):
+        values = values[:1]
+    texts = values.tolist()
     for text in dict.fromkeys(texts):
         try:
-            parse_phases(text)
+            parse(text)
         except InputError as error:
-            raise FormatError(place(texts.index(text), "phases"), error.expected, text) from None
+            raise FormatError(place(texts.index(text), name), error.expected, text) from None
+
+
+def _check_widths(table: Columns, place: Callable[[int, str], str]) -> None:
+    """The cores that a job requests lie between the fewest and the most that it can run on."""
+    requested = table["requested_cores"]
+    for name, wrong in (("min_cores", np.greater), ("max_cores", np.less)):
+        bound = table[name]
+        if any(bound.strides) or (len(bound) and bound[0]):
+            bad = (bound > 0) & wrong(bound, requested)
+            if bad.any():
+                row = int(bad.argmax())
+                side = "at most" if name == "min_cores" else "at least"
+                expected = f"{side} requested_cores ({requested[row]}), or 0"
+                raise FormatError(place(row, name), expected, bound[row])
 
 
 def _check_names(columns: Mapping[str, Any], source: str) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from cluster_sim.workload.speedup import time_ratio
+
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
@@ -96,6 +98,36 @@ class Job:
         return self._float("priority")
 
     @property
+    def min_cores(self) -> int:
+        """The fewest cores that it can run on; as many as requested where it does not say."""
+        return int(self._columns["min_cores"].item(self.index)) or self.requested_cores
+
+    @property
+    def max_cores(self) -> int:
+        """The most cores that it can run on; as many as requested where it does not say."""
+        return int(self._columns["max_cores"].item(self.index)) or self.requested_cores
+
+    @property
+    def malleable(self) -> bool:
+        """Whether the number of its cores may change while it runs."""
+        return bool(self._columns["malleable"].item(self.index))
+
+    @property
+    def checkpoints(self) -> bool:
+        """Whether it makes checkpoints, from which it can go on when it is started again."""
+        return self._text("checkpoint_interval") != ""
+
+    def on_cores(self, cores: int) -> Job:
+        """The same job asking for that many cores, and for the time that it would request on them.
+
+        For placements of jobs that can run on other numbers of cores: ``view.place(job.on_cores(8))``.
+        """
+        if cores == self.requested_cores:
+            return self
+        time = self.requested_time * time_ratio(self._text("speedup"), self.requested_cores, cores)
+        return Job(self._columns, self.index, self.job_id, self.submit_time, cores, time)
+
+    @property
     def profile(self) -> str:
         """Name of the job's profile."""
         return self._text("profile")
@@ -144,7 +176,8 @@ class JobColumns:
 
 REQUEST_COLUMNS = (
     "job_id submit_time requested_cores requested_time nodes ntasks_per_node mem_vol memory req_energy max_energy "
-    "deadline priority profile user group tags requires exclusive reservation queue partition"
+    "deadline priority profile user group tags requires exclusive reservation queue partition "
+    "min_cores max_cores malleable speedup parts checkpoint_interval checkpoint_time restart_time reconfiguration_time"
 ).split()
 """The workload's columns that a scheduler may see. How much work a job really is stays with the simulation."""
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from cluster_sim.workload.phases import Phase, parse_phases
+from cluster_sim.workload.speedup import time_ratio
 
 
 class Work:
@@ -27,6 +28,8 @@ class Work:
         self._recorded = columns["recorded_run_time"]
         self._fixed = columns["fixed_run_time"]
         self._mem_vol = columns["mem_vol"]
+        self._cores = columns["requested_cores"]
+        self._speedup = columns["speedup"]
 
     def add(self, index: int) -> None:
         """The columns have one more job, at ``index``."""
@@ -59,6 +62,30 @@ class Work:
     def comm_vol(self, index: int) -> float:
         """MB that each task exchanges with other nodes."""
         return float(self._comm_vol.item(index))
+
+    def time_ratio(self, index: int, cores: int) -> float:
+        """How many times as long the job takes on that many cores as on those that it requested."""
+        return time_ratio(str(self._speedup[index]), self._cores.item(index), cores)
+
+    def stretch_of(self, index: int, ops_per_s: float, begin: float, share: float, cores: int) -> list[Phase]:
+        """The phases of a part of the job's work, which begins when ``begin`` of it (0 to 1) is done, on so many cores.
+
+        The job's memory traffic is shared out evenly over its tasks, however many there are.
+        """
+        ratio = self.time_ratio(index, cores)
+        thinner = self._cores.item(index) / cores / ratio if ratio > 0.0 else 0.0
+        phases = self.phases(index, ops_per_s)
+        if len(phases) == 1:
+            return [(seconds * ratio * share, bandwidth * thinner) for seconds, bandwidth in phases]
+        whole = sum(seconds for seconds, _ in phases)
+        cut: list[Phase] = []
+        before, stop = 0.0, (begin + share) * whole
+        for seconds, bandwidth in phases:
+            inside = min(before + seconds, stop) - max(before, begin * whole)
+            before += seconds
+            if inside > 0.0:
+                cut.append((inside * ratio, bandwidth * thinner))
+        return cut or [(0.0, 0.0)]
 
     def phases(self, index: int, ops_per_s: float) -> list[Phase]:
         """The job's phases on a core of that rate: (uncontended s, MB/s that a task asks for), in turn."""

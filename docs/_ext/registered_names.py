@@ -22,6 +22,8 @@ REGISTRIES = {
     "power models": "cluster_sim.models.power:power_models",
     "network models": "cluster_sim.models.network:network_models",
     "workload generators": "cluster_sim.workload.workload:WORKLOAD_GENERATORS",
+    "speedups": "cluster_sim.workload.speedup:speedups",
+    "failure models": "cluster_sim.run.failures:failure_models",
     "platforms": "cluster_sim.platform.specs:platforms",
     "machines": "cluster_sim.platform.library:machines",
     "observations of JobNode": "learning.observations:observations",

@@ -214,7 +214,7 @@ class Decides(Scheduler):
         (
             lambda view, jobs: ["start job 0"],
             SimulationError,
-            "decides Start, Reserve, Hold, Reject or WakeAt, not 'start job 0'",
+            "decides Start, Reserve, Hold, Reject, WakeAt, Preempt, Resume or Resize, not 'start job 0'",
         ),
         (lambda view, jobs: [Start(jobs[0], Placement.on({0: 1}))], PlacementError, "asks for 2 cores"),
         (lambda view, jobs: [Start(jobs[0], Placement([]))], PlacementError, "asks for 2 cores"),

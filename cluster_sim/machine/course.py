@@ -1,0 +1,199 @@
+"""How far a job is in its work, and what it does next: its parts, checkpoints, restarts and changes of its cores.
+
+Passive: :mod:`cluster_sim.run.staged` takes a job through its course, stage by stage. A job that has no parts, makes no
+checkpoints, and is neither suspended nor resized nor started on other cores than it requested has none.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from enum import StrEnum
+from math import inf
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cluster_sim.machine.allocation import Allocation
+    from cluster_sim.machine.placement import Placement
+    from cluster_sim.machine.running import Running
+    from cluster_sim.workload.jobs import Job
+    from cluster_sim.workload.parts import Part
+
+NOTHING = 1e-9
+"""A piece of work that is this part of an interval between checkpoints, or of a part of the work, is a rounding error."""
+
+
+class Doing(StrEnum):
+    """What the tasks of a job do in a stage."""
+
+    WORK = "work"
+    CHECKPOINT = "checkpoint"
+    RESTART = "restart"
+    RECONFIGURATION = "reconfiguration"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What all tasks of a job do together, until the last has done it."""
+
+    doing: Doing
+    share: float = 0.0  #: Of the whole work, where it is work;
+    seconds: float = 0.0  #: how long it takes where it is not, whatever clocks and other jobs do.
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What it costs a job to be prepared for a stop, and to go on after one."""
+
+    interval: float = inf  #: s of work between checkpoints,
+    growth: float = 1.0  #: times that after each of an attempt.
+    checkpoint: float = 0.0  #: s.
+    restart: float = 0.0  #: s.
+    reconfiguration: float = 0.0  #: s.
+
+
+class Progress(NamedTuple):
+    """How far a running job is, as its user could know it."""
+
+    parts_done: int
+    parts: int
+    would_lose_core_s: float  #: Core-seconds of work that a requeue now would undo.
+    can_resize: bool  #: Whether the number of its cores can be changed now, or, in parts, after the one that runs.
+    wanted_cores: int  #: Cores that it asks for, for its next part; 0: it asks for no others.
+
+
+class Course:
+    """The way of one job through its work.
+
+    ``done`` and ``saved`` are parts of the whole work, 0 to 1: what is done, and what the last checkpoint holds.
+    """
+
+    def __init__(self, job: Job, parts: Sequence[Part], costs: Costs):
+        self.job = job
+        self.parts = parts
+        self.costs = costs
+        self.done = 0.0
+        self.saved = 0.0
+        self.stage: Stage | None = None  #: What its tasks do now; None: nothing.
+        self.since = inf  #: Since when, s.
+        self.running: Running | None = None  #: What there is to know of it on the machine; None while it has no cores.
+        self.target: Placement | None = None  #: The cores on which it does its next part, if these are others,
+        self.reserved: Allocation | None = None  #: and what it holds for that already.
+        self.asks = 0  #: Cores that it asks for, for its next part; 0: it asks for no others.
+        self.at_boundary = False  #: Whether it has just come to the end of a part that is not the last.
+        self.used = 0.0  #: Part of its requested time that it has used up.
+        self.unsaved_core_s = 0.0  #: Core-seconds of work since the last checkpoint.
+        self._part, self._left = 0, parts[0].share
+        self._checkpointed = (0, parts[0].share)
+        self._until_checkpoint = costs.interval
+        self._interval = costs.interval
+        self._overheads: deque[Stage] = deque()
+
+    @property
+    def part(self) -> int:
+        """How many parts are done."""
+        return self._part
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all work is done."""
+        return self._part == len(self.parts)
+
+    @property
+    def changes_at_boundaries(self) -> bool:
+        """Whether the job has parts, and its cores change between them only."""
+        return len(self.parts) > 1
+
+    def begin(self, whole_s: float) -> Stage | None:
+        """The next stage, on cores on which all the work takes ``whole_s``; None if there is nothing left to do."""
+        self.stage = self._next(whole_s)
+        return self.stage
+
+    def _next(self, whole_s: float) -> Stage | None:
+        if self._overheads:
+            return self._overheads.popleft()
+        if self.is_over:
+            return None
+        share = self._left
+        if self._until_checkpoint < share * whole_s * (1.0 - NOTHING):
+            share = self._until_checkpoint / whole_s
+        return Stage(Doing.WORK, share)
+
+    def complete(self, whole_s: float, cores: int, seconds: float) -> None:
+        """The stage is over. ``whole_s`` as it began; it took ``seconds`` on ``cores`` cores."""
+        stage, self.stage = self.stage, None
+        assert stage is not None
+        if stage.doing is Doing.CHECKPOINT:
+            self._save()
+        elif stage.doing is Doing.WORK:
+            self._credit(stage.share, whole_s, cores * seconds)
+            if self._until_checkpoint <= NOTHING * self._interval and not self.is_over:
+                self._overheads.append(Stage(Doing.CHECKPOINT, seconds=self.costs.checkpoint))
+                self._interval *= self.costs.growth
+                self._until_checkpoint = self._interval
+
+    def _credit(self, share: float, whole_s: float, core_s: float) -> None:
+        self.done = min(self.done + share, 1.0)
+        self._left -= share
+        self._until_checkpoint -= share * whole_s
+        self.unsaved_core_s += core_s
+        if self._left <= NOTHING * self.parts[self._part].share:
+            self._part += 1
+            self.at_boundary = not self.is_over
+            if self.is_over:
+                self.done = 1.0
+            else:
+                self._left = self.parts[self._part].share
+
+    def _save(self) -> None:
+        self.saved, self._checkpointed = self.done, (self._part, self._left)
+        self.unsaved_core_s = 0.0
+
+    def interrupt(self, fraction: float, whole_s: float, cores: int, seconds: float) -> None:
+        """The stage ends early, when that fraction of it is done; what is left of it is done later."""
+        stage, self.stage = self.stage, None
+        if stage is None:
+            return
+        if stage.doing is Doing.WORK:
+            # What rounding would take for the whole is not: the end of a part is an event of its own.
+            share = min(stage.share * fraction, self._left * (1.0 - 2.0 * NOTHING))
+            self._credit(share, whole_s, cores * seconds)
+        else:
+            self._overheads.appendleft(Stage(stage.doing, seconds=stage.seconds * (1.0 - fraction)))
+
+    def go_back(self) -> None:
+        """What no checkpoint holds is lost; another attempt begins with the last checkpoint, or from nothing."""
+        self.stage, self.done, self.at_boundary, self.asks, self.used = None, self.saved, False, 0, 0.0
+        self._part, self._left = self._checkpointed
+        self.unsaved_core_s = 0.0
+        self._until_checkpoint = self._interval = self.costs.interval
+        self._overheads.clear()
+        if self.saved > 0.0:
+            self.restart()
+
+    def time_left(self, cores: int) -> float:
+        """How long it may run on that many cores by its request, s."""
+        whole = self.job.on_cores(cores).requested_time
+        return whole if whole == inf else max(whole * (1.0 - self.used), 0.0)
+
+    def restart(self) -> None:
+        """It goes on from a checkpoint, or elsewhere than before: that takes time first."""
+        if self.costs.restart > 0.0:
+            self._overheads.appendleft(Stage(Doing.RESTART, seconds=self.costs.restart))
+
+    def reconfigure(self) -> None:
+        """Its cores have changed: that takes time first."""
+        if self.costs.reconfiguration > 0.0:
+            self._overheads.appendleft(Stage(Doing.RECONFIGURATION, seconds=self.costs.reconfiguration))
+
+    @property
+    def is_working(self) -> bool:
+        """Whether its tasks do work, rather than make a checkpoint, restart or change their number."""
+        return self.stage is not None and self.stage.doing is Doing.WORK
+
+    @property
+    def next_cores(self) -> int:
+        """Cores that the part that comes next asks for; 0: none in particular."""
+        return 0 if self.is_over else self.parts[self._part].cores

@@ -1,0 +1,121 @@
+"""Cores that change hands while their job goes on: an allocation becomes another one, in one instant."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cluster_sim.errors import PlacementError
+from cluster_sim.machine.allocation import Allocation, lowest_bits
+from cluster_sim.machine.bookings import Bookings
+from cluster_sim.machine.placement import Placement
+
+if TYPE_CHECKING:
+    from cluster_sim.workload.jobs import Job
+
+
+class Resizing(Bookings):
+    """Changes the cores of an allocation, and keeps the memory of jobs that are suspended."""
+
+    def check_change(self, allocation: Allocation, placement: Placement, job: Job) -> None:
+        """Raises PlacementError if a job that has the one cannot have the other in its place."""
+        own, wanted = self._cores_by_node(allocation), placement.cores_by_node()
+        if allocation.idle:
+            raise PlacementError(f"job {job.job_id} has its nodes for itself: its cores cannot change")
+        more = {node: cores - own.get(node, 0) for node, cores in wanted.items() if cores > own.get(node, 0)}
+        for node, cores in more.items():
+            if not (0 <= node < self._node_count and self.is_on[node]):
+                raise PlacementError(f"{placement}: node {node} is not on, or withheld")
+            if self.free.item(node) < cores:
+                raise PlacementError(f"{placement}: fewer cores are free")
+        if more and self.eligibility is not None:
+            self._check_eligible(self.eligibility, Placement.on(more), job)
+
+    def change(self, allocation: Allocation, placement: Placement, job: Job, tenant: int) -> Allocation:
+        """Give a job these cores in place of its own; those that it keeps stay the same. They have been checked."""
+        kept = self._masks(allocation)
+        self.release(allocation)
+        changed = Allocation(allocation.memory_mb)
+        for node, cores in placement.cores_by_node().items():
+            self._hold_first(node, cores, changed, kept)
+        self.free_total -= placement.cores
+        for node, cores in placement.cores_by_node().items() if allocation.memory_mb else ():
+            self.memory_used[node] += allocation.memory_mb * cores
+        self.version = object()
+        changed.hold = self.ledger.hold(self.env.now, tenant, self.core_ranges(changed))
+        return changed
+
+    def _hold_first(self, node: int, cores: int, allocation: Allocation, own: dict[int, int]) -> None:
+        """Hold cores of a node, those that are ``own`` (a mask by processor) first, and of these the lowest."""
+        left = self.free.item(node) - cores
+        self.free[node] = left
+        if not left:
+            (self.available if self.is_on[node] else self.asleep).remove(node, node + 1)
+        processors = self.processors_of(node)
+        taken = dict.fromkeys(processors, 0)
+        for among in (own, None):
+            for processor in processors:
+                mask = self.free_mask[processor] if among is None else among.get(processor, 0)
+                some = lowest_bits(mask, cores) if cores else 0
+                self.free_mask[processor] ^= some
+                taken[processor] |= some
+                cores -= some.bit_count()
+        for processor, mask in taken.items():
+            if mask:
+                allocation.pieces.append((node, processor, mask, mask.bit_count()))
+
+    def _masks(self, allocation: Allocation) -> dict[int, int]:
+        masks = {processor: mask for _, processor, mask, _ in allocation.pieces}
+        for _, _, begin, end in allocation.spans:
+            masks |= {processor: self._full_mask[processor] for processor in range(begin, end)}
+        return masks
+
+    def _cores_by_node(self, allocation: Allocation) -> dict[int, int]:
+        cores: dict[int, int] = {}
+        for processor, count in self.cores_by_processor(allocation):
+            node = self.node_of(processor)
+            cores[node] = cores.get(node, 0) + count
+        return cores
+
+    def grown(self, placement: Placement, cores: int) -> Placement | None:
+        """A placement with that many cores, those of ``placement`` among them: on its nodes first; None if too few are free."""
+        own = placement.cores_by_node()
+        missing = cores - placement.cores
+        free = np.where(self.is_on, self.free, 0)
+        others = [node for node in np.flatnonzero(free).tolist() if node not in own]
+        for node in (*own, *others):
+            if missing <= 0:
+                break
+            more = min(missing, int(free[node]))
+            own[node] = own.get(node, 0) + more
+            missing -= more
+        return Placement.on(own) if missing <= 0 else None
+
+    @staticmethod
+    def shrunk(placement: Placement, cores: int) -> Placement:
+        """A placement with that many of the cores of ``placement``: the last nodes of the platform are given up first."""
+        own = placement.cores_by_node()
+        spare = placement.cores - cores
+        for node in sorted(own, reverse=True):
+            less = min(spare, own[node])
+            own[node] -= less
+            spare -= less
+        return Placement.on({node: count for node, count in own.items() if count})
+
+    # ------------------------------------------------------------------ memory of suspended jobs
+
+    def keep_memory(self, placement: Placement, memory_mb: float) -> None:
+        """A job that has given back its cores stays in the memory of its nodes, with so much for each task."""
+        self._keep(placement, memory_mb, 1)
+
+    def drop_memory(self, placement: Placement, memory_mb: float) -> None:
+        """Undo :meth:`keep_memory`."""
+        self._keep(placement, memory_mb, -1)
+
+    def _keep(self, placement: Placement, memory_mb: float, sign: int) -> None:
+        if memory_mb:
+            self._guests_with_memory += sign
+            self.version = object()
+            for node, cores in placement.cores_by_node().items():
+                self.memory_used[node] += sign * memory_mb * cores

@@ -1,0 +1,100 @@
+"""The courses of the jobs that have one: in parts, with checkpoints, malleable, or on other cores than they requested."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from cluster_sim.errors import InputError, PlacementError
+from cluster_sim.machine.course import Costs, Course
+from cluster_sim.workload.parts import DALY, YOUNG, optimum_interval, parse_interval, parse_parts
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.machine.placement import Placement
+    from cluster_sim.workload.jobs import Job
+
+
+class Courses:
+    """Makes the course of a job when it is first needed, and keeps it over the job's attempts.
+
+    ``columns`` are those of the run's jobs; ``mtbf_s`` is the mean time between failures of a node, for the intervals
+    that follow from it. Raises InputError if a job asks for such an interval and nodes do not fail.
+    """
+
+    def __init__(self, columns: dict[str, npt.NDArray[Any]], mtbf_s: float):
+        self._columns = columns
+        self._mtbf_s = mtbf_s
+        self._known: dict[int, Course] = {}
+        self._check_intervals(range(len(columns["job_id"])))
+        #: Whether any job may have one: has parts, checkpoints, or cores that can be chosen.
+        self.wanted = any(
+            bool((columns[name] != nothing).any())
+            for name, nothing in (("parts", ""), ("checkpoint_interval", ""), ("min_cores", 0), ("max_cores", 0))
+        )
+
+    def add(self, index: int) -> None:
+        """The columns have one more job, at ``index``."""
+        self._check_intervals((index,))
+        self.wanted = self.wanted or self._is_staged(index) or self._is_flexible(index)
+
+    def _check_intervals(self, indices: range | tuple[int, ...]) -> None:
+        intervals = self._columns["checkpoint_interval"]
+        if self._mtbf_s < inf or not any(intervals.strides):
+            indices = indices[:1] if self._mtbf_s == inf else ()
+        for index in indices:
+            if intervals[index] in (YOUNG, DALY):
+                where = f"job {self._columns['job_id'][index]}, checkpoint_interval"
+                raise InputError(where, "a time in s where nodes do not fail (failures)", intervals[index])
+
+    def _is_staged(self, index: int) -> bool:
+        columns = self._columns
+        return bool(
+            columns["parts"][index] or columns["checkpoint_interval"][index] or columns["malleable"].item(index)
+        )
+
+    def _is_flexible(self, index: int) -> bool:
+        return bool(self._columns["min_cores"].item(index) or self._columns["max_cores"].item(index))
+
+    def of(self, job: Job) -> Course | None:
+        """The job's course, if it has begun one."""
+        return self._known.get(job.index)
+
+    def at_start(self, job: Job, placement: Placement) -> Course | None:
+        """The course that a job takes up or begins on these cores; None if it has none.
+
+        Raises PlacementError for a number of cores that the job cannot run on.
+        """
+        cores = placement.cores
+        if not job.min_cores <= cores <= job.max_cores:
+            raise PlacementError(f"job {job.job_id} {asks_for(job)}, {placement!r} has {cores}")
+        course = self._known.get(job.index)
+        if course is None and (cores != job.requested_cores or self._is_staged(job.index)):
+            course = self.begin(job, len(placement.nodes))
+        return course
+
+    def begin(self, job: Job, nodes: int) -> Course:
+        """A course for a job that had none, on so many nodes."""
+        columns, index = self._columns, job.index
+        checkpoint = columns["checkpoint_time"].item(index)
+        interval = parse_interval(str(columns["checkpoint_interval"][index]))
+        if isinstance(interval, str):
+            # Of several nodes the first to fail stops the job.
+            interval = optimum_interval(interval, checkpoint, self._mtbf_s / nodes)
+        costs = Costs(
+            interval or inf,
+            columns["checkpoint_growth"].item(index),
+            checkpoint,
+            columns["restart_time"].item(index),
+            columns["reconfiguration_time"].item(index),
+        )
+        course = self._known[index] = Course(job, parse_parts(str(columns["parts"][index])), costs)
+        self.wanted = True
+        return course
+
+
+def asks_for(job: Job) -> str:
+    """How many cores a job asks for, as a clause about it."""
+    least, most = job.min_cores, job.max_cores
+    return f"asks for {most} cores" if least == most else f"asks for {least} to {most} cores"

@@ -1,0 +1,281 @@
+"""Changes to running jobs: cores taken from them, given back, or changed in number."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from cluster_sim.errors import PlacementError
+from cluster_sim.machine.course import Progress
+from cluster_sim.machine.placement import Placement
+from cluster_sim.machine.running import Running
+from cluster_sim.run.attempts import Outcome
+from cluster_sim.run.execution import REPLANNED, STOPPED, Kill
+
+if TYPE_CHECKING:
+    from simpy.events import Event
+
+    from cluster_sim.machine.allocation import Allocation
+    from cluster_sim.machine.course import Course
+    from cluster_sim.run.decisions import Preempt
+    from cluster_sim.run.job_life import JobLife
+    from cluster_sim.run.simulation import Simulation
+    from cluster_sim.workload.jobs import Job
+
+
+@dataclass(frozen=True, slots=True)
+class Suspended:
+    """A job that has lost its cores and keeps its work, and its memory on its nodes."""
+
+    job: Job
+    placement: Placement  #: The cores that it had.
+    attempt: int  #: Its number in the records.
+    since: float  #: s.
+    memory_mb: float  #: That each of its tasks occupies meanwhile.
+
+
+class JobChanges:
+    """Preempts, resumes and resizes jobs, when a scheduler decides so or a job comes to the end of a part."""
+
+    def __init__(self, simulation: Simulation, life: JobLife):
+        self._env = simulation.env
+        self._machine = simulation.machine
+        self._executor = simulation.executor
+        self._running = life.running
+        self._life = life
+        self._attempts = simulation.attempts
+        self._view = simulation.view
+        self._request_pass = simulation.request_pass
+        self._suspended = simulation.view.suspended_by_index
+        self._suspended_time_counts = simulation.suspended_time_counts
+        self._at_boundaries = bool(getattr(simulation.scheduler, "at_boundaries", False))
+        self._after_each_event = simulation.after_each_event
+
+    # ------------------------------------------------------------------ taking cores away
+
+    def preempt(self, decision: Preempt) -> None:
+        """Take a running job's cores, now or after its grace. Raises PlacementError if it has none."""
+        running = self._require_running(decision.job)
+        if decision.grace_s <= 0.0:
+            self._take(running, decision)
+            return
+        running.limit_s = min(running.limit_s, self._env.now + decision.grace_s - running.expected_start)
+        self._view.ended.append(running)
+        self._view.resumed.append(running)
+        attempt = running._attempt
+        self._env.at(self._env.now + decision.grace_s).callbacks.append(
+            lambda event: self._take_later(attempt, decision)
+        )
+
+    def _take_later(self, attempt: int, decision: Preempt) -> None:
+        running = self._running.get(decision.job.index)
+        if running is not None and running._attempt == attempt and not running._ended:
+            self._take(running, decision)
+            self._request_pass()
+
+    def _take(self, running: Running, decision: Preempt) -> None:
+        reason = decision.because or "preempted"
+        process = running._process
+        assert process is not None
+        if decision.mode == "suspend":
+            self._suspend(running)
+        else:
+            outcome = Outcome.PREEMPTED if decision.mode == "requeue" else Outcome.CANCELLED
+            self._life.end(running, Kill(reason, outcome))
+        process.interrupt(STOPPED)
+
+    def _suspend(self, running: Running) -> None:
+        job, life = running.job, self._life
+        course = running._course
+        if course is None:
+            done = self._executor.work_done(running)
+            course = life.courses.begin(job, len(running.placement.nodes))
+            if done > 0.0:  # its first stage was all its work
+                core_s = (self._env.now - running.start_time) * running.placement.cores
+                self._begin_as_work(course, running, done, core_s)
+        else:
+            life.stages.cut_short(course)
+        self._count_time(course, running)
+        running._ended = True
+        self._attempts.suspended.add(running._attempt)
+        self._attempts.suspensions += 1
+        life.vacate(running)
+        memory = running._allocation.memory_mb
+        self._suspended[job.index] = Suspended(job, running.placement, running._attempt, self._env.now, memory)
+        self._machine.keep_memory(running.placement, memory)
+        self._request_pass()
+
+    def _begin_as_work(self, course: Course, running: Running, done: float, core_s: float) -> None:
+        whole = self._executor.whole_seconds(running)
+        course.begin(whole)
+        course.interrupt(done, whole, 1, core_s)
+
+    def _count_time(self, course: Course, running: Running) -> None:
+        """How much of its requested time the job has used up on these cores."""
+        if running.start_time < inf and 0.0 < running.job.requested_time < inf:
+            whole = running.job.on_cores(running.placement.cores).requested_time
+            course.used += (self._env.now - running.start_time) / whole
+
+    # ------------------------------------------------------------------ giving them back
+
+    def resume(self, job: Job, placement: Placement) -> None:
+        """A suspended job goes on, on these cores. Raises PlacementError, with nothing changed, when it cannot."""
+        suspended = self._suspended.get(job.index)
+        if suspended is None:
+            raise PlacementError(f"job {job.job_id} is not suspended")
+        life = self._life
+        course = life.courses.at_start(job, placement)
+        assert course is not None
+        if placement.cores != suspended.placement.cores and not job.malleable:
+            had = suspended.placement.cores
+            raise PlacementError(f"job {job.job_id} had {had} cores and is not malleable, {placement!r} has others")
+        moves = placement != suspended.placement
+        meanwhile = (self._env.now - suspended.since) / job.requested_time if self._counts_suspension(job) else 0.0
+        self._machine.drop_memory(suspended.placement, suspended.memory_mb)
+        course.used += meanwhile
+        try:
+            running = life.set_out(job, placement, course, suspended.attempt, restarts=moves)
+        except PlacementError:
+            course.used -= meanwhile
+            self._machine.keep_memory(suspended.placement, suspended.memory_mb)
+            raise
+        del self._suspended[job.index]
+        self._attempts.suspended.discard(suspended.attempt)
+        self._view.resumed.append(running)
+
+    def _counts_suspension(self, job: Job) -> bool:
+        return self._suspended_time_counts and 0.0 < job.requested_time < inf
+
+    def withdraw(self, index: int) -> Suspended | None:
+        """Take out a suspended job, which is to be killed; None if it is not suspended."""
+        suspended = self._suspended.pop(index, None)
+        if suspended is not None:
+            self._machine.drop_memory(suspended.placement, suspended.memory_mb)
+            self._attempts.suspended.discard(suspended.attempt)
+        return suspended
+
+    def suspended_on(self, node: int) -> list[Job]:
+        """Suspended jobs that keep something on a node."""
+        return [one.job for one in self._suspended.values() if node in one.placement.nodes]
+
+    # ------------------------------------------------------------------ changing their number
+
+    def resize(self, job: Job, placement: Placement) -> None:
+        """A malleable job is to have these cores in place of its own: at once, or, in parts, after the one that runs.
+
+        What it is to get is held for it from now on. Raises PlacementError, with nothing changed, when it cannot be.
+        """
+        running = self._require_running(job)
+        course = running._course
+        self._check_resize(running, placement)
+        assert course is not None
+        if course.at_boundary:
+            self._change(course, placement)  # it waits for the end of this pass
+        elif course.changes_at_boundaries:
+            self._reserve(course, running, placement)
+        else:
+            self._life.stages.cut_short(course)
+            process = running._process
+            self._change(course, placement)
+            self._life.stages.begin_next(course)
+            assert process is not None
+            process.interrupt(REPLANNED)
+
+    def _check_resize(self, running: Running, placement: Placement) -> None:
+        job, course = running.job, running._course
+        who = f"job {job.job_id}"
+        if course is None or not job.malleable:
+            raise PlacementError(f"{who} is not malleable: its cores cannot change while it runs")
+        if not self.can_resize(running):
+            raise PlacementError(f"{who} cannot change its cores now")
+        if not job.min_cores <= placement.cores <= job.max_cores:
+            raise PlacementError(f"{who} can have {job.min_cores} to {job.max_cores} cores, {placement!r} has others")
+        self._machine.check_change(running._allocation, placement, job)
+
+    def can_resize(self, running: Running) -> bool:
+        """Whether a job's cores can be changed: it is malleable, works, and no change of it is under way."""
+        course = running._course
+        if course is None or not running.job.malleable or course.target is not None or running.start_time == inf:
+            return False
+        return course.is_working or course.at_boundary
+
+    def _reserve(self, course: Course, running: Running, placement: Placement) -> None:
+        """The change waits for the end of the part; cores that the job does not have yet are held for it."""
+        own, more = running.placement.cores_by_node(), {}
+        for node, cores in placement.cores_by_node().items():
+            if cores > own.get(node, 0):
+                more[node] = cores - own.get(node, 0)
+        course.target = placement
+        if more:
+            memory = running._allocation.memory_mb
+            course.reserved = self._machine.hold(Placement.on(more), memory, None, running._attempt)
+
+    def at_boundary(self, course: Course) -> Generator[Event, Any, None]:
+        """A part of a job has ended: it says what it asks for, the scheduler decides, and its cores change."""
+        running = course.running
+        assert running is not None
+        wanted, own = course.next_cores, running.placement.cores
+        if 0 < wanted < own and course.target is None and running.job.malleable:
+            self.resize(running.job, self._machine.shrunk(running.placement, wanted))
+        elif wanted > own:
+            course.asks = wanted
+        if (course.asks and course.target is None) or (self._at_boundaries and running.job.malleable):
+            self._view.at_boundary.append(running)
+            self._request_pass()
+            yield self._env.at(self._env.now, self._life.after_pass)
+        course.asks = 0
+        if course.target is not None:
+            self._change(course, course.target)
+        if course.running is not running and not self._after_each_event:
+            self._request_pass()  # others may have what it has given up
+
+    def _change(self, course: Course, placement: Placement) -> None:
+        """The job gives up its cores and has the others; its tasks are stopped."""
+        running, machine = course.running, self._machine
+        assert running is not None
+        course.target, reserved = None, course.reserved
+        course.reserved = None
+        self._count_time(course, running)
+        machine.unload(running._allocation)
+        if reserved is not None:
+            machine.release(reserved)
+        allocation = machine.change(running._allocation, placement, running.job, running._attempt)
+        machine.load(allocation)
+        successor = self._successor(running, placement, allocation)
+        successor.limit_s = course.time_left(placement.cores)
+        course.reconfigure()
+        self._life.limit(successor)
+
+    def _successor(self, running: Running, placement: Placement, allocation: Allocation) -> Running:
+        """What there is to know of a job from now on, with these cores: it takes the place of what there was."""
+        other = Running(running.job, placement, allocation, self._env.now, running._attempt)
+        other.allocation_time, other._groups = running.allocation_time, running._groups
+        other._process, other._course, other._transfer = running._process, running._course, running._transfer
+        running._ended = True
+        if other._course is not None:
+            other._course.running = other
+        self._running[running.job.index] = other
+        self._view.ended.append(running)
+        self._view.resumed.append(other)
+        return other
+
+    # ------------------------------------------------------------------ what can be known
+
+    def progress(self, running: Running) -> Progress:
+        """How far a running job is, as its user could know it."""
+        course = running._course
+        lasted = self._env.now - running.start_time if running.start_time < inf else 0.0
+        if course is None:
+            return Progress(0, 1, lasted * running.placement.cores, False, 0)
+        lost = course.unsaved_core_s
+        if course.is_working:
+            lost += (self._env.now - course.since) * running.placement.cores
+        return Progress(course.part, len(course.parts), lost, self.can_resize(running), course.asks)
+
+    def _require_running(self, job: Job) -> Running:
+        running = self._running.get(job.index)
+        if running is None or running._ended:
+            raise PlacementError(f"job {job.job_id} is not running")
+        return running

@@ -1,0 +1,99 @@
+"""Jobs with a course on the machine: SimPy processes that go from stage to stage, and from part to part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+import simpy
+
+from cluster_sim.machine.course import Doing
+from cluster_sim.run.execution import REPLANNED, STOPPED
+
+if TYPE_CHECKING:
+    from simpy.events import Event
+
+    from cluster_sim.machine.course import Course
+    from cluster_sim.machine.running import Running
+    from cluster_sim.run.execution import Executor
+    from cluster_sim.run.job_life import JobLife
+
+
+def pursue(life: JobLife, course: Course, running: Running) -> Generator[Event, Any, None]:
+    """The process of a job with a course, from its allocation to where it loses its last cores or ends.
+
+    When its cores change, the process goes on with what ``course.running`` then is.
+    """
+    if running._ended:  # taken from it in the instant in which it got them
+        return
+    try:
+        if running.start_time == inf:
+            switching, nodes = life.machine.switching, running.placement.nodes
+            switching.switch_on(nodes)
+            yield from switching.wait_for(nodes)
+            life.begin(running)
+        while True:
+            try:
+                if course.stage is not None:
+                    for group in _on_machine(course)._groups:  # noqa: UP028 - as in execute
+                        yield group
+                    life.stages.complete(course)
+                if course.at_boundary:
+                    yield from life.changes.at_boundary(course)
+                    course.at_boundary = False
+                if course.stage is None and life.stages.begin_next(course):
+                    continue
+                if life.communicates:
+                    running = _on_machine(course)
+                    life.communicate(running)
+                    if running._transfer is not None:
+                        yield running._transfer
+                break
+            except simpy.Interrupt as interrupt:
+                if interrupt.cause is not REPLANNED:
+                    raise
+    except simpy.Interrupt as interrupt:
+        if interrupt.cause is not STOPPED:
+            life.end(_on_machine(course), interrupt.cause)  # a Kill
+    else:
+        life.end(_on_machine(course))
+
+
+def _on_machine(course: Course) -> Running:
+    assert course.running is not None
+    return course.running
+
+
+class Stages:
+    """Begins and ends the stages of jobs, and counts what they do to their work."""
+
+    def __init__(self, executor: Executor, request_pass: Callable[[], None]):
+        self._executor = executor
+        self._request_pass = request_pass
+
+    def begin_next(self, course: Course) -> bool:
+        """The tasks of a job begin their next stage; whether there is one."""
+        running, now = _on_machine(course), self._executor.now
+        if course.begin(self._executor.whole_seconds(running)) is None:
+            return False
+        course.since = now
+        self._executor.start_tasks(running)
+        return True
+
+    def complete(self, course: Course) -> None:
+        """All tasks of a job have done their stage."""
+        running = _on_machine(course)
+        seconds = self._executor.now - course.since
+        if course.stage is not None and course.stage.doing is Doing.RECONFIGURATION:
+            self._request_pass()  # its cores can be changed again
+        course.complete(self._executor.whole_seconds(running), running.placement.cores, seconds)
+        self._executor.stop_tasks(running)
+
+    def cut_short(self, course: Course) -> None:
+        """The stage of a job ends here, done or not: its tasks stop."""
+        running = _on_machine(course)
+        if course.stage is not None and running.start_time < inf:
+            fraction, seconds = self._executor.stage_done(running), self._executor.now - course.since
+            course.interrupt(fraction, self._executor.whole_seconds(running), running.placement.cores, seconds)
+        self._executor.stop_tasks(running)
