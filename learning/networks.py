@@ -124,6 +124,10 @@ class Network(nn.Module):
         """Some of the situations of a batch."""
         return {key: tensor[places] for key, tensor in batch.items()}
 
+    def compact(self, batch: Batch) -> Batch:
+        """The same situations in a form that is quicker to learn from, where they are learned from many times."""
+        return batch
+
     def action(self, kept: Kept, column: int) -> int:
         """The action that a column of the logits stands for."""
         return column

@@ -175,7 +175,7 @@ class PPO:
             progress = (iteration + epoch / options.epochs) / self.iterations
             entropy_weight = self._schedule(progress)
             for steps, lengths in samples.minibatches(size, rng):
-                logits, values = network.unroll(samples.batch(steps), lengths)
+                logits, values = network.unroll(samples.batch(steps, again=rng is None), lengths)
                 log_p = log_probabilities(logits)
                 log_ratio = of_chosen(log_p, samples.columns[steps]) - old_chosen[steps]
 

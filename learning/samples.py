@@ -39,15 +39,24 @@ class Samples:
         self._kept = [kept for trajectory in trajectories for kept in trajectory.kept]
         small = sum(array.size for kept in self._kept for array in kept.values()) < _LARGEST_WHOLE
         self._whole = network.stack(self._kept) if small else None
+        self._again: dict[tuple[int, int], Batch] = {}
 
     def __len__(self) -> int:
         return int(self._first[-1])
 
-    def batch(self, steps: Steps) -> Batch:
-        """The observations of some of the decisions."""
+    def batch(self, steps: Steps, again: bool = False) -> Batch:
+        """The observations of some of the decisions.
+
+        ``again``: they are consecutive and will be asked for again, epoch after epoch; they are kept in the form that is
+        the quickest to learn from, unless they are too many.
+        """
         if self._whole is None:
             return self._network.stack([self._kept[i] for i in steps])
-        return self._network.take(self._whole, torch.from_numpy(steps))
+        key = (int(steps[0]), int(steps[-1]))
+        if again and key in self._again:
+            return self._again[key]
+        batch = self._network.take(self._whole, torch.from_numpy(steps))
+        return self._again.setdefault(key, self._network.compact(batch)) if again else batch
 
     def minibatches(self, size: int, rng: np.random.Generator | None) -> Iterator[tuple[Steps, list[int]]]:
         """All decisions in parts of about ``size``: their numbers, and the lengths of what they consist of.

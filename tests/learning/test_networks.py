@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from cluster_sim.errors import InputError, SpecError
 from learning.categorical import best, divergence, draw, entropy, log_probabilities, of_chosen
-from learning.networks import Network, make_network, networks, one_thread
+from learning.networks import Network, dense, make_network, networks, one_thread
+from learning.selu_layers import SeluLayers
 
 from .toys import collated
 
@@ -366,3 +367,54 @@ def test_one_thread_is_given_back() -> None:
     with one_thread():
         assert torch.get_num_threads() == 1
     assert torch.get_num_threads() == before
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_selu_layers_are_torchs_own_to_the_bit(last: bool) -> None:
+    """Outputs and all gradients of the stack that is differentiated in one go are those of torch's layers one by one."""
+    theirs, ours = dense([9, 16, 8, 1], "selu", last=last), SeluLayers([9, 16, 8, 1], last=last)
+    ours.load_state_dict(theirs.state_dict())
+    generator = torch.Generator().manual_seed(1)
+    numbers = torch.randn(50, 9, generator=generator)
+    one, other = numbers.clone().requires_grad_(), numbers.clone().requires_grad_()
+    with one_thread():
+        theirs(one).square().sum().backward()
+        ours(other).square().sum().backward()
+        assert torch.equal(theirs(one), ours(other))
+        with torch.inference_mode():
+            assert torch.equal(theirs(numbers), ours(numbers))
+    assert one.grad is not None
+    assert other.grad is not None
+    assert torch.equal(one.grad, other.grad)
+    for weight, same in zip(theirs.parameters(), ours.parameters(), strict=True):
+        assert weight.grad is not None
+        assert same.grad is not None
+        assert torch.equal(weight.grad, same.grad)
+
+
+@given(st.integers(0, 10_000))
+def test_equal_rows_may_be_worked_out_once(seed: int) -> None:
+    """The compact form of a batch has the same logits, values and gradients, whatever rows are equal, zero or forbidden."""
+    rng = np.random.default_rng(seed)
+    network = make_network("published-pairs", array_space(6, 6, 3), 6, seed).double()
+    kinds = np.vstack([np.zeros(3), rng.uniform(0.0, 1.0, (3, 3))]).astype(np.float32)
+    situations = []
+    for _ in range(4):
+        mask = rng.integers(0, 2, 6, dtype=np.int8)
+        mask[0] = 1
+        situations.append({"observation": kinds[rng.integers(0, 4, 6)], "action_mask": mask})
+    batch = network.stack([network.keep(situation) for situation in situations])
+    batch["observation"] = batch["observation"].double()  # rounding is not what is asked about
+    compact = network.compact(batch)
+    found = []
+    for form in (batch, compact):
+        network.zero_grad()
+        logits, values, _ = network(form)
+        (log_probabilities(logits)[:, 0].sum() + values.sum()).backward()
+        found.append((logits.detach(), values.detach(), [weight.grad.clone() for weight in network.parameters()]))  # type: ignore[union-attr]
+    (logits, values, gradients), (same_logits, same_values, same_gradients) = found
+    assert len(compact["rows"]) <= len(kinds)
+    torch.testing.assert_close(same_logits, logits)
+    torch.testing.assert_close(same_values, values)
+    for gradient, same in zip(gradients, same_gradients, strict=True):
+        torch.testing.assert_close(same, gradient)
