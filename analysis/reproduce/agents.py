@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analysis.reproduce.claims import MORE, Claim, Kind, of_runs
-from analysis.reproduce.controls import CONTROLS, METRICS, UNSEEN, control_values, reductions_of
+from analysis.reproduce.controls import CONTROLS, UNSEEN, control_values, training_in, tries
 from analysis.reproduce.paper import Measured, Part, Setting
+from analysis.reproduce.plays import Played, plays, reached_by, reductions_of
 from analysis.reproduce.trainings import Training, train_first, training_of
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ SUMMARIES = ("min", "avg", "max")
 OUR_AGENTS = "our default agents beside the published ones: they have other observations, rewards and trainings"
 PUBLISHED_AGENTS = "agents as published: their observation, networks, reward and hyper-parameters"
 """Groups of claims: whether our default agent does better than what is printed, and what theirs reaches, trained here."""
+IN_SAMPLE = "in-sample: tested on the jobs that they were trained on"
+OUT_OF_SAMPLE = "out-of-sample: tested on jobs that they were not trained on"
+"""What a head of such a group says besides."""
 NEEDS = "needs a trained agent: --agents FOLDER with {paper}/{row} or {training}, left by cluster-sim train"
 
 
@@ -46,6 +50,9 @@ class AgentRow:
     file : file in ``examples/training`` that says how, without its ending; the training's name unless given.
     environment : keys of its environment in place of the file's.
     like : name of the row that the paper prints, where this is another agent in its place; "": it is that row.
+    most : keys of the configuration of which there are at most so many, whatever the file says: seeds.
+    out_of_sample : whether it is tested on jobs that it was not trained on.
+    rule : spec of a scheduler that learns nothing, for what learning adds to it; "" for none.
     """
 
     name: str
@@ -56,6 +63,9 @@ class AgentRow:
     file: str = ""
     environment: Mapping[str, Any] = field(default_factory=dict)
     like: str = ""
+    most: Mapping[str, int] = field(default_factory=dict)
+    out_of_sample: bool = False
+    rule: str = ""
 
     @property
     def printed(self) -> str:
@@ -64,8 +74,9 @@ class AgentRow:
 
     @property
     def group(self) -> str:
-        """The group of its claims."""
-        return PUBLISHED_AGENTS if self.like else OUR_AGENTS
+        """The group of its claims; its heading says whether agents are tested on what they were trained on."""
+        agents = PUBLISHED_AGENTS if self.like else OUR_AGENTS
+        return f"{agents}; {OUT_OF_SAMPLE if self.out_of_sample else IN_SAMPLE}"
 
     @property
     def kind(self) -> Kind:
@@ -74,7 +85,11 @@ class AgentRow:
 
 
 def as_published(
-    row: AgentRow, training: str, file: str = "", environment: Mapping[str, Any] | None = None
+    row: AgentRow,
+    training: str,
+    file: str = "",
+    environment: Mapping[str, Any] | None = None,
+    most: Mapping[str, int] | None = None,
 ) -> AgentRow:
     """The same row for the agent as the paper has it, in place of our default one; its training as in the row's fields."""
     return replace(
@@ -85,6 +100,7 @@ def as_published(
         file=file,
         environment=environment or {},
         like=row.name,
+        most=most or {},
     )
 
 
@@ -97,8 +113,10 @@ def agent_parts(paper: str, rows: Sequence[AgentRow], setting: Setting, episodes
             "row": row.name,
             "cases": list(row.cases),
             "against": list(row.against),
+            "rule": row.rule,
             "runs": runs,
             "episodes": episodes,
+            "kept": "" if setting.trainings is None else str(setting.trainings / "plays"),
         }
         found += row_part(paper, row, setting, agent_rows, arguments)
     return found
@@ -119,7 +137,7 @@ def row_part(
         written = max(file.stat().st_mtime_ns for file in folder.rglob("*") if file.is_file())
         given = {"folder": str(folder), "written": written, "training": None}
         return [Part(f"agent {row.name}", compute, {**arguments, **given}, needs, measures)]
-    training = training_of(row.file or row.training, row.environment, setting)
+    training = training_of(row.file or row.training, row.environment, setting, row.most)
     if training is None or setting.trainings is None:
         return []
     place = setting.trainings / ("quick" if setting.quick else "") / row.training
@@ -152,8 +170,10 @@ def agent_rows(
     row: str,
     cases: Sequence[str],
     against: Sequence[str],
+    rule: str,
     runs: int,
     episodes: str,
+    kept: str,
     folder: str,
     written: int,
     training: Mapping[str, Any] | None,
@@ -161,24 +181,38 @@ def agent_rows(
     """Test the agents in ``folder`` on each case, and their controls: % less than each scheduler, in energy and EDP.
 
     Values are named ``agent/ROW/CASE/AGAINST/METRIC/min|avg|max|greedy``, each a list with a number for every training,
-    and ``control/…`` the same of each control. ``written`` is when the agents were, so that a part is computed again
-    after more training; with ``training`` they are trained first, as far as they are not yet.
+    and ``control/…`` the same of each control, ``rule/…`` of the scheduler ``rule``; ``control/ROW/episodes`` is how many
+    episodes a training and random play have, ``control/ROW/metric``
+    what the agents are trained to reduce. Plays are kept in the folder ``kept``. ``written`` is when the agents were,
+    so that a part is computed again after more training; with ``training`` they are trained first, as far as they are not yet.
     """
     from importlib import import_module
-
-    from learning.evaluation import evaluate
 
     module, _, function = episodes.partition(":")
     make: Callable[[Path, str], Episode] = getattr(import_module(module), function)
     found = train_first(f"agent/{row}/", inputs, folder, Training.of(training))
+    config = training_in(folder, inputs)
+    reward = config.environment.reward or ""
+    found.values |= {
+        f"control/{row}/episodes": tries(config),
+        f"control/{row}/metric": "EDP" if reward.startswith("edp") else "energy",
+    }
     for case in cases:
         episode = make(inputs, case)
-        tested = evaluate(folder, [episode], tuple(METRICS), tuple(against), runs, workers=1)
-        found.values |= reductions_of(f"agent/{row}/{case}", tested)
-        found.runs += len(tested.runs) + len(tested.heuristics)
-        values, played = control_values(f"control/{row}/{case}", folder, inputs, episode, against, runs)
+
+        def play(place: str, count: int, episode: Episode = episode) -> list[Played]:
+            return plays(place, episode, episodes, count, kept)
+
+        references = {scheduler: reached_by(scheduler, episode) for scheduler in against}
+        played = play(folder, runs)
+        found.values |= reductions_of(f"agent/{row}/{case}", played, references)
+        found.runs += sum(len(one.sampled) + 1 for one in played) + len(references)
+        values, control_runs = control_values(f"control/{row}/{case}", config, episode, references, runs, play)
         found.values |= values
-        found.runs += played
+        found.runs += control_runs
+        if rule:
+            reached = reached_by(rule, episode)
+            found.values |= reductions_of(f"rule/{row}/{case}", [Played([reached], reached)], references)
     return found
 
 

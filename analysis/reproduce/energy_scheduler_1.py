@@ -21,7 +21,7 @@ BEST = "low_mem_ops/high_mem_bw"
 """What the thesis calls the best heuristic: what its selector learned."""
 
 _NO_WAIT, _WAIT_ENERGY, _WAIT_EDP = (
-    AgentRow("no-wait", "agent without waiting", ("1",), (f"list:{BEST}",), "experiment1-energy"),
+    AgentRow("no-wait", "agent without waiting", ("1",), (f"list:{BEST}",), "experiment1-energy", rule=lopez.RULE),
     AgentRow(
         "wait-energy",
         "agent that may wait, for energy",
@@ -30,8 +30,16 @@ _NO_WAIT, _WAIT_ENERGY, _WAIT_EDP = (
         "experiment1-energy-waiting",
         "experiment1-edp-waiting",
         {"reward": "energy"},
+        rule=lopez.RULE,
     ),
-    AgentRow("wait-edp", "agent that may wait, for EDP", ("1",), (f"list:{BEST}",), "experiment1-edp-waiting"),
+    AgentRow(
+        "wait-edp",
+        "agent that may wait, for EDP",
+        ("1",),
+        (f"list:{BEST}",),
+        "experiment1-edp-waiting",
+        rule=lopez.RULE,
+    ),
 )
 _WAITING = "experiment1-as-published-waiting"
 ROWS = (
@@ -180,5 +188,6 @@ PAPER = Paper(
         "high_mem of the thesis' program is the memory in use: most_used_mem here.",
         "Training curves (Figs. 4.2, 4.6, 4.8, 4.9) print no numbers; metrics.csv of a training has ours.",
     ),
+    rows=ROWS,
     left_out=lambda setting: left_out(NAME, ROWS, setting),
 )

@@ -22,7 +22,7 @@ _SEEN = (
 )
 _BLIND = {"observation": f"default:features={_SEEN}"}
 _ENERGY, _EDP, _NO_ENERGY_FEATURES = (
-    AgentRow(name, what, ("2",), (f"list:{BEST}",), training, file, environment)
+    AgentRow(name, what, ("2",), (f"list:{BEST}",), training, file, environment, rule=lopez.RULE)
     for name, what, training, file, environment in (
         ("energy", "agent for energy", "experiment2-energy", "", {}),
         ("edp", "agent for EDP", "experiment2-edp", "", {}),
@@ -123,5 +123,6 @@ PAPER = Paper(
         "The text gives profile C two cores; table, input and figures have four.",
         "Training curves (Figs. 4.12, 4.15, 4.16) print no numbers; metrics.csv of a training has ours.",
     ),
+    rows=ROWS,
     left_out=lambda setting: left_out(NAME, ROWS, setting),
 )

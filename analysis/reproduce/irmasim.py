@@ -14,7 +14,7 @@ from statistics import mean, median
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from analysis.reproduce.agents import left_out, row_part
+from analysis.reproduce.agents import IN_SAMPLE, left_out, row_part
 from analysis.reproduce.claims import AT_LEAST, HOLDS, MORE, RANGE, Claim, Kind, Values, points, relative
 from analysis.reproduce.irmasim_agents import (
     AGENTS,
@@ -268,7 +268,7 @@ def claims() -> Sequence[Claim]:
         "Figs. 1 and 3: what contention does",
         "Figs. 7 and 8: the two models on five growing batches",
         "watts and speed",
-        "Figs. 9 to 11: policies and the agent",
+        f"Figs. 9 to 11: policies and the agents; {IN_SAMPLE}",
     )
     seen = [
         Claim("fig-1-ep", "ep: the model gives the same times as the baseline on both nodes", "yes", "", "Fig. 1, §II",
@@ -379,7 +379,7 @@ def _of_agents(group: str) -> list[Claim]:
                 group=group,
             )
         )
-    ends = "Agents, rewards of Table I, levels of observation: where trainings end"
+    ends = f"Agents, rewards of Table I, levels of observation: where trainings end; {IN_SAMPLE}"
     for one in ROWS:
         found.append(
             Claim(

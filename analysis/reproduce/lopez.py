@@ -33,6 +33,8 @@ GREEDY = {
     "contention-aware, energy": "contention-aware:metric=energy,order=longest,placements=all",
 }
 """The baseline that agents have to beat, which the papers do not have."""
+RULE = GREEDY["contention-aware, one at a time"]
+"""What stands beside agents as a rule that learns nothing: it places as they do, one job at a time."""
 
 QUICK = (
     "random pairs are means of 5 seeds, not 20; agents are tested in 10 runs, not 100, "

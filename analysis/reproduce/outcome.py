@@ -7,12 +7,15 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analysis.reproduce.claims import VERDICTS, Judged, Kind
+from analysis.reproduce.learned import HEADINGS as LEARNED
+from analysis.reproduce.learned import LEAD, TITLE
+from analysis.reproduce.learned import lines as learned_lines
 from cluster_sim import __version__
 from cluster_sim.amounts import NOTHING, number
 from cluster_sim.files.atomic import atomic_files
@@ -233,14 +236,10 @@ def markdown(found: Reproduction, meta: Mapping[str, Any]) -> str:
     for judged in found.judged:
         if judged.claim.group != group or group is None:
             group = judged.claim.group
-            lines += [
-                "",
-                f"## {group}" if group else "",
-                "",
-                "| " + " | ".join(HEADINGS) + " |",
-                "|---" * len(HEADINGS) + "|",
-            ]
-        lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells(judged)) + " |")
+            lines += ["", f"## {group}" if group else "", "", *_table_head(HEADINGS)]
+        lines.append(_table_row(cells(judged)))
+    if learned := list(learned_lines(found.paper.rows, found.values)):
+        lines += ["", f"## {TITLE}", "", LEAD, "", *_table_head(LEARNED), *map(_table_row, learned)]
     if meta.get("pictures"):
         lines += ["", "## Figures"]
         for figure in found.figures:
@@ -248,6 +247,14 @@ def markdown(found: Reproduction, meta: Mapping[str, Any]) -> str:
                 lines += ["", f"**{figure.name}** {figure.caption}"]
                 lines += ["", f"![{figure.name}]({picture(found.paper, figure)}.png)"]
     return "\n".join(lines) + "\n"
+
+
+def _table_head(headings: Sequence[str]) -> list[str]:
+    return ["| " + " | ".join(headings) + " |", "|---" * len(headings) + "|"]
+
+
+def _table_row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
 
 
 HEADINGS = (

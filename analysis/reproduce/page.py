@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 
 from analysis.page import figures_html, render
+from analysis.reproduce import learned
 from analysis.reproduce.claims import Judged
 from analysis.reproduce.outcome import HEADINGS, cells, counts, slips
 
@@ -27,6 +28,10 @@ def page(found: Reproduction, meta: Mapping[str, Any]) -> str:
         quick=meta.get("quick"),
         columns=HEADINGS,
         groups=_groups(found.judged),
+        learned=list(learned.lines(found.paper.rows, found.values)),
+        learned_columns=learned.HEADINGS,
+        learned_title=learned.TITLE,
+        learned_lead=learned.LEAD,
         figures=list(zip(figures_html(go.Figure(each.plotly) for each in found.figures), found.figures, strict=True)),
         command=str(meta.get("command", "")),
         spent=(

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from analysis.reproduce.claims import Claim, Values
+
+if TYPE_CHECKING:
+    from analysis.reproduce.agents import AgentRow
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,7 @@ class Paper:
     quick : one sentence: what ``--quick`` leaves out.
     notes : what a reader has to know beside the verdicts.
     shown : figures that the manual's page has as pictures, by what they are called.
+    rows : agents for which the report says what learning adds.
     left_out : start of a value's name → why nothing measures it in that setting.
     """
 
@@ -96,4 +100,5 @@ class Paper:
     quick: str
     notes: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
+    rows: tuple[AgentRow, ...] = ()
     left_out: Callable[[Setting], Mapping[str, str]] = lambda setting: {}

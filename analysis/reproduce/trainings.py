@@ -8,7 +8,7 @@ short of is not held against the paper.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from time import process_time
@@ -55,16 +55,18 @@ class Training:
         return None if document is None else cls(**dict(document))
 
 
-def training_of(name: str, environment: Mapping[str, Any], setting: Setting) -> Training | None:
+def training_of(
+    name: str, environment: Mapping[str, Any], setting: Setting, most: Mapping[str, int] | None = None
+) -> Training | None:
     """The training of that name, if it is to be had: with the sources, and with what the extra ``learning`` installs."""
     file = FILES / f"{name}.yaml"
     if setting.trainings is None or not file.is_file() or find_spec("torch") is None:
         return None
-    training = Training(str(file), dict(environment), setting.quick)
+    training = Training(str(file), dict(environment), setting.quick, most=dict(most or {}))
     config = configuration(training, setting.inputs)
     files = [config.environment.platform, config.environment.workload, config.validation.workload]
     needs = [_below(setting.inputs, file) for file in files if file is not None]
-    return Training(str(file), dict(environment), setting.quick, tuple(dict.fromkeys(filter(None, needs))))
+    return replace(training, needs=tuple(dict.fromkeys(filter(None, needs))))
 
 
 def configuration(training: Training, inputs: Path) -> Config:

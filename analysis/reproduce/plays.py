@@ -1,0 +1,115 @@
+"""What agents reach in a case, each played once: papers that share agents and cases share the plays, too.
+
+Plays are kept beside the trainings, ``DIR/agents/plays``, for as long as the agent, the case and the code of cluster-sim are
+the same. What an agent was rewarded with is no part of it: with equal weights it plays alike.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import mean
+from typing import TYPE_CHECKING
+
+from cluster_sim.files.atomic import write_bytes
+
+if TYPE_CHECKING:
+    from learning.agent import Agent
+    from learning.episodes import Episode
+
+METRICS = {"energy_j": "energy", "edp_js": "EDP"}
+RANDOM_SEEDS = 20
+"""A scheduler that draws at random is worth the mean of so many runs."""
+Reached = Mapping[str, float]
+"""A number for each of METRICS."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """One agent's runs: with drawn actions, from seed 0 on, and the one in which it takes the likeliest action."""
+
+    sampled: Sequence[Reached]
+    greedy: Reached
+
+
+def plays(folder: str | Path, case: Episode, episodes: str, runs: int, kept: str) -> list[Played]:
+    """The runs of every agent in a folder, in the order of the training seeds.
+
+    ``episodes`` says what made the case. Plays are looked for in the folder ``kept`` and left there; "" for nowhere.
+    """
+    from learning.agent import Agent, find_agents
+
+    found = {}
+    for place in find_agents(folder):
+        agent = Agent.load(place)
+        found[int(agent.facts["seed"])] = _kept(agent, place, case, episodes, runs, kept)
+    return [found[seed] for seed in sorted(found)]
+
+
+def reached_by(scheduler: str, case: Episode) -> Reached:
+    """What a scheduler reaches; the mean over seeds where it draws."""
+    from learning.heuristics import metric_of, policies, run_on
+
+    found = []
+    for seed in range(RANDOM_SEEDS if "random" in scheduler else 1):
+        summary = run_on(case, *policies(scheduler, "scheduler", {}), seed)
+        found.append({metric: float(metric_of(summary, metric)) for metric in METRICS})
+    return {metric: mean(one[metric] for one in found) for metric in METRICS}
+
+
+def reductions_of(start: str, played: Sequence[Played], references: Mapping[str, Reached]) -> dict[str, list[float]]:
+    """For every scheduler and metric the reductions in % that each agent has reached in its runs.
+
+    The papers' *min* is of consumption, so the greatest reduction of its runs; *max* the least one; *greedy* that of the
+    run without chance. Values are named ``START/AGAINST/METRIC/min|avg|max|greedy``, a number for each agent.
+    """
+    found: dict[str, list[float]] = {}
+    for against, reference in references.items():
+        for metric, called in METRICS.items():
+
+            def less(reached: Reached, metric: str = metric, reference: Reached = reference) -> float:
+                return 100.0 * (1.0 - reached[metric] / reference[metric])
+
+            name = f"{start}/{against}/{called}"
+            drawn = [[less(run) for run in one.sampled] for one in played]
+            found |= {f"{name}/min": [max(each) for each in drawn], f"{name}/avg": [mean(each) for each in drawn]}
+            found |= {
+                f"{name}/max": [min(each) for each in drawn],
+                f"{name}/greedy": [less(one.greedy) for one in played],
+            }
+    return found
+
+
+def _kept(agent: Agent, place: Path, case: Episode, episodes: str, runs: int, kept: str) -> Played:
+    path = Path(kept) / f"{_key(agent, case.name, episodes, runs)}.json"
+    if kept and path.is_file():
+        return Played(**json.loads(path.read_text(encoding="utf-8")))
+    played = _play(place, case, runs)
+    if kept:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(path, json.dumps(asdict(played)).encode())
+    return played
+
+
+def _play(place: Path, case: Episode, runs: int) -> Played:
+    from learning.evaluation import GREEDY, evaluate
+
+    tested = evaluate(place, [case], tuple(METRICS), (), runs, workers=1).runs
+    reached = [{metric: float(row[metric]) for metric in METRICS} for row in tested.to_dict("records")]
+    modes = tested["mode"].tolist()
+    sampled = [one for one, mode in zip(reached, modes, strict=True) if mode != GREEDY]
+    return Played(sampled, reached[modes.index(GREEDY)])
+
+
+def _key(agent: Agent, case: str, episodes: str, runs: int) -> str:
+    from analysis.reproduce.runner import code
+
+    environment = {key: value for key, value in agent.environment.items() if key != "reward"}
+    told = json.dumps([code(), episodes, case, runs, agent.network, environment], sort_keys=True, default=str)
+    digest = hashlib.sha256(told.encode())
+    for name, weight in sorted(agent.weights.items()):
+        digest.update(name.encode() + weight.tobytes())
+    return digest.hexdigest()
