@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("gymnasium")
 
-from analysis.reproduce import energy_scheduler_1, energy_scheduler_4, ineps, lopez, paper_of, plays
+from analysis.reproduce import energy_scheduler_1, energy_scheduler_2, energy_scheduler_4, ineps, lopez, paper_of, plays
 from analysis.reproduce.agents import IN_SAMPLE, OUT_OF_SAMPLE, AgentRow
 from analysis.reproduce.controls import RANDOM_PLAY, TEACHER, UNTRAINED, leave
 from analysis.reproduce.learned import HEADINGS, lines, said
@@ -139,3 +139,13 @@ def test_the_ten_features_are_judged_on_both_platforms(shared: Path) -> None:
     assert episodes.platform.node_count == lopez.experiment("12-mem")[0].node_count == 12
     assert [*episodes.platform.processor_types] == [*lopez.experiment("12-mem")[0].processor_types]
     assert small.environment.observation == "p3"
+
+
+def test_the_schedule_of_the_text_has_the_figures_of_the_table() -> None:
+    """Fig. 4.14 (López 2023): 23743 J, 26.01 % and 48.59 % below 32 090.88 J and 5 071 504.8 J·s, all jobs run once."""
+    found = energy_scheduler_2.described(Path(), "Fig. 4.14", "as described").values
+    assert found["described/least"] < 23743 < found["described/greatest"]
+    assert 100 * (1 - found["described/energy"] / 32090.88) == pytest.approx(26.01, abs=0.05)
+    assert 100 * (1 - found["described/EDP"] / 5071504.8) == pytest.approx(48.59, abs=0.05)
+    assert found["exchanged/J15"] < found["described/J15"]
+    assert sorted(energy_scheduler_2.DESCRIBED) == sorted(energy_scheduler_2.EXCHANGED) == list(range(18))
