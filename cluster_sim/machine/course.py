@@ -180,6 +180,7 @@ class Course:
 
     def restart(self) -> None:
         """It goes on from a checkpoint, or elsewhere than before: that takes time first."""
+        self._overheads = deque(stage for stage in self._overheads if stage.doing is not Doing.RESTART)
         if self.costs.restart > 0.0:
             self._overheads.appendleft(Stage(Doing.RESTART, seconds=self.costs.restart))
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class Resizing(Bookings):
     """Changes the cores of an allocation, and keeps the memory of jobs that are suspended."""
 
-    def check_change(self, allocation: Allocation, placement: Placement, job: Job) -> None:
-        """Raises PlacementError if a job that has the one cannot have the other in its place."""
+    def check_change(self, allocation: Allocation, placement: Placement, job: Job) -> Placement | None:
+        """What a job that has the one gets more if it has the other in its place. Raises PlacementError if it cannot."""
         own, wanted = self._cores_by_node(allocation), placement.cores_by_node()
         if allocation.idle:
             raise PlacementError(f"job {job.job_id} has its nodes for itself: its cores cannot change")
@@ -29,8 +29,12 @@ class Resizing(Bookings):
                 raise PlacementError(f"{placement}: node {node} is not on, or withheld")
             if self.free.item(node) < cores:
                 raise PlacementError(f"{placement}: fewer cores are free")
-        if more and self.eligibility is not None:
-            self._check_eligible(self.eligibility, Placement.on(more), job)
+        if not more:
+            return None
+        gain = Placement.on(more)
+        if self.eligibility is not None:
+            self._check_eligible(self.eligibility, gain, job)
+        return gain
 
     def change(self, allocation: Allocation, placement: Placement, job: Job, tenant: int) -> Allocation:
         """Give a job these cores in place of its own; those that it keeps stay the same. They have been checked."""

@@ -51,6 +51,7 @@ class JobChanges:
         self._suspended = simulation.view.suspended_by_index
         self._suspended_time_counts = simulation.suspended_time_counts
         self._at_boundaries = bool(getattr(simulation.scheduler, "at_boundaries", False))
+        self._has_power_policy = simulation.power_policy is not None
         self._after_each_event = simulation.after_each_event
 
     # ------------------------------------------------------------------ taking cores away
@@ -192,7 +193,10 @@ class JobChanges:
             raise PlacementError(f"{who} cannot change its cores now")
         if not job.min_cores <= placement.cores <= job.max_cores:
             raise PlacementError(f"{who} can have {job.min_cores} to {job.max_cores} cores, {placement!r} has others")
-        self._machine.check_change(running._allocation, placement, job)
+        more = self._machine.check_change(running._allocation, placement, job)
+        budget = self._machine.budget
+        if more is not None and budget is not None and not budget.allows(more):
+            raise PlacementError(f"{who} cannot have {placement!r} now: it {budget.why_not()}")
 
     def can_resize(self, running: Running) -> bool:
         """Whether a job's cores can be changed: it is malleable, works, and no change of it is under way."""
@@ -216,12 +220,15 @@ class JobChanges:
         """A part of a job has ended: it says what it asks for, the scheduler decides, and its cores change."""
         running = course.running
         assert running is not None
-        wanted, own = course.next_cores, running.placement.cores
-        if 0 < wanted < own and course.target is None and running.job.malleable:
-            self.resize(running.job, self._machine.shrunk(running.placement, wanted))
+        job, own = running.job, running.placement.cores
+        wanted = (
+            min(max(course.next_cores, job.min_cores), job.max_cores) if course.next_cores and job.malleable else own
+        )
+        if wanted < own and course.target is None:
+            self.resize(job, self._machine.shrunk(running.placement, wanted))
         elif wanted > own:
             course.asks = wanted
-        if (course.asks and course.target is None) or (self._at_boundaries and running.job.malleable):
+        if (course.asks and course.target is None) or (self._at_boundaries and job.malleable):
             self._view.at_boundary.append(running)
             self._request_pass()
             yield self._env.at(self._env.now, self._life.after_pass)
@@ -258,6 +265,8 @@ class JobChanges:
             other._course.running = other
         self._running[running.job.index] = other
         self._view.ended.append(running)
+        if self._has_power_policy:
+            self._view.vacated.append(running)
         self._view.resumed.append(other)
         return other
 

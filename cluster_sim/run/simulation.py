@@ -171,6 +171,7 @@ class Simulation:
         """A view that also knows how long jobs really run: for what judges a run from outside, such as a reward."""
         view = self._make_view(clairvoyant=True)
         assert isinstance(view, ClairvoyantView)
+        view._changes = self.life.changes
         return view
 
     def _make_view(self, clairvoyant: bool = False) -> View:

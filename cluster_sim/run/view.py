@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cluster_sim.machine.course import Progress
 from cluster_sim.machine.eligibility import Eligibility
 from cluster_sim.machine.placement import Placement, place
 from cluster_sim.run.decisions import Decision, Reject, Start, check_decision
@@ -19,7 +20,6 @@ from cluster_sim.workload.jobs import requests
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.machine.course import Progress
     from cluster_sim.machine.guest_requests import Departure, Request
     from cluster_sim.machine.machine import Machine
     from cluster_sim.machine.running import Running
@@ -41,7 +41,7 @@ class View(MachineView):
 
     counts_memory = False  #: Whether jobs ask for memory and the scheduler (any, if there is none) has them get it.
     explains = False  #: Whether the run keeps a log of decisions, so that ``Hold`` and ``Reserve`` are worth yielding.
-    _changes: JobChanges  # what knows of the jobs that run; a view made by hand has none
+    _changes: JobChanges | None = None  # what knows how far running jobs are
     power_policy = "the power policy"  #: What the power policy is called, for reasons.
     seed = 0  #: The run's seed.
 
@@ -186,7 +186,7 @@ class View(MachineView):
 
     def progress(self, running: Running) -> Progress:
         """How far a running job is, as its user could know it; what a requeue would undo, and whether it can be resized."""
-        return self._changes.progress(running)
+        return Progress(0, 1, 0.0, False, 0) if self._changes is None else self._changes.progress(running)
 
     # ------------------------------------------------------------------ placing jobs
 
