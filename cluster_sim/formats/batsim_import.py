@@ -43,6 +43,7 @@ from cluster_sim.records.run_tables import idle_gaps
 from cluster_sim.records.saved_tables import InOnePart
 from cluster_sim.records.summary import job_metrics
 from cluster_sim.run.decision_log import no_decisions
+from cluster_sim.run.stage_log import no_stages
 from cluster_sim.workload.fields import RESULT_TABLES, SUMMARY_METRICS, names
 
 if TYPE_CHECKING:
@@ -185,6 +186,10 @@ class _ImportedTables(InOnePart):
     def attempts(self) -> pd.DataFrame:
         """One attempt of each job that got machines."""
         return attempts_of(self.jobs())
+
+    def stages(self) -> pd.DataFrame:
+        """None."""
+        return no_stages()
 
     def node_states(self) -> pd.DataFrame:
         """COMPUTING while a job holds a core of the node, IDLE otherwise."""

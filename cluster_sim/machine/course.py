@@ -129,7 +129,7 @@ class Course:
             self._save()
         elif stage.doing is Doing.WORK:
             self._credit(stage.share, whole_s, cores * seconds)
-            if self._until_checkpoint <= NOTHING * self._interval and not self.is_over:
+            if self._until_checkpoint <= NOTHING * self._interval < inf and not self.is_over:
                 self._overheads.append(Stage(Doing.CHECKPOINT, seconds=self.costs.checkpoint))
                 self._interval *= self.costs.growth
                 self._until_checkpoint = self._interval

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -44,8 +45,17 @@ class CoreHolds:
 
     @property
     def tells_more(self) -> bool:
-        """Whether what was held says more than what was used: a job ran more than once, or a guest held cores."""
-        return len(self.guests) > 0 or bool((self.attempt > 1).any())
+        """Whether what was held says more than what was used: a job had cores more than once, or a guest held some."""
+        return len(self.guests) > 0 or bool((self.attempt > 1).any()) or self.has_changes
+
+    @cached_property
+    def has_changes(self) -> bool:
+        """Whether an attempt had cores more than once: it was suspended, or its cores changed."""
+        tenant, start = self.held.tenant, self.held.start
+        order = np.argsort(tenant, kind="stable")
+        tenant, start = tenant[order], start[order]
+        several = (tenant[1:] == tenant[:-1]) & (start[1:] != start[:-1]) & (tenant[1:] < len(self.job))
+        return bool(several.any())
 
     @property
     def used_by_job(self) -> Holds:

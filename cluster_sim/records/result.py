@@ -22,6 +22,7 @@ from cluster_sim.platform.platform import Platform
 from cluster_sim.records.attempt_tables import attempts_tell_more
 from cluster_sim.records.run_tables import RunTables
 from cluster_sim.records.saved_tables import CONDITIONS_FILE, SUMMARY_FILE, SavedTables, seal_of
+from cluster_sim.records.spells import spells
 from cluster_sim.records.summary import queue_steps
 from cluster_sim.run.settings import SETTINGS
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from cluster_sim.machine.placement import Span
     from cluster_sim.records.conditions import Conditions
     from cluster_sim.records.core_holds import CoreHolds
+    from cluster_sim.records.spells import Spell
     from cluster_sim.records.waiting import Waits
     from cluster_sim.run.simulation import Simulation
 
@@ -39,7 +41,7 @@ Written = tuple[Iterable[pd.DataFrame], pd.DataFrame]
 PLATFORM_FILE = "platform.json"
 ASSUMPTIONS = "assumptions"
 """The key of summary.json that holds them."""
-_SOMETIMES = ("decisions", "p_states", "attempts", "holds")
+_SOMETIMES = ("decisions", "p_states", "stages", "attempts", "holds")
 """Tables that are written if they say something."""
 _TABLE_FILES = frozenset(
     f"{name}.{suffix}"
@@ -63,6 +65,10 @@ class Tables(Protocol):
         ...
 
     def attempts(self) -> pd.DataFrame:
+        """See the property of that name of Result."""
+        ...
+
+    def stages(self) -> pd.DataFrame:
         """See the property of that name of Result."""
         ...
 
@@ -166,6 +172,19 @@ class Result:
         return self._tables.attempts()
 
     @cached_property
+    def stages(self) -> pd.DataFrame:
+        """Checkpoints, restarts and changes of cores that are over; empty where jobs did nothing but their work."""
+        return self._tables.stages()
+
+    @cached_property
+    def spells(self) -> dict[int, list[Spell]]:
+        """In which pieces jobs ran, by their rows in ``jobs``; only of those that had cores more than once."""
+        cores = self.core_holds
+        if not (cores.has_changes or (cores.attempt > 1).any() or self.attempts["end_time"].isna().any()):
+            return {}
+        return spells(cores, self.attempts, float(self.power["time"].iloc[-1]))
+
+    @cached_property
     def node_states(self) -> pd.DataFrame:
         """The states of each node, without gaps."""
         return self._tables.node_states()
@@ -255,8 +274,9 @@ class Result:
     def save(self, directory: str | Path, file_format: FileFormat = "csv") -> None:
         """Write summary.json, the platform, and jobs, nodes, node_states and power as CSV (or parquet) into ``directory``.
 
-        So are the decisions, if the run kept a log of them, the p-states, if processors have some, the attempts, if one
-        ended early, and the holds, if a job was run again or a guest held cores. An older result is replaced when all files
+        So are the decisions, if the run kept a log of them, the p-states, if processors have some, the stages, if jobs did
+        anything beside their work, the attempts, if one ended early, and the holds, if a job had cores more than once or a
+        guest held some. An older result is replaced when all files
         of this one are written; while that happens there is no summary.json, so that a folder with one holds a single run,
         whenever the program is killed. Raises InputError while another program writes there.
         """
@@ -283,6 +303,7 @@ class Result:
         tells = (
             len(self.decisions),
             len(self.p_states),
+            len(self.stages),
             attempts_tell_more(self.attempts),
             self.core_holds.tells_more,
         )

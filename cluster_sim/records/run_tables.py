@@ -51,6 +51,7 @@ class RunTables:
         self._horizon = self._end_of_window(simulation)
         self._codes = np.frombuffer(bytes(attempts.state), np.uint8)
         self._reasons = dict(attempts.reason)
+        self._stage_log, self._stages = attempts.stages, len(attempts.stages)
         self._decision_log = simulation.decision_log
         self._decisions = len(simulation.decision_log or ())
         self._conditions = Conditions.of(simulation)
@@ -144,6 +145,11 @@ class RunTables:
     def attempts(self) -> pd.DataFrame:
         """One row per attempt, in order of allocation."""
         return attempt_table(self._attempts, self._job_ids, self._eligible, self._core_s())
+
+    def stages(self) -> pd.DataFrame:
+        """What jobs did beside their work."""
+        job = self._job_of_attempt
+        return self._stage_log.table(self._stages, job, numbers_of_attempts(job), self._job_ids)
 
     def _core_s(self) -> Floats:
         """Core-seconds that each attempt computed."""

@@ -23,7 +23,9 @@ from cluster_sim.records.attempt_tables import JOB, attempts_of
 from cluster_sim.records.clock_table import as_clock_table
 from cluster_sim.records.conditions import Conditions
 from cluster_sim.records.core_holds import CoreHolds
+from cluster_sim.records.spells import without_reservations
 from cluster_sim.run.decision_log import no_decisions
+from cluster_sim.run.stage_log import no_stages
 from cluster_sim.workload.fields import RESULT_TABLES, names
 
 if TYPE_CHECKING:
@@ -149,6 +151,13 @@ class SavedTables(InOnePart):
         if self._has("attempts"):
             return self._read("attempts")
         return attempts_of(self.jobs())
+
+    def stages(self) -> pd.DataFrame:
+        """The rows of stages.csv; none where jobs did nothing beside their work."""
+        if not self._has("stages"):
+            self.check_unchanged()
+            return no_stages()
+        return self._read("stages")
 
     def node_states(self) -> pd.DataFrame:
         """The rows of node_states.csv."""
@@ -367,7 +376,7 @@ def holds_of_table(
     tenant[of_job], tenant[~of_job] = of_row.ravel(), len(pairs) + guest
     start, end = (table[name].to_numpy(dtype=np.float64) for name in ("start", "end"))
     held = Holds(tenant, first, last, start, end)
-    used = held.where(of_job)
+    used = without_reservations(held.where(of_job))
     known = zip(index.get_indexer(pd.Index(attempts["job_id"])).tolist(), attempts["attempt"].tolist(), strict=True)
     began_of = dict(zip(known, attempts["start_time"].tolist(), strict=True))
     began = np.array([began_of.get((job, which), np.nan) for job, which in pairs.tolist()], np.float64)[used.tenant]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cluster_sim.run.stage_log import StageLog
 from cluster_sim.workload.jobs import JobState
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class Attempts:
         self.over = 0  #: Jobs that are completed, killed or rejected.
         self.suspended: set[int] = set()  #: Attempts that have lost their cores and are to go on.
         self.suspensions = 0  #: How often one was.
+        self.stages = StageLog()  #: What they did beside their work.
         self._rejoined: dict[int, float] = {}  # jobs that wait for another attempt: since when
         self._queue_time: dict[int, float] = {}  # attempts that are not the first of their job: since when it waited
 

@@ -58,7 +58,7 @@ class JobLife:
         self._failures = simulation.failures
         mtbf = inf if simulation.failures is None else simulation.failures.mtbf_s
         self.courses: Courses = Courses(simulation.jobs.columns, mtbf)
-        self.stages = Stages(simulation.executor, simulation.request_pass)
+        self.stages = Stages(simulation.executor, simulation.request_pass, simulation.attempts.stages)
         #: The phase of an instant in which what the scheduler decided on jobs at the end of a part happens.
         self.after_pass = URGENT if simulation.after_each_event else CHANGE
         self.changes = JobChanges(simulation, self)

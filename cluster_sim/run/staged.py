@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cluster_sim.machine.running import Running
     from cluster_sim.run.execution import Executor
     from cluster_sim.run.job_life import JobLife
+    from cluster_sim.run.stage_log import StageLog
 
 
 def pursue(life: JobLife, course: Course, running: Running) -> Generator[Event, Any, None]:
@@ -68,8 +69,9 @@ def _on_machine(course: Course) -> Running:
 class Stages:
     """Begins and ends the stages of jobs, and counts what they do to their work."""
 
-    def __init__(self, executor: Executor, request_pass: Callable[[], None]):
+    def __init__(self, executor: Executor, request_pass: Callable[[], None], log: StageLog):
         self._executor = executor
+        self._log = log
         self._request_pass = request_pass
 
     def begin_next(self, course: Course) -> bool:
@@ -85,15 +87,21 @@ class Stages:
         """All tasks of a job have done their stage."""
         running = _on_machine(course)
         seconds = self._executor.now - course.since
-        if course.stage is not None and course.stage.doing is Doing.RECONFIGURATION:
-            self._request_pass()  # its cores can be changed again
+        stage = course.stage
         course.complete(self._executor.whole_seconds(running), running.placement.cores, seconds)
         self._executor.stop_tasks(running)
+        if stage is not None and stage.doing is not Doing.WORK:
+            self._log.note(running._attempt, stage.doing, course.since, self._executor.now, course.saved)
+            if stage.doing is Doing.RECONFIGURATION:
+                self._request_pass()  # its cores can be changed again
 
     def cut_short(self, course: Course) -> None:
         """The stage of a job ends here, done or not: its tasks stop."""
         running = _on_machine(course)
         if course.stage is not None and running.start_time < inf:
-            fraction, seconds = self._executor.stage_done(running), self._executor.now - course.since
+            doing, now = course.stage.doing, self._executor.now
+            fraction, seconds = self._executor.stage_done(running), now - course.since
+            if doing is not Doing.WORK and seconds > 0.0:
+                self._log.note(running._attempt, doing, course.since, now, course.saved)
             course.interrupt(fraction, self._executor.whole_seconds(running), running.placement.cores, seconds)
         self._executor.stop_tasks(running)

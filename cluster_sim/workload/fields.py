@@ -170,6 +170,14 @@ RESULT_TABLES: dict[str, tuple[Field, ...]] = {
         Field("work_done", "float", "", "part of the job's work that was done at its end, 0 to 1"),
         Field("lost_core_s", "float", "s", "core-seconds of it that came to nothing"),
     ),
+    "stages": (
+        Field("job_id", "str", "", "id of the job"),
+        Field("attempt", "int", "", "number of the attempt, from 1"),
+        Field("stage", "str", "", "checkpoint, restart or reconfiguration"),
+        Field("start", "float", "s", "it begins"),
+        Field("end", "float", "s", "it ends, done or not"),
+        Field("saved", "float", "", "part of the job's work that checkpoints then hold, 0 to 1"),
+    ),
     "node_states": (
         Field("node", "str", "", "name of the node, cluster0.node1"),
         Field("state", "str", "", "OFF, SWITCHING_ON, IDLE, COMPUTING, SWITCHING_OFF or FAILED"),
@@ -222,10 +230,17 @@ RESULT_TABLES: dict[str, tuple[Field, ...]] = {
             "decision",
             "str",
             "",
-            "start, reserve (a start is promised), hold (it waits on), block (so do all behind it) or reject",
+            "start, reserve (a start is promised), hold (it waits on), block (so do all behind it), reject, preempt, "
+            "resume or resize",
         ),
-        Field("because", "str", "", "why, as the scheduler says it; reserve: why a promise is put off or taken back"),
-        Field("behind", "str", "", "id of the job that is the reason to hold it; empty: none"),
+        Field(
+            "because",
+            "str",
+            "",
+            "why, as the scheduler says it; reserve: why a promise is put off or taken back; preempt: first whether the "
+            "job is requeued, suspended or cancelled",
+        ),
+        Field("behind", "str", "", "id of the job that is the reason to hold or preempt it; empty: none"),
         Field(
             "promised_time",
             "float",
@@ -236,7 +251,7 @@ RESULT_TABLES: dict[str, tuple[Field, ...]] = {
             "nodes",
             "str",
             "",
-            "start, reserve: which nodes, and cores on each: `c.node3:8;c.node4..c.node7:2`",
+            "start, reserve, resume, resize: which nodes, and cores on each: `c.node3:8;c.node4..c.node7:2`",
         ),
     ),
 }
@@ -385,6 +400,11 @@ _TABLE_NOTES = {
     "attempts": (
         "One row per attempt to run a job, in order of allocation; `jobs` is derived: the start of the first, the finish of "
         "the last, the time in which any of them ran."
+    ),
+    "stages": (
+        "What jobs did on their cores beside their work, a row for each checkpoint, restart and change of cores that is over; "
+        "one that was cut short saves nothing. Empty unless jobs have [checkpoints, or change their cores]"
+        "(guides/changing-jobs.md)."
     ),
     "node_states": "One row per node and interval, without gaps.",
     "nodes": (

@@ -1,0 +1,97 @@
+"""The spells of jobs: times in which an attempt had the same cores, and what came between one and the next.
+
+A job that is run once, in one piece, has one spell. A suspension ends a spell, and so does a change of the job's cores.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cluster_sim.machine.core_ranges import Floats, Holds, Ints
+    from cluster_sim.records.core_holds import CoreHolds
+
+SUSPENDED, RESIZED, MOVED = "suspended", "resized", "moved"
+
+
+class Spell(NamedTuple):
+    """A job had ``cores`` cores from ``start`` to ``end`` (s)."""
+
+    row: int  #: Of the job in ``result.jobs``.
+    attempt: int  #: Which of the job's, from 1.
+    start: float
+    end: float
+    cores: int
+    then: str  #: ``suspended``, ``resized`` or ``moved``; else how the attempt ended.
+
+
+class _Columns(NamedTuple):
+    tenant: Ints
+    start: Floats
+    end: Floats
+    cores: Ints
+
+
+def spells(cores: CoreHolds, attempts: pd.DataFrame, horizon: float) -> dict[int, list[Spell]]:
+    """The spells of each job that had cores more than once, or is suspended, by its row, in order of time.
+
+    ``horizon`` (s) is where the records end: what lasted until then is not known to have ended.
+    """
+    index = {job: row for row, job in enumerate(cores.job_ids.tolist())}
+    keys = zip((index[job] for job in attempts["job_id"].tolist()), attempts["attempt"].tolist(), strict=True)
+    ends = dict(zip(keys, zip(attempts["outcome"].tolist(), attempts["end_time"].tolist(), strict=True), strict=True))
+    table = _of_tenants(cores.used)
+    job = cores.job[table.tenant]
+    number = np.bincount(job, minlength=len(cores.job_ids))
+    open_end = [row for (row, _), (_, end) in ends.items() if end != end]
+    wanted = number > 1
+    wanted[open_end] = True
+    found: dict[int, list[Spell]] = {}
+    for place in np.flatnonzero(wanted[job]).tolist():
+        row, attempt = int(job[place]), int(cores.attempt[table.tenant[place]])
+        start, end, count = float(table.start[place]), float(table.end[place]), int(table.cores[place])
+        outcome, ended = ends.get((row, attempt), ("", float("nan")))
+        then = SUSPENDED if ended != ended and end < horizon else outcome
+        found.setdefault(row, []).append(Spell(row, attempt, start, end, count, then))
+    for row, own in list(found.items()):
+        own.sort(key=lambda spell: (spell.attempt, spell.start))
+        for place, (spell, after) in enumerate(pairwise(own)):
+            if after.attempt == spell.attempt:
+                own[place] = spell._replace(then=_between(spell, after))
+        if len(own) == 1 and own[0].then != SUSPENDED:
+            del found[row]
+    return found
+
+
+def _between(spell: Spell, after: Spell) -> str:
+    if after.start > spell.end:
+        return SUSPENDED
+    return RESIZED if after.cores != spell.cores else MOVED
+
+
+def _of_tenants(used: Holds) -> _Columns:
+    """One row for each time that a tenant had cores, whatever their number of ranges; by tenant and time."""
+    used = used.where(np.lexsort((used.start, used.tenant)))
+    tenant, start = used.tenant, used.start
+    first = np.flatnonzero(np.append(True, (tenant[1:] != tenant[:-1]) | (start[1:] != start[:-1]))[: len(tenant)])
+    cores = np.add.reduceat(used.last - used.first + 1, first) if len(first) else np.zeros(0, np.int64)
+    return _Columns(tenant[first], start[first], used.end[first], cores)
+
+
+def without_reservations(held: Holds) -> Holds:
+    """Holds of jobs without those of cores that are kept for a job's next part while another of its holds lasts."""
+    order = np.lexsort((held.end, held.start, held.tenant))
+    tenant, start, end = (column[order].tolist() for column in (held.tenant, held.start, held.end))
+    kept = np.ones(len(order), bool)
+    last, began, until = -1, 0.0, 0.0
+    for place, (whose, since, to) in enumerate(zip(tenant, start, end, strict=True)):
+        if whose == last and began < since < until:
+            kept[order[place]] = False
+        else:
+            last, began, until = whose, since, to
+    return held.where(kept)

@@ -1,0 +1,110 @@
+"""Small runs in which jobs change while they run: a scheduler that follows a script, and two schedules worked by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from cluster_sim import Platform, Result, Simulation, Workload
+from cluster_sim.run.decisions import Decision, Preempt, Resize, Resume, Start, WakeAt
+from cluster_sim.run.view import View
+from schedulers.base import Scheduler
+
+Script = Mapping[float, Callable[[View], Iterable[Decision]]]
+
+
+class Scripted(Scheduler):
+    """Does at some times (s) what a script says; in every pass it then starts what fits, in order."""
+
+    chooses_cores = True
+
+    def __init__(self, script: Script):
+        self._script = dict(script)
+
+    def schedule(self, view: View) -> Iterable[Decision]:
+        """One pass."""
+        due = sorted(time for time in self._script if time <= view.now)
+        for time in due:
+            yield from self._script.pop(time)(view)
+        for job in list(view.pending):
+            placement = view.place(job)
+            if placement is None:
+                break
+            yield Start(job, placement)
+        if self._script:
+            yield WakeAt(min(self._script))
+
+
+def run(nodes: int, jobs: dict[str, Any], script: Script, **options: Any) -> Result:
+    """A run on nodes of one core."""
+    return Simulation(Platform.homogeneous(nodes, 1), Workload(jobs), Scripted(script), explain=True, **options).run()
+
+
+def of(view: View, job_id: str) -> Any:
+    """The running object of a job."""
+    return next(running for running in view.running if running.job.job_id == job_id)
+
+
+def suspended(**options: Any) -> Result:
+    """Job a (10 s, both nodes) is suspended at 4 s for job b (3 s, one node), and goes on at 7 s, to 13 s."""
+
+    def stop(view: View) -> Iterable[Decision]:
+        b = next(job for job in view.pending if job.job_id == "b")
+        yield Preempt(of(view, "a").job, "suspend", because="an urgent job came", behind=b)
+
+    def resume(view: View) -> Iterable[Decision]:
+        (gone,) = view.suspended
+        yield Resume(gone.job, gone.placement)
+
+    jobs = {
+        "job_id": ["a", "b"],
+        "submit_time": [0.0, 4.0],
+        "requested_cores": [2, 1],
+        "recorded_run_time": [10.0, 3.0],
+    }
+    jobs |= {"requested_time": [20.0, 5.0]}
+    return run(2, jobs, {4.0: stop, 7.0: resume}, **options)
+
+
+def requeued() -> Result:
+    """Job a (10 s on both nodes) makes a checkpoint of 1 s after 4 s, and is requeued at 8 s for b (2 s, both nodes).
+
+    It loses 3 s on two nodes, goes on at 10 s with a restart of 2 s, and needs 6 s more, with a checkpoint at 16 s: 19 s.
+    """
+
+    def stop(view: View) -> Iterable[Decision]:
+        (b,) = view.pending
+        yield Preempt(of(view, "a").job, because="an urgent job came", behind=b)
+        yield Start(b, view.place(b))
+
+    jobs: dict[str, Any] = {
+        "job_id": ["a", "b"],
+        "submit_time": [0.0, 8.0],
+        "requested_cores": [2, 2],
+        "recorded_run_time": [10.0, 2.0],
+        "requested_time": [30.0, 5.0],
+        "checkpoint_interval": ["4", ""],
+        "checkpoint_time": [1.0, 0.0],
+        "restart_time": [2.0, 0.0],
+    }
+    return run(2, jobs, {8.0: stop})
+
+
+def resized() -> Result:
+    """Job a (40 core-s) has four cores to 5 s, changes for 1 s to two, which it has to 16 s."""
+
+    def shrink(view: View) -> Iterable[Decision]:
+        running = of(view, "a")
+        yield Resize(running.job, view.shrunk(running, 2), because="job b waits for two cores")
+
+    jobs: dict[str, Any] = {
+        "job_id": ["a", "b"],
+        "submit_time": [0.0, 5.0],
+        "requested_cores": [4, 2],
+        "recorded_run_time": [10.0, 3.0],
+        "min_cores": [1, 0],
+        "max_cores": [4, 0],
+        "malleable": [True, False],
+        "reconfiguration_time": [1.0, 0.0],
+    }
+    return run(4, jobs, {5.0: shrink})
