@@ -1,0 +1,100 @@
+"""ElastiSim's published runs of the machine Cirrus: 11,635 jobs of a fixed or of a chosen size, job by job.
+
+From EPCCed/mira-cirrus-elastisim; times are minutes, and printed with six significant digits.
+"""
+
+from __future__ import annotations
+
+import json
+from math import floor, log10
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+
+from cluster_sim import Platform, Simulation, Workload, make_scheduler
+from cluster_sim.records import Result
+
+EACH_EVENT = "pass-after-each-event"
+
+
+def jobs_of(folder: Path) -> pd.DataFrame:
+    """The job list of a case, as its file has it."""
+    return pd.read_csv(folder / "jobs.csv.gz")
+
+
+def run(folder: Path, *quirks: str, first: int = 11_635) -> Result:
+    """The jobs of a case on its one-core nodes, as in ElastiSim's example scheduler."""
+    jobs = jobs_of(folder).head(first)
+    workload = Workload(
+        {
+            "job_id": jobs["id"].astype(str),
+            "submit_time": jobs["submit_time"].astype(float),
+            "requested_cores": jobs["base_nodes"],
+            "recorded_run_time": jobs["time_at_base"].astype(float),
+            "min_cores": jobs["min_nodes"],
+            "max_cores": jobs["max_nodes"],
+        }
+    )
+    nodes = json.loads((folder / "platform.json").read_text())["nodes"]
+    platform = Platform.homogeneous(nodes=nodes, cores=1)
+    return Simulation(platform, workload, make_scheduler("moldable"), quirks=quirks).run()
+
+
+def sizes(result: Result) -> npt.NDArray[np.int64]:
+    """Cores on which each job ran."""
+    holds = result.holds
+    cores = (holds["last_core"] - holds["first_core"] + 1).groupby(holds["owner"]).sum()
+    return cores.reindex(result.jobs["job_id"]).to_numpy()
+
+
+def assert_printed(values: pd.Series, printed: pd.Series) -> None:
+    """Each is what was printed with six significant digits: half a unit of the sixth away at most."""
+    half = [0.5 * 10.0 ** (floor(log10(value)) - 5) if value else 0.0 for value in printed]
+    assert (abs(values - printed) <= np.array(half) * (1.0 + 1e-9) + 1e-9).all()
+
+
+def test_rigid_jobs(shared: Path) -> None:
+    """All 11,635 start and end when ElastiSim says; mean wait 165.994156 min."""
+    folder = shared / "cases/elastisim/cirrus-rigid"
+    result, expected = run(folder, EACH_EVENT), pd.read_csv(folder / "expected.csv.gz")
+    assert result.jobs["start_time"].tolist() == expected["start_time"].tolist()
+    assert result.jobs["finish_time"].tolist() == expected["end_time"].tolist()
+    assert result.jobs["wait_time"].mean() == pytest.approx(165.994156, abs=5e-7)
+
+
+def test_moldable_jobs_before_its_rounding_tells(shared: Path) -> None:
+    """The first 2,295 jobs are as ElastiSim printed them; with the next, rounding of its clock changes a size."""
+    folder = shared / "cases/elastisim/cirrus-moldable"
+    result = run(folder, EACH_EVENT, first=2295)
+    expected = pd.read_csv(folder / "expected.csv.gz").head(2295)
+    assert_printed(result.jobs["start_time"], expected["start_time"])
+    assert_printed(result.jobs["finish_time"], expected["end_time"])
+    assert_printed(result.jobs["run_time"], expected["run_time"])
+    assert sizes(result).tolist() == expected["nodes"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("rule", "quirks", "wait"),
+    [("event", (EACH_EVENT,), 134.992843), ("instant", (), 150.784387), ("event", (EACH_EVENT, "simgrid-clock"), 134.992843)],
+)  # fmt: skip
+def test_moldable_jobs_by_exact_time(shared: Path, rule: str, quirks: tuple[str, ...], wait: float) -> None:
+    """All 11,635 as in exact arithmetic, with a pass for each event, and with one for each instant."""
+    folder = shared / "cases/elastisim/cirrus-moldable"
+    result, expected = run(folder, *quirks), pd.read_csv(folder / f"exact-time-pass-per-{rule}.csv.gz")
+    assert np.allclose(result.jobs["start_time"], expected["start_time"], rtol=0.0, atol=1e-6)
+    assert np.allclose(result.jobs["finish_time"], expected["end_time"], rtol=0.0, atol=1e-6)
+    assert sizes(result).tolist() == expected["nodes"].tolist()
+    assert result.jobs["wait_time"].mean() == pytest.approx(wait, abs=1e-6)
+
+
+def test_what_holds_whatever_the_rule_for_ties(shared: Path) -> None:
+    """Sizes lie within the limits, the work of a job is the same on any, and nobody is overtaken."""
+    folder = shared / "cases/elastisim/cirrus-moldable"
+    result, jobs = run(folder, EACH_EVENT), jobs_of(folder)
+    nodes = sizes(result)
+    assert ((jobs["min_nodes"] <= nodes) & (nodes <= jobs["max_nodes"])).all()
+    assert np.allclose(result.jobs["run_time"] * nodes, jobs["time_at_base"] * jobs["base_nodes"], rtol=1e-9)
+    assert (np.diff(result.jobs["start_time"]) >= 0.0).all()
