@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from analysis.reproduce.agents import AgentRow
 from analysis.reproduce.controls import RANDOM_PLAY, UNTRAINED, random_player, untrained_agents
 from analysis.reproduce.paper import Measured
-from analysis.reproduce.trainings import Training, train_first
+from analysis.reproduce.trainings import Training, fewest, train_first
 
 if TYPE_CHECKING:
     from learning.agent import Agent
@@ -93,7 +93,7 @@ def converged(
 
     start = f"agent/{row}/"
     asked = Training.of(training)
-    found = train_first(start, inputs, folder, None if asked is None else replace(asked, most=most))
+    found = train_first(start, inputs, folder, None if asked is None else replace(asked, most=fewest(most, asked.most)))
     places = _trainings_in(Path(folder))
     agents = [last(place) for place in places]
     case = _Case(_config_of(places[0]), agents[0])

@@ -65,12 +65,14 @@ class Setting:
     inputs : folder of the papers' inputs.
     agents : folder of trained agents.
     trainings : folder in which agents that are not there are trained; None for no trainings.
+    seeds : each kind of agent is trained with at most so many seeds; None for as many as its file says.
     """
 
     quick: bool
     inputs: Path
     agents: Path | None = None
     trainings: Path | None = None
+    seeds: int | None = None
 
 
 @dataclass(frozen=True)

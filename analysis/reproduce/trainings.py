@@ -62,11 +62,17 @@ def training_of(
     file = FILES / f"{name}.yaml"
     if setting.trainings is None or not file.is_file() or find_spec("torch") is None:
         return None
-    training = Training(str(file), dict(environment), setting.quick, most=dict(most or {}))
+    at_most = {} if setting.seeds is None else {"seeds": setting.seeds}
+    training = Training(str(file), dict(environment), setting.quick, most=fewest(most or {}, at_most))
     config = configuration(training, setting.inputs)
     files = [config.environment.platform, config.environment.workload, config.validation.workload]
     needs = [_below(setting.inputs, file) for file in files if file is not None]
     return replace(training, needs=tuple(dict.fromkeys(filter(None, needs))))
+
+
+def fewest(first: Mapping[str, int], second: Mapping[str, int]) -> dict[str, int]:
+    """Of two limits for each key the lower."""
+    return {**first, **{key: min(count, first.get(key, count)) for key, count in second.items()}}
 
 
 def configuration(training: Training, inputs: Path) -> Config:

@@ -29,6 +29,12 @@ ALL = "all"
     help="Trained agents for the papers' rows of agents: FOLDER/NAME/ROW or FOLDER/TRAINING, each as train leaves it.",
 )
 @click.option("--no-training", is_flag=True, help="Do not train the agents that are not in --agents.")
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Train every kind of agent at most N times. [default: its file's]",
+)
 @click.option("--pictures", is_flag=True, help="Leave every figure as a PNG, too, drawn by a Chromium on the PATH.")
 @click.option(
     "--workers", type=click.IntRange(min=1), metavar="N", help="Processes. [default: as many as there are cores]"
@@ -42,6 +48,7 @@ def reproduce(
     inputs: str | None,
     agents: str | None,
     no_training: bool,
+    seeds: int | None,
     pictures: bool,
     workers: int | None,
 ) -> None:
@@ -62,7 +69,7 @@ def reproduce(
     ran = 0
     papers = [paper_of(each) for each in (MODULES if name == ALL else [name])]
     trainings = None if no_training else Path(out).resolve() / "agents"
-    setting = Setting(quick, inputs_folder(inputs), Path(agents).resolve() if agents else None, trainings)
+    setting = Setting(quick, inputs_folder(inputs), Path(agents).resolve() if agents else None, trainings, seeds)
     for each in papers:
         folder = Path(out) / each.name if name == ALL else Path(out)
         prepare(str(folder))

@@ -95,6 +95,15 @@ def test_a_full_training_is_that_of_the_file(tmp_path: Path) -> None:
     assert (fewer.iterations, fewer.seeds, fewer.episodes) == (4, 3, 12)
 
 
+def test_fewer_seeds_may_be_asked_for(tmp_path: Path) -> None:
+    """The lower of what is asked for and of what the row takes at most; the file's where neither says anything."""
+    for asked, row, expected in ((None, None, 10), (2, None, 2), (7, 3, 3), (2, 3, 2), (50, None, 10)):
+        setting = Setting(False, tmp_path, trainings=tmp_path / "agents", seeds=asked)
+        found = training_of("experiment3-as-published", {}, setting, {"seeds": row} if row else None)
+        assert found is not None
+        assert configuration(found, tmp_path).seeds == expected
+
+
 def test_what_was_cut_short_proves_nothing_against_a_paper() -> None:
     """Neither a value that misses nor one that agrees, whether it is named or computed from."""
     said = {"agent/": "two iterations"}
