@@ -6,6 +6,7 @@ INPUTS holds the days of Taurus that Casagrande et al. (2022) released, in ``cas
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +28,14 @@ from cluster_sim.records.result import Result
 INPUTS = Path(__file__).resolve().parents[2] / "shared"
 PICTURE = "power-policies-pareto"
 BASE = "timeout:0"
-SETS = {"busy": "48 busy days", "ordinary": "ordinary days"}
+CLAIRVOYANT = "off-reservation"
+SETS = ("busy", "ordinary")
+PANELS = {
+    "waste, % of T(0)": {"type": "log", "tickvals": [50, 100, 200, 500, 1000, 2000, 4000]},
+    "switches, % of T(0)": {"rangemode": "tozero", "zeroline": False},
+}
+"""What is drawn against the stretch, with its axis."""
+STRETCHES = [0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5]
 
 
 @dataclass(frozen=True)
@@ -38,18 +46,19 @@ class Family:
     specs: tuple[str, ...]
     colour: str
     symbol: str
+    labels: str
 
 
-def _family(number: int, name: str, spec: str, values: Iterable[object], symbol: str) -> Family:
-    return Family(name, tuple(f"{spec}:{value}" for value in values), OKABE_ITO[number], symbol)
+def _family(number: int, name: str, spec: str, values: Iterable[object], symbol: str, labels: str) -> Family:
+    return Family(name, tuple(f"{spec}:{value}" for value in values), OKABE_ITO[number], symbol, labels)
 
 
 FAMILIES = (
-    _family(0, "T(x): timeout:x", "timeout", (0, 60, 180, 300, 600, 1200, 1800), "circle"),
-    _family(1, "keep-ready:N", "keep-ready", (1, 2, 4), "square"),
-    _family(3, "inertial, period", "inertial", ("period=300", "period=600", "period=1800"), "diamond"),
-    _family(5, "summed-stretch:θ", "summed-stretch", (0.05, 0.1, 0.2, 0.3, 0.5, 1, 2), "triangle-up"),
-    _family(2, "OR*: off-reservation:τ", "off-reservation", (0.1, 0.25, 0.5, 1), "star"),
+    _family(0, "T(x): timeout:x", "timeout", (0, 60, 180, 300, 600, 1200, 1800), "circle", "middle left"),
+    _family(1, "keep-ready:N", "keep-ready", (1, 2, 4), "square", "middle left"),
+    _family(3, "inertial, period", "inertial", ("period=300", "period=600", "period=1800"), "diamond", "top center"),
+    _family(5, "summed-stretch:θ", "summed-stretch", (0.05, 0.1, 0.2, 0.3, 0.5, 1, 2), "triangle-up", "top center"),
+    _family(2, "OR*: off-reservation:τ, clairvoyant", CLAIRVOYANT, (0.1, 0.25, 0.5, 1), "star", "bottom center"),
 )
 
 
@@ -99,44 +108,45 @@ def study(sets: Mapping[str, list[Workload]], platform: Platform) -> pd.DataFram
 def undominated(rows: pd.DataFrame) -> pd.Series:
     """Of the policies that do not know the future, those that no other one beats in waste, switches and stretch at once."""
     columns = ["waste", "switches", "stretch"]
-    online = ~rows["policy"].str.startswith("off-reservation")
+    online = ~rows["policy"].str.startswith(CLAIRVOYANT)
     numbers = rows[columns].to_numpy()
     candidates = numbers[online.to_numpy()]
     beaten = [bool(((candidates <= one).all(axis=1) & (candidates < one).any(axis=1)).any()) for one in numbers]
     return online & ~np.array(beaten)
 
 
-def markdown(table: pd.DataFrame) -> str:
-    """The table of the manual, one for each set of days."""
+def markdown(table: pd.DataFrame, counts: Mapping[str, int]) -> str:
+    """The table of the manual for each set of days, and which policies another one beats in everything."""
     lines = []
     for name, rows in table.groupby("days", sort=False):
-        best = undominated(rows)
+        beaten = rows["policy"][~undominated(rows) & ~rows["policy"].str.startswith(CLAIRVOYANT)]
         lines += [
             "",
-            f"{SETS[str(name)]}:",
+            f"{counts[str(name)]} {name} days; beaten in waste, switches and stretch at once: "
+            + (", ".join(f"`{policy}`" for policy in beaten) or "none"),
             "",
-            "| policy | waste, W·min a day | of T(0)'s | switches a day | of T(0)'s | mean stretch | late jobs | undominated |",
-            "|---|---|---|---|---|---|---|---|",
+            "| policy | waste, W·min a day | of T(0)'s | switches a day | of T(0)'s | mean stretch | late jobs |",
+            "|---|---|---|---|---|---|---|",
         ]
-        for (_, row), kept in zip(rows.iterrows(), best, strict=True):
+        for _, row in rows.iterrows():
             lines.append(
                 f"| `{row['policy']}` | {row['waste']:,.0f} | {row['waste, % of T(0)']:.0f} % | {row['switches']:.1f} "
-                f"| {row['switches, % of T(0)']:.0f} % | {row['stretch']:.3f} | {row['late %']:.1f} % | {'yes' if kept else ''} |"
+                f"| {row['switches, % of T(0)']:.0f} % | {row['stretch']:.3f} | {row['late %']:.1f} % |"
             )
     return "\n".join(lines)
 
 
 def pareto(table: pd.DataFrame, counts: Mapping[str, int]) -> go.Figure:
     """Waste and switches against the mean stretch, a line for each family; busy days left, ordinary ones right."""
-    sets = list(SETS)
-    titles = [f"{counts[name]} {name} days" for name in sets]
+    titles = [f"{counts[name]} {name} days" for name in SETS]
     figure = make_subplots(
-        2, 2, subplot_titles=[*titles, "", ""], shared_xaxes=True, horizontal_spacing=0.08, vertical_spacing=0.06
+        2, 2, subplot_titles=[*titles, "", ""], shared_xaxes=True, horizontal_spacing=0.06, vertical_spacing=0.05
     )
-    styled(figure, "What waiting buys: power policies on Taurus", "", "", 720)
-    style = {key: figure.layout.xaxis.to_plotly_json()[key] for key in ("gridcolor", "linecolor", "showline", "ticks")}
-    for row, column in enumerate(("waste, % of T(0)", "switches, % of T(0)"), start=1):
-        for place, name in enumerate(sets, start=1):
+    styled(figure, "What waiting buys: power policies on Taurus", "", "", 760)
+    keys = ("gridcolor", "linecolor", "showline", "ticks", "exponentformat", "separatethousands")
+    style = {key: figure.layout.xaxis.to_plotly_json()[key] for key in keys}
+    for row, column in enumerate(PANELS, start=1):
+        for place, name in enumerate(SETS, start=1):
             for family in FAMILIES:
                 rows = table[(table["days"] == name) & (table["family"] == family.name)]
                 figure.add_scatter(
@@ -147,21 +157,23 @@ def pareto(table: pd.DataFrame, counts: Mapping[str, int]) -> go.Figure:
                     legendgroup=family.name,
                     showlegend=row == place == 1,
                     text=_labels(rows["policy"]),
-                    textposition="top center",
-                    textfont={"size": 10, "color": family.colour},
+                    textposition=family.labels,
+                    textfont={"size": 11, "color": family.colour},
                     marker={"color": family.colour, "symbol": family.symbol, "size": 9},
                     line={"color": family.colour, "width": 1.5},
                     cliponaxis=False,
                     row=row,
                     col=place,
                 )
-        figure.update_yaxes(style | {"title": column, "rangemode": "tozero"}, row=row, col=1)
-    figure.update_xaxes(style)
-    figure.update_yaxes(style | {"zeroline": False})
+            figure.update_yaxes(style | PANELS[column], row=row, col=place)
+            stretch = table["stretch"][table["days"] == name]
+            room = [math.log10(0.8 * stretch.min()), math.log10(1.15 * stretch.max())]  # for the labels at the ends
+            figure.update_xaxes(style | {"type": "log", "range": room, "tickvals": STRETCHES}, row=row, col=place)
+        figure.update_yaxes(title=column, row=row, col=1)
     figure.update_xaxes(title="mean stretch: wait over requested time", row=2)
     figure.update_annotations(font={"size": 13})
-    legend = {"orientation": "h", "x": 1.0, "xanchor": "right", "y": 1.0, "yref": "container", "yanchor": "top"}
-    return figure.update_layout(legend=legend, margin={"t": 96}, title={"y": 0.985, "yanchor": "top"})
+    legend = {"orientation": "h", "x": 0.0, "xanchor": "left", "y": 0.955, "yref": "container", "yanchor": "top"}
+    return figure.update_layout(legend=legend, margin={"t": 106}, title={"y": 0.985, "yanchor": "top"})
 
 
 def _labels(policies: Iterable[str]) -> list[str]:
@@ -183,11 +195,12 @@ def main(inputs: Path, every: int, out: Path | None) -> None:
         "ordinary": released_days(inputs, others, platform, None)[::every],
     }
     table = study(sets, platform)
-    click.echo(markdown(table))
+    counts = {name: len(days) for name, days in sets.items()}
+    click.echo(markdown(table, counts))
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         table.to_csv(out / f"{PICTURE}.csv", index=False)
-        write_pictures({PICTURE: pareto(table, {name: len(days) for name, days in sets.items()})}, out)
+        write_pictures({PICTURE: pareto(table, counts)}, out)
 
 
 if __name__ == "__main__":

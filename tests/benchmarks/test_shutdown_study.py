@@ -57,7 +57,7 @@ def test_table_and_picture() -> None:
     assert table["policy"].tolist() == specs * 2
     base = table[table["policy"] == "timeout:0"]
     assert base["waste, % of T(0)"].tolist() == base["switches, % of T(0)"].tolist() == [100.0, 100.0]
-    text = markdown(table)
+    text = markdown(table, {"busy": 1, "ordinary": 1})
     assert text.count("| `") == len(table)
     assert "| `timeout:0` | 856 | 100 % | 4.0 | 100 % | 0.100 |" in text
     figure = pareto(table, {"busy": 1, "ordinary": 1})
