@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from analysis.reproduce.agents import AgentRow
-from analysis.reproduce.controls import RANDOM_PLAY, SEEDS, TEACHER, UNSEEN, UNTRAINED, leave, training_in
+from analysis.reproduce.controls import RANDOM_PLAY, SEEDS, TEACHER, UNSEEN, UNTRAINED, leave, training_in, tries
 from analysis.reproduce.deepshutdown_runs import ORDINARY_DAYS, POLICIES, of_jobs, released_days, with_gaps
 from analysis.reproduce.paper import Measured
 from analysis.reproduce.trainings import Training, configuration, trained_in
@@ -202,7 +202,7 @@ def _players(fold: Path, config: Config, inputs: Path, place: Path, days: int, q
         seeds = SEEDS[control][: 1 if quick else None]
         found += [Player(control, seed, f"learned:{place / control / f'seed-{seed}'}") for seed in seeds]
     leave(RANDOM_PLAY, trained_by, place / RANDOM_PLAY)
-    plays = 1 if quick else max(1, round(config.iterations * config.episodes / days))
+    plays = 1 if quick else max(1, round(tries(config) / days))
     spec = f"learned:{place / RANDOM_PLAY},sample=yes"
     found += [Player(RANDOM_PLAY, number, spec, number) for number in range(plays)]
     return found

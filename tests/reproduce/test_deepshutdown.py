@@ -11,7 +11,7 @@ import pytest
 
 from analysis.reproduce.claims import Kind, Verdict, judge
 from analysis.reproduce.controls import RANDOM_PLAY, TEACHER, UNSEEN, UNTRAINED
-from analysis.reproduce.deepshutdown import ON_BUSY_DAYS, ORDER, claims
+from analysis.reproduce.deepshutdown import ON_BUSY_DAYS, ORDER, PAPER, claims
 from analysis.reproduce.deepshutdown_agents import (
     AGENT,
     BUSY,
@@ -35,6 +35,8 @@ from analysis.reproduce.deepshutdown_runs import (
     with_gaps,
 )
 from analysis.reproduce.deepshutdown_tables import BY_GROUPS
+from analysis.reproduce.paper import Setting
+from analysis.reproduce.runner import compute
 from learning.episodes import Episode
 
 
@@ -156,3 +158,21 @@ def test_a_player_plays_a_day_as_the_policies_do(shared: Path) -> None:
     theirs = run_day(platform, day, "timeout:0", 0)
     assert played.jobs.equals(theirs.jobs)
     assert played.nodes.equals(theirs.nodes)
+
+
+@pytest.mark.slow
+def test_agents_and_all_who_learned_nothing_play(shared: Path, tmp_path: Path) -> None:
+    """The quick part trains one fold for two iterations, and has agents, controls, teacher and rule play the days left out."""
+    [part] = [part for part in PAPER.parts(Setting(True, shared, trainings=tmp_path)) if part.name == "agent taurus"]
+    record = compute(part, shared)
+    values = record["values"]
+    assert (tmp_path / "quick" / "deepshutdown" / "fold-0").is_dir()
+    assert "2 iterations" in record["curtailed"]["agent/taurus/"]
+    for days in (BUSY, ORDINARY):
+        assert len(values[f"agent/taurus/{days}/T(0)/waste"]) == 1
+        for who in (UNTRAINED, RANDOM_PLAY, TEACHER, RULE):
+            assert len(values[f"control/taurus/{days}/stretch/{who}"]) == 1
+    assert (
+        values[f"control/taurus/all/T(0)/waste/{RULE}"][0] > 0.0 > values[f"control/taurus/all/T(0)/stretch/{RULE}"][0]
+    )
+    assert len(values["agent/taurus/daily waste"]) == 4
