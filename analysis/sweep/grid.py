@@ -30,7 +30,7 @@ from analysis.sweep.config import SweepConfig, WorkloadKeys, config_of, read_con
 from analysis.sweep.wildcards import schedulers_of
 from cluster_sim.errors import InputError, naming
 from cluster_sim.files.reading import absolute
-from cluster_sim.files.source import source_of
+from cluster_sim.files.source import with_place
 from cluster_sim.registry import Spec
 from cluster_sim.run.settings import SETTINGS, located
 from cluster_sim.workload.fields import whole_number
@@ -213,8 +213,11 @@ def _level(name: str, value: Any, folder: Path) -> Level:
     label = (" ".join(value) or None) if isinstance(value, list) else value
     if name == "platform":
         label = value or OF_THE_LOG
-    is_file = value is not None and name in SETTINGS and SETTINGS[name].file
-    return Level({name: label}, {name: located(folder, value) if is_file else value})
+    if value is None or name not in SETTINGS:
+        return Level({name: label}, {name: value})
+    setting = SETTINGS[name]
+    says = located(folder, value) if setting.file else _located(value, folder) if setting.is_spec else value
+    return Level({name: label}, {name: says})
 
 
 def _unique(name: str, levels: list[Level]) -> list[Level]:
@@ -246,7 +249,7 @@ def _deciders(config: SweepConfig, folder: Path) -> list[Level]:
     found = []
     for power, scheduler in pairs:
         labels = {"power_policy": power, "scheduler": scheduler}
-        says = {name: _with_place(spec, folder) for name, spec in labels.items()}
+        says = {name: _located(spec, folder) for name, spec in labels.items()}
         if TRAINED in (power, scheduler):
             found += [Level(labels | agent.labels, says, agent) for agent in agents]
         else:
@@ -254,15 +257,9 @@ def _deciders(config: SweepConfig, folder: Path) -> list[Level]:
     return found
 
 
-def _with_place(spec: str, folder: Path) -> str:
+def _located(spec: str, folder: Path) -> str:
     """A spec that names a file or a folder, ``learned:DIR``, with its absolute path: workers may stand elsewhere."""
-    name, colon, rest = spec.partition(":")
-    if source_of(spec) is not None:
-        return f"{absolute(folder, name)}{colon}{rest}"
-    if not colon or name not in ("learned", "replay"):
-        return spec
-    place, comma, options = rest.partition(",")
-    return f"{name}:{absolute(folder, place)}{comma}{options}"
+    return with_place(spec, lambda name: absolute(folder, name), ("learned", "replay", "trace"))
 
 
 def _check_place(agent: Variant, pairs: Sequence[tuple[str, str]]) -> None:

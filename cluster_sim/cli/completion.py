@@ -11,6 +11,7 @@ NAMED = {
     "contention_model": ("contention-models", False),
     "power_model": ("power-models", False),
     "network_model": ("network-models", False),
+    "failures": ("failure-models", False),
     "platform": ("platforms", True),
     "workload": ("workload-generators", True),
 }

@@ -41,6 +41,7 @@ def _check_spec(key: str, value: Any) -> None:
     from cluster_sim.models.contention import contention_models
     from cluster_sim.models.network import network_models
     from cluster_sim.models.power import power_models
+    from cluster_sim.run.failures import failure_models
     from schedulers import make_power_policy, make_scheduler
 
     made: dict[str, Callable[[str], object]] = {
@@ -49,6 +50,7 @@ def _check_spec(key: str, value: Any) -> None:
         "contention_model": contention_models.make,
         "power_model": power_models.make,
         "network_model": network_models.make,
+        "failures": failure_models.make,
     }
     if key in made:
         made[key](value)

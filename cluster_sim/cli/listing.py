@@ -23,6 +23,7 @@ REGISTRIES = {
     "contention-models": ("cluster_sim.models.contention", "contention_models"),
     "power-models": ("cluster_sim.models.power", "power_models"),
     "network-models": ("cluster_sim.models.network", "network_models"),
+    "failure-models": ("cluster_sim.run.failures", "failure_models"),
     "workload-generators": ("cluster_sim.workload.generators", "WORKLOAD_GENERATORS"),
     "platforms": ("cluster_sim.platform.specs", "platforms"),
     "observations": ("learning.observations", "observations"),
@@ -46,7 +47,7 @@ def list_names(kind: str, as_json: bool) -> None:
     """Print the names of a KIND, one a line, each with what it means.
 
     KIND is schedulers, job-orders, node-orders, power-policies, contention-models, power-models,
-    network-models, workload-generators, platforms, environments, observations, rewards or networks.
+    network-models, failure-models, workload-generators, platforms, environments, observations, rewards or networks.
     Job orders and node orders are the two halves of the scheduler list:JOB/NODE; platforms and workload generators
     are the specs that --platform and --workload take beside files. The last four are what agents learn with;
     observations and rewards are those of job-node.

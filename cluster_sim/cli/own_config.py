@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from cluster_sim.cli.config import beside
 from cluster_sim.errors import FormatError
-from cluster_sim.files.source import source_of
+from cluster_sim.files.source import with_place
 from cluster_sim.formats.native_platform import OwnKeys, validated
 from cluster_sim.run.settings import TIME_UNITS, taken, with_settings
 
@@ -25,8 +26,10 @@ def settings(document: object, path: str) -> dict[str, Any]:
     for setting in taken("configuration"):
         if setting.key in values:
             value = values[setting.key]
-            if setting.file or (setting.is_spec and source_of(value)):
+            if setting.file:
                 value = beside(path, value)
+            elif setting.is_spec:
+                value = with_place(value, lambda name: str(Path(path).parent / name))
             if isinstance(value, list):
                 value = tuple(value)
             found[setting.name] = TIME_UNITS.get(value, value) if setting.name == "time_unit" else value

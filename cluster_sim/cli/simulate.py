@@ -141,7 +141,7 @@ def simulate(
         "contention_model": machine.contention_model,
         "power_model": machine.power_model,
         "command": invocation.command,
-        "inputs": checksums([*settings.files(), source_of(scheduler), source_of(settings.power_policy)]),
+        "inputs": checksums([*settings.files(), source_of(scheduler)]),
     }
     return result
 

@@ -1,9 +1,10 @@
-"""Python files of a user's, named in specs: ``lsf.py:LSF``."""
+"""Files of a user's, named in specs: Python, ``lsf.py:LSF``, and others, ``trace:FILE``."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -18,6 +19,24 @@ def source_of(spec: str) -> str | None:
     """The Python file that a spec such as ``lsf.py:LSF,depth=2`` names; None if it names none."""
     name = spec.partition(":")[0].strip()
     return name if name.endswith(".py") else None
+
+
+def with_place(spec: str, place: Callable[[str], str], names: tuple[str, ...] = ("trace",)) -> str:
+    """A spec with its file, or its folder, where ``place`` says it is: of Python, or of a spec with one of the ``names``."""
+    name, colon, rest = spec.partition(":")
+    if source_of(spec) is not None:
+        return f"{place(name)}{colon}{rest}"
+    if not colon or name not in names:
+        return spec
+    path, comma, options = rest.partition(",")
+    return f"{name}:{place(path)}{comma}{options}"
+
+
+def files_of(spec: str) -> list[str]:
+    """The files that a spec names, at most one."""
+    found: list[str] = []
+    with_place(spec, lambda path: found.append(path) or path)  # type: ignore[func-returns-value]
+    return found
 
 
 def load(path: str) -> ModuleType:

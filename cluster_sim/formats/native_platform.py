@@ -97,6 +97,7 @@ class _Transitions(_Entry):
     switch_off_s: float = 0.0
     switch_off_w: float | None = None
     switch_on_distribution: Text = ""
+    failed_w: float = 0.0
     switch_on_j: float | None = None
     switch_off_j: float | None = None
     per: Literal["node", "core"] = "node"
@@ -334,6 +335,8 @@ def _transitions_entry(transitions: PowerTransitions) -> dict[str, float | str]:
     distribution = transitions.switch_on_distribution
     if distribution:
         names.remove("switch_on_s")  # its mean
+    if transitions.failed_w:
+        names.append("failed_w")
     values = {name: getattr(transitions, name) for name in names}
     entry: dict[str, float | str] = {name: float(value) for name, value in values.items() if value is not None}
     return entry | {"switch_on_distribution": distribution} if distribution else entry

@@ -142,7 +142,7 @@ class Node(NodeView):
             processor.set_p_state(number)
 
     def fail(self) -> None:
-        """The node breaks down now: its jobs are killed, guests lose what they hold, it draws nothing until it is repaired."""
+        """The node breaks down now: its jobs are stopped, guests lose what they hold; it draws ``failed_w`` until its repair."""
         if self._state is not NodeState.FAILED:
             self._machine.env.process(self._break_down())
 

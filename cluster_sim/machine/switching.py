@@ -168,4 +168,4 @@ class Switching:
             name = self._machine.platform.node_name(node)
             event = self._off.pop(node).fail(NodeStateError(f"{name}: it failed before it was OFF"))
             event.defused = True  # it need not be waited for
-        self._machine.enter((node,), NodeState.FAILED, (0.0,))
+        self._machine.enter((node,), NodeState.FAILED, (self.costs(node).failed_w,))

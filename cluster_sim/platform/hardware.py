@@ -212,7 +212,8 @@ def power_by_square(power: Mapping[str, float], ratio: float) -> dict[str, float
 class PowerTransitions:
     """What it costs to switch a node off and on: watts of the whole node, seconds.
 
-    ``switch_on_w`` and ``switch_off_w`` are drawn during the transition; None stands for the node's idle watts.
+    ``switch_on_w`` and ``switch_off_w`` are drawn during the transition; None stands for the node's idle watts. ``failed_w``
+    are drawn from a failure to the repair.
     ``switch_on_distribution`` has every boot take a time of its own, drawn with the run's seed: a spec such as
     ``uniform:50,70``, see :class:`~cluster_sim.platform.boot_times.BootTimes`. ``switch_on_s`` is then its mean, which is what
     schedulers expect.
@@ -224,9 +225,10 @@ class PowerTransitions:
     switch_off_s: float = 0.0
     switch_off_w: float | None = None
     switch_on_distribution: str = ""
+    failed_w: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("off_w", "switch_on_s", "switch_on_w", "switch_off_s", "switch_off_w"):
+        for name in ("off_w", "switch_on_s", "switch_on_w", "switch_off_s", "switch_off_w", "failed_w"):
             value = getattr(self, name)
             if value is not None:
                 _settle(self, **{name: check_number(f"power transitions, {name}", value, non_negative=True)})
@@ -241,7 +243,7 @@ class PowerTransitions:
         """The same with all watts times ``factor``: of figures per core, those of a node of so many cores."""
         scaled = {
             name: getattr(self, name) * factor
-            for name in ("off_w", "switch_on_w", "switch_off_w")
+            for name in ("off_w", "switch_on_w", "switch_off_w", "failed_w")
             if getattr(self, name) is not None
         }
         return replace(self, **scaled)

@@ -2,7 +2,7 @@
 
 ``exponential:mtbf=86400,repair=3600``, ``weibull:mtbf=86400,shape=0.7,repair=3600`` or ``trace:FILE``. A job on a node that
 fails waits again, and goes on from its last checkpoint or begins anew, until it has failed ``limit`` times. To add a model,
-register a class with the attributes and methods of :class:`Failures`, or under the entry-point group ``cluster_sim.failures``.
+register a class derived from :class:`Failures`, or name it under the entry-point group ``cluster_sim.failures``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cluster_sim.engine import WALLTIME
-from cluster_sim.errors import FormatError, InputError, SimulationError, SpecError
+from cluster_sim.errors import FormatError, InputError, SpecError
 from cluster_sim.files.reading import read_text
 from cluster_sim.machine.node import NodeState
 from cluster_sim.registry import Registry
@@ -33,10 +33,13 @@ if TYPE_CHECKING:
     from cluster_sim.run.simulation import Simulation
     from cluster_sim.workload.jobs import Job
 
-MOST_IN_VAIN = 100_000
-"""So many failures in a row during which no job ran say that none will."""
+MOST_IN_VAIN = 20_000
+"""So many failures while jobs waited and none ran, or of one job that saved nothing meanwhile, say that none will end."""
 SEED_OF_FAILURES = 3
 """The place of their random numbers among those of a run."""
+
+LEAST_SHAPE = 0.05
+"""Of Weibull's distribution: below that nearly all times between failures are next to nothing."""
 
 EVENTS = ("fail", "repair")
 """What the column ``event`` of a file of failures says."""
@@ -50,65 +53,93 @@ failure_models: Registry[Failures] = Registry("failure model", "cluster_sim.fail
 class Failures:
     """When nodes fail and are repaired, and what becomes of their jobs.
 
-    Parameters: ``limit`` is how often a job may fail; the attempt after that is not made, the job is killed.
+    Parameters: ``limit`` is how often a job may fail: after that many failures it is killed, not attempted again.
+    ``mtbf`` (s) is the mean time from the repair of a node to its next failure, from which the intervals between
+    checkpoints ``young`` and ``daly`` follow; inf: not known. Raises SpecError.
+
+    A class of one's own writes :meth:`events` and leaves the rest.
     """
 
-    mtbf_s = inf  #: Mean time between the failures of a node, s; inf: not known.
-
-    def __init__(self, limit: float = inf):
-        if not limit >= 1:
-            raise SpecError("failures, option limit", "a number of failures, 1 or more", limit)
+    def __init__(self, limit: float = inf, mtbf: float = inf):
+        self._require("limit", limit, limit >= 1 and (limit == inf or limit == int(limit)), "a whole number above 0")
+        self._require("mtbf", mtbf, mtbf > 0.0, "a time above 0 s")
         self.limit = limit
+        self.mtbf_s = mtbf
         self._failed: Counter[int] = Counter()
+        self._in_vain: dict[int, tuple[float, int]] = {}  # of jobs that failed: what is saved, failures since it was
+
+    def _require(self, option: str, value: float, holds: bool, expected: str) -> None:
+        if not holds:
+            name = str(getattr(self, "spec", "")) or type(self).__name__
+            raise SpecError(f"failure model {name}, option {option}", expected, value)
 
     @abstractmethod
     def events(self, platform: Platform, rng: np.random.Generator) -> Iterator[Failure]:
         """All failures and repairs in order of time, as long as anybody asks; what the nodes do otherwise changes nothing."""
 
     def inject(self, simulation: Simulation) -> None:
-        """Have the nodes of a run fail from now on."""
+        """Have the nodes of a run fail from now on. Raises InputError where it cannot be said when they do."""
         self._failed = Counter()
-        simulation.env.process(self._process(simulation))
+        self._in_vain = {}
+        rng = np.random.default_rng(np.random.SeedSequence(simulation.seed).spawn(SEED_OF_FAILURES)[-1])
+        simulation.env.process(self._process(simulation, self.events(simulation.platform, rng)))
 
-    def allows_another(self, job: Job) -> bool:
-        """Whether a job whose node has just failed is attempted again."""
-        self._failed[job.index] += 1
-        return self._failed[job.index] < self.limit
+    def allows_another(self, job: Job, saved: float) -> bool:
+        """Whether a job whose node has just failed is attempted again; ``saved`` is the part of its work that is.
 
-    def _process(self, simulation: Simulation) -> Generator[Event, None, None]:
+        Raises InputError for a job that fails again and again and saves nothing.
+        """
+        index = job.index
+        self._failed[index] += 1
+        before, failures = self._in_vain.get(index, (0.0, 0))
+        failures = failures + 1 if saved == before else 1
+        self._in_vain[index] = saved, failures
+        if failures > MOST_IN_VAIN and self.limit == inf:
+            raise self._hopeless(f"{MOST_IN_VAIN:,} failures of job {job.job_id} between which it saved nothing")
+        return self._failed[index] < self.limit
+
+    def _hopeless(self, found: str) -> InputError:
+        expected = "failures between which jobs end, or make checkpoints, or a limit of failures"
+        return InputError(f"failure model {getattr(self, 'spec', '') or type(self).__name__}", expected, found)
+
+    def _process(self, simulation: Simulation, events: Iterator[Failure]) -> Generator[Event, None, None]:
         """The SimPy process: waits for each failure and repair. Jobs that end in the same instant have ended."""
         env, view = simulation.env, simulation.view
-        rng = np.random.default_rng(np.random.SeedSequence(simulation.seed).spawn(SEED_OF_FAILURES)[-1])
         in_vain = 0
-        for time, index, fails in self.events(simulation.platform, rng):
+        for time, index, fails in events:
             yield env.at(max(time, env.now), WALLTIME)
             node = simulation.node(index)
             if fails:
                 node.fail()
-                in_vain = 0 if view.running_count else in_vain + 1
+                in_vain = 0 if view.running_count or not view.pending_count else in_vain + 1
                 if in_vain > MOST_IN_VAIN:
-                    message = f"no job ran during {MOST_IN_VAIN:,} failures of nodes, up to {env.now:g} s: none will"
-                    raise SimulationError(message)
+                    raise self._hopeless(f"{MOST_IN_VAIN:,} during which jobs waited and none ran")
             else:
                 yield env.at(env.now, WALLTIME)  # one that fails and is repaired in one instant has failed first
                 if node.state is NodeState.FAILED:
                     node.repair()
 
 
+@failure_models.register("none")
+class NoFailures(Failures):
+    """Nodes do not fail."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def events(self, platform: Platform, rng: np.random.Generator) -> Iterator[Failure]:
+        """None."""
+        return iter(())
+
+
 class _Drawn(Failures):
     """Failures with times between them that are drawn, by node, or by groups of nodes that fail together."""
 
     def __init__(self, mtbf: float, repair: float, group: int, limit: float):
-        super().__init__(limit)
-        name = str(getattr(self, "spec", "")) or "failures"
-        for option, value, good in (
-            ("mtbf", mtbf, 0.0 < mtbf < inf),
-            ("repair", repair, 0.0 <= repair < inf),
-            ("group", group, group >= 1),
-        ):
-            if not good:
-                raise SpecError(f"{name}, option {option}", "a finite number above 0 (repair: 0 or more)", value)
-        self.mtbf_s = mtbf
+        super().__init__(limit, mtbf)
+        self._require("mtbf", mtbf, mtbf < inf, "a time above 0 s")
+        self._require("repair", repair, 0.0 <= repair < inf, "a time in s, 0 or more")
+        self._require("group", group, group >= 1, "a number of nodes, 1 or more")
         self.repair_s = repair
         self.group = group
 
@@ -148,8 +179,7 @@ class WeibullFailures(_Drawn):
         self, mtbf: float = 86400.0, shape: float = 0.7, repair: float = 3600.0, group: int = 1, limit: float = inf
     ):
         super().__init__(mtbf, repair, group, limit)
-        if not 0.0 < shape < inf:
-            raise SpecError("weibull, option shape", "a finite number above 0", shape)
+        self._require("shape", shape, LEAST_SHAPE <= shape < inf, f"a finite number, {LEAST_SHAPE} or more")
         self.shape = shape
         self._scale = mtbf / gamma(1.0 + 1.0 / shape)
 
@@ -163,9 +193,8 @@ class RecordedFailures(Failures):
     """Failures and repairs as a CSV file lists them: columns time (s), node (name or position) and event (fail, repair)."""
 
     def __init__(self, file: str, limit: float = inf, mtbf: float = inf):
-        super().__init__(limit)
+        super().__init__(limit, mtbf)
         self.file = file
-        self.mtbf_s = mtbf
 
     def events(self, platform: Platform, rng: np.random.Generator) -> Iterator[Failure]:
         """As the file says; of one instant repairs of other nodes in its order."""

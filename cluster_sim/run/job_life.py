@@ -191,7 +191,9 @@ class JobLife:
     def _waits_again(self, job: Job, kill: Kill) -> bool:
         """Whether a job whose attempt was stopped joins the queue again."""
         if kill.outcome is Outcome.FAILED:
-            return self._failures is not None and self._failures.allows_another(job)
+            course = self.courses.of(job)
+            saved = 0.0 if course is None else course.saved
+            return self._failures is not None and self._failures.allows_another(job, saved)
         return kill.outcome in (Outcome.REQUEUED, Outcome.PREEMPTED)
 
     def vacate(self, running: Running) -> None:

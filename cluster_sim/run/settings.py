@@ -183,6 +183,16 @@ class _Inputs:
         recorded="network_model",
         environment=NotTaken("not offered yet: what agents see and are rewarded for knows no network"),
     )
+    failures: str | None = _setting(
+        None,
+        "how nodes fail and are repaired, such as exponential:mtbf=86400,repair=3600 or trace:FILE",
+        metavar="SPEC",
+        parameter="failures",
+        recorded="failures",
+        nothing="none",
+        sweep="specs; none where nodes do not fail",
+        environment=NotTaken("not offered yet: what agents see and are rewarded for knows no failures"),
+    )
     seed: int = _setting(
         0,
         "of everything random",
@@ -201,6 +211,13 @@ class Rules:
 
     enforce_walltime: bool = _setting(
         False, "kill jobs at their requested time", parameter="enforce_walltime", recorded="enforce_walltime"
+    )
+    suspended_time_counts: bool = _setting(
+        False,
+        "a job that is suspended uses up its requested time meanwhile",
+        parameter="suspended_time_counts",
+        recorded="suspended_time_counts",
+        environment=NotTaken("agents suspend no jobs"),
     )
     quirks: tuple[str, ...] = _setting(
         (),
@@ -266,8 +283,12 @@ class RunSettings(_Outputs, Rules, _Inputs):
         return self.config if self.config and name in self.from_config else ""
 
     def files(self) -> list[str | None]:
-        """What may be files: what was named as such, and the configuration."""
-        return [*(getattr(self, name) for name, setting in SETTINGS.items() if setting.file), self.config]
+        """What may be files: what was named as such, or in a spec, and the configuration."""
+        from cluster_sim.files.source import files_of
+
+        named = [getattr(self, name) for name, setting in SETTINGS.items() if setting.file]
+        others = [name for key, spec in self.specs().items() if key != "scheduler" for name in files_of(spec)]
+        return [*named, self.config, *others]
 
 
 def _entries() -> dict[str, Setting]:

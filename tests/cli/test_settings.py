@@ -29,6 +29,8 @@ GIVEN: dict[str, Any] = {
     "quirks": ["textual-node-order"],
     "until": 7.0,
     "network_model": "shared",
+    "failures": "exponential:mtbf=1e6",
+    "suspended_time_counts": True,
     "contention_model": "none",
     "power_model": "baseline",
     "power_policy": "timeout:300",
