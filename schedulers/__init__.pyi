@@ -26,4 +26,5 @@ from .power_inertial import InertialShutdown as InertialShutdown
 from .power_reservation import OffReservation as OffReservation
 from .power_reservation import RandomReservation as RandomReservation
 from .power_stretch import SummedStretch as SummedStretch
+from .preemptive import Preemptive as Preemptive
 from .replay import Replay as Replay

@@ -124,6 +124,16 @@ class Bookings(Availability):
         allocation.hold = self.ledger.hold(self.env.now, tenant, self.core_ranges(allocation))
         return allocation
 
+    def can_hold(self, placement: Placement, job: Job) -> bool:
+        """Whether :meth:`hold` would give a job these cores now."""
+        try:
+            self._check(placement)
+            if self.eligibility is not None:
+                self._check_eligible(self.eligibility, placement, job)
+        except PlacementError:
+            return False
+        return True
+
     def _are_alike(self, first: int, stop: int) -> bool:
         """Whether nodes with free cores are all on, or all OFF: then one of the sets has them all."""
         return self.available.covers(first, stop) or self.asleep.covers(first, stop)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from cluster_sim.engine import WALLTIME
 from cluster_sim.errors import PlacementError
 from cluster_sim.machine.course import Progress
 from cluster_sim.machine.placement import Placement
@@ -65,14 +66,16 @@ class JobChanges:
         running.limit_s = min(running.limit_s, self._env.now + decision.grace_s - running.expected_start)
         self._view.ended.append(running)
         self._view.resumed.append(running)
-        attempt = running._attempt
-        self._env.at(self._env.now + decision.grace_s).callbacks.append(
-            lambda event: self._take_later(attempt, decision)
+        since = running.allocation_time
+        # A job that ends in that instant has ended.
+        self._env.at(self._env.now + decision.grace_s, WALLTIME).callbacks.append(
+            lambda event: self._take_later(since, decision)
         )
 
-    def _take_later(self, attempt: int, decision: Preempt) -> None:
+    def _take_later(self, since: float, decision: Preempt) -> None:
+        """The grace of a job is over, if it has its cores since then and has not lost them meanwhile."""
         running = self._running.get(decision.job.index)
-        if running is not None and running._attempt == attempt and not running._ended:
+        if running is not None and running.allocation_time == since and not running._ended:
             self._take(running, decision)
             self._request_pass()
 

@@ -97,6 +97,16 @@ class Outlook:
         """A placement of the job on cores that should be free at ``time`` (s), or None; see ``View.place``."""
         return place(cast("Machine", self), job, order, memory, self.free if within is None else within, time)
 
+    def fits(self, job: Job, placement: Placement, time: float = 0.0) -> bool:
+        """Whether the job could have just these cores at ``time`` (s)."""
+        allowed = None if self.eligibility is None else self.eligibility.open_at(job, time)
+        return all(
+            bool(self.is_on[first:stop].all())
+            and bool((self.free[first:stop] >= self.cores_held(job, first, stop, cores)).all())
+            and (allowed is None or bool(allowed[first:stop].all()))
+            for first, stop, cores in placement.spans
+        )
+
 
 def offered(placement: Placement, withheld: npt.NDArray[np.bool_] | None) -> Placement:
     """What of a placement is on nodes that are not withheld (None: none is)."""

@@ -238,6 +238,10 @@ class View(MachineView):
         """Whether in this pass only a power cap has kept the job from starting."""
         return self._machine.budget is not None and job.index in self._machine.budget.refused
 
+    def fits(self, job: Job, placement: Placement) -> bool:
+        """Whether a job that waits, or is suspended, could have just these cores now: for those that it had."""
+        return self._machine.can_hold(placement, job) and self.allows(job, placement)
+
     @property
     def counts_only(self) -> bool:
         """Whether any free cores serve any job: nodes have one core, and no job asks for nodes, tags or a reservation."""

@@ -138,6 +138,11 @@ class Job:
         return self._text("user")
 
     @property
+    def queue(self) -> int:
+        """Number of its queue; -1 when not given."""
+        return int(self._columns["queue"].item(self.index))
+
+    @property
     def tags(self) -> frozenset[str]:
         """Words that describe the job, for schedulers that look at them."""
         return frozenset(self._text("tags").split())

@@ -152,6 +152,12 @@ def core_cases() -> list[AnyCase]:
         add("pauses", scheduler, "timeout:2", (*sleepy, "dependencies"), pauses=(0.0, 3.0, 9.5))
     cases += _larger()
     cases += _rollouts()
+    urgent = ("preemptive", "preemptive:suspend", "preemptive:cancel", "preemptive:suspend,grace=1.5,nodes=low_cores")
+    for (setting, traits), scheduler in product(SETTINGS.items(), urgent):
+        power = "timeout:2" if setting == "sleepy" else ""
+        options = {"enforce_walltime": setting == "wishes", "failures": "weibull:mtbf=60,repair=3,limit=4"}
+        more = {} if setting in ("plain", "waiting") else {"options": options}
+        add(f"changing/{setting}", scheduler, power, (*traits, "deadlines", "checkpoints"), **more)
     return cases
 
 

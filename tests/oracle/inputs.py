@@ -38,6 +38,7 @@ TRAITS = {
     "deadlines": "jobs have deadlines and priorities",
     "energies": "jobs state energies, and some will not run where they would need more",
     "unknown": "some jobs request no time, or too little",
+    "checkpoints": "some jobs make checkpoints, and need time to go on from one",
 }
 
 PIECEWISE = (
@@ -173,6 +174,10 @@ def _workload(rng: Random, platform: Platform, traits: frozenset[str], jobs: int
     if "energies" in traits:
         columns["req_energy"] = some(0.5, lambda n: 10.0 * run[n], float("nan"))
         columns["max_energy"] = some(0.2, lambda n: 60.0 * run[n], float("inf"))
+    if "checkpoints" in traits:
+        columns["checkpoint_interval"] = some(0.5, lambda n: rng.choice(["1", "2.5", "4"]), "")
+        columns["checkpoint_time"] = some(0.5, lambda n: 0.5, 0.0)
+        columns["restart_time"] = some(0.5, lambda n: 0.75, 0.0)
     return Workload(columns, name="small")
 
 

@@ -1,0 +1,197 @@
+"""Preemptive priority scheduling: an urgent job that finds no room takes the cores of less urgent ones that run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+from cluster_sim.errors import SpecError
+from cluster_sim.run.decisions import MODES, Decision, Hold, Preempt, Resume, Start
+from cluster_sim.workload.fields import whole_number
+from schedulers.base import Scheduler, schedulers
+from schedulers.orders import NodeOrder, name_of, node_orders, platform_order
+
+if TYPE_CHECKING:
+    from cluster_sim.machine.placement import Placement
+    from cluster_sim.machine.running import Running
+    from cluster_sim.run.job_changes import Suspended
+    from cluster_sim.run.outlook import Outlook
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
+
+TAKEN = "a more urgent job needs its cores"
+LEAVING = "waits for less urgent jobs that have been told to leave their cores"
+RESUMES_FIRST = "a suspended job, which can go on only on the cores that it had, goes before it"
+
+
+@schedulers.register("preemptive")
+class Preemptive(Scheduler):
+    """Urgent jobs take the cores of running ones: mode=requeue, suspend or cancel, grace=S, queues=3/1 (most urgent first).
+
+    Jobs that wait, suspended ones too, go in order of urgency, then of submission, and nobody passes the first of them
+    that does not fit. That one takes cores from running jobs that are strictly less urgent: of the least urgent first, of
+    these from the one that started last, then the one submitted last; from no more than needed, and from none where all
+    would not be enough, or where only a power cap keeps it from starting. Urgent is a high ``priority``, or, with
+    ``queues``, the queue of a job: their numbers, most urgent first; other queues come last.
+
+    A suspended job goes on on the cores that it had. With ``grace`` jobs leave so many seconds later, if they have not
+    ended by then; who waits for them takes cores of others only if theirs are not enough.
+    """
+
+    def __init__(
+        self, mode: str = "requeue", grace: float = 0.0, queues: str = "", nodes: str | NodeOrder = platform_order
+    ):
+        where = "scheduler 'preemptive', option"
+        if mode not in MODES:
+            raise SpecError(f"{where} mode", f"one of {', '.join(MODES)}", mode)
+        if not 0.0 <= grace < math.inf:
+            raise SpecError(f"{where} grace", "a finite time in s, 0 or more", grace)
+        numbers = [whole_number(text) for text in queues.split("/")] if queues else []
+        if None in numbers or len(set(numbers)) < len(numbers):
+            raise SpecError(f"{where} queues", "numbers of queues, each once, such as 3/1/2, most urgent first", queues)
+        self._mode = mode
+        self._grace_s = grace
+        self._rank = {number: len(numbers) - place for place, number in enumerate(numbers)}
+        self._node_order = node_orders.make(nodes) if isinstance(nodes, str) else nodes
+        options = {"mode": mode, "grace": f"{grace:g}", "queues": queues, "nodes": name_of(nodes)}
+        defaults = {"mode": "requeue", "grace": "0", "queues": "", "nodes": name_of(platform_order)}
+        named = ",".join(f"{key}={value}" for key, value in options.items() if value != defaults[key])
+        self.spec = f"preemptive:{named}" if named else "preemptive"
+
+    def begin(self, view: View) -> None:
+        """Start with an empty queue."""
+        self._queue: list[tuple[float, float, int, Job]] = []
+        self._suspended: dict[int, Suspended] = {}  # those that have joined the queue
+        self._leaving: dict[int, float] = {}  # jobs in their grace: since when they have their cores
+
+    def urgency(self, job: Job) -> float:
+        """How urgent a job is; more goes first."""
+        return self._rank.get(job.queue, 0) if self._rank else job.priority
+
+    def schedule(self, view: View) -> Iterator[Decision]:
+        """One pass: the first of those that wait, as long as it fits or can make room for itself."""
+        running = view.running_by_index
+        self._leaving = {
+            index: since
+            for index, since in self._leaving.items()
+            if index in running and running[index].allocation_time == since
+        }
+        seen = 0
+        while True:
+            seen = self._join(view, seen)
+            job = self._first(view)
+            if job is None:
+                return
+            placement = self._placement(view, job)
+            if placement is None:
+                taken = self._to_be_taken(view, job)
+                for other in taken:
+                    yield Preempt(other.job, self._mode, self._grace_s, TAKEN, behind=job)
+                    self._leaving[other.job.index] = other.allocation_time
+                if taken and self._grace_s == 0.0:
+                    self._leaving.clear()
+                    placement = self._placement(view, job)
+            if placement is None:
+                if view.explains:
+                    yield from self._reasons(view, job)
+                return
+            heappop(self._queue)
+            yield Resume(job, placement) if job.index in view.suspended_by_index else Start(job, placement)
+
+    # ------------------------------------------------------------------ who waits
+
+    def _join(self, view: View, seen: int) -> int:
+        """Jobs that came, and those that lost their cores, wait from now on; how many news this pass has seen."""
+        for job in view.submitted[seen:]:
+            self._wait(job)
+        if view.suspended_by_index or self._suspended:
+            for index, suspended in view.suspended_by_index.items():
+                if self._suspended.get(index) is not suspended:
+                    self._wait(suspended.job)
+            self._suspended = dict(view.suspended_by_index)
+        return len(view.submitted)
+
+    def _wait(self, job: Job) -> None:
+        heappush(self._queue, (-self.urgency(job), job.submit_time, job.index, job))
+
+    def _first(self, view: View) -> Job | None:
+        """The job that goes before all others; None if nobody waits."""
+        while self._queue:
+            job = self._queue[0][-1]
+            if view.is_pending(job) or job.index in view.suspended_by_index:
+                return job
+            heappop(self._queue)
+        return None
+
+    # ------------------------------------------------------------------ where they go
+
+    def _placement(self, view: View, job: Job) -> Placement | None:
+        """Cores that are free now: any, or, of a suspended job, its own."""
+        suspended = view.suspended_by_index.get(job.index)
+        if suspended is not None:
+            return suspended.placement if view.fits(job, suspended.placement) else None
+        if job.requested_cores > view.free_total:
+            return None
+        return view.place(job, self._node_order(view, job))
+
+    def _to_be_taken(self, view: View, job: Job) -> list[Running]:
+        """The running jobs that have to leave for this one, beside those that are leaving; none if that is not enough."""
+        urgency, leaving = self.urgency(job), self._leaving
+        lower = [one for one in view.running if one.job.index not in leaving and self.urgency(one.job) < urgency]
+        outlook = self._outlook(view)
+        if outlook.free_total + sum(one.placement.cores for one in lower) < job.requested_cores:
+            return []
+        fits = self._fitting(view, job)
+        if not lower or fits(outlook):
+            return []
+        lower.sort(key=lambda one: (self.urgency(one.job), -one.start_time, -one.job.index))
+        taken: list[Running] = []
+        for one in lower:
+            outlook.release(one)
+            taken.append(one)
+            if fits(outlook):
+                return self._needed(view, fits, taken, outlook.free_total - job.requested_cores)
+        return []
+
+    def _needed(self, view: View, fits: Callable[[Outlook], bool], taken: list[Running], spare: int) -> list[Running]:
+        """Those of the jobs without which it would not fit: any other stays, the most urgent first. The last is needed."""
+        for one in taken[-2::-1]:
+            if one.placement.cores <= spare:
+                others = [other for other in taken if other is not one]
+                if fits(self._outlook(view, others)):
+                    taken = others
+                    spare -= one.placement.cores
+        return taken
+
+    def _outlook(self, view: View, taken: Iterable[Running] = ()) -> Outlook:
+        """What is free when these jobs and those that are leaving have left."""
+        outlook = view.outlook()
+        for index in self._leaving:
+            outlook.release(view.running_by_index[index])
+        for one in taken:
+            outlook.release(one)
+        return outlook
+
+    def _fitting(self, view: View, job: Job) -> Callable[[Outlook], bool]:
+        """Whether a job fits on what an outlook has free."""
+        suspended = view.suspended_by_index.get(job.index)
+        if suspended is not None:
+            own = suspended.placement
+            return lambda outlook: outlook.fits(job, own, view.now)
+        return lambda outlook: (
+            job.requested_cores <= outlook.free_total and outlook.place(job, time=view.now) is not None
+        )
+
+    # ------------------------------------------------------------------ why they wait
+
+    def _reasons(self, view: View, job: Job) -> Iterator[Hold]:
+        """Why the first job waits, and with it all that are behind it."""
+        if job.index not in view.suspended_by_index:
+            leaving = self._leaving and self._fitting(view, job)(self._outlook(view))
+            yield Hold(job, LEAVING if leaving else view.shortage(job), blocks=True)
+            return
+        waiting = [entry for entry in self._queue if view.is_pending(entry[-1])]
+        if waiting:
+            yield Hold(min(waiting)[-1], RESUMES_FIRST, behind=job, blocks=True)
