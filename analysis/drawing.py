@@ -132,7 +132,7 @@ def job_polygons(rectangles: pd.DataFrame, classes: ColourClasses, hover: Hover)
         # For the page's filters: which of the hover points stands for the job of each outline.
         point = _shown_apart(anchor).get_indexer(_shown_apart(rows))
         data, template = hover.of(anchor)
-        traces.append(_polygons(rows, colour, meta=JOBS, customdata=_small(point), **_legend(name, classes)))
+        traces.append(overlay_polygons(rows, colour, meta=JOBS, customdata=_small(point), **_legend(name, classes)))
         traces.append(
             go.Scattergl(
                 x=((anchor["start"] + anchor["end"]) / 2).to_numpy(),
@@ -213,7 +213,7 @@ def state_traces(
             "solidity": 0.45,
         }
         if len(states) > MOST_BARS:
-            traces.append(_polygons(rows, colour, fillpattern=pattern, **legend))
+            traces.append(overlay_polygons(rows, colour, fillpattern=pattern, **legend))
             continue
         traces.append(_named_bars(rows, state, pattern, node_names, scale, canvas, axis, **legend))
     return traces
@@ -229,7 +229,7 @@ def guest_traces(
         legend = _legend(name, "Guests") | {"legendrank": 1_900, "opacity": 0.8}
         pattern = {"shape": "-", "fgcolor": GUEST_COLOUR, "bgcolor": "#EFEFEF", "size": 6, "solidity": 0.35}
         if len(guests) > MOST_BARS:
-            traces.append(_polygons(rows, GUEST_COLOUR, fillpattern=pattern, **legend))
+            traces.append(overlay_polygons(rows, GUEST_COLOUR, fillpattern=pattern, **legend))
         else:
             traces.append(_named_bars(rows, plotly_text([name])[0], pattern, node_names, scale, canvas, axis, **legend))
     return traces
@@ -248,7 +248,7 @@ def _named_bars(
     """Bars with a pattern, whose hover says what they are, where, and from when to when."""
     marker = {"color": pattern["fgcolor"], "line": {"width": 0}, "pattern": pattern}
     data = np.empty((len(rows), 3), dtype=object)
-    data[:, 0] = _node_spans(rows, node_names, scale)
+    data[:, 0] = plotly_text(named_nodes(rows, node_names, scale))
     data[:, 1], data[:, 2] = axis.texts(rows["start"].to_numpy()), axis.texts(rows["end"].to_numpy())
     template = f"<b>{heading}</b> %{{customdata[0]}}<br>from %{{customdata[1]}} to %{{customdata[2]}}<extra></extra>"
     return _bars(rows, canvas, marker, data, template, **legend)
@@ -332,6 +332,11 @@ def _small(values: np.ndarray) -> np.ndarray:
 def _bars(
     rows: pd.DataFrame, canvas: Canvas, marker: dict[str, Any], data: np.ndarray, template: str, **legend: Any
 ) -> go.Bar:
+    return overlay_bars(rows, canvas, marker, customdata=data, hovertemplate=template, **legend)
+
+
+def overlay_bars(rows: pd.DataFrame, canvas: Canvas, marker: dict[str, Any], **more: Any) -> go.Bar:
+    """A bar for each rectangle."""
     height = (rows["high"] - rows["low"]).to_numpy()
     # A gap of a pixel parts neighbours; rows of a pixel or two would vanish in it.
     gap = np.where(height * canvas.px_per_row >= 4, 1 / canvas.px_per_row, 0.0)
@@ -342,13 +347,12 @@ def _bars(
         width=height - gap,
         orientation="h",
         marker=marker,
-        customdata=data,
-        hovertemplate=template,
-        **legend,
+        **more,
     )
 
 
-def _polygons(rows: pd.DataFrame, colour: str, **more: Any) -> go.Scatter:
+def overlay_polygons(rows: pd.DataFrame, colour: str, **more: Any) -> go.Scatter:
+    """The rectangles as one outline, without hovers."""
     start, end, low, high = (rows[column].to_numpy(dtype=float) for column in ("start", "end", "low", "high"))
     # Simplified, rows of less than a pixel would be lines without area. Rows need no more than single precision.
     return go.Scatter(
@@ -374,23 +378,23 @@ def _strung(*corners: np.ndarray) -> np.ndarray:
 
 
 def _largest_of_each(rows: pd.DataFrame) -> pd.DataFrame:
-    """A rectangle of each job, or attempt, in the order of the jobs: neighbours that are alike make a small page."""
+    """A rectangle of each job, or piece of one, in the order of the jobs: neighbours that are alike make a small page."""
     area = (rows["end"] - rows["start"]) * (rows["high"] - rows["low"])
     largest = rows.assign(area=area).sort_values("area", ascending=False, kind="stable")
-    apart = ["owner", "attempt"] if "said" in rows else ["owner"]
+    apart = ["owner", "said"] if "said" in rows else ["owner"]
     return largest.drop_duplicates(apart).sort_values(apart)
 
 
 def _shown_apart(rows: pd.DataFrame) -> pd.Index:
-    """What has a hover point of its own: the jobs, or their attempts."""
-    return pd.MultiIndex.from_frame(rows[["owner", "attempt"]]) if "said" in rows else pd.Index(rows["owner"])
+    """What has a hover point of its own: the jobs, or their pieces."""
+    return pd.MultiIndex.from_frame(rows[["owner", "said"]]) if "said" in rows else pd.Index(rows["owner"])
 
 
-def _node_spans(rows: pd.DataFrame, node_names: list[str], scale: RowScale) -> list[str]:
+def named_nodes(rows: pd.DataFrame, node_names: list[str], scale: RowScale) -> list[str]:
+    """The node, or the first and the last, of each rectangle."""
     first = np.searchsorted(scale.node_first_core, rows["first_core"], side="right") - 1
     last = np.searchsorted(scale.node_first_core, rows["last_core"], side="right") - 1
-    names = [
+    return [
         node_names[a] if a == b else f"{node_names[a]} to {node_names[b]}"
         for a, b in zip(first.tolist(), last.tolist(), strict=True)
     ]
-    return plotly_text(names)

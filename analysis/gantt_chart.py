@@ -21,6 +21,7 @@ from analysis.gantt_panels import (
     panels_of,
     stacked_domains,
 )
+from analysis.job_pieces import piece_traces
 from analysis.palette import ColourStrategy, colour_strategy
 from analysis.reservations import reservation_traces
 from analysis.scene import Held, Scene
@@ -72,8 +73,10 @@ def gantt(
     """Draw a run: resources × time, and under it power (W), busy cores and pending jobs, on one time axis.
 
     Each rectangle is an interval of neighbouring cores held by one job; its hover tells the job's request, times,
-    wait, energy, slowdown, state and cores, and why it waited if the run was to ``explain``; of a job that was run again
-    also which attempt it is. Nodes that are off, in transition or failed are grey or hatched, as are cores of guests.
+    wait, energy, slowdown, state and cores, and why it waited if the run was to ``explain``; of a job that had cores
+    more than once also which attempt and piece it is, how that ended, and where the job goes on. What such jobs did in
+    vain is paler and hatched; checkpoints, restarts and changes of cores are marked. Nodes that are off, in transition
+    or failed are grey or hatched, as are cores of guests.
 
     Args:
         result: a finished run.
@@ -182,6 +185,8 @@ def draw_rows(
     classes = scene.classes(strategy)
     hover = scene.hover(axis, remarks) if how != "raster" else None
     traces = scene.state_traces(axis) + scene.guest_traces(axis) + scene.job_traces(classes, how, hover, **options)
+    if how != "raster":
+        traces += piece_traces(scene, axis)
     # The page's filters look users and profiles up in customdata.
     figure.update_layout(meta={"columns": hover.columns} if hover else None)
     if classes.edges and len(scene.jobs) and how != "raster" and legend:

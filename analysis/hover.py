@@ -12,7 +12,7 @@ import pandas as pd
 
 from analysis.time_axis import TimeAxis
 from analysis.wording import plotly_text, shortened
-from cluster_sim.amounts import NOTHING, duration, energies, numbers
+from cluster_sim.amounts import NOTHING, energies, numbers
 from cluster_sim.machine.core_ranges import by_unit
 from cluster_sim.records.core_holds import named_pieces
 
@@ -37,14 +37,17 @@ class Hover:
     template: str
     data: np.ndarray
     columns: dict[str, int]
+    pieces: np.ndarray | None = (
+        None  #: What is said of each piece of jobs, by the number that rectangles have as ``said``.
+    )
 
     def of(self, rectangles: pd.DataFrame) -> tuple[np.ndarray, str]:
-        """The values for each of some rectangles of jobs, and the template; with a line on the attempt, if they have one."""
+        """The values for each of some rectangles of jobs, and the template; with lines on the piece, if jobs have some."""
         data = self.data[rectangles["owner"].to_numpy()]
-        if "said" not in rectangles:
+        if self.pieces is None:
             return data, self.template
         body, end = self.template.removesuffix("<extra></extra>"), "<extra></extra>"
-        return np.column_stack((data, rectangles["said"])), f"{body}%{{customdata[{data.shape[1]}]}}{end}"
+        return np.column_stack((data, self.pieces[rectangles["said"]])), f"{body}%{{customdata[{data.shape[1]}]}}{end}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,21 +176,6 @@ def place_texts(used: Holds, platform: Platform, jobs: int, pieces: int = SHOWN_
     for job in np.flatnonzero(count > pieces).tolist():
         found[job] += f"; and {count[job] - pieces} more"
     return found
-
-
-def attempt_texts(rectangles: pd.DataFrame, attempts: pd.DataFrame, job_ids: pd.Series) -> np.ndarray:
-    """A line for each rectangle of a job that was run more than once: which attempt it is, and how that ended."""
-    count = attempts.groupby("job_id", sort=False)["attempt"].transform("max")
-    several = attempts[(count > 1) & attempts["start_time"].notna()].assign(count=count)
-    rows = pd.Index(job_ids).get_indexer(pd.Index(several["job_id"]))
-    told = {}
-    for row, attempt in zip(rows.tolist(), several.to_dict("records"), strict=True):
-        reason = f" ({shortened(attempt['reason'])})" if attempt["reason"] else ""
-        lost = f", {duration(attempt['lost_core_s'])} of core time lost" if attempt["lost_core_s"] else ""
-        text = f"attempt {attempt['attempt']} of {attempt['count']}: {attempt['outcome']}{reason}{lost}"
-        told[row, attempt["attempt"]] = "<br>" + plotly_text([text])[0]
-    places = zip(rectangles["owner"].tolist(), rectangles["attempt"].tolist(), strict=True)
-    return np.array([told.get(place, "") for place in places], dtype=object)
 
 
 def reasons(result: Result, job_ids: pd.Series) -> list[str] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from cluster_sim.machine.core_ranges import by_unit
 if TYPE_CHECKING:
     from analysis.palette import ColourClasses
     from cluster_sim.records.result import Result
+    from cluster_sim.records.spells import Spell
 
 MOST_NAMED = 120
 WAIT_OPACITY = 0.3
@@ -50,7 +53,7 @@ def gantt_by_job(
     of_job = place_texts(result.core_holds.used_by_job, result.platform, len(jobs))
     places = [of_job[job] for job in rows["job"]]
     hover = job_hover(jobs, places, reasons(result, jobs["job_id"]), axis)
-    figure = go.Figure(_bars(rows, jobs, strategy(result.jobs), hover, window[1]))
+    figure = go.Figure(_bars(rows, jobs, strategy(result.jobs), hover, window[1], getattr(result, "spells", {})))
     inner = max(220.0, min(26.0 * len(rows) + 10, 4_000.0))
     style(figure, inner)
     names = [_row_name(*row) for row in zip(jobs["job_id"], rows["nodes"], strict=True)]
@@ -97,7 +100,15 @@ def job_rows(result: Result) -> pd.DataFrame:
     return pd.DataFrame({"job": order, "node": node_names[first[order]], "nodes": count[order]})
 
 
-def _bars(rows: pd.DataFrame, jobs: pd.DataFrame, classes: ColourClasses, hover: Hover, until: float) -> list[go.Bar]:
+def _bars(
+    rows: pd.DataFrame,
+    jobs: pd.DataFrame,
+    classes: ColourClasses,
+    hover: Hover,
+    until: float,
+    spells: Mapping[int, Sequence[Spell]],
+) -> list[go.Bar]:
+    """The waits and the runs; those of a job that had cores more than once in its pieces, of which ``spells`` tells."""
     submit, start, finish = (jobs[name].to_numpy(dtype=float) for name in ("submit_time", "start_time", "finish_time"))
     begun = np.where(np.isnan(start), until, start)
     code = classes.code[rows["job"]]
@@ -126,19 +137,45 @@ def _bars(rows: pd.DataFrame, jobs: pd.DataFrame, classes: ColourClasses, hover:
             )
         )
         end = np.where(np.isnan(finish), until, finish)
+        row, begin, stop = _pieces(np.flatnonzero(ran), rows["job"].to_numpy(), start, end, spells)
+        gap, since, to = _pieces(np.flatnonzero(ran), rows["job"].to_numpy(), start, end, spells, between=True)
+        if len(gap):
+            marker = {"color": colour, "opacity": WAIT_OPACITY}
+            data = hover.data[gap]
+            between = go.Bar(base=since, x=to - since, y=gap, marker=marker, customdata=data, meta="waits", **common)
+            traces.append(between.update(showlegend=False))
         traces.append(
             go.Bar(
-                base=start[ran],
-                x=(end - start)[ran],
-                y=np.flatnonzero(ran),
+                base=begin,
+                x=stop - begin,
+                y=row,
                 marker={"color": colour, "line": line},
-                customdata=hover.data[ran],
+                customdata=hover.data[row],
                 meta=JOBS,
                 showlegend=bool(classes.title),
                 **common,
             )
         )
     return traces
+
+
+def _pieces(
+    shown: np.ndarray,
+    job: np.ndarray,
+    start: np.ndarray,
+    end: np.ndarray,
+    spells: Mapping[int, Sequence[Spell]],
+    between: bool = False,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Row, begin and end (s) of each piece of the jobs in these rows, or of the times ``between`` pieces."""
+    found: list[tuple[int, float, float]] = []
+    for row in shown.tolist():
+        own = [(spell.start, spell.end) for spell in spells.get(int(job[row]), ())] or [(start[row], end[row])]
+        if between:
+            own = [(before[1], after[0]) for before, after in pairwise(own) if before[1] < after[0]]
+        found += [(row, *each) for each in own]
+    table = np.array(found, np.float64).reshape(-1, 3)
+    return table[:, 0].astype(np.int64), table[:, 1], table[:, 2]
 
 
 def _row_name(job_id: object, nodes: int) -> str:

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from analysis.drawing import Canvas, guest_traces, job_bars, job_labels, job_polygons, job_raster, state_traces
-from analysis.hover import Hover, attempt_texts, job_hover, place_texts, reasons
+from analysis.hover import Hover, job_hover, place_texts, reasons
+from analysis.job_pieces import JobPieces
 from analysis.palette import ColourClasses, ColourStrategy
 from analysis.rectangles import RowScale, guest_rectangles, job_rectangles, state_rectangles
 from analysis.speedups import job_speedups
@@ -39,6 +40,7 @@ class Held:
     start_date: datetime.datetime | None  # at simulated second 0, if the workload says it
     guests: pd.DataFrame | None = None  # their rectangles, if there were any; owner is the place in the names
     guest_names: Sequence[str] = ()
+    pieces: JobPieces | None = None  # of jobs that had cores more than once, if any had
 
     @classmethod
     def of(cls, result: Result, rows: str = "auto", workload: Workload | None = None) -> Held:
@@ -51,8 +53,7 @@ class Held:
         ends = [result.power["time"].max(), cores.used.end.max(initial=0.0), states["end"].max()]
         until = float(np.nanmax([0.0, *ends]))
         rectangles = job_rectangles(cores, scale)
-        if (cores.attempt > 1).any():
-            rectangles["said"] = attempt_texts(rectangles, result.attempts, jobs["job_id"])
+        pieces = JobPieces.of(result, rectangles, scale)
         return cls(
             result,
             jobs,
@@ -64,6 +65,7 @@ class Held:
             start_date_of(result, workload),
             guest_rectangles(cores, scale) if cores.guests else None,
             cores.guests,
+            pieces,
         )
 
 
@@ -120,12 +122,16 @@ class Scene:
     def hover(self, axis: TimeAxis, remarks: Sequence[str] | None = None) -> Hover:
         """What the jobs' hovers say; ``remarks`` (one per job) end them."""
         used = self.held.used
+        if self.held.pieces is not None:
+            used = used.where(_first_of_each(used))
         if self.outside:
             used = used.where(np.isin(used.tenant, self.position))
         places = place_texts(
             used.of(np.searchsorted(self.position, used.tenant)), self.held.result.platform, len(self.jobs)
         )
-        return job_hover(self.jobs, places, reasons(self.held.result, self.jobs["job_id"]), axis, remarks)
+        hover = job_hover(self.jobs, places, reasons(self.held.result, self.jobs["job_id"]), axis, remarks)
+        pieces = self.held.pieces
+        return hover if pieces is None else replace(hover, pieces=pieces.texts(axis))
 
     def job_traces(
         self,
@@ -153,6 +159,13 @@ class Scene:
 
 def _patterns(jobs: pd.DataFrame, pattern_by: str | None) -> pd.Series | None:
     return None if pattern_by is None else jobs[pattern_by].fillna("").astype(str)
+
+
+def _first_of_each(used: Holds) -> np.ndarray:
+    """The rows in which a job has some cores for the first time, in order."""
+    cores = np.column_stack((used.tenant, used.first, used.last))
+    first: np.ndarray = np.unique(cores, axis=0, return_index=True)[1]
+    return np.sort(first)
 
 
 def within(rectangles: pd.DataFrame, start: float, end: float) -> pd.DataFrame:

@@ -101,10 +101,49 @@ const clusterSim = {
     };
     search.addEventListener("change", find);
 
+    if (chart._fullData.some(trace => trace.meta === "pieces")) this.linkPieces(chart, all);
     bar.append(label("Find job", search), ...filters.map(each => label(each.select.name, each.select)), said);
     chart.before(bar);
   },
 };
+
+// ---------------------------------------------------------------- pieces of a job
+
+// The pieces of the job under the mouse are outlined, and a line goes from each to the next.
+clusterSim.linkPieces = (chart, all) => {
+  const known = new Map();
+  const linked = job => {
+    if (!known.has(job)) known.set(job, links(all.flatMap(trace => trace.boxesOf(job))));
+    return known.get(job);
+  };
+  const show = shapes => {
+    const others = (chart.layout.shapes || []).filter(shape => shape.name !== "linked");
+    if (shapes.length || others.length < (chart.layout.shapes || []).length)
+      Plotly.relayout(chart, { shapes: others.concat(shapes) });
+  };
+  let last = "";
+  chart.on("plotly_hover", ({ points }) => {
+    const [point] = points.filter(each => ["jobs", "hover"].includes(each.data.meta));
+    const job = point && point.customdata ? point.customdata[0] : "";
+    if (job !== last) show(linked(last = job));
+  });
+  chart.on("plotly_unhover", () => { if (last !== "") show(linked(last = "")); });
+};
+
+function links(boxes) {
+  const times = new Map();  // of each piece: its boxes
+  boxes.forEach(box => times.set(+box.x0, [...times.get(+box.x0) || [], box]));
+  const pieces = [...times.keys()].sort((a, b) => a - b).map(start => times.get(start));
+  if (pieces.length < 2 || boxes.length > 400) return [];
+  const middle = piece => (Math.min(...piece.map(box => box.y0)) + Math.max(...piece.map(box => box.y1))) / 2;
+  const look = { name: "linked", yref: boxes[0].axis }, line = { color: "#000000", width: 2 };
+  return boxes.map(box => ({ ...look, type: "rect", x0: box.x0, x1: box.x1, y0: box.y0, y1: box.y1, line }))
+    .concat(pieces.slice(1).filter((piece, place) => piece[0].x0 > pieces[place][0].x1).map(piece => {
+      const before = pieces[pieces.indexOf(piece) - 1];
+      return { ...look, type: "line", x0: before[0].x1, x1: piece[0].x0, y0: middle(before), y1: middle(piece),
+               line: { ...line, dash: "dot" } };
+    }));
+}
 
 // ---------------------------------------------------------------- time
 

@@ -117,6 +117,10 @@ class Waits:
             (found[i],) = moments.reasons(ends[i], (rows[i],))
         return found
 
+    def preempted_for(self, row: int, time: float) -> str:
+        """For which job the scheduler took the cores of the job in that row then (s); empty: for none, or it is not known."""
+        return self._preempted.get((row, time), ("", ""))[0]
+
     # ------------------------------------------------------------------ one reason
 
     @cached_property
@@ -190,6 +194,17 @@ class Waits:
                 if said.blocks:
                     blocks.append(said)
         return own, blocks, promises
+
+    @cached_property
+    def _preempted(self) -> dict[tuple[int, float], tuple[str, str]]:
+        """Of each time that a scheduler took a job's cores: for which job, and why."""
+        table = self._result.decisions
+        table = table[table["decision"] == "preempt"]
+        columns = (table[name].tolist() for name in ("job_id", "time", "behind", "because"))
+        return {
+            (self.history.row_of[job], time): (behind, because.partition(": ")[2])
+            for job, time, behind, because in zip(*columns, strict=True)
+        }
 
     def _said_last(self, row: int, time: float) -> _Said | None:
         """What was said last by then of why the job waits though there is enough for it, if it still holds."""

@@ -338,9 +338,9 @@ def test_every_attempt_has_its_piece(drawing: str) -> None:
     """Two rectangles of one job, whose hovers say which attempt it was and how it ended."""
     figure = gantt(shared_run(), drawing=drawing)
     kind = "bar" if drawing == "bars" else "scattergl"
-    (trace,) = [trace for trace in figure.data if trace.type == kind and not (trace.name or "").startswith("guest")]
+    (trace,) = [trace for trace in figure.data if trace.type == kind and trace.meta in ("jobs", "hover")]
     assert sorted(row[-1] for row in trace.customdata) == [
-        "<br>attempt 1 of 2: requeued (as a test), 12 s of core time lost",
+        "<br>attempt 1 of 2: requeued (as a test), 12 s of core time lost<br>goes on at 4 s on cluster0.node0",
         "<br>attempt 2 of 2: completed",
     ]
     assert trace.hovertemplate.endswith(f"%{{customdata[{len(trace.customdata[0]) - 1}]}}<extra></extra>")
