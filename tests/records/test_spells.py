@@ -10,7 +10,7 @@ import pytest
 
 from cluster_sim import Platform, Result, Simulation, Workload
 from cluster_sim.workload.fields import RESULT_TABLES
-from tests.changing import Scripted, requeued, resized, suspended
+from tests.changing.scripted import Scripted, requeued, resized, suspended
 
 
 def test_a_suspension_ends_a_spell() -> None:
