@@ -38,6 +38,9 @@ class Preemptive(Scheduler):
 
     A suspended job goes on on the cores that it had. With ``grace`` jobs leave so many seconds later, if they have not
     ended by then; who waits for them takes cores of others only if theirs are not enough.
+
+    To write a scheduler that preempts in another order, derive from this class and write :meth:`urgency`, and
+    :meth:`turn` for those that are equally urgent.
     """
 
     def __init__(
@@ -67,8 +70,12 @@ class Preemptive(Scheduler):
         self._leaving: dict[int, float] = {}  # jobs in their grace: since when they have their cores
 
     def urgency(self, job: Job) -> float:
-        """How urgent a job is; more goes first."""
+        """How urgent a job is, when it begins to wait, or now if it runs; more goes first."""
         return self._rank.get(job.queue, 0) if self._rank else job.priority
+
+    def turn(self, job: Job) -> float:
+        """Of equally urgent jobs the least goes first, when they begin to wait: the earliest submission."""
+        return job.submit_time
 
     def schedule(self, view: View) -> Iterator[Decision]:
         """One pass: the first of those that wait, as long as it fits or can make room for itself."""
@@ -114,7 +121,7 @@ class Preemptive(Scheduler):
         return len(view.submitted)
 
     def _wait(self, job: Job) -> None:
-        heappush(self._queue, (-self.urgency(job), job.submit_time, job.index, job))
+        heappush(self._queue, (-self.urgency(job), self.turn(job), job.index, job))
 
     def _first(self, view: View) -> Job | None:
         """The job that goes before all others; None if nobody waits."""
