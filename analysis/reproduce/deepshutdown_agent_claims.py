@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from statistics import mean, median
+from typing import Any
 
 from analysis.reproduce.claims import AT_MOST, HOLDS, MORE, Claim, Kind, Values, points
 from analysis.reproduce.controls import UNSEEN
@@ -38,7 +39,8 @@ HEADLINE = (
 
 def agent_claims() -> list[Claim]:
     """All that is said of the agent: by its authors' rows, by ours on days that they have not seen, busy and ordinary."""
-    return [*_released(), *_ours(BUSY, OUT_OF_SAMPLE), *_ours(ORDINARY, ORDINARY_GROUP), *_limits(), *_behaviour()]
+    busy = [*_ours(BUSY, OUT_OF_SAMPLE), *_limits(BUSY, OUT_OF_SAMPLE), *_behaviour()]
+    return [*_released(), *busy, *_ours(ORDINARY, ORDINARY_GROUP), *_limits(ORDINARY, ORDINARY_GROUP)]
 
 
 def _released() -> list[Claim]:
@@ -109,33 +111,18 @@ def _beside(key: str, what: str, number: str, source: str, measure: str, heading
     )
 
 
-def _limits() -> list[Claim]:
-    """Whether the limit on the mean stretch is kept on days of another kind than those that agents were trained on."""
-    found = []
-    for days, heading in ((BUSY, OUT_OF_SAMPLE), (ORDINARY, ORDINARY_GROUP)):
-        found.append(
-            Claim(
-                f"{days}/limit",
-                "mean stretch of a day, within the limit of the training",
-                f"{LIMIT:g}",
-                "",
-                "docs/agents.md",
-                f"agent/{ROW.name}/{days}/stretch",
-                AT_MOST,
-                how="mean over days; over the seeds of their training",
-                kind=Kind.OURS,
-                controls={},
-                group=heading,
-            )
-        )
-        found += [
-            Claim(f"{days}/rule-waste", "the one-number rule wastes no more than the agents (median of the seeds)", "yes", "",
-                  "docs/agents.md", lambda v, d=days: _rule(v, d, "waste") <= _agents(v, d, "waste"), HOLDS,  # type: ignore[misc]
-                  kind=Kind.OURS, group=heading),
-            Claim(f"{days}/rule-stretch", "the one-number rule keeps the limit on the stretch", f"{LIMIT:g}", "",
-                  "docs/agents.md", f"control/{ROW.name}/{days}/stretch/{RULE}", AT_MOST, kind=Kind.OURS, group=heading),
-        ]  # fmt: skip
-    return found
+def _limits(days: str, heading: str) -> list[Claim]:
+    """Whether the limit on the mean stretch is kept, also on days of another kind than those of the training."""
+    row, source = ROW.name, "docs/agents.md"
+    limit: dict[str, Any] = {"tolerance": AT_MOST, "kind": Kind.OURS, "group": heading}
+    return [
+        Claim(f"{days}/limit", "mean stretch of a day, within the limit of the training", f"{LIMIT:g}", "", source,
+              f"agent/{row}/{days}/stretch", how="mean over days; over the seeds of their training", **limit),
+        Claim(f"{days}/rule-waste", "the one-number rule wastes no more than the agents (median of the seeds)", "yes", "", source,
+              lambda v: _rule(v, days, "waste") <= _agents(v, days, "waste"), HOLDS, kind=Kind.OURS, group=heading),
+        Claim(f"{days}/rule-stretch", "the one-number rule keeps the limit on the stretch", f"{LIMIT:g}", "", source,
+              f"control/{row}/{days}/stretch/{RULE}", **limit),
+    ]  # fmt: skip
 
 
 def _rule(values: Values, days: str, metric: str) -> float:
