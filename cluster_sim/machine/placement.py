@@ -44,6 +44,13 @@ class Placement:
         """Indices of the nodes, in the order in which they are filled."""
         return [node for first, stop, _ in self.spans for node in range(first, stop)]
 
+    def covers(self, node: int) -> bool:
+        """Whether it has cores on a node."""
+        for first, stop, _ in self.spans:  # noqa: SIM110 - asked of every running job when a node fails
+            if first <= node < stop:
+                return True
+        return False
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Placement) and self.cores_by_node() == other.cores_by_node()
 

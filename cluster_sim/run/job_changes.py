@@ -162,7 +162,7 @@ class JobChanges:
 
     def suspended_on(self, node: int) -> list[Job]:
         """Suspended jobs that keep something on a node."""
-        return [one.job for one in self._suspended.values() if node in one.placement.nodes]
+        return [one.job for one in self._suspended.values() if one.placement.covers(node)]
 
     # ------------------------------------------------------------------ changing their number
 
@@ -218,6 +218,16 @@ class JobChanges:
         if more:
             memory = running._allocation.memory_mb
             course.reserved = self._machine.hold(Placement.on(more), memory, None, running._attempt)
+
+    def forget_changes_to(self, node: int) -> None:
+        """Jobs that were to have more cores after the part that runs, on a node that breaks down, keep those they have."""
+        for running in self._running.values() if self._life.courses.wanted else ():
+            course = running._course
+            if course is not None and course.target is not None and course.target.covers(node):
+                course.target, reserved = None, course.reserved
+                course.reserved = None
+                if reserved is not None:
+                    self._machine.release(reserved)
 
     def at_boundary(self, course: Course) -> Generator[Event, Any, None]:
         """A part of a job has ended: it says what it asks for, the scheduler decides, and its cores change."""

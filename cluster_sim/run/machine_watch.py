@@ -40,8 +40,11 @@ class MachineWatch:
 
     def kill_jobs_on(self, node: int, reason: str) -> int:
         """Kill the jobs that hold cores of a node; how many there are."""
-        jobs = [running.job for running in self._running.values() if node in running.placement.nodes]
-        jobs += self._run.life.changes.suspended_on(node)
+        machine, changes = self._run.machine, self._run.life.changes
+        jobs = changes.suspended_on(node)
+        if machine.free[node] < machine.platform.node_cores[node]:
+            changes.forget_changes_to(node)
+            jobs += [running.job for running in self._running.values() if running.placement.covers(node)]
         for job in jobs:
             self._run.life.kill_soon(job.index, reason, Outcome.FAILED)
         return len(jobs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -12,8 +13,11 @@ from cluster_sim import Platform, Simulation, Workload
 from cluster_sim.errors import InputError
 from cluster_sim.machine.node import NodeState
 from cluster_sim.platform import PowerTransitions
+from cluster_sim.run.decisions import Resize
 from cluster_sim.run.failures import Failure, Failures, failure_models
+from cluster_sim.run.view import View
 from schedulers import Fcfs, make_power_policy
+from tests import changing
 
 PLATFORM = Platform.homogeneous(nodes=4, cores=2, transitions=PowerTransitions(switch_on_s=10.0, switch_off_s=5.0))
 
@@ -214,6 +218,20 @@ def test_a_suspended_job_whose_node_fails_waits_again(tmp_path: Path) -> None:
         ["failed", 0.0, 80.0],
         ["completed", 50.0, 0.0],
     ]
+
+
+def test_a_node_fails_that_a_job_is_to_have_after_its_part(tmp_path: Path) -> None:
+    """The job keeps the cores that it has; what was held for it is free again."""
+
+    def grow(view: View) -> Iterator[Resize]:
+        (running,) = view.running
+        yield Resize(running.job, view.grown(running, 4))
+
+    columns = {"submit_time": [0.0, 20.0], "requested_cores": [2, 1], "recorded_run_time": [80.0, 1.0]}
+    columns |= {"min_cores": [1, 0], "max_cores": [4, 0], "malleable": [True, False], "parts": ["2", ""]}
+    result = changing.run(4, columns, {10.0: grow}, failures=trace(tmp_path, "15,3,fail"))
+    assert result.jobs["finish_time"].tolist() == [80.0, 21.0]
+    assert result.attempts["outcome"].tolist() == ["completed", "completed"]
 
 
 def test_no_failures() -> None:
