@@ -13,6 +13,7 @@ from .list_scheduling import Fcfs as Fcfs
 from .list_scheduling import ListScheduler as ListScheduler
 from .list_scheduling import Ljf as Ljf
 from .list_scheduling import Sjf as Sjf
+from .malleable import Malleable as Malleable
 from .moldable import Moldable as Moldable
 from .orders import job_orders as job_orders
 from .orders import node_orders as node_orders

@@ -103,8 +103,8 @@ class Course:
 
     @property
     def changes_at_boundaries(self) -> bool:
-        """Whether the job has parts, and its cores change between them only."""
-        return len(self.parts) > 1
+        """Whether the job has parts, be it one, and its cores change between them only."""
+        return self.job.in_parts
 
     def begin(self, whole_s: float) -> Stage | None:
         """The next stage, on cores on which all the work takes ``whole_s``; None if there is nothing left to do."""

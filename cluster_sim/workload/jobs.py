@@ -113,6 +113,11 @@ class Job:
         return bool(self._columns["malleable"].item(self.index))
 
     @property
+    def in_parts(self) -> bool:
+        """Whether its work has parts, between which alone the number of its cores may change."""
+        return self._text("parts") != ""
+
+    @property
     def checkpoints(self) -> bool:
         """Whether it makes checkpoints, from which it can go on when it is started again."""
         return self._text("checkpoint_interval") != ""
