@@ -17,7 +17,7 @@ from cluster_sim.run.decisions import Resize
 from cluster_sim.run.failures import Failure, Failures, failure_models
 from cluster_sim.run.view import View
 from schedulers import Fcfs, make_power_policy
-from tests import changing
+from tests.changing import scripted
 
 PLATFORM = Platform.homogeneous(nodes=4, cores=2, transitions=PowerTransitions(switch_on_s=10.0, switch_off_s=5.0))
 
@@ -229,7 +229,7 @@ def test_a_node_fails_that_a_job_is_to_have_after_its_part(tmp_path: Path) -> No
 
     columns = {"submit_time": [0.0, 20.0], "requested_cores": [2, 1], "recorded_run_time": [80.0, 1.0]}
     columns |= {"min_cores": [1, 0], "max_cores": [4, 0], "malleable": [True, False], "parts": ["2", ""]}
-    result = changing.run(4, columns, {10.0: grow}, failures=trace(tmp_path, "15,3,fail"))
+    result = scripted.run(4, columns, {10.0: grow}, failures=trace(tmp_path, "15,3,fail"))
     assert result.jobs["finish_time"].tolist() == [80.0, 21.0]
     assert result.attempts["outcome"].tolist() == ["completed", "completed"]
 
