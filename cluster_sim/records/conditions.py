@@ -28,8 +28,13 @@ REQUESTS: Mapping[str, Any] = {
     "requires": "",
     "exclusive": False,
     "reservation": "",
+    "min_cores": 0,
 }
 """What a job may ask for beside cores and time, and what it asks for if it does not."""
+
+
+MIN_CORES = "min_cores"
+"""What a job may be started on, which counts where its scheduler chooses the number of cores."""
 
 
 class GuestStay(NamedTuple):
@@ -61,7 +66,12 @@ class Conditions:
         columns = simulation.jobs.columns
         windows = () if machine.eligibility is None else machine.eligibility.windows
         return cls(
-            {name: columns[name] for name, nothing in REQUESTS.items() if (columns[name] != nothing).any()},
+            {
+                name: columns[name]
+                for name, nothing in REQUESTS.items()
+                if (name != MIN_CORES or getattr(simulation.scheduler, "chooses_cores", False))
+                and (columns[name] != nothing).any()
+            },
             simulation.view.counts_memory,
             tuple(AdvanceReservation(w.name, w.start, w.end, np.flatnonzero(w.nodes).tolist()) for w in windows),
             tuple(machine.ledger.withheld),

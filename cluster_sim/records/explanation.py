@@ -19,7 +19,8 @@ import pandas as pd
 from cluster_sim.amounts import number
 from cluster_sim.engine import SAME_INSTANT, latest
 from cluster_sim.errors import InputError
-from cluster_sim.records.attempt_tables import GUEST, JOB
+from cluster_sim.records.attempt_tables import GUEST
+from cluster_sim.records.telling_pieces import Pieces
 from cluster_sim.records.waiting import Stretch, at, lasting
 from cluster_sim.run.attempts import Outcome
 from cluster_sim.run.shortage import counted, seconds
@@ -32,6 +33,7 @@ SHOWN = 5
 MOVED = "moved"
 """The cause of a line that tells a promise."""
 ORDINALS = ("first", "second", "third", "fourth", "fifth")
+_TAKEN = (Outcome.PREEMPTED, Outcome.CANCELLED)
 SHOWN_STRETCHES = 12
 """Stretches and promises that are told, the longest, before the rest is counted."""
 
@@ -84,6 +86,7 @@ class _Explanation:
         self._until = self._end_of_wait()
         self._attempts = result.attempts[result.attempts["job_id"] == self._id]
         self._waits = result.waits
+        self._pieces = Pieces(result, row, self._while_suspended, self._nodes)
         self._again = 0  # how often the job has joined the queue again, at the wait that is told
 
     def _end_of_wait(self) -> float:
@@ -98,7 +101,7 @@ class _Explanation:
     def lines(self) -> list[str]:
         """All there is to say."""
         if self._was_stopped():
-            return [*self._request(), *self._told_by_attempt(), *self._end()]
+            return [*self._request(), *self._told_by_attempt(), *self._slower(), *self._end()]
         lines = [*self._request(), *self._wait()]
         if not math.isnan(self._job["allocation_time"]):
             lines += [self._start(self._job), *self._boot(self._job["start_time"])]
@@ -109,7 +112,9 @@ class _Explanation:
     # ------------------------------------------------------------------ attempts
 
     def _was_stopped(self) -> bool:
-        """Whether the job was attempted more than once, or waits for that."""
+        """Whether the job was attempted more than once, or waits for that, or had cores more than once."""
+        if self._pieces.within:
+            return True
         ended = self._attempts["end_time"].notna().any()
         return len(self._attempts) > 1 or bool(ended and self._state == "unfinished")
 
@@ -118,7 +123,8 @@ class _Explanation:
         for attempt in self._attempts.to_dict("records"):
             self._since, self._until = attempt["queue_time"], attempt["allocation_time"]
             self._again = attempt["attempt"] - 1
-            lines += [*self._wait(), self._start(attempt), *self._boot(attempt["start_time"]), self._attempt(attempt)]
+            lines += [*self._wait(), self._start(attempt), *self._boot(attempt["start_time"])]
+            lines += [*self._pieces.began(self._again + 1), *self._attempt(attempt)]
         if math.isnan(attempt["end_time"]) or attempt["outcome"] == Outcome.COMPLETED:
             return lines
         ended = attempt["end_time"] if math.isnan(self._job["finish_time"]) else self._job["finish_time"]
@@ -128,20 +134,31 @@ class _Explanation:
             lines += self._wait()
         return lines
 
-    def _attempt(self, attempt: dict[Any, Any]) -> str:
-        """Where an attempt ran and how long, and what ended it if it was stopped."""
+    def _attempt(self, attempt: dict[Any, Any]) -> list[str]:
+        """Where an attempt ran and how long, how its cores changed meanwhile, and what ended it if it was stopped."""
         number, start, end = attempt["attempt"], attempt["start_time"], attempt["end_time"]
-        holds = self._result.holds
-        mine = holds[(holds["kind"] == JOB) & (holds["owner"] == self._id) & (holds["attempt"] == number)]
-        which = f"Its {ORDINALS[number - 1] if number <= len(ORDINALS) else f'{number}th'} attempt"
-        began = f"ran on {self._nodes(mine)} from {at(start)}" if start == start else "never began"
+        several = len(self._attempts) > 1 or self._state == "unfinished"
+        which = f"Its {ORDINALS[number - 1] if number <= len(ORDINALS) else f'{number}th'} attempt" if several else "It"
+        began = f"ran on {self._nodes(self._pieces.where(number, first=True))} from {at(start)}"
+        began = began if start == start else "never began"
+        made = self._pieces.checkpoints(number)
+        changes = list(self._pieces.changes(number))
         if math.isnan(end):
-            return f"{which} {began}."
-        until = f"{which} {began}{f' to {at(end)}' if start == start else f', until {at(end)}'}"
+            return [f"{which} {began}{' on' if changes else ''}.", *changes, *made]
+        until = f" to {at(end)}" if start == start else f", until {at(end)}"
         if attempt["outcome"] == Outcome.COMPLETED:
-            return f"{until}."
+            return [f"{which} {began}{until}.", *changes, *made]
         lost = f"; {attempt['lost_core_s']:,.6g} core-s were lost" if attempt["lost_core_s"] else ""
-        return f"{until} and was stopped: {attempt['reason'] or attempt['outcome']}{lost}."
+        why = self._pieces.taken_for(end) if attempt["outcome"] in _TAKEN else ""
+        stopped = f"was stopped{why or ': ' + (attempt['reason'] or attempt['outcome'])}{lost}."
+        if not changes:
+            return [f"{which} {began}{until} and {stopped}", *made]
+        return [f"{which} {began}{until}.", *changes, *made, f"At {at(end)} it {stopped}"]
+
+    def _while_suspended(self, since: float, until: float) -> list[str]:
+        """Why the job did not go on between two times (s)."""
+        stretches = self._waits.stretches(self._id, since, until, holders=True)
+        return [self._stretch_line(stretch) for stretch in stretches[:SHOWN_STRETCHES]]
 
     # ------------------------------------------------------------------ before it started
 
@@ -260,6 +277,8 @@ class _Explanation:
         freed = self._freed(time)
         if freed:
             return f"when {'job' if len(freed) == 1 else 'jobs'} {named(freed)} ended and gave cores back"
+        if fewer := self._pieces.gave_up(time):
+            return f"when {'job' if len(fewer) == 1 else 'jobs'} {named(fewer)} gave cores back"
         guests = self._holds_of_guests
         if left := guests[guests["end"] == time]["owner"].unique().tolist():
             return f"when {named(left)}, {'a guest' if len(left) == 1 else 'guests'}, gave cores back"
@@ -313,11 +332,16 @@ class _Explanation:
         if math.isnan(job["run_time"]):
             return [f"{where}."]
         run, requested = job["run_time"], job["requested_time"]
-        lines = [f"{where}, for {lasting(run)}{_against(run, requested)}."]
-        if run > 0.0 and job["turnaround_time"] > run:
-            whole = lasting(job["turnaround_time"])
-            lines.append(f"From its submission to its end it took {whole}, a slowdown of {_ratio(job['slowdown'])}.")
-        return lines
+        made = self._pieces.checkpoints(1)
+        return [f"{where}, for {lasting(run)}{_against(run, requested)}.", *made, *self._slower()]
+
+    def _slower(self) -> list[str]:
+        """How long it took in all, if it did not run all that time."""
+        job = self._job
+        if not (job["run_time"] > 0.0 and job["turnaround_time"] > job["run_time"]):
+            return []
+        whole = lasting(job["turnaround_time"])
+        return [f"From its submission to its end it took {whole}, a slowdown of {_ratio(job['slowdown'])}."]
 
     @staticmethod
     def _nodes(mine: pd.DataFrame) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -14,7 +15,9 @@ from cluster_sim.machine.core_ranges import by_unit
 from cluster_sim.machine.placement import Placement, place
 from cluster_sim.platform.node_state import NodeState
 from cluster_sim.records.accounting import node_bounds
-from cluster_sim.run.shortage import missing
+from cluster_sim.records.conditions import MIN_CORES
+from cluster_sim.records.spells import SUSPENDED
+from cluster_sim.run.shortage import ASKS, counted, missing
 from cluster_sim.workload.jobs import Job
 
 if TYPE_CHECKING:
@@ -25,8 +28,8 @@ if TYPE_CHECKING:
     from cluster_sim.machine.machine import Machine
     from cluster_sim.platform.platform import Platform
     from cluster_sim.records.conditions import Conditions
-    from cluster_sim.records.core_holds import CoreHolds
     from cluster_sim.records.result import Result
+    from cluster_sim.records.spells import Spell
 
 STATES = tuple(NodeState)
 _ON = STATES.index(NodeState.IDLE)
@@ -38,6 +41,14 @@ class Clock(NamedTuple):
     """Stands in for the run's environment, of which eligibility asks the time."""
 
     now: float
+
+
+class Suspension(NamedTuple):
+    """From ``start`` to ``end`` (s) a job had no cores; before, it had some of each node: node by index -> cores."""
+
+    start: float
+    end: float
+    cores: dict[int, int]
 
 
 class _Changes:
@@ -57,7 +68,7 @@ class MachineHistory:
         self.conditions: Conditions | None = result.conditions
         jobs = result.jobs
         self._set_requests(jobs)
-        self._set_holds(result.core_holds, jobs, float(result.power["time"].iloc[-1]))
+        self._set_holds(result, jobs, float(result.power["time"].iloc[-1]))
         self._set_states(result.node_states)
         self._set_withheld()
         windows = () if self.eligibility is None else self.eligibility.turning_times
@@ -75,8 +86,15 @@ class MachineHistory:
         submitted = jobs["submit_time"].tolist()
         self.jobs = [Job(columns, i, ids[i], submitted[i], cores[i], times[i]) for i in range(count)]
         self.row_of = dict(zip(ids, range(count), strict=True))
+        #: The same jobs as they ask for the fewest cores that they can be started on, where that is fewer.
+        self.narrowest = {
+            i: Job(columns, i, ids[i], submitted[i], fewest, times[i])
+            for i, fewest in enumerate(columns.get(MIN_CORES, np.zeros(0, np.int64)).tolist())
+            if 0 < fewest < cores[i]
+        }
 
-    def _set_holds(self, holds: CoreHolds, jobs: pd.DataFrame, horizon: float) -> None:
+    def _set_holds(self, result: Result, jobs: pd.DataFrame, horizon: float) -> None:
+        holds = result.core_holds
         pieces, node = by_unit(holds.in_order, node_bounds(self.platform))
         cores, start, end = pieces.last - pieces.first + 1, pieces.start, pieces.end
         owner = np.concatenate([holds.job, np.full(len(holds.guests), -1)])[pieces.tenant]
@@ -89,13 +107,15 @@ class MachineHistory:
         self.holds_attempt = holds.attempts[pieces.tenant]
         memory = self.holds_memory = self._memory_of(owner) * cores
         held = self.holds_kept = self._cores_kept_from_others(cores)
+        self.suspensions = self._suspensions(result.spells, jobs["finish_time"].tolist())
         lasting = start < end
         start, end = start[lasting], end[lasting]
         node, held, memory = node[lasting], held[lasting], memory[lasting]
         self.cores = _Changes((start, node, -held), (end, node, held))
         stays = [] if self.conditions is None else [stay for stay in self.conditions.guests if stay.memory_mb]
-        of_stays = [[getattr(stay, name) for stay in stays] for name in ("node", "since", "until", "memory_mb")]
-        where, since, until, mb = (np.array(values, np.float64) for values in of_stays)
+        of_stays: list[tuple[float, ...]] = [(stay.node, stay.since, stay.until, stay.memory_mb) for stay in stays]
+        of_stays += self._memory_of_suspended()
+        where, since, until, mb = np.array(of_stays, np.float64).reshape(-1, 4).T
         some = memory > 0.0
         self.memory = _Changes(
             (start[some], node[some], memory[some]),
@@ -103,6 +123,39 @@ class MachineHistory:
             (end[some], node[some], -memory[some]),
             (until, where.astype(np.int64), -mb),
         )
+
+    def _suspensions(self, spells: Mapping[int, Sequence[Spell]], finish: list[float]) -> dict[int, list[Suspension]]:
+        """When each job was suspended, by its row, and which cores it had before."""
+        found: dict[int, list[Suspension]] = {}
+        for row, own in spells.items():
+            for number, spell in enumerate(own):
+                if spell.then == SUSPENDED:
+                    last = number + 1 == len(own)
+                    end = (math.inf if math.isnan(finish[row]) else finish[row]) if last else own[number + 1].start
+                    mine = (self.holds_job == row) & (self.holds_attempt == spell.attempt)
+                    mine &= self.holds_start <= spell.start
+                    mine &= self.holds_end == spell.end
+                    cores = np.bincount(self.holds_node[mine], self.holds_cores[mine])
+                    nodes = np.flatnonzero(cores).tolist()
+                    had = {node: int(cores[node]) for node in nodes}
+                    found.setdefault(row, []).append(Suspension(spell.end, end, had))
+        return found
+
+    def _memory_of_suspended(self) -> list[tuple[float, ...]]:
+        """(node, since, until, MB) of jobs that are suspended: they stay in the memory of their nodes."""
+        rows = np.array(list(self.suspensions), np.int64)
+        task_mb = dict(zip(rows.tolist(), self._memory_of(rows).tolist(), strict=True)) if len(rows) else {}
+        return [
+            (node, one.start, one.end, cores * task_mb[row])
+            for row, several in self.suspensions.items()
+            if task_mb[row]
+            for one in several
+            for node, cores in one.cores.items()
+        ]
+
+    def suspended(self, row: int, time: float) -> Suspension | None:
+        """The suspension of a job that lasts at that time (s)."""
+        return next((one for one in self.suspensions.get(row, ()) if one.start <= time < one.end), None)
 
     def _memory_of(self, owner: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """MB of a task of each holder."""
@@ -248,7 +301,12 @@ class MachineThen:
 
     def placed(self, row: int) -> Placement | None:
         """Where the job could be placed, as far as the machine goes."""
-        job = self._history.jobs[row]
+        suspension = self._history.suspended(row, self.env.now)
+        if suspension is not None:
+            free = self.usable_free
+            fits = all(free[node] >= cores for node, cores in suspension.cores.items())
+            return Placement.on(suspension.cores) if fits else None
+        job = self._history.narrowest.get(row, self._history.jobs[row])
         if self._history.conditions is None or self._history.conditions.are_plain:
             return self._placed_plainly(job)
         return place(cast("Machine", self), job, None, self._history.counts_memory, self.free)
@@ -265,5 +323,13 @@ class MachineThen:
         """What the job asks for and what there is of it, as a clause about the job; empty if it fits."""
         if self.placed(row) is not None:
             return ""
-        job = self._history.jobs[row]
-        return missing(cast("Machine", self), job, self._history.counts_memory, self._policy)
+        suspension = self._history.suspended(row, self.env.now)
+        if suspension is not None:
+            free, cores = self.usable_free, suspension.cores
+            left = sum(min(int(free[node]), count) for node, count in cores.items())
+            return f"is suspended and needs its {counted(sum(cores.values()), 'core')} back, {left:,} free"
+        narrowest = self._history.narrowest.get(row)
+        text = missing(
+            cast("Machine", self), narrowest or self._history.jobs[row], self._history.counts_memory, self._policy
+        )
+        return text.replace(ASKS, f"{ASKS}at least ", 1) if narrowest is not None and text.startswith(ASKS) else text

@@ -117,9 +117,9 @@ class Waits:
             (found[i],) = moments.reasons(ends[i], (rows[i],))
         return found
 
-    def preempted_for(self, row: int, time: float) -> str:
-        """For which job the scheduler took the cores of the job in that row then (s); empty: for none, or it is not known."""
-        return self._preempted.get((row, time), ("", ""))[0]
+    def preempted(self, row: int, time: float) -> tuple[str, str]:
+        """For which job the scheduler took the cores of the job in that row then (s), and why; empty: not known."""
+        return self._preempted.get((row, time), ("", ""))
 
     # ------------------------------------------------------------------ one reason
 
@@ -242,16 +242,20 @@ class Waits:
         return found
 
     def _spans(self, row: int) -> list[tuple[float, float]]:
-        """When a job waited, s: before each attempt, and after the last, if it had to wait again."""
+        """When a job waited, s: before each attempt, after the last, if it had to wait again, and while it was suspended."""
         finish, since = self._finish[row], self._eligible[row]
         over = math.inf if math.isnan(finish) else finish
         attempts = self._attempts_of.get(self._ids[row], [])
+        suspended = [(one.start, min(one.end, over)) for one in self.history.suspensions.get(row, ())]
         if not attempts:
             refused_at_once = self._states[row] == "rejected" and over == math.inf
             return [] if refused_at_once else [(since, over)]
         ended = attempts[-1][2]
         again = [(ended, over)] if not math.isnan(ended) and ended < over else []
-        return [(queued, allocated) for queued, allocated, _ in attempts] + again
+        if again and suspended and suspended[-1][0] == ended:
+            again = []  # it was killed while it was suspended
+        queued = [(queued, allocated) for queued, allocated, _ in attempts]
+        return sorted([*queued, *again, *suspended]) if suspended else queued + again
 
     @cached_property
     def _all_spans(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -287,9 +291,37 @@ class Waits:
             if job < 0:
                 ends[i] = leaves.get((owner, int(history.holds_node[i]), since), math.inf)
             else:
-                begin = begins[owner, int(history.holds_attempt[i])]
-                ends[i] = (since if math.isnan(begin) else begin) + requested[job]
+                attempt = int(history.holds_attempt[i])
+                begin = begins[owner, attempt]
+                begin = since if math.isnan(begin) else max(begin, since)
+                ends[i] = begin + self._left(job, attempt, since, requested[job])
         return ends
+
+    def _left(self, row: int, attempt: int, since: float, requested: float) -> float:
+        """How long a job may still run from then on by its request, s; inf where it has not the cores that it requested.
+
+        How long it may run on others, its speedup says, which is not in the records.
+        """
+        if self._cores.get((row, attempt, since)) != self._requested_cores[row]:
+            return math.inf
+        earlier = [one for one in self._result.spells.get(row, ()) if one.attempt == attempt and one.end <= since]
+        if any(one.cores != self._requested_cores[row] for one in earlier):
+            return math.inf
+        return requested - sum(one.end - one.start for one in earlier)
+
+    @cached_property
+    def _requested_cores(self) -> list[int]:
+        return self._jobs["requested_cores"].tolist()
+
+    @cached_property
+    def _cores(self) -> dict[tuple[int, int, float], int]:
+        """Cores of each job, attempt and time (s) at which it got them."""
+        history = self.history
+        columns = (history.holds_job, history.holds_attempt, history.holds_start, history.holds_cores)
+        found: dict[tuple[int, int, float], int] = {}
+        for row, attempt, start, cores in zip(*(column.tolist() for column in columns), strict=True):
+            found[row, attempt, start] = found.get((row, attempt, start), 0) + cores
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 MOST_GUESTS = 3
 """Guests that are named before the rest is counted."""
-LACKS = ("asks for ", "does not fit ", "fits only on nodes ")
+ASKS = "asks for "
+LACKS = (ASKS, "does not fit ", "fits only on nodes ")
 """How a clause begins that says what a job lacks, and not why its scheduler keeps it back."""
 CLOSED = "fits only on nodes that an advance reservation keeps from it now"
 OUT_OF_USE = {

@@ -27,7 +27,7 @@ class Scripted(Scheduler):
         for time in due:
             yield from self._script.pop(time)(view)
         for job in list(view.pending):
-            placement = view.place(job)
+            placement = view.place(job, memory=self.memory)
             if placement is None:
                 break
             yield Start(job, placement)

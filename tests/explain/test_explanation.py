@@ -298,7 +298,9 @@ def test_guests_and_attempts() -> None:
         "It joined the queue again at 12 s and waited for 3 s.",
         "  from 12 s to 15 s: it asks for 4 cores, 0 free (1 of 1 node has failed)",
         "It was started at 15 s, when cluster0.node0 had become ready.",
+        "It began anew.",
         "Its second attempt ran on 4 cores of cluster0.node0 from 15 s to 20 s.",
+        "From its submission to its end it took 19 s, a slowdown of 3.8.",
         "It completed at 20 s.",
     ]
     assert "  from 2 s to 10 s: enough cores are free, but job a is before it in the queue" in result.explain("b")

@@ -1,0 +1,134 @@
+"""What happened to a job between its start and its end, in plain words: suspensions, changes of its cores, checkpoints."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from cluster_sim.machine.course import Doing
+from cluster_sim.records.spells import MOVED, RESIZED, SUSPENDED
+from cluster_sim.records.waiting import at, lasting
+from cluster_sim.run.shortage import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cluster_sim.records.result import Result
+    from cluster_sim.records.spells import Spell
+
+SHOWN_CHANGES = 20
+"""Suspensions and changes of an attempt that are told before the rest is counted."""
+
+
+class Pieces:
+    """One job of a result, by its row."""
+
+    def __init__(
+        self, result: Result, row: int, reasons: Callable[[float, float], list[str]], nodes: Callable[..., str]
+    ):
+        self._result = result
+        self._row = row
+        self._id = str(result.jobs["job_id"].iloc[row])
+        self._reasons = reasons  #: Why it waited between two times (s), in lines;
+        self._nodes = nodes  #: rows of a table of holds in words.
+        self._horizon = float(result.power["time"].iloc[-1])
+        stages, decisions = result.stages, result.decisions
+        self._stages: list[dict[Any, Any]] = stages[stages["job_id"] == self._id].to_dict("records")
+        self._decisions = decisions[(decisions["job_id"] == self._id)]
+        self.spells = result.spells.get(row, [])
+        #: Whether there is anything to tell within an attempt.
+        self.within = any(spell.then in (SUSPENDED, RESIZED, MOVED) for spell in self.spells)
+
+    def where(self, attempt: int, first: bool = False) -> pd.DataFrame:
+        """The cores of an attempt, or those that it had ``first``."""
+        holds = self._result.holds
+        mine = holds[(holds["kind"] == "job") & (holds["owner"] == self._id) & (holds["attempt"] == attempt)]
+        return mine[mine["start"] == mine["start"].min()] if first else mine
+
+    def began(self, attempt: int) -> list[str]:
+        """From where an attempt that is not the first went on."""
+        earlier = [stage for stage in self._made() if stage["attempt"] < attempt]
+        if attempt == 1 or not earlier:
+            return [] if attempt == 1 else ["It began anew."]
+        last = earlier[-1]
+        took = [s for s in self._stages if s["attempt"] == attempt and s["stage"] == Doing.RESTART]
+        restart = f"; to restart took {lasting(took[0]['end'] - took[0]['start'])}" if took else ""
+        return [
+            f"It went on from its checkpoint of {at(last['end'])}, with {_percent(last['saved'])} of its work{restart}."
+        ]
+
+    def checkpoints(self, attempt: int) -> list[str]:
+        """How many an attempt made."""
+        own = [stage for stage in self._made() if stage["attempt"] == attempt]
+        if not own:
+            return []
+        took = sum(stage["end"] - stage["start"] for stage in own)
+        last = f"{'at' if len(own) == 1 else 'the last at'} {at(own[-1]['end'])}"
+        return [
+            f"It made {counted(len(own), 'checkpoint')}, {lasting(took)}{' in all' if len(own) > 1 else ''}, {last}."
+        ]
+
+    def _made(self) -> list[dict[Any, Any]]:
+        """The checkpoints that were done: they hold more of the work than those before."""
+        made, saved = [], 0.0
+        for stage in self._stages:
+            if stage["stage"] == Doing.CHECKPOINT and stage["saved"] > saved:
+                made.append(stage)
+                saved = stage["saved"]
+        return made
+
+    def changes(self, attempt: int) -> Iterator[str]:
+        """What ended its pieces, but for the last."""
+        own = [spell for spell in self.spells if spell.attempt == attempt]
+        pairs = [(one, own[i + 1] if i + 1 < len(own) else None) for i, one in enumerate(own)]
+        told = [(one, after) for one, after in pairs if one.then in (SUSPENDED, RESIZED, MOVED)]
+        for spell, after in told[:SHOWN_CHANGES]:
+            yield from self._suspended(spell, after) if spell.then == SUSPENDED else self._changed(spell, after)
+        left = len(told) - SHOWN_CHANGES
+        if left > 0:
+            yield f"{counted(left, 'more change')} of its cores followed."
+
+    def _suspended(self, spell: Spell, after: Spell | None) -> Iterator[str]:
+        finish = float(self._result.jobs["finish_time"].iloc[self._row])
+        until = after.start if after is not None else finish if not math.isnan(finish) else self._horizon
+        why = self.taken_for(spell.end)
+        end = f"to {at(until)} ({lasting(until - spell.end)})" if after is not None else "on"
+        yield f"It was suspended from {at(spell.end)} {end}{why}."
+        if until > spell.end:
+            yield from self._reasons(spell.end, until)
+        if after is not None and after.cores != spell.cores:
+            yield f"It went on with {counted(after.cores, 'core')} in place of {spell.cores}."
+
+    def _changed(self, spell: Spell, after: Spell | None) -> Iterator[str]:
+        assert after is not None
+        rows = self._decisions
+        rows = rows[(rows["decision"] == "resize") & (rows["time"] <= after.start) & (rows["time"] >= spell.start)]
+        because = f": {rows['because'].iloc[-1]}" if len(rows) and rows["because"].iloc[-1] else ""
+        took = [s for s in self._stages if s["stage"] == Doing.RECONFIGURATION and s["start"] == after.start]
+        lasted = f", which took {lasting(took[0]['end'] - took[0]['start'])}" if took else ""
+        if spell.then == MOVED:
+            yield f"At {at(after.start)} it moved to other cores{lasted}{because}."
+        else:
+            yield f"At {at(after.start)} it changed from {spell.cores:,} to {counted(after.cores, 'core')}{lasted}{because}."
+
+    def gave_up(self, time: float) -> list[str]:
+        """The other jobs that were suspended then (s), or went on with fewer cores."""
+        ids = self._result.jobs["job_id"]
+        return [
+            str(ids.iloc[row])
+            for row, own in self._result.spells.items()
+            if row != self._row
+            for i, spell in enumerate(own)
+            if spell.end == time
+            and (spell.then == SUSPENDED or (spell.then == RESIZED and own[i + 1].cores < spell.cores))
+        ]
+
+    def taken_for(self, time: float) -> str:
+        """`` for job b: an urgent job came``, of cores that a scheduler took then (s); empty if it said nothing."""
+        behind, because = self._result.waits.preempted(self._row, time)
+        return f"{f' for job {behind}' if behind else ''}{f': {because}' if because else ''}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"

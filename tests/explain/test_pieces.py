@@ -1,0 +1,124 @@
+"""What a run says of jobs that were suspended, resized, or stopped and run again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from cluster_sim import Platform, Result, Simulation, Workload
+from cluster_sim.platform import Cluster, NodeGroup, NodeType, ProcessorType
+from cluster_sim.run.decisions import Decision, Preempt, Resume
+from cluster_sim.run.view import View
+from tests.changing.scripted import Scripted, of, requeued, resized, suspended
+
+
+def test_a_suspension_is_told_with_its_reasons(tmp_path: Path) -> None:
+    """For whom, how long, and who held its cores meanwhile; from files the same."""
+    result = suspended()
+    result.save(tmp_path)
+    for each in (result, Result.load(tmp_path)):
+        assert each.explain("a").splitlines()[3:6] == [
+            "It ran on 2 cores of 2 nodes, 1 on each: cluster0.node0 and cluster0.node1 from 0 s to 13 s.",
+            "It was suspended from 4 s to 7 s (3 s) for job b: an urgent job came.",
+            "  from 4 s to 7 s: it is suspended and needs its 2 cores back, 1 free; job b holds 1 core until 9 s; "
+            "enough should be back at 9 s",
+        ]
+
+
+def test_a_requeued_job_goes_on_from_its_checkpoint() -> None:
+    """For whom it was stopped, what was lost, and from where it went on."""
+    told = requeued().explain("a").splitlines()
+    where = "2 cores of 2 nodes, 1 on each: cluster0.node0 and cluster0.node1"
+    assert (
+        f"Its first attempt ran on {where} from 0 s to 8 s and was stopped for job b: an urgent job came; 6 core-s were lost."
+        in told
+    )
+    assert "It made 1 checkpoint, 1 s, at 5 s." in told
+    assert "It went on from its checkpoint of 5 s, with 40 % of its work; to restart took 2 s." in told
+
+
+def test_a_job_without_checkpoints_begins_anew() -> None:
+    """After a requeue, nothing is there to go on from."""
+
+    def stop(view: View) -> Iterable[Decision]:
+        yield Preempt(of(view, "0").job, because="as a test")
+
+    jobs = {"submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [10.0]}
+    result = Simulation(Platform.homogeneous(1, 1), Workload(jobs), Scripted({4.0: stop}), explain=True).run()
+    told = result.explain("0").splitlines()
+    assert "It began anew." in told
+    assert told[-1] == "It completed at 14 s."
+
+
+def test_a_change_of_cores_and_whom_it_let_start() -> None:
+    """From how many to how many, how long that took and why; and what started the job that waited for them."""
+    result = resized()
+    assert "At 5 s it changed from 4 to 2 cores, which took 1 s: job b waits for two cores." in result.explain("a")
+    assert "It ran on 2 cores of 2 nodes" in result.explain("b")
+
+
+def test_kinds_of_decisions() -> None:
+    """The log has what was decided of running jobs, with reason and beneficiary."""
+    log = suspended().decisions
+    rows = log[log["decision"].isin(["preempt", "resume"])]
+    assert rows[["time", "job_id", "decision", "because", "behind"]].to_numpy().tolist() == [
+        [4.0, "a", "preempt", "suspended: an urgent job came", "b"],
+        [7.0, "a", "resume", "", ""],
+    ]
+
+
+def test_a_suspended_job_keeps_its_memory() -> None:
+    """Two tasks of 600 MB do not fit into 1 GB: job b waits for memory while a is suspended, though all cores are free."""
+
+    def stop(view: View) -> Iterable[Decision]:
+        yield Preempt(of(view, "a").job, "suspend")
+
+    def resume(view: View) -> Iterable[Decision]:
+        (gone,) = view.suspended
+        yield Resume(gone.job, gone.placement)
+
+    node = NodeType("n", (ProcessorType("p", 2, 3.0),), memory_gb=1.0)
+    platform = Platform((Cluster("c", (NodeGroup(node, 1),)),))
+    jobs = {
+        "job_id": ["a", "b"],
+        "submit_time": [0.0, 5.0],
+        "requested_cores": [1, 1],
+        "recorded_run_time": [10.0, 3.0],
+    }
+    scheduler = Scripted({4.0: stop, 8.0: resume})
+    scheduler.memory = True
+    result = Simulation(platform, Workload(jobs | {"memory": [600.0, 600.0]}), scheduler, explain=True).run()
+    stretches = [(each.start, each.end, each.because) for each in result.waits.stretches("b", 5.0, 14.0)]
+    assert stretches == [(5.0, 14.0, "it asks for 1 core with 600 MB for each, 0 free")]
+    assert result.jobs["start_time"].tolist() == [0.0, 14.0]
+
+
+def test_what_is_left_of_a_resumed_job() -> None:
+    """A job that has run 4 s of the 20 s that it asked for should end 16 s after it goes on."""
+    jobs = {"job_id": ["a", "b", "c"], "submit_time": [0.0, 4.0, 8.0], "requested_cores": [2, 1, 2]}
+    jobs |= {"recorded_run_time": [10.0, 3.0, 1.0], "requested_time": [20.0, 5.0, 5.0]}
+
+    def stop(view: View) -> Iterable[Decision]:
+        yield Preempt(of(view, "a").job, "suspend")
+
+    def resume(view: View) -> Iterable[Decision]:
+        (gone,) = view.suspended
+        yield Resume(gone.job, gone.placement)
+
+    scheduler = Scripted({4.0: stop, 7.0: resume})
+    result = Simulation(Platform.homogeneous(2, 1), Workload(jobs), scheduler, explain=True).run()
+    assert "from 8 s to 13 s: it asks for 2 cores, 0 free; job a holds 2 cores until 23 s" in result.explain("c")
+
+
+def test_a_job_that_can_start_on_fewer_cores() -> None:
+    """Where the scheduler chooses the number, it waits for the fewest that it can have."""
+    jobs = {
+        "job_id": ["a", "b"],
+        "submit_time": [0.0, 1.0],
+        "requested_cores": [3, 4],
+        "recorded_run_time": [10.0, 3.0],
+    }
+    result = Simulation(
+        Platform.homogeneous(1, 4), Workload(jobs | {"min_cores": [0, 2]}), Scripted({}), explain=True
+    ).run()
+    assert "it asks for at least 2 cores, 1 free" in result.explain("b")
