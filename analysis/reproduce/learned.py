@@ -99,11 +99,12 @@ def said(
         )
     else:
         more = median(map(max, reached["greedy"], reached["min"])) - controls["search"][0]
-        found.append(
-            f"learned by heart; {more:.2f} points more than the best of {episodes} random tries"
-            if more > ALIKE
-            else f"best of {episodes}, learned by heart: as many random tries find as much"
-        )
+        if more > ALIKE:
+            found.append(f"learned by heart; {more:.2f} points more than the best of {episodes} random tries")
+        elif more >= -ALIKE:
+            found.append(f"best of {episodes}, learned by heart: as many random tries find as much")
+        else:
+            found.append(f"{-more:.2f} points less than the best of {episodes} random tries")
     if controls["rule"] and median(reached["greedy"]) < controls["rule"][0] - ALIKE:
         found.append("less than the greedy rule")
     return "; ".join(found)

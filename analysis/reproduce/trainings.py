@@ -91,13 +91,16 @@ def configuration(training: Training, inputs: Path) -> Config:
 
 
 def train_first(start: str, inputs: Path, folder: str, training: Training | None) -> Measured:
-    """Train what is not trained yet; what was measured so far is what that took, under ``start``."""
+    """Train what is not trained yet; what was measured so far is what that took, under ``start``.
+
+    Each seed has a folder of its own, also where there is one only: more may be asked for later, or be there already.
+    """
     if training is None:
         return Measured()
-    from learning.training import train
+    from learning.training_seeds import train_several
 
     began = process_time()
-    train(configuration(training, inputs), folder, resume=True)
+    train_several(configuration(training, inputs), Path(folder), resume=True, progress=False)
     return trained_in(start, process_time() - began, training)
 
 

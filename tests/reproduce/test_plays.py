@@ -72,6 +72,7 @@ def test_reductions_by_hand() -> None:
             False,
             "learned by heart; 8.00 points more than the best of 9 random tries",
         ),
+        ([2.0], [15.0], {"search": [17.0]}, False, "2.00 points less than the best of 9 random tries"),
         ([5.0], [4.0], {"search": [9.0], "teacher": [5.0]}, True, "plays as its teacher; 3.00 points more than"),
         (
             [5.0],
