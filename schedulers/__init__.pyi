@@ -9,6 +9,8 @@ from .base import schedulers as schedulers
 from .conservative import ConservativeBackfilling as ConservativeBackfilling
 from .contention_aware import ContentionAware as ContentionAware
 from .easy import EasyBackfilling as EasyBackfilling
+from .elastic import Equipartition as Equipartition
+from .elastic import ShrinkExpand as ShrinkExpand
 from .list_scheduling import Fcfs as Fcfs
 from .list_scheduling import ListScheduler as ListScheduler
 from .list_scheduling import Ljf as Ljf

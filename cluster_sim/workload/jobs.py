@@ -118,6 +118,11 @@ class Job:
         return self._text("parts") != ""
 
     @property
+    def evolving(self) -> bool:
+        """Whether it says itself, of some of its parts, on how many cores it asks to do them."""
+        return "@" in self._text("parts")
+
+    @property
     def checkpoints(self) -> bool:
         """Whether it makes checkpoints, from which it can go on when it is started again."""
         return self._text("checkpoint_interval") != ""
