@@ -9,11 +9,12 @@ import signal
 import sys
 import time
 from collections import Counter
+from random import Random
 from typing import Any
 
 import click
 
-from tests.invariants import full
+from tests.invariants import chaos, full
 from tests.invariants.runs import DRAWN_SCHEDULERS
 
 THOROUGH_EVERY = 10
@@ -42,8 +43,15 @@ def _give_up(*_: Any) -> None:
     multiple=True,
     help="Only this one, or one of these, with any options.",
 )
+@click.option("--changing", is_flag=True, help="Jobs that are preempted, resumed and resized at random.")
 def main(
-    runs: int, seed: int, minutes: float | None, limit: int, skip: tuple[str, ...], scheduler: tuple[str, ...]
+    runs: int,
+    seed: int,
+    minutes: float | None,
+    limit: int,
+    skip: tuple[str, ...],
+    scheduler: tuple[str, ...],
+    changing: bool,
 ) -> None:
     """Make random simulations and check that each keeps the contract; exit status 1 if one does not.
 
@@ -52,16 +60,17 @@ def main(
     """
     started, done, found, refused, known = time.perf_counter(), 0, 0, 0, 0
     tried: Counter[str] = Counter()
+    judge = chaos.judge if changing else full.check
     signal.signal(signal.SIGALRM, _give_up)
     for number in range(seed, seed + runs):
         if minutes is not None and time.perf_counter() - started > 60.0 * minutes:
             break
-        case = full.full_case(number, scheduler)
+        case = chaos.draw(Random(number)) if changing else full.full_case(number, scheduler)
         thoroughly = number % THOROUGH_EVERY == 0
         done += 1
         signal.alarm(limit)
         try:
-            broken = full.violation(case, thoroughly)
+            broken = full.violation(case, thoroughly, judge)
         except full.NotACase:
             refused += 1
             continue
@@ -75,7 +84,7 @@ def main(
             continue
         found += 1
         click.echo(f"\nseed {number}: {broken.kind[0]} at {broken.kind[1]}")
-        smallest = broken if broken.kind[0] == TooLong.__name__ else full.reduced(broken, thoroughly)
+        smallest = broken if broken.kind[0] == TooLong.__name__ else full.reduced(broken, thoroughly, judge)
         click.echo(f"{smallest.text}\n{full.described(smallest.case)}", nl=True)
     seconds = time.perf_counter() - started
     click.echo()

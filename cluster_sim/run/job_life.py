@@ -211,6 +211,7 @@ class JobLife:
         self.machine.release(running._allocation)
         if course is not None:
             course.running, course.target = None, None
+            course.at_boundary, course.asks = False, 0  # one that is suspended there goes on with its next part
             if course.reserved is not None:
                 self.machine.release(course.reserved)
                 course.reserved = None

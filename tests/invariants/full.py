@@ -246,10 +246,10 @@ def full_case(seed: int, schedulers: Sequence[str] = ()) -> Case:
     return replace(case, scheduler=draw_scheduler(random, schedulers)) if schedulers else case
 
 
-def violation(case: Case, thoroughly: bool) -> Violation | None:
+def violation(case: Case, thoroughly: bool, judge: Callable[[Case, bool], object] = check) -> Violation | None:
     """How a case breaks the contract; None if it does not, and NotACase if there is nothing to check."""
     try:
-        check(case, thoroughly)
+        judge(case, thoroughly)
     except NotACase:
         raise
     except Exception as error:
@@ -259,7 +259,9 @@ def violation(case: Case, thoroughly: bool) -> Violation | None:
     return None
 
 
-def reduced(found: Violation, thoroughly: bool, most: int = 600) -> Violation:
+def reduced(
+    found: Violation, thoroughly: bool, judge: Callable[[Case, bool], object] = check, most: int = 600
+) -> Violation:
     """The same violation by a smaller case: whatever can be left out of it is left out, for at most so many tries."""
     tries = 0
     progress = True
@@ -270,7 +272,7 @@ def reduced(found: Violation, thoroughly: bool, most: int = 600) -> Violation:
             if tries > most:
                 return found
             try:
-                other = violation(smaller, thoroughly)
+                other = violation(smaller, thoroughly, judge)
             except NotACase:
                 continue
             if other is not None and other.kind == found.kind:
@@ -376,7 +378,7 @@ def areas(case: Case) -> Iterator[str]:
     for what, spec in (
         ("contention", case.platform.contention_model),
         ("power model", case.platform.power_model),
-        ("network", case.options["network"]),
+        ("network", case.options.get("network", "")),
     ):
         yield f"{what} {spec.partition(':')[0]}"
     yield from (f"quirk {quirk}" for quirk in case.options["quirks"])
