@@ -20,11 +20,13 @@ from analysis.steps import Steps, rows_of_jobs
 from analysis.wording import listing
 from cluster_sim.errors import InputError
 from cluster_sim.records.attempt_tables import numbers_of_attempts
+from cluster_sim.records.spells import MOVED, RESIZED, SUSPENDED
 from cluster_sim.run.shortage import counted, seconds
 
 if TYPE_CHECKING:
     from cluster_sim.records.core_holds import CoreHolds
     from cluster_sim.records.result import Result
+    from cluster_sim.records.spells import Spell
     from cluster_sim.records.waiting import Moments
 
 NEVER = np.iinfo(np.int64).max
@@ -42,7 +44,8 @@ class Frames:
     """All frames of a run, numbered from 0.
 
     A *stay* is a job in the queue, at the frames ``enters`` to ``leaves``, both included: before each attempt to run it,
-    and after the last one when it waits again. A *hold* is an attempt of a job, or a guest, with its cores, at the frames
+    and after the last one when it waits again. A *hold* is an attempt of a job, a piece of one, or a guest, with its
+    cores, at the frames
     between ``takes`` and ``gives``, both excluded; its ``attempt`` is 0 where there was but one. Frames that never come are
     NEVER.
     """
@@ -107,6 +110,7 @@ class Frames:
         spells = ["owner", "start", "end"]
         times = guests.drop_duplicates(spells)
         ends = times["end"].where(times["end"] < self._recorded)
+        of_jobs, later = self._cut(of_jobs, attempts)
         of_guests = times.assign(
             row=-1,
             job_id=times["owner"],
@@ -118,12 +122,15 @@ class Frames:
             end_time=ends,
             outcome="",
         )
-        self._holds = pd.concat([of_jobs, of_guests] if len(times) else [of_jobs], ignore_index=True)[_HOLD]
+        parts = [of_jobs, *([of_guests] if len(times) else []), *([later] if len(later) else [])]
+        self._holds = pd.concat(parts, ignore_index=True)[_HOLD]
         place = dict(zip(which, range(len(attempts)), strict=True))
         tenants = zip(cores.job.tolist(), cores.attempt.tolist(), strict=True)
         owner = np.array([place.get(each, -1) for each in tenants] or [-1], np.int64)[
             np.where(from_guest, 0, held.tenant)
         ]
+        if len(later):
+            self._tell_pieces_apart(owner, cores, len(of_jobs) + len(times))
         owner[from_guest] = len(attempts) + guests.groupby(spells, sort=False, dropna=False).ngroup()
         table = rectangles_of(held.of(owner), RowScale.of(self._result.platform, "node"))
         # A job that was killed while its nodes booted, after the last completion, has its nodes in the log alone: their
@@ -139,6 +146,77 @@ class Frames:
         table = pd.concat([table, pd.DataFrame(added)]) if added else table
         #: Which cores were held: ``owner`` (row of the hold), ``first_core``, ``last_core`` in platform order.
         self._places = table.loc[table["owner"] >= 0, ["owner", "first_core", "last_core"]].drop_duplicates()
+
+    def _cut(self, of_jobs: pd.DataFrame, attempts: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """The attempts up to where their first pieces end, and a row for each piece that follows; sets ``_suspended``."""
+        steps, spells = self.steps, getattr(self._result, "spells", {})
+        kinds = np.isin(steps.decisions, ("preempt", "resume", "resize"))
+        taken = np.flatnonzero(kinds)
+        self._change = dict(
+            zip(zip(steps.rows[taken].tolist(), steps.time[taken].tolist(), strict=True), taken, strict=True)
+        )
+        rows, suspended = of_jobs.to_dict("records"), []
+        later: list[dict[Any, Any]] = []
+        for hold in rows:
+            own = [one for one in spells.get(hold["row"], ()) if one.attempt == (hold["attempt"] or 1)]
+            if not own:
+                continue
+            last_gives, outcome = hold["gives"], hold["outcome"]
+            current = hold
+            for place, spell in enumerate(own):
+                is_last = place + 1 == len(own)
+                ends = spell.end < self._recorded or not is_last or last_gives < NEVER
+                step = self._change.get((spell.row, spell.end))
+                gives = last_gives if step is None else int(step) + 1
+                if step is None and spell.then in (SUSPENDED, RESIZED, MOVED):
+                    gives = int(np.searchsorted(self.time, spell.end)) if ends else NEVER
+                gives = max(gives, current["takes"] + 1)
+                current |= {"end_time": spell.end if ends else np.nan, "gives": gives}
+                current["outcome"] = spell.then if spell.then in (SUSPENDED, RESIZED, MOVED) else outcome
+                after_it = None if is_last else own[place + 1]
+                takes = gives - 1
+                if spell.then == SUSPENDED:
+                    takes = self._goes_on(spell.row, after_it)
+                    suspended.append((spell.row, spell.end, gives, takes, spell.cores))
+                if after_it is not None:
+                    begin = {"takes": takes, "allocation_time": after_it.start, "start_time": after_it.start}
+                    current = hold | begin
+                    later.append(current)
+        columns = ["row", "since", "enters", "leaves", "cores"]
+        #: A row per suspension: at the frames ``enters`` to ``leaves``, both included.
+        self._suspended = pd.DataFrame(suspended, columns=columns).astype({"row": np.int64, "enters": np.int64})
+        return pd.DataFrame(rows, columns=of_jobs.columns).astype(of_jobs.dtypes), pd.DataFrame(
+            later, columns=of_jobs.columns
+        )
+
+    def _goes_on(self, row: int, after: Spell | None) -> int:
+        """The last frame at which a suspended job has no cores."""
+        if after is not None:
+            step = self._change.get((row, after.start))
+            return int(np.searchsorted(self.time, after.start)) - 1 if step is None else int(step)
+        finish = self._finish[row]
+        return NEVER if np.isnan(finish) else int(np.searchsorted(self.time[:-1], finish)) - 1
+
+    def _tell_pieces_apart(self, owner: Ints, cores: CoreHolds, first: int) -> None:
+        """Set the owners of cores that attempts had in pieces after their first ones; their holds begin at ``first``."""
+        later = self._holds.iloc[first:]
+        keys = zip(
+            later["row"].tolist(), later["attempt"].replace(0, 1).tolist(), later["start_time"].tolist(), strict=True
+        )
+        piece = dict(zip(keys, range(first, len(self._holds)), strict=True))
+        cut = {(row, attempt) for row, attempt, _ in piece}
+        began = {
+            (row, attempt or 1): time
+            for row, attempt, time in zip(
+                *(self._holds[n].tolist()[:first] for n in ("row", "attempt", "allocation_time")), strict=True
+            )
+        }
+        held = cores.held
+        for at, (tenant, start) in enumerate(zip(held.tenant.tolist(), held.start.tolist(), strict=True)):
+            if tenant < len(cores.job):
+                key = int(cores.job[tenant]), int(cores.attempt[tenant])
+                if key in cut and start != began[key]:
+                    owner[at] = piece.get((*key, start), -1)  # -1: cores that are kept for the next piece
 
     def _set_stays(self, attempts: pd.DataFrame) -> None:
         """``_stays``: a row per attempt, that ends with it, and per job that waits without one that follows."""
@@ -158,6 +236,8 @@ class Frames:
         # Who came after the run was stopped is in no frame.
         never = np.isnan(since) | (since > self._horizon)
         enters = np.where(never, NEVER, np.searchsorted(self.time[:-1], since))
+        for stay, key in enumerate(zip(job.tolist(), since.tolist(), strict=True) if self._change else ()):
+            enters[stay] = self._change.get(key, enters[stay] - 1) + 1
         came = self._eligible[job]
         table = {"row": job, "since": since, "enters": enters, "leaves": np.append(leaves, out), "again": since > came}
         order = np.lexsort((since, job, came))
@@ -226,6 +306,7 @@ class Frames:
             "jobs": _plain(self._jobs.iloc[rows][["job_id", "requested_cores", "requested_time"]]),
             "stays": _plain(stays)
             | {"job": [at[row] for row in stays["row"].tolist()], "because": self._reasons(stays, low, high)},
+            "suspended": self._suspended_data(low, high),
             "holds": self._hold_data(np.append(past, np.flatnonzero(shown)), at, classes),
             "states": [each for each in self._away if each[2] < high and each[3] > low],
             "nodes": {"name": self._result.platform.node_names(), "first": self._first_core.tolist()},
@@ -233,6 +314,11 @@ class Frames:
             "inks": [text_colour(colour) for colour in classes.colours],
             "legend": {"title": classes.title, "names": list(classes.names) if classes.title else []},
         }
+
+    def _suspended_data(self, low: int, high: int) -> dict[str, list[Any]]:
+        """The jobs that are suspended at any of these frames."""
+        shown = self._suspended[(self._suspended["enters"] < high) & (self._suspended["leaves"] >= low)]
+        return _plain(shown) | {"job_id": self._jobs["job_id"].iloc[shown["row"]].tolist()}
 
     def _past(self, low: int) -> tuple[Ints, float, bool]:
         """The holds that were over before a frame; only the latest if they are many, and from when on (s) all are there."""
@@ -265,7 +351,8 @@ class Frames:
             how = f"It was started as soon as it came{' back' if own['again'].any() else ''}"
         else:
             ended = self._holds[(self._holds["end_time"] == step.time) & (self._holds["takes"] < frame)]
-            names = ended.loc[ended["row"] >= 0, "job_id"].tolist()
+            over = (ended["row"] >= 0) & ~ended["outcome"].isin((SUSPENDED, RESIZED, MOVED))
+            names = ended.loc[over, "job_id"].tolist()
             more = [f"{len(names) - NAMED:,} more"] if len(names) > NAMED else []
             how = f"It had waited {seconds(waited)}"
             if names:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One decision: ``decision`` is start, reserve, hold, block or reject; ``where`` it puts the job, in words."""
+    """One decision, of the kinds of the table ``decisions``; ``where`` it puts the job, in words."""
 
     time: float  # s
     decision: str
@@ -49,10 +49,20 @@ class Step:
             return f"Job {self.job_id} stays in the queue."
         if self.decision == "block":
             return f"Job {self.job_id} stays in the queue, and no job behind it may start before it."
+        if self.decision == "preempt":
+            return f"Job {self.job_id} is {self.because.partition(': ')[0]}."
+        if self.decision in ("resume", "resize"):
+            verb = "continues on" if self.decision == "resume" else "is to have"
+            return f"Job {self.job_id} {verb} {self.where}."
         return f"Job {self.job_id} is refused."
 
     def reason(self) -> str:
         """Why, as the scheduler said it; where it said nothing, what that means."""
+        if self.decision == "preempt":
+            because = self.because.partition(": ")[2]
+            return (
+                "; ".join(filter(None, (because, f"for job {self.behind}" if self.behind else ""))).capitalize() + "."
+            )
         if self.because:
             return f"It {self.because}." if self.decision in ("hold", "block") and not self.behind else self._said()
         if self.behind:

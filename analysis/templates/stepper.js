@@ -5,7 +5,8 @@ const stepper = (() => {
 "use strict";
 const MOST_ROWS = 100;     // of a table; the rest is counted
 const MOST_PIECES = 4000;  // of the chart of the schedule so far
-const KINDS = { start: "start", reserve: "promise", hold: "wait", block: "wait", reject: "refusal", end: "end" };
+const KINDS = { start: "start", reserve: "promise", hold: "wait", block: "wait", reject: "refusal", end: "end",
+                preempt: "cores taken", resume: "resumption", resize: "change" };
 const STATES = { OFF: "off", SWITCHING_ON: "booting", SWITCHING_OFF: "shutting down", FAILED: "failed" };
 const PARTS = `
   <div class="bar" role="group" aria-label="steps">
@@ -30,13 +31,14 @@ const PARTS = `
     </div>
     <div>
       <section id="queue"></section>
+      <section id="suspended"></section>
       <section id="running"></section>
     </div>
   </div>`;
 const at = id => document.getElementById(id);
 
 // What is shown, since load().
-let hooks, run, jobs, nodes, stays, holds, everyNode, short, plan, width, still, moving, past, hand;
+let hooks, run, jobs, nodes, stays, suspended, holds, everyNode, short, plan, width, still, moving, past, hand;
 
 // ---------------------------------------------------------------- words
 
@@ -141,6 +143,17 @@ function queueTable(frame) {
   }))];
 }
 
+// Jobs that have lost their cores and are to go on, if there are any.
+function suspendedTable(frame) {
+  const now = run.time[frame - run.first];
+  const gone = suspended.filter(each => each.enters <= frame && frame <= each.leaves);
+  if (!gone.length) return [];
+  const heads = [word("job"), figure("suspended for"), figure("cores")];
+  return [make("h2", {}, `Suspended: ${counted(gone.length, "job")}`), ...table(heads, gone.map(each => ({
+    name: each.job_id, cells: [jobName(each.job_id), seconds(now - each.since), number(each.cores)],
+  })))];
+}
+
 function runningTable(frame) {
   const now = run.time[frame - run.first], running = held(frame), guests = running.filter(isGuest).length;
   const counts = [counted(running.length - guests, "job"), ...guests ? [counted(guests, "guest")] : []];
@@ -163,14 +176,17 @@ function coresOf(hold) {
   return Array.from(found, ([node, count]) => `${short[node]}: ${number(count)}`);
 }
 
-const ENDS = { completed: "ended", requeued: "stopped", preempted: "stopped" };
+const ENDS = { completed: "ended", requeued: "stopped", preempted: "stopped", suspended: "suspended",
+               resized: "resized", moved: "moved" };
 
 function news(frame) {
   const came = again => stays.filter(stay => stay.enters === frame && stay.again === again).map(stay => jobs.job_id[stay.job]);
   const gone = holds.filter(hold => hold.gives === frame), guests = holds.filter(isGuest);
   const ended = how => gone.filter(hold => !isGuest(hold) && (ENDS[hold.outcome] || "killed") === how).map(hold => hold.job_id);
   const told = [[came(false), "came"], [ended("ended"), "ended"], [ended("killed"), "was killed", "were killed"],
-                [ended("stopped"), "was stopped", "were stopped"], [came(true), "waits again", "wait again"]]
+                [ended("stopped"), "was stopped", "were stopped"],
+                [ended("suspended"), "was suspended", "were suspended"],
+                [ended("resized"), "changed its cores", "changed their cores"], [came(true), "waits again", "wait again"]]
     .filter(([names]) => names.length)
     .map(([names, one, several = one]) => `${named(names)} ${names.length === 1 ? one : several}`);
   guests.forEach(guest => {
@@ -394,6 +410,7 @@ function draw(wanted) {
   at("clock").textContent = seconds(now) + (now < 3600 ? "" : ` (${clock(now)})`);
   at("decision").replaceChildren(...decision(frame));
   at("queue").replaceChildren(...queueTable(frame));
+  at("suspended").replaceChildren(...suspendedTable(frame));
   at("running").replaceChildren(...runningTable(frame));
   drawNodes(frame);
   if (hooks.schedule) moveHand(frame);
@@ -493,6 +510,7 @@ function load(data, wanted) {
   short = nodes.name.map(name => name.slice(prefix.length));
   everyNode = nodes.name.map((_, node) => node);
   stays = rows(run.stays);
+  suspended = rows(run.suspended);
   holds = rows(run.holds);
   holds.forEach(hold => { hold.byNode = hold.places.flatMap(([first, last]) => byNode(first, last)); });
   asked = null;

@@ -128,7 +128,9 @@ class Ledger:
         computed = ~np.isnan(loaded)
         began[tenant[computed][::-1]] = loaded[computed][::-1]
         last[tenant] = -np.inf
-        np.maximum.at(last, tenant, until)  # what was held for a change that did not come ends before the rest; NaN stays
+        np.maximum.at(
+            last, tenant, until
+        )  # what was held for a change that did not come ends before the rest; NaN stays
         return first, began, last
 
     def up_to(self, horizon: float, attempts: int) -> Extract:
