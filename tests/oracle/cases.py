@@ -158,6 +158,20 @@ def core_cases() -> list[AnyCase]:
         options = {"enforce_walltime": setting == "wishes", "failures": "weibull:mtbf=60,repair=3,limit=4"}
         more = {} if setting in ("plain", "waiting") else {"options": options}
         add(f"changing/{setting}", scheduler, power, (*traits, "deadlines", "checkpoints"), **more)
+    sizes = (
+        *("moldable", "moldable:width=earliest", "shrink-expand", "equipartition", "malleable"),
+        *("malleable:size=min,promise=steal", "malleable:size=average,promise=common-pool,slips=yes"),
+        "malleable:size=fixed,overtake=yes",
+    )
+    for number, ((setting, traits), scheduler) in enumerate(product(SETTINGS.items(), sizes)):
+        quirks = ("pass-after-each-event",) if number % 2 else ()
+        add(
+            f"sizes/{setting}",
+            scheduler,
+            "timeout:2" if setting == "sleepy" else "",
+            (*traits, "sizes"),
+            options={"quirks": quirks},
+        )
     return cases
 
 

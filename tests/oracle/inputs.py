@@ -39,6 +39,7 @@ TRAITS = {
     "energies": "jobs state energies, and some will not run where they would need more",
     "unknown": "some jobs request no time, or too little",
     "checkpoints": "some jobs make checkpoints, and need time to go on from one",
+    "sizes": "jobs can run on other numbers of cores; some change them on the way, some between parts, some ask for it",
 }
 
 PIECEWISE = (
@@ -178,6 +179,14 @@ def _workload(rng: Random, platform: Platform, traits: frozenset[str], jobs: int
         columns["checkpoint_interval"] = some(0.5, lambda n: rng.choice(["1", "2.5", "4"]), "")
         columns["checkpoint_time"] = some(0.5, lambda n: 0.5, 0.0)
         columns["restart_time"] = some(0.5, lambda n: 0.75, 0.0)
+    if "sizes" in traits:
+        requested = columns["requested_cores"]
+        columns["min_cores"] = some(0.7, lambda n: max(int(requested[n]) // 2, 1), 0)
+        columns["max_cores"] = some(0.7, lambda n: int(requested[n]) * 2, 0)
+        columns["malleable"] = some(0.7, lambda n: True, False)
+        columns["speedup"] = some(0.5, lambda n: "amdahl:0.1", "linear")
+        columns["parts"] = some(0.5, lambda n: rng.choice(["1", "3", "8", f"1 2@{requested[n] + 1} 1@1"]), "")
+        columns["reconfiguration_time"] = some(0.3, lambda n: 0.5, 0.0)
     return Workload(columns, name="small")
 
 
