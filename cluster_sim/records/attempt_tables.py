@@ -40,10 +40,8 @@ def attempt_table(
     job, ended = attempts.job, ~np.isnan(attempts.end_time)
     outcome = np.where(ended, str(Outcome.COMPLETED), str(Outcome.UNFINISHED)).astype(object)
     queued, reason, work_done = eligible[job], np.full(len(job), "", object), ended.astype(np.float64)
-    lost = np.zeros(len(job))
     for attempt, how in attempts.stopped.items():
         outcome[attempt], work_done[attempt], reason[attempt] = str(how.outcome), how.work_done, how.reason
-        lost[attempt] = loaded_core_s[attempt] if how.lost_core_s is None else how.lost_core_s
     for attempt, time in attempts.queue_time.items():
         queued[attempt] = time
     columns = {
@@ -56,9 +54,17 @@ def attempt_table(
         "outcome": outcome,
         "reason": reason,
         "work_done": work_done,
-        "lost_core_s": lost,
+        "lost_core_s": lost_core_s(attempts, loaded_core_s),
     }
     return _in_order(pd.DataFrame(columns, columns=names(RESULT_TABLES["attempts"]), copy=False), job)
+
+
+def lost_core_s(attempts: AttemptColumns, loaded_core_s: Floats) -> Floats:
+    """Core-seconds of each attempt that came to nothing, shape (attempts,); ``loaded_core_s`` are all that it computed."""
+    lost = np.zeros(len(attempts.job))
+    for attempt, how in attempts.stopped.items():
+        lost[attempt] = loaded_core_s[attempt] if how.lost_core_s is None else how.lost_core_s
+    return lost
 
 
 # ---------------------------------------------------------------------- results that other programs, or versions, left

@@ -15,7 +15,7 @@ from cluster_sim.machine.node import NodeState
 from cluster_sim.machine.transition_log import STATES as NODE_STATES
 from cluster_sim.records.accounting import Accounts, History, node_bounds, settle
 from cluster_sim.records.assumptions import of_run
-from cluster_sim.records.attempt_tables import attempt_table, numbers_of_attempts
+from cluster_sim.records.attempt_tables import attempt_table, lost_core_s, numbers_of_attempts
 from cluster_sim.records.clock_table import clock_table
 from cluster_sim.records.conditions import Conditions
 from cluster_sim.records.core_holds import CoreHolds, bounds_of_parts
@@ -97,7 +97,16 @@ class RunTables:
         """Energy of the jobs and of the guests, J."""
         joules, attempts = self.accounts.tenants, len(self._job_of_attempt)
         of_jobs = np.bincount(self._job_of_attempt, joules[:attempts], len(self._codes)).astype(np.float64)
-        return TenantsEnergy(of_jobs, joules[attempts:])
+        return TenantsEnergy(of_jobs, joules[attempts:], self._lost_j(joules[:attempts]))
+
+    def _lost_j(self, joules: Floats) -> float:
+        """Energy of work that came to nothing: of each attempt's ``joules``, its part by core-seconds."""
+        if not self._attempts.stopped:
+            return 0.0
+        computed = self._core_s()
+        lost = lost_core_s(self._attempts, computed)
+        part = np.divide(lost, computed, out=np.zeros(len(lost)), where=computed > 0.0)
+        return float((joules * part).sum())
 
     def jobs(self) -> pd.DataFrame:
         """One row per job: times, state, metrics, energy."""

@@ -40,6 +40,7 @@ class TenantsEnergy(NamedTuple):
 
     jobs: Floats
     guests: Floats
+    lost: float  #: Of the jobs' attempts, by core-seconds, what came to nothing.
 
 
 def summarise(
@@ -201,6 +202,7 @@ def _energies(result: Result, accounts: Accounts, tenants_j: TenantsEnergy, hori
         "energy_j": accounts.total,
         "energy_jobs_j": float(tenants_j.jobs.sum()),
         "energy_guests_j": float(tenants_j.guests.sum()),
+        "energy_lost_j": tenants_j.lost,
         "energy_unused_j": float(accounts.unused.sum()),
         **{f"energy_{state.lower()}_j": energy for state, energy in by_state.items()},
         "energy_waste_j": waste,

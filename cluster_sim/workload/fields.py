@@ -299,6 +299,12 @@ SUMMARY_METRICS: tuple[Field, ...] = (
     Field("edp_js", "float", "J s", "energy x makespan"),
     Field("energy_jobs_j", "float", "J", "energy attributed to jobs"),
     Field("energy_guests_j", "float", "J", "energy attributed to guests, processes of a user's own that hold cores"),
+    Field(
+        "energy_lost_j",
+        "float",
+        "J",
+        "part of energy_jobs_j: of each attempt, what its lost_core_s are of its core-seconds",
+    ),
     Field("energy_unused_j", "float", "J", "energy of idle processors of COMPUTING nodes, which no job pays for"),
     Field("energy_idle_j", "float", "J", "energy of nodes while IDLE"),
     Field("energy_computing_j", "float", "J", "energy of nodes while COMPUTING"),

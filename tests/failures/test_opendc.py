@@ -127,6 +127,7 @@ def check(case: dict[str, Any], folder: Path) -> None:
         assert checkpoints.tolist() == pytest.approx([one["checkpoints"] for one in known], rel=1e-9)
     if len({demand for _, demand in case["fragments"]}) == 1:
         assert result.summary()["energy_j"] == pytest.approx(expected["energy_j"], rel=1e-12)
+        assert result.summary()["energy_lost_j"] == pytest.approx(150.0 * attempts["lost_core_s"].sum(), rel=1e-12)
         for minute, joules in expected.get("energy_per_minute_j", {}).items():
             seen = result.power[result.power["time"] <= 60.0 * float(minute)]
             if 60.0 * float(minute) < job["finish_time"]:
