@@ -179,6 +179,41 @@ replications: 2
 metrics: [mean_wait_s, energy_j]
 outputs: {jobs: true}
 """
+SACCT = b"""\
+JobID|JobName|User|Account|Partition|QOS|Submit|Eligible|Start|End|Elapsed|Timelimit|State|ReqCPUS|AllocCPUS|ReqNodes|NNodes|\
+ReqMem|ReqTRES|NodeList|MaxRSS|Priority|Constraints|ExitCode
+1|a|ann|phys|p|normal|2026-03-01T10:00:00|2026-03-01T10:00:00|2026-03-01T10:00:05|2026-03-01T10:10:05|00:10:00|01:00:00|\
+COMPLETED|4|4|1|1|8G|billing=4,cpu=4,mem=8G,node=1,license/foo=2|n1||100|fast|0:0
+1.batch|batch||phys|||2026-03-01T10:00:05|2026-03-01T10:00:05|2026-03-01T10:00:05|2026-03-01T10:10:05|00:10:00||COMPLETED|4|4|1|1|\
+||n1|1000K||||0:0
+2_1|b|bob|phys|p|high|2026-03-01T10:01:00|2026-03-01T10:03:00|2026-03-01T10:02:05|2026-03-01T10:10:05|00:08:00.250|UNLIMITED|\
+CANCELLED by 1000|4|4|2|2|4Gn|cpu=4,mem=8G,node=2,gres/gpu:a=2|n[1-2]||50||0:0
+2_[2-5%2]|b|bob|phys|p|high|2026-03-01T10:01:00|2026-03-01T10:01:00|Unknown|Unknown|00:00:00|00:30:00|PENDING|4|0|2|2|500Mc|\
+cpu=4,mem=8G,node=2|None assigned||1|a*2|0:0
+3|c|cy|bio|q|normal|2026-03-01T11:00:00|2026-03-01T11:00:00|2026-03-01T11:00:05|2026-03-01T11:05:05|00:05:00|1-00:00:00|NODE_FAIL|\
+8|8|1|2|1000M|cpu=8,mem=1000M,node=1|n[3-4]||7||0:0
+3|c|cy|bio|q|normal|2026-03-01T11:05:06|2026-03-01T11:07:00|2026-03-01T11:10:00|2026-03-01T11:20:00|00:10:00|1-00:00:00|TIMEOUT|\
+8|8|1|2|1000M|cpu=8,mem=1000M,node=1|n[3-4]||7||0:0
+"""
+SLURM_CONF = b"""\
+ClusterName=lab  # whose
+SchedulerType=sched/backfill
+SchedulerParameters=bf_interval=2,\\
+bf_resolution=1
+Licenses=foo:4
+TopologyPlugin=topology/tree
+Include nodes.conf
+NodeSet=quick Feature=fast
+PartitionName=DEFAULT MaxTime=1-00:00:00 State=UP
+PartitionName=p Nodes=ALL Default=YES PriorityTier=5 OverSubscribe=FORCE:2
+PartitionName=q Nodes=quick,n[06-07] MaxNodes=2 PreemptMode=REQUEUE GraceTime=30 AllowQos=high
+"""
+SLURM_NODES = b"""\
+NodeName=DEFAULT Sockets=2 CoresPerSocket=4 ThreadsPerCore=2 RealMemory=64000
+NodeName=n[01-05] Feature=fast,big Weight=10
+nodename=n[06-07],m8 CPUs=8 Gres=gpu:a:2 State=UNKNOWN
+NodeName=old Sockets=1 State=DOWN Reason="no more"
+"""
 INPUTS = {"platform.yaml": PLATFORM_YAML, "jobs.csv": CSV, "reservations.yaml": RESERVATIONS}
 EVALYS = b"""\
 jobID,submission_time,requested_number_of_processors,requested_time,success,starting_time,execution_time,finish_time,\
@@ -192,6 +227,11 @@ METRICS = b"iteration,rollout/ep_rew_mean,validation/best\n0,,3.5\n1,-5.25,4\n2,
 
 def _json(document: object) -> bytes:
     return json.dumps(document, indent=1).encode()
+
+
+def _as_csv(table: bytes) -> bytes:
+    rows = [line.split("|") for line in table.decode().splitlines()]
+    return "".join(",".join(f'"{cell}"' if "," in cell else cell for cell in row) + "\n" for row in rows).encode()
 
 
 @cache
@@ -214,6 +254,11 @@ def samples() -> dict[str, Sample]:
         "platform json": Sample({"lab.json": _json(yaml.safe_load(PLATFORM_YAML))}, "lab.json", use_platform),
         "irmasim platform": Sample({"platform.json": _json(IRMASIM_PLATFORM)}, "platform.json", use_platform),
         "simgrid": Sample({"machine.xml": SIMGRID}, "machine.xml", use_platform),
+        "sacct": Sample({"jobs.txt": SACCT}, "jobs.txt", use_workload),
+        "sacct csv": Sample({"jobs.csv": _as_csv(SACCT)}, "jobs.csv", use_workload),
+        "slurm.conf": Sample(
+            {"slurm.conf": SLURM_CONF, "nodes.conf": SLURM_NODES}, "slurm.conf", use_platform, ("slurm.conf", "nodes.conf")
+        ),
         "reservations": Sample({"r.yaml": RESERVATIONS}, "r.yaml", use_reservations),
         "run configuration": Sample(INPUTS | {"run.yaml": RUN}, "run.yaml", described, ("run.yaml",)),
         "irmasim options": Sample(options, "options.json", described, ("options.json",)),

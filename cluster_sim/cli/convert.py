@@ -6,7 +6,7 @@ import os
 import warnings
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -25,15 +25,24 @@ FORMATS = ("swf", "json", "csv", "yaml")
 @click.argument("source", type=click.Path(), metavar="IN")
 @click.argument("target", type=click.Path(), metavar="OUT")
 @setting_option("time_unit", f"what times in IN count: {', '.join(TIME_UNITS)}; s unless said otherwise")
+@setting_option("time_zone")
+@setting_option("anonymise")
 @click.option(
     "--format", "text_format", type=click.Choice(FORMATS), help="What to write where OUT is -, standard output."
 )
-def convert(source: str, target: str, time_unit: str | None, text_format: str | None) -> None:
+def convert(
+    source: str,
+    target: str,
+    time_unit: str | None,
+    time_zone: str | None,
+    anonymise: bool | None,
+    text_format: str | None,
+) -> None:
     """Convert a workload, a platform or the results of a run; the name of OUT says to which format.
 
     \b
-    workloads   .swf, .json (IRMaSim), .csv (own), each with .gz or without; IN may also be Batsim's JSON
-    platforms   .yaml or .json (own); IN may also be IRMaSim's JSON, SimGrid's XML or a spec such as mixed:3x64@3.0
+    workloads   .swf, .json (IRMaSim), .csv (own), each with .gz or without; IN may also be Batsim's JSON, or sacct's output
+    platforms   .yaml or .json (own); IN may also be IRMaSim's JSON, SimGrid's XML, a slurm.conf, or a spec such as mixed:3x64@3.0
     results     .swf (the schedule), PREFIX_jobs.csv (Batsim's files), or a folder; IN is a folder or PREFIX_jobs.csv
 
     IN may be -, standard input, for a workload; OUT may be -, standard output, with --format.
@@ -46,8 +55,9 @@ def convert(source: str, target: str, time_unit: str | None, text_format: str | 
         raise InputError(
             "convert", expected, f"OUT {target}" + (f" with --format {text_format}" if text_format else "")
         )
+    options = {name: value for name, value in (("time_unit", time_unit), ("time_zone", time_zone)) if value is not None}
     if text_format is None:
-        click.echo(f"{target}: {_convert(source, target, time_unit)}")
+        click.echo(f"{target}: {_convert(source, target, options, bool(anonymise))}")
         return
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"{STDIN}.{text_format}"
@@ -58,7 +68,7 @@ def convert(source: str, target: str, time_unit: str | None, text_format: str | 
         with warnings.catch_warnings(record=True) as noted:
             warnings.simplefilter("always")
             try:
-                told = _convert(source, str(path), time_unit)
+                told = _convert(source, str(path), options, bool(anonymise))
             except InputError as error:
                 raise InputError(told_of(error.where), error.expected, error.found) from None
         for each in noted:
@@ -67,37 +77,46 @@ def convert(source: str, target: str, time_unit: str | None, text_format: str | 
     say(told)
 
 
-def _convert(source: str, target: str, time_unit: str | None) -> str:
-    """Read IN and write it to the file or folder ``target``; what it was, in words."""
+def _convert(source: str, target: str, options: dict[str, str], anonymise: bool) -> str:
+    """Read IN, with the options of its format, and write it to the file or folder ``target``; what it was, in words."""
     from cluster_sim.cli.kinds import kind_of
-    from cluster_sim.errors import FormatError, InputError
+    from cluster_sim.errors import FormatError
     from cluster_sim.formats.batsim_import import is_batsim_result
     from cluster_sim.platform.platform import Platform
     from cluster_sim.platform.specs import has_time_unit
     from cluster_sim.run.shortage import counted
     from cluster_sim.workload.workload import Workload
 
-    options: dict[str, Any] = {} if time_unit is None else {"time_unit": time_unit}
+    given = [*options, *["anonymise"] * anonymise]
     if os.path.isdir(source) or is_batsim_result(source):
         from cluster_sim.records.result import Result
 
-        if time_unit is not None:
-            raise InputError("--time-unit", "a workload, whose times it is about", "results, which count seconds")
+        _refuse(given, "results, which count seconds")
         return _convert_result(Result.load(source), target)
     kind = kind_of(source)
     if kind not in ("workload", "platform"):
         raise FormatError(source, "a workload, a platform or results", f"a {kind}".replace("a r", "r"))
     if kind == "platform":
-        if time_unit is not None and not has_time_unit(source):
-            raise InputError("--time-unit", "a workload, whose times it is about", "a platform")
+        _refuse([name for name in given if name != "time_unit" or not has_time_unit(source)], "a platform")
         platform = Platform.read(source, **options)
         _check_platform_name(target)
         platform.write(target)
         size = f"{counted(platform.node_count, 'node')}, {counted(platform.core_count, 'core')}"
         return f"platform of {size}"
     workload = Workload.read(source, **options)
+    if anonymise:
+        workload = workload.anonymised()
     workload.write(target)
     return f"workload of {counted(len(workload), 'job')}"
+
+
+def _refuse(options: list[str], found: str) -> None:
+    """Raise InputError if there are options, which are about workloads only."""
+    from cluster_sim.errors import InputError
+
+    for name in options:
+        about = "a workload, whose users it is about" if name == "anonymise" else "a workload, whose times it is about"
+        raise InputError(f"--{name.replace('_', '-')}", about, found)
 
 
 def _convert_result(result: Result, target: str) -> str:

@@ -60,9 +60,10 @@ def load(settings: RunSettings) -> tuple[Platform, Workload]:
     from cluster_sim.workload.workload import Workload
 
     options = {} if settings.time_unit is None else {"time_unit": settings.time_unit}
+    zone = {} if settings.time_zone is None else {"time_zone": settings.time_zone}
     with naming(settings.said_by("workload")), warnings.catch_warnings(record=True) as noted:
         warnings.simplefilter("always")
-        workload = Workload.read(settings.workload, **options)
+        workload = Workload.read(settings.workload, **options, **zone)
     part = settings.first is not None and settings.first < len(workload)
     for each in noted:
         text = (
@@ -71,6 +72,10 @@ def load(settings: RunSettings) -> tuple[Platform, Workload]:
             else each.message
         )
         warnings.warn(text, each.category, stacklevel=2)
+    if settings.anonymise:
+        workload = workload.anonymised()
+    if settings.ignore_gpus:
+        workload = without_gpus(workload, settings.workload)
     if settings.think_times:
         workload = workload.with_think_times()
     if settings.platform is None:
@@ -82,6 +87,17 @@ def load(settings: RunSettings) -> tuple[Platform, Workload]:
             platform = Platform.read(settings.platform, settings.platform_name, **options)
     # After the platform: the header speaks of the machine that the whole log comes from.
     return as_counted(platform, workload), workload if settings.first is None else workload.first(settings.first)
+
+
+def without_gpus(workload: Workload, source: str) -> Workload:
+    """The workload as if no job needed GPUs; a ModelWarning counts those that do."""
+    number = int((workload.jobs["gpus"] > 0).sum())
+    if number:
+        text = (
+            f"{number:,} of {len(workload):,} jobs need GPUs, which are not simulated: they run as if they needed none"
+        )
+        warnings.warn(f"{source}: {text}", ModelWarning, stacklevel=2)
+    return workload.without_gpus()
 
 
 def platform_of_log(workload: Workload, source: str) -> Platform:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -17,7 +18,7 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from cluster_sim.errors import FormatError, InputError
+from cluster_sim.errors import FormatError, InputError, ModelWarning
 from cluster_sim.files.atomic import write_bytes
 from cluster_sim.files.documents import MAX_JSON_BYTES, MAX_NAME, MAX_YAML_BYTES, is_plain, is_yaml_name
 from cluster_sim.models.contention import contention_models
@@ -191,7 +192,13 @@ def lookup(where: str, kind: str, name: str, known: Mapping[str, Entry] | Mappin
 
 
 def write_native(platform: Platform, path: str | Path) -> None:
-    """Write a platform in the own format; reading it back gives an equal platform. Raises as :func:`native_bytes` does."""
+    """Write a platform in the own format; reading it back gives an equal platform. Raises as :func:`native_bytes` does.
+
+    Of a platform from a slurm.conf, a ModelWarning tells that its partitions, weights and names of nodes are lost.
+    """
+    if platform.slurm is not None:
+        text = "the own format has no place for the partitions, weights and names of nodes of a slurm.conf"
+        warnings.warn(f"{path}: {text}", ModelWarning, stacklevel=3)
     write_bytes(path, native_bytes(platform, path))
 
 

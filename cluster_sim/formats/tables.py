@@ -103,7 +103,7 @@ def _columns(table: str, path: str, start_line: int) -> dict[str, Any]:
             raise FormatError(f"{where}, column '{name}'", nearest(name, JOB_FIELD), name)
         if header.count(name) > 1:
             raise FormatError(f"{where}, column '{name}'", "each column once", f"it {header.count(name)} times")
-    text_columns = {name for name in header if JOB_FIELD[name].kind in ("str", "bool")}
+    text_columns = {name for name in header if JOB_FIELD[name].kind in ("str", "bool", "label")}
     try:
         with warnings.catch_warnings():
             # It warns of rows longer than the header, which are looked for below, to name the line.

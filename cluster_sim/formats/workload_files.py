@@ -6,6 +6,7 @@
 | ``.json`` | IRMaSim workload | ``irmasim_workload`` |
 | ``.json`` | Batsim workload, told by the ``type`` of its profiles | ``batsim_workload`` |
 | ``.csv`` | native table, or IRMaSim's (told by its column ``subtime``) | ``tables``, ``irmasim_workload`` |
+| any, ``.csv``, ``.parquet`` | sacct's output, told by its header | ``sacct`` |
 
 Standard input, ``-``, is told by its content. Each may be gzipped, with ``.gz`` after the suffix. A new format is one module
 and one row in the two tables below.
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from cluster_sim.errors import FormatError, SpecError
 from cluster_sim.files import reading as files
 from cluster_sim.files.documents import parse_json
-from cluster_sim.formats import batsim_workload, irmasim_workload, swf, tables
+from cluster_sim.formats import batsim_workload, irmasim_workload, sacct, sacct_table, swf, tables
 from cluster_sim.registry import misspelt
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ WORKLOAD_READERS: dict[str, Callable[..., Workload]] = {
     ".swf": swf.read,
     ".json": _read_json,
     ".csv": tables.read,
+    ".parquet": sacct.read,
+    ".sacct": sacct.read,
 }
 WORKLOAD_WRITERS: dict[str, Callable[..., None]] = {
     ".swf": swf.write,
@@ -62,8 +65,11 @@ def read_workload(path: str, **options: Any) -> Workload:
     if suffix not in WORKLOAD_READERS:
         suffix = _suffix_by_content(path)
     reader = WORKLOAD_READERS[suffix]
-    if suffix == ".csv" and irmasim_workload.is_csv(path):
-        reader = irmasim_workload.read_csv
+    if suffix == ".csv":
+        if sacct_table.delimiter_of(_beginning(path).decode(errors="replace")):
+            reader = sacct.read
+        elif irmasim_workload.is_csv(path):
+            reader = irmasim_workload.read_csv
     if reader is not _read_json:
         _check_options(reader, options, path)
     return reader(path, **options)
@@ -83,16 +89,22 @@ def _suffix(path: str) -> str:
 
 
 def _suffix_by_content(path: str) -> str:
-    start = files.read_bytes(path).lstrip(b"\xef\xbb\xbf \t\r\n")[:4096]
+    start = _beginning(path)
     line = start.partition(b"\n")[0]
     if start.startswith(b"{"):
         return ".json"
     if start.startswith(b";") or (line[:1].isdigit() and len(line.split()) >= swf.FEWEST_FIELDS):
         return ".swf"
+    if start.startswith(b"PAR1") or sacct_table.delimiter_of(start.decode(errors="replace")):
+        return ".sacct"
     if b"submit_time" in start or b"subtime" in line:
         return ".csv"
     found = line.decode(errors="backslashreplace") or "nothing"
     raise FormatError(path, f"a workload file ({_suffixes(WORKLOAD_READERS)})", found)
+
+
+def _beginning(path: str) -> bytes:
+    return files.read_bytes(path).lstrip(b"\xef\xbb\xbf \t\r\n")[:4096]
 
 
 def _suffixes(table: dict[str, Callable[..., Any]]) -> str:

@@ -90,6 +90,8 @@ def why_impossible(machine: Machine, job: Job, memory: bool = False) -> str:
     platform, cores = machine.platform, job.requested_cores
     if cores > platform.core_count:
         return f"it asks for {cores} cores, the platform has {platform.core_count}"
+    if job.gpus:
+        return f"it asks for {job.gpus} GPUs, which are not simulated"
     by_memory = memory and job.memory > 0.0
     wanted = shape(job)
     eligibility = machine.eligibility

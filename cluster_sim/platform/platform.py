@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     import networkx as nx
     import numpy.typing as npt
 
+    from cluster_sim.platform.slurm import SlurmMachine
+
 __all__ = [
     "LINEAR_POWER",
     "MAX_CORES",
@@ -66,6 +68,7 @@ class Platform:
     """Clusters of nodes, and the specs of the contention and power models that their parameters are meant for.
 
     ``watts_assumed``: what it was made from states no watts, and those of a documented processor stand in.
+    ``slurm``: names and weights of nodes, partitions and parameters, of a platform that was read from a slurm.conf.
     Equal descriptions are equal platforms. Arrays are read-only and made when first asked for. Raises InputError
     when there is no node, when cluster ids repeat, when two different types share a name, or when parameters do not
     fit the named model.
@@ -76,6 +79,7 @@ class Platform:
     contention_model: str = "piecewise"
     power_model: str = "linear"
     watts_assumed: bool = field(default=False, compare=False)
+    slurm: SlurmMachine | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "clusters", tuple(self.clusters))
@@ -135,7 +139,7 @@ class Platform:
 
     @classmethod
     def read(cls, source: str | Path, name: str | None = None, **options: Any) -> Platform:
-        """Read a platform file (own YAML/JSON, IRMaSim's JSON, SimGrid's XML, ``.gz`` too), or a spec.
+        """Read a platform file (own YAML/JSON, IRMaSim's JSON, SimGrid's XML, slurm.conf, ``.gz`` too), or a spec.
 
         ``name`` picks one platform of an IRMaSim file that describes several; ``options`` are those of the format
         (:func:`cluster_sim.formats.batsim_platform.read_simgrid` has some). Warns (ModelWarning) of parameters

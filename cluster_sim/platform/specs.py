@@ -104,8 +104,11 @@ def is_xml(path: str) -> bool:
 
 def _read_file(path: str, name: str | None, options: dict[str, Any]) -> Platform:
     # Parsers and pydantic take a tenth of a second to load; a spec does without them.
-    from cluster_sim.files.documents import read_document
+    from cluster_sim.files.documents import MAX_JSON_BYTES, is_yaml_name, read_document
+    from cluster_sim.files.reading import read_text
     from cluster_sim.formats import irmasim_platform, native_platform
+    from cluster_sim.formats.slurm_conf import read_slurm_conf
+    from cluster_sim.formats.slurm_lines import is_slurm_conf
 
     if path in platforms:
         raise SpecError(f"platform '{path}'", f"options, as in {path}:… ({platforms.help(path)})")
@@ -115,6 +118,8 @@ def _read_file(path: str, name: str | None, options: dict[str, Any]) -> Platform
         return _read_simgrid(path, options)
     if options:
         raise SpecError(path, "no options: only SimGrid's XML takes any", ", ".join(options))
+    if not is_yaml_name(path) and is_slurm_conf(path, read_text(path, MAX_JSON_BYTES)):
+        return read_slurm_conf(path)
     document = read_document(path)
     if irmasim_platform.is_irmasim(document):
         return irmasim_platform.platform_from(document, path, name)

@@ -43,7 +43,7 @@ def of_jobs(columns: Mapping[str, Any], memory: bool = False) -> list[str]:
 def of_platform(platform: Platform, power_model: PowerModel | None = None) -> list[str]:
     """Of a platform: watts that it does not state."""
     if platform.watts_assumed:
-        (kind,) = platform.processor_types
+        kind = platform.processor_types[0]  # the others have the same clock and watts
         static, dynamic = kind.power["static_w"], kind.power["dynamic_w"]
         return [
             f"watts: the platform states none; those of a {kind.clock_ghz:g} GHz processor "

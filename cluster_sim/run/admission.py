@@ -71,7 +71,7 @@ class Admission:
 
     def submit(self, job: Job) -> None:
         """A job arrives now."""
-        if job.requested_cores > self._core_count or self._has_wishes:
+        if job.requested_cores > self._core_count or self._has_wishes or job.gpus:
             least = job.on_cores(job.min_cores) if self._chooses_cores else job
             reason = why_impossible(self._machine, least, self._by_memory)
             if reason:

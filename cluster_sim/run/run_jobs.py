@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cluster_sim.errors import InputError
-from cluster_sim.workload.job_table import as_columns, job_table
+from cluster_sim.workload.job_table import as_columns, job_table, label_names
 from cluster_sim.workload.jobs import REQUEST_COLUMNS, Job
 
 if TYPE_CHECKING:
@@ -75,18 +75,27 @@ class RunJobs:
         count = self.count
         if not self._room or count == len(self._room["job_id"]):
             self._room = {
-                name: np.concatenate([column, np.repeat(row[name], count + 16)])
+                name: np.concatenate(_alike(column, np.repeat(row[name], count + 16)))
                 for name, column in self.columns.items()
             }
         self.count = count + 1
-        for name, column in self._room.items():
-            column[count] = row[name][0]
+        for name in self._room:
+            column, added = _alike(self._room[name], row[name])
+            self._room[name] = column
+            column[count] = added[0]
             shown = self.requests.get(name)
             if shown is self.columns[name]:
                 self.requests[name] = column[: self.count]
             elif shown is not None:  # submission times that are found while the run goes on
                 self.requests[name] = np.append(shown, row[name])
             self.columns[name] = column[: self.count]
+
+
+def _alike(column: npt.NDArray[Any], added: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Both as they are; as names if one of them holds names and the other numbers, as of partitions."""
+    if (column.dtype == object) == (added.dtype == object):
+        return column, added
+    return label_names(column), label_names(added)
 
 
 def _alone(value: object) -> npt.NDArray[Any]:

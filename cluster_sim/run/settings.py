@@ -121,7 +121,7 @@ class _Inputs:
     )
     workload: str = _setting(
         ...,
-        "SWF, JSON (IRMaSim) or CSV file, .gz too",
+        "SWF, JSON (IRMaSim) or CSV file, or sacct's output, .gz too",
         metavar="W",
         flags=("--workload", "-w"),
         file=True,
@@ -149,6 +149,28 @@ class _Inputs:
         False,
         "submit a job think_time after the end of its preceding_job, not at the log's time",
         of_workload=True,
+        environment=_NOT_YET,
+    )
+    time_zone: str | None = _setting(
+        None,
+        "where the times of sacct's output were shown, such as Europe/Berlin; UTC unless said otherwise",
+        metavar="ZONE",
+        of_workload=True,
+        sweep=_NOT_YET,
+        environment=_NOT_YET,
+    )
+    anonymise: bool = _setting(
+        False,
+        "users, groups, accounts and applications as u1, g1, a1, j1, in the order of their first jobs",
+        of_workload=True,
+        sweep=_NOT_YET,
+        environment=_NOT_YET,
+    )
+    ignore_gpus: bool = _setting(
+        False,
+        "run jobs that need GPUs, which are not simulated, as if they needed none, instead of rejecting them",
+        of_workload=True,
+        sweep=_NOT_YET,
         environment=_NOT_YET,
     )
     scheduler: str = _setting(

@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["float", "int", "bool", "str"]
+Kind = Literal["float", "int", "bool", "str", "label"]
+"""A label is a number where every job has one, as in SWF, and text where some have names, as in Slurm."""
 
 
 class _Required:
@@ -85,6 +86,10 @@ JOB_FIELDS: tuple[Field, ...] = (
     Field("requires", "str", "", "tags that every node of the job must have, separated by spaces", ""),
     Field("exclusive", "bool", "", "the job has its nodes for itself: nothing else runs on them meanwhile", False),
     Field("reservation", "str", "", "advance reservation that the job runs in; empty: in none", ""),
+    Field("qos", "str", "", "quality of service that it was submitted with", ""),
+    Field("account", "str", "", "account that it is charged to", ""),
+    Field("licenses", "str", "", "licences that it holds, `name:count,name:count`; kept, not simulated", ""),
+    Field("gpus", "int", "", "GPUs that it needs in all; where that is not 0, no run can start it yet", 0, ">= 0"),
     Field("priority", "float", "", "higher is more urgent, for schedulers that look at it", 0.0),
     Field("min_cores", "int", "", "fewest cores it can run on; 0: as many as requested", 0, ">= 0"),
     Field("max_cores", "int", "", "most cores it can run on; 0: as many as requested", 0, ">= 0"),
@@ -105,10 +110,13 @@ JOB_FIELDS: tuple[Field, ...] = (
     Field("requested_memory", "float", "KB", "memory asked for per processor (SWF field 10); -1: unknown", -1.0),
     Field("status", "int", "", "SWF field 11: 0 failed, 1 completed, 5 cancelled, -1 unknown", UNKNOWN),
     Field("executable", "int", "", "number of the application (SWF field 14); -1: unknown", UNKNOWN),
-    Field("queue", "int", "", "number of the queue (SWF field 15); -1: unknown", UNKNOWN),
-    Field("partition", "int", "", "number of the partition (SWF field 16); -1: unknown", UNKNOWN),
+    Field("queue", "label", "", "number of the queue (SWF field 15), or its name; -1 or empty: unknown", UNKNOWN),
+    Field(
+        "partition", "label", "", "number of the partition (SWF field 16), or its name; -1 or empty: unknown", UNKNOWN
+    ),
     Field("preceding_job", "int", "", "number of the job waited for (SWF field 17); -1: none", UNKNOWN),
     Field("think_time", "float", "s", "time since the preceding job ended (SWF field 18); -1: unknown", -1.0),
+    Field("recorded_nodes", "str", "", "nodes it ran on in the log, as that writes them, `n[1-4]`; empty: unknown", ""),
     Field("after", "str", "", "ids of jobs that must complete first, `7 any:8`; any: whatever becomes of it", ""),
 )
 
@@ -340,7 +348,8 @@ def markdown_table(fields: Iterable[Field]) -> str:
     for field in fields:
         bound = f" ({field.allowed})" if field.allowed else ""
         meaning = field.meaning.replace("|", "\\|")
-        lines.append(f"| `{field.name}` | {field.kind}{bound} | {field.unit} | {_default_text(field)} | {meaning} |")
+        kind = "int or str" if field.kind == "label" else field.kind
+        lines.append(f"| `{field.name}` | {kind}{bound} | {field.unit} | {_default_text(field)} | {meaning} |")
     return "\n".join(lines) + "\n"
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 from cluster_sim.errors import FormatError, InputError, SpecError
 from cluster_sim.spelling import nearest
 from cluster_sim.workload.dependencies import check_after
-from cluster_sim.workload.fields import JOB_FIELDS, REQUIRED, UNKNOWN, Field
+from cluster_sim.workload.fields import JOB_FIELDS, REQUIRED, UNKNOWN, Field, whole_number
 from cluster_sim.workload.parts import parse_interval, parse_parts
 from cluster_sim.workload.phases import parse_phases
 from cluster_sim.workload.speedup import parse_speedup
@@ -255,8 +255,10 @@ def _checked(values: Any, field: Field, place: Callable[[int, str], str]) -> np.
     array = np.asarray(values)
     if len(array) > 1 and not any(array.strides):
         return np.broadcast_to(_checked(array[:1], field, place), len(array))
-    if field.kind == "str":
-        texts = _as_text(array, str(field.default))
+    if field.kind == "label":
+        array = _labels(array)
+    if field.kind == "str" or (field.kind == "label" and array.dtype == object):
+        texts = _as_text(array, "" if field.kind == "label" else str(field.default))
         row = _first_unwritable(texts)
         if row is not None:
             raise refuse(row, "text that can be written as UTF-8")
@@ -281,7 +283,25 @@ def _checked(values: Any, field: Field, place: Callable[[int, str], str]) -> np.
             allowed &= _BOUNDS[field.allowed](array) | np.isnan(array)
     if not allowed.all():
         raise refuse(int((~allowed).argmax()), _expectation(field))
-    return array.astype({"float": np.float64, "int": np.int64, "bool": np.bool_}[field.kind], copy=False)
+    kinds = {"float": np.float64, "int": np.int64, "label": np.int64, "bool": np.bool_}
+    return array.astype(kinds[field.kind], copy=False)
+
+
+def label_names(labels: np.ndarray) -> np.ndarray:
+    """Labels as text, unknown ones as empty text."""
+    names = ["" if label == UNKNOWN else str(label) for label in labels.tolist()]
+    return np.array(names, dtype=object)
+
+
+def _labels(array: np.ndarray) -> np.ndarray:
+    """Labels as numbers if all of them are, else as text; those that are unknown as -1, or as empty text."""
+    if array.dtype.kind in "iuf":
+        return array
+    texts = _as_text(array, "").tolist()
+    numbers = {text: UNKNOWN if text in ("", str(UNKNOWN)) else whole_number(text) for text in set(texts)}
+    if all(number is not None and text in ("", str(number)) for text, number in numbers.items()):
+        return np.array([numbers[text] for text in texts], dtype=np.int64)
+    return np.array(["" if text == str(UNKNOWN) else text for text in texts], dtype=object)
 
 
 def _as_numbers(array: np.ndarray) -> tuple[np.ndarray, int | None]:
@@ -303,5 +323,6 @@ def _as_text(array: np.ndarray, default: str) -> np.ndarray:
 
 
 def _expectation(field: Field) -> str:
-    noun = {"float": "a finite number", "int": f"a whole number below {_LARGEST_INTEGER}", "bool": "0 or 1"}[field.kind]
+    whole = f"a whole number below {_LARGEST_INTEGER}"
+    noun = {"float": "a finite number", "int": whole, "label": whole, "bool": "0 or 1"}[field.kind]
     return f"{noun} {field.allowed}".rstrip()

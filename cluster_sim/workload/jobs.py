@@ -153,6 +153,31 @@ class Job:
         return int(self._columns["queue"].item(self.index))
 
     @property
+    def partition(self) -> str:
+        """Name or number of the partition that it was submitted to; "-1" or empty when it does not say."""
+        return self._text("partition")
+
+    @property
+    def qos(self) -> str:
+        """Quality of service that it was submitted with."""
+        return self._text("qos")
+
+    @property
+    def account(self) -> str:
+        """Account that it is charged to."""
+        return self._text("account")
+
+    @property
+    def licenses(self) -> str:
+        """Licences that it holds while it runs, ``name:count,name:count``."""
+        return self._text("licenses")
+
+    @property
+    def gpus(self) -> int:
+        """GPUs that it needs, on all its nodes together."""
+        return int(self._columns["gpus"].item(self.index))
+
+    @property
     def tags(self) -> frozenset[str]:
         """Words that describe the job, for schedulers that look at them."""
         return frozenset(self._text("tags").split())
@@ -192,6 +217,7 @@ class JobColumns:
 REQUEST_COLUMNS = (
     "job_id submit_time requested_cores requested_time nodes ntasks_per_node mem_vol memory req_energy max_energy "
     "deadline priority profile user group tags requires exclusive reservation queue partition "
+    "qos account licenses gpus "
     "min_cores max_cores malleable speedup parts checkpoint_interval checkpoint_time restart_time reconfiguration_time"
 ).split()
 """The workload's columns that a scheduler may see. How much work a job really is stays with the simulation."""

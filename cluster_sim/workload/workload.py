@@ -121,8 +121,9 @@ class Workload:
     def read(cls, source: str | os.PathLike[str], **options: Any) -> Workload:
         """A workload from a file, or from the spec of a registered generator such as ``name:key=value``.
 
-        Files: SWF, IRMaSim JSON and CSV, native CSV, each also gzipped. ``time_unit`` ("seconds", "minutes", …) is
-        what the file's times count; for the options of a format see its module in ``cluster_sim.formats``.
+        Files: SWF, IRMaSim JSON and CSV, Batsim JSON, native CSV, sacct's output, each also gzipped. ``time_unit``
+        ("seconds", "minutes", …) is what the file's times count; for the options of a format see its module in
+        ``cluster_sim.formats``.
         Raises FormatError for bad files, SpecError for bad options.
         """
         from cluster_sim.formats import workload_files
@@ -383,6 +384,21 @@ class Workload:
         columns = as_columns(self.jobs)
         requested = columns["requested_time"]
         columns["req_energy"] = np.where(np.isfinite(requested), requested, np.nan) * watts
+        return self._with(columns)
+
+    def anonymised(self) -> Workload:
+        """Users, groups, accounts and names of applications as u1, g1, a1, j1 …, numbered as they first appear."""
+        columns = as_columns(self.jobs)
+        for name, letter in (("user", "u"), ("group", "g"), ("account", "a"), ("profile", "j")):
+            distinct = dict.fromkeys(filter(None, columns[name].tolist()))
+            other = {text: f"{letter}{number}" for number, text in enumerate(distinct, start=1)} | {"": ""}
+            columns[name] = np.array([other[text] for text in columns[name].tolist()], dtype=object)
+        return self._with(columns)
+
+    def without_gpus(self) -> Workload:
+        """The jobs as if they needed no GPUs, which are not simulated: a run rejects those that need any."""
+        columns = as_columns(self.jobs)
+        columns["gpus"] = np.zeros(len(self), dtype=np.int64)
         return self._with(columns)
 
     # -- dependencies -------------------------------------------------------------------------------------------------

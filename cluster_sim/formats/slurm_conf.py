@@ -1,0 +1,329 @@
+"""A slurm.conf as a platform: its nodes, and what schedulers need of its partitions, weights and parameters.
+
+One core of the platform is one CPU as Slurm counts it. The clock is taken as 3 GHz and watts by the law of
+:func:`cluster_sim.platform.processor_table.power_at`, for Slurm states neither. docs/slurm.md says what becomes of each key.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import TypeVar
+
+from cluster_sim.errors import FormatError, InputError, ModelWarning
+from cluster_sim.formats import slurm_values as values
+from cluster_sim.formats.slurm_lines import Line, lines_of
+from cluster_sim.platform.hardware import Cluster, NodeGroup, NodeType, ProcessorType
+from cluster_sim.platform.platform import Platform
+from cluster_sim.platform.processor_table import power_at
+from cluster_sim.platform.slurm import Partition, SlurmMachine
+
+Value = TypeVar("Value")
+
+CLOCK_GHZ = 3.0
+_NODE_KEYS = frozenset(
+    "nodename nodeaddr nodehostname port bcastaddr reason cpus procs boards sockets socketsperboard corespersocket "
+    "threadspercore realmemory feature features weight state gres".split()
+)
+_NODE_UNUSED = {
+    "corespeccount": "CPUs set aside for the system run jobs",
+    "cpuspeclist": "CPUs set aside for the system run jobs",
+    "memspeclimit": "memory set aside for the system is there for jobs",
+    "tmpdisk": "local disks are not simulated",
+}
+_LEFT_OUT = ("DOWN", "DRAIN", "FAIL", "FAILING", "FUTURE")
+_STATES = (*_LEFT_OUT, "UNKNOWN", "IDLE", "CLOUD", "UP", "RESUME", "ALLOCATED", "MIXED", "POWER_DOWN", "UNDRAIN")
+_SCHEDULING = re.compile(
+    "(scheduler|priority|preempt|select).*|accountingstorageenforce|overtimelimit|killwait|completewait|enforcepartlimits|"
+    "(def|max)mem.*|maxarraysize|maxjobcount|jobrequeue|licenses|fairsharedampeningfactor|maxstepcount"
+)
+_UNUSED = {
+    "topologyplugin": "all nodes are equally near",
+    "topologyparam": "all nodes are equally near",
+    "schedulertimeslice": "jobs do not take turns",
+    "suspendtime": "nodes stay on unless a power policy is chosen",
+    "suspendtimeout": "nodes stay on unless a power policy is chosen",
+    "resumetimeout": "nodes stay on unless a power policy is chosen",
+    "prolog": "takes no time",
+    "epilog": "takes no time",
+    "prologslurmctld": "takes no time",
+    "epilogslurmctld": "takes no time",
+    "jobsubmitplugins": "jobs are taken as submitted",
+    "burstbuffertype": "staging takes no time",
+    "grestypes": "jobs that need GPUs are rejected",
+    "federationparameters": "there is one cluster",
+}
+_ADMINISTRATION = re.compile(
+    "cluster(name)|(slurm|auth|cred|crypto|log|plug|mpi|proctrack|task|jobacct|jobcomp|jobcontainer|accounting|statesave|mail|"
+    "switch|cli|launch|control|backup|debug|communication|acct|ext|health|unkillable|sched(logs|mod)|suspend|resume|prolog|"
+    "epilog|tree|tcp|msg|message|srun|sbcast|x11|rpc|node_?feature|pam|propagate|return|first|min|inactive|group|get_?env|"
+    "tmpfs|usespec|private|disable|requeue|reboot|resv|rout|hash|data|track|batch|eio|check|kill|job(credential|file)|core|"
+    "interactive|external|prometheus|gpufreqdef|usepam|vsize|waittime|maintenance|max(db|jobid|tasks|batch|node)|preserve|url).*"
+)
+_PARTITION_KEYS = frozenset(
+    "partitionname nodes default maxtime defaulttime minnodes maxnodes prioritytier priorityjobfactor priority oversubscribe "
+    "shared preemptmode gracetime state".split()
+)
+
+
+@dataclass(slots=True)
+class _Node:
+    name: str
+    type: NodeType
+    weight: int
+    gres: str
+    state: str
+
+
+@dataclass(slots=True)
+class _Configuration:
+    """What has been read so far; ``unused`` are reasons by key, of what is not simulated."""
+
+    nodes: dict[str, _Node] = field(default_factory=dict)
+    sets: dict[str, list[str]] = field(default_factory=dict)
+    parameters: dict[str, str] = field(default_factory=dict)
+    unused: dict[str, str] = field(default_factory=dict)
+    scheduling: dict[str, None] = field(default_factory=dict)
+    unknown: dict[str, None] = field(default_factory=dict)
+    types: dict[tuple[object, ...], NodeType] = field(default_factory=dict)
+
+
+def read_slurm_conf(path: str) -> Platform:
+    """The platform that a slurm.conf and the files it includes describe; ``platform.slurm`` keeps what is no hardware.
+
+    Nodes that are DOWN, DRAIN, FAIL or FUTURE are left out. Warns (ModelWarning), in one line, of what is not simulated.
+    Raises FormatError naming file, line and key.
+    """
+    found = _Configuration()
+    lines = lines_of(path)
+    for line in _with_defaults(lines, "nodename"):
+        _add_nodes(line, found)
+    for line in lines:
+        if line.key == "downnodes":
+            _set_states(line, found)
+        elif line.key == "nodeset":
+            found.sets[line.pairs["nodeset"].lower()] = _members(line, found)
+        elif line.key not in ("nodename", "partitionname"):
+            _add_parameters(line, found)
+    kept = [node for node in found.nodes.values() if node.state not in _LEFT_OUT]
+    if not kept:
+        raise FormatError(path, "at least one node that is up (NodeName=…)", f"{len(found.nodes)} nodes")
+    position = {node.name: index for index, node in enumerate(kept)}
+    partitions = [_partition(line, found, position) for line in _with_defaults(lines, "partitionname")]
+    for name in (names := [partition.name for partition in partitions]):
+        if names.count(name) > 1:
+            raise FormatError(f"{path}, PartitionName={name}", "every partition once", "it twice")
+    slurm = SlurmMachine(
+        tuple(position), tuple(n.weight for n in kept), tuple(n.gres for n in kept), tuple(partitions), found.parameters
+    )
+    _warn(path, found, slurm)
+    groups = [NodeGroup(kind, sum(1 for _ in some)) for kind, some in groupby(kept, key=lambda node: node.type)]
+    name = found.parameters.get("clustername") or "cluster0"
+    try:
+        return Platform((Cluster(name, tuple(groups)),), id=name, watts_assumed=True, slurm=slurm)
+    except InputError as error:
+        raise FormatError(f"{path}: {error.where}", error.expected, error.found) from None
+
+
+def _with_defaults(lines: list[Line], key: str) -> Iterator[Line]:
+    """The lines about ``key``, with what a DEFAULT line before them says where they say nothing themselves."""
+    defaults: dict[str, str] = {}
+    for line in lines:
+        if line.key != key:
+            continue
+        if line.pairs[key].upper() == "DEFAULT":
+            defaults |= line.pairs
+        else:
+            yield Line(line.place, {**defaults, **line.pairs}, line.written)
+
+
+def _value(line: Line, parse: Callable[[str], Value], default: Value, *keys: str) -> Value:
+    """What the first of the keys that the line has says. Raises FormatError for what ``parse`` does not understand."""
+    key = next((key for key in keys if key in line.pairs), "")
+    if not key:
+        return default
+    try:
+        return parse(line.pairs[key])
+    except ValueError as error:
+        raise FormatError(f"{line.place}, {line.written.get(key, key)}", str(error), line.pairs[key]) from None
+
+
+def _positive(text: str) -> int:
+    if not re.fullmatch("[0-9]{1,9}", text) or not int(text):
+        raise ValueError("a whole number >= 1")
+    return int(text)
+
+
+def _whole(text: str) -> int:
+    if not re.fullmatch("[0-9]{1,10}", text):
+        raise ValueError("a whole number")
+    return int(text)
+
+
+# ---------------------------------------------------------------------- nodes
+
+
+def _add_nodes(line: Line, found: _Configuration) -> None:
+    names = _value(line, values.host_list, list[str](), "nodename")
+    kind = _node_type(line, found)
+    weight = _value(line, _whole, 1, "weight")
+    state = _value(line, _state, "UNKNOWN", "state")
+    for name in names:
+        if name in found.nodes:
+            raise FormatError(f"{line.place}, NodeName", "every node once", f"{name} twice")
+        found.nodes[name] = _Node(name, kind, weight, line.pairs.get("gres", ""), state)
+    if len(found.nodes) > values.MAX_NODES_IN_LIST:
+        raise FormatError(f"{line.place}, NodeName", f"at most {values.MAX_NODES_IN_LIST:,} nodes", len(found.nodes))
+    _note_keys(line, _NODE_KEYS, _NODE_UNUSED, found)
+
+
+def _state(text: str) -> str:
+    state = text.upper().split("+")[0].rstrip("*~#%$@^!-")
+    if state not in _STATES:
+        raise ValueError(f"a state ({', '.join(_STATES[:7])})")
+    return state
+
+
+def _node_type(line: Line, found: _Configuration) -> NodeType:
+    """The hardware of a line's nodes; lines that say the same share it."""
+    boards = _value(line, _positive, 1, "boards")
+    sockets = _value(line, _positive, 1, "sockets") * boards
+    if "socketsperboard" in line.pairs:
+        sockets = _value(line, _positive, 1, "socketsperboard") * boards
+    cores = sockets * _value(line, _positive, 1, "corespersocket")
+    threads = cores * _value(line, _positive, 1, "threadspercore")
+    cpus = _value(line, _positive, threads, "cpus", "procs")
+    described = {"sockets", "socketsperboard", "corespersocket", "threadspercore"} & line.pairs.keys()
+    if described and cpus not in (cores, threads):
+        found.unused["CPUs"] = (
+            f"where they are neither cores nor threads, {cpus} of {threads}, threads count, as in Slurm"
+        )
+        cpus = threads
+    if not described or cpus % sockets:
+        sockets = 1
+    memory_mb = _value(line, _whole, 1, "realmemory")  # 1 is what Slurm takes if nothing is said
+    tags = frozenset(filter(None, re.split(r"[,\s]+", line.pairs.get("feature", line.pairs.get("features", "")))))
+    key = (cpus, sockets, memory_mb, tags)
+    if key not in found.types:
+        name = line.pairs["nodename"] if len(line.pairs["nodename"]) <= 60 else f"type {len(found.types) + 1}"
+        try:
+            processor = ProcessorType(f"{cpus // sockets} CPUs", cpus // sockets, CLOCK_GHZ, power=power_at(CLOCK_GHZ))
+            memory_gb = None if memory_mb <= 1 else memory_mb / 1024
+            found.types[key] = NodeType(name, (processor,) * sockets, memory_gb, tags=tags)
+        except InputError as error:
+            raise FormatError(f"{line.place}, {error.where}", error.expected, error.found) from None
+    return found.types[key]
+
+
+def _set_states(line: Line, found: _Configuration) -> None:
+    """A line ``DownNodes=n[1-2] State=DOWN``."""
+    state = _value(line, _state, "DOWN", "state")
+    for name in _named(line, "downnodes", found):
+        found.nodes[name].state = state
+
+
+def _members(line: Line, found: _Configuration) -> list[str]:
+    """The nodes of a set: those that it names, or those with a feature."""
+    if "nodes" in line.pairs:
+        return _named(line, "nodes", found)
+    return [node.name for node in found.nodes.values() if line.pairs.get("feature", "") in node.type.tags]
+
+
+def _named(line: Line, key: str, found: _Configuration) -> list[str]:
+    """The nodes that a value names, one by one, ALL, or by the name of a set."""
+    if line.pairs.get(key, "").upper() == "ALL":
+        return list(found.nodes)
+    names: list[str] = []
+    for name in _value(line, values.host_list, list[str](), key):
+        some = found.sets.get(name.lower(), [name] if name in found.nodes else None)
+        if some is None:
+            raise FormatError(f"{line.place}, {line.written.get(key, key)}", "a node that NodeName describes", name)
+        names += some
+    return names
+
+
+# ---------------------------------------------------------------------- partitions and parameters
+
+
+def _partition(line: Line, found: _Configuration, position: Mapping[str, int]) -> Partition:
+    name = line.pairs["partitionname"]
+    _note_keys(line, _PARTITION_KEYS, {}, found)
+    empty = line.pairs.get("nodes", "").lower() in ("", "(null)")
+    tier = _value(line, _whole, 1, "prioritytier", "priority")
+    return Partition(
+        name,
+        tuple(sorted({position[node] for node in ([] if empty else _named(line, "nodes", found)) if node in position})),
+        default=line.pairs.get("default", "").upper() == "YES",
+        max_time_s=_or(_value(line, values.duration, math.inf, "maxtime"), math.inf),
+        default_time_s=_value(line, values.duration, math.nan, "defaulttime"),
+        min_nodes=_value(line, _whole, 0, "minnodes"),
+        max_nodes=_value(
+            line, lambda text: 0 if text.lower() in ("unlimited", "infinite") else _whole(text), 0, "maxnodes"
+        ),
+        priority_tier=tier,
+        priority_job_factor=_value(line, _whole, 1, "priorityjobfactor", "priority"),
+        over_subscribe=line.pairs.get("oversubscribe", line.pairs.get("shared", "NO")).upper(),
+        preempt_mode=line.pairs.get("preemptmode", "").upper(),
+        grace_time_s=float(_value(line, _whole, 0, "gracetime")),
+        state=line.pairs.get("state", "UP").upper(),
+        options={key: value for key, value in line.pairs.items() if key not in _PARTITION_KEYS},
+    )
+
+
+def _or(number: float, otherwise: float) -> float:
+    return otherwise if math.isnan(number) else number
+
+
+def _note_keys(line: Line, known: frozenset[str], unused: Mapping[str, str], found: _Configuration) -> None:
+    """Keep in mind which keys of a line are not simulated, or not known at all."""
+    for key in line.pairs:
+        if key in unused:
+            found.unused[line.written.get(key, key)] = unused[key]
+        elif key not in known and line.key == "nodename":
+            found.unknown[line.written.get(key, key)] = None
+
+
+def _add_parameters(line: Line, found: _Configuration) -> None:
+    for key, value in line.pairs.items():
+        found.parameters[key] = value
+        if key in _UNUSED and value.lower() not in ("", "none", "topology/none", "topology/default", "infinite", "-1"):
+            found.unused[line.written[key]] = _UNUSED[key]
+        elif _SCHEDULING.fullmatch(key):
+            found.scheduling[line.written[key]] = None
+        elif key not in _UNUSED and not _ADMINISTRATION.fullmatch(key):
+            found.unknown[line.written[key]] = None
+
+
+def _warn(path: str, found: _Configuration, slurm: SlurmMachine) -> None:
+    """One line of all that a run on this platform does otherwise than the machine."""
+    parts = []
+    out = [f"{node.name} ({node.state})" for node in found.nodes.values() if node.state in _LEFT_OUT]
+    if out:
+        parts.append(
+            f"{len(out):,} of {len(found.nodes):,} nodes left out: {', '.join(out[:5])}{', …' * (len(out) > 5)}"
+        )
+    parts += [f"{key}: {why}" for why in dict.fromkeys(found.unused.values()) for key in [_keys(found.unused, why)]]
+    if any(slurm.gres):
+        parts.append(f"Gres of {sum(map(bool, slurm.gres)):,} nodes: kept, jobs that need GPUs are rejected")
+    if any(_restricts(partition, len(slurm.node_names)) for partition in slurm.partitions):
+        parts.append("nodes, limits and tiers of partitions: kept, no scheduler follows these yet")
+    if found.scheduling:
+        parts.append(f"{', '.join(found.scheduling)}: kept, no scheduler follows them yet")
+    if found.unknown:
+        parts.append(f"not known: {', '.join(found.unknown)}")
+    if parts:
+        warnings.warn(f"{path}: {'; '.join(parts)}", ModelWarning, stacklevel=4)
+
+
+def _keys(unused: Mapping[str, str], why: str) -> str:
+    return ", ".join(key for key, reason in unused.items() if reason == why)
+
+
+def _restricts(partition: Partition, node_count: int) -> bool:
+    """Whether a partition is more than the name of all nodes."""
+    plain = Partition(partition.name, partition.nodes, partition.default, default_time_s=partition.default_time_s)
+    return len(partition.nodes) < node_count or partition != plain

@@ -1,0 +1,155 @@
+"""Values as Slurm writes them, in sacct's output and in slurm.conf: durations, amounts, TRES, lists of nodes and of array tasks.
+
+Every function takes one text and raises :class:`ValueError`, saying what was expected, for one that it cannot be.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+MAX_NODES_IN_LIST = 1_000_000
+MAX_ARRAY_TASKS = 4_000_001
+"""The largest MaxArraySize that Slurm accepts."""
+
+_DURATION = re.compile(
+    r"(?:(?P<days>[0-9]{1,9})-(?P<dh>[0-9]{1,9})(?::(?P<dm>[0-9]{1,9})(?::(?P<ds>[0-9]{1,9}(?:\.[0-9]{1,9})?))?)?"
+    r"|(?:(?P<h>[0-9]{1,9}):)?(?P<m>[0-9]{1,9}):(?P<s>[0-9]{1,9}(?:\.[0-9]{1,9})?)|(?P<minutes>[0-9]{1,9}))"
+)
+_ENDLESS = ("unlimited", "infinite", "-1")
+_NOT_SAID = ("", "partition_limit", "invalid", "unknown", "none", "n/a")
+_AMOUNT = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,9})?)([KMGTPE]?)")
+_MEMORY = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,9})?)([KMGTPE]?)B?([nc]?)", re.IGNORECASE)
+_POWER = {unit: power for power, unit in enumerate(("", "K", "M", "G", "T", "P", "E"))}
+_RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?(?::([0-9]{1,9}))?")
+
+
+def duration(text: str) -> float:
+    """Seconds of ``2-03:04:05``, ``04:05``, ``04:05.678``, ``2-03`` or ``90`` (minutes); inf: no limit; NaN: not said."""
+    low = text.strip().lower()
+    if low in _NOT_SAID:
+        return math.nan
+    if low in _ENDLESS:
+        return math.inf
+    match = _DURATION.fullmatch(low)
+    if match is None:
+        raise ValueError("a duration such as 1-02:03:04, 03:04.5 or UNLIMITED")
+    parts = {name: float(value) for name, value in match.groupdict().items() if value is not None}
+    minutes = parts.get("dm", 0.0) + parts.get("m", 0.0) + parts.get("minutes", 0.0)
+    hours = parts.get("dh", 0.0) + parts.get("h", 0.0)
+    return parts.get("days", 0.0) * 86400 + hours * 3600 + minutes * 60 + parts.get("ds", 0.0) + parts.get("s", 0.0)
+
+
+def count(text: str) -> int:
+    """A whole number, ``2K`` for 2048 too; 0 where nothing is said."""
+    text = text.strip()
+    if text.lower() in _NOT_SAID:
+        return 0
+    match = _AMOUNT.fullmatch(text.upper())
+    number = float(match[1]) * 1024 ** _POWER[match[2]] if match else math.nan
+    if not (number == math.trunc(number) if math.isfinite(number) else False) or number >= 2**53:
+        raise ValueError("a whole number")
+    return int(number)
+
+
+def memory(text: str) -> tuple[float, str]:
+    """MB, and whose: ``n`` each node's, ``c`` each CPU's, empty the whole job's; 0 where nothing is said. Bare numbers are MB."""
+    text = text.strip()
+    if text == "?" or text.lower() in _NOT_SAID:
+        return 0.0, ""
+    match = _MEMORY.fullmatch(text)
+    if match is None:
+        raise ValueError("an amount of memory such as 4G, 4Gn or 500Mc")
+    return float(match[1]) * 1024.0 ** (_POWER[match[2].upper() or "M"] - 2), match[3].lower()
+
+
+def tres(text: str) -> dict[str, str]:
+    """The parts of ``billing=4,cpu=4,mem=8G,gres/gpu:a100=2`` by name."""
+    parts = [part.partition("=") for part in text.strip().split(",") if part.strip()]
+    if not all(name.strip() and equals for name, equals, _ in parts):
+        raise ValueError("trackable resources such as cpu=4,mem=8G,node=1")
+    return {name.strip().lower(): value.strip() for name, _, value in parts}
+
+
+def gpus_of_tres(parts: dict[str, str]) -> int:
+    """GPUs among trackable resources: their sum, where Slurm counts types, or the count of all where it gives that too."""
+    if "gres/gpu" in parts:
+        return count(parts["gres/gpu"])
+    return sum(count(value) for name, value in parts.items() if name.startswith("gres/gpu:"))
+
+
+def gpus_of_gres(text: str) -> int:
+    """GPUs of ``gpu:2``, ``gpu:a100:2``, ``gpu`` or ``gpu:a:4(S:0-1),gpu:b:2``, on each node."""
+    total = 0
+    for part in re.sub(r"\([^)]*\)", "", text.strip()).split(","):
+        name, *rest = part.strip().removeprefix("gres:").split(":")
+        if name.lower() == "gpu":
+            total += count(rest[-1]) if rest and rest[-1][:1].isdigit() else 1
+    return total
+
+
+def array_tasks(text: str) -> list[range]:
+    """The tasks of ``5-9,12%2`` or ``0-14:2``; the number after % says how many may run at once, and counts no task."""
+    tasks: list[range] = []
+    for part in text.partition("%")[0].split(","):
+        match = _RANGE.fullmatch(part.strip())
+        if match is None:
+            if part.strip() == "...":  # Slurm shortens long lists
+                continue
+            raise ValueError("array tasks such as 5-9,12%2")
+        first, last, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
+        if last < first or step < 1:
+            raise ValueError("array tasks in rising order, such as 5-9")
+        tasks.append(range(first, last + 1, step))
+    if sum(map(len, tasks)) > MAX_ARRAY_TASKS:
+        raise ValueError(f"at most {MAX_ARRAY_TASKS:,} array tasks")
+    return tasks
+
+
+def host_list(text: str) -> list[str]:
+    """The names of ``node[01-16,20],login1`` in their order; ranges keep leading zeros, several in a name multiply."""
+    names: list[str] = []
+    for expression in _comma_separated(text):
+        found = [""]
+        for literal, ranges in re.findall(r"([^\[\]]*)(?:\[([^\[\]]*)\])?", expression):
+            if ranges:
+                numbers = _numbers(ranges)
+                if len(found) * len(numbers) > MAX_NODES_IN_LIST:
+                    raise ValueError(f"at most {MAX_NODES_IN_LIST:,} nodes")
+                found = [f"{name}{literal}{number}" for name in found for number in numbers]
+            elif literal:
+                found = [name + literal for name in found]
+        names += found
+        if len(names) > MAX_NODES_IN_LIST:
+            raise ValueError(f"at most {MAX_NODES_IN_LIST:,} nodes")
+    return names
+
+
+def _comma_separated(text: str) -> list[str]:
+    """The parts between the commas that stand in no brackets."""
+    parts, inside = [""], False
+    for character in text:
+        if character == "[" and inside or character == "]" and not inside:
+            break
+        if character in "[]":
+            inside = character == "["
+        if character == "," and not inside:
+            parts.append("")
+        else:
+            parts[-1] += character
+    else:
+        if not inside and all(part.strip() and "[]" not in part for part in parts):
+            return [part.strip() for part in parts]
+    raise ValueError("names of nodes such as node[01-16,20],login1")
+
+
+def _numbers(ranges: str) -> list[str]:
+    numbers: list[str] = []
+    for part in ranges.split(","):
+        match = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", part.strip())
+        if match is None or int(match[2] or match[1]) < int(match[1]):
+            raise ValueError("rising ranges of numbers such as node[01-16,20]")
+        if int(match[2] or match[1]) - int(match[1]) >= MAX_NODES_IN_LIST:
+            raise ValueError(f"at most {MAX_NODES_IN_LIST:,} nodes")
+        numbers += [str(number).zfill(len(match[1])) for number in range(int(match[1]), int(match[2] or match[1]) + 1)]
+    return numbers

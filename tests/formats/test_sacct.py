@@ -1,0 +1,502 @@
+"""sacct's output: written here line by line, and made of the runs that a real Slurm was recorded in."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cluster_sim import InputError, Platform, Simulation, Workload, make_scheduler
+from cluster_sim.cli import main
+from cluster_sim.errors import FormatError, ModelWarning, SpecError
+
+RECORDED = sorted(Path(__file__).resolve().parents[3].joinpath("shared/cases/slurm").glob("*/expected.json"))
+HEADER = (
+    "JobID|JobName|User|Account|Partition|Submit|Eligible|Start|End|Elapsed|Timelimit|State|ReqCPUS|AllocCPUS|ReqTRES"
+)
+ONE = (
+    "1|a|ann|phys|p|2026-03-01T10:00:00|2026-03-01T10:00:00|2026-03-01T10:00:05|2026-03-01T10:10:05|00:10:00|01:00:00|"
+    "COMPLETED|4|4|cpu=4,mem=8G,node=1"
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::cluster_sim.errors.ModelWarning")
+
+
+def dump(tmp_path: Path, *rows: str, header: str = HEADER) -> str:
+    """A file with these rows."""
+    path = tmp_path / "jobs.txt"
+    path.write_text("\n".join([header, *rows]) + "\n")
+    return str(path)
+
+
+def shell(*words: str) -> int:
+    """The exit status of a command."""
+    with pytest.raises(SystemExit) as ended:
+        main(list(words))
+    return int(ended.value.code or 0)
+
+
+def row(job: str, **cells: str) -> str:
+    """The row ``ONE`` with other cells."""
+    values = dict(zip(HEADER.split("|"), ONE.split("|"), strict=True)) | {"JobID": job} | cells
+    return "|".join(values.values())
+
+
+def warned(path: str, **options: Any) -> list[str]:
+    """What reading a file warns of."""
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always")
+        Workload.read(path, **options)
+    return [str(each.message) for each in noted]
+
+
+def first(path: str, **options: Any) -> dict[str, Any]:
+    """The first job of a file."""
+    return Workload.read(path, **options).jobs.iloc[0].to_dict()
+
+
+def test_a_job_is_read_by_its_header(tmp_path: Path) -> None:
+    """Every column that a job has becomes the field of the job schema that says the same."""
+    header = HEADER + "|QOS|Group|Priority|NNodes|NodeList|Constraints|Licenses|TotalCPU"
+    job = first(dump(tmp_path, ONE + "|high|g|77|1|n[3]|fast&big|foo:2|20:00.500", header=header))
+    assert job["job_id"] == "1"
+    assert job["submit_time"] == 0
+    assert job["recorded_run_time"] == 600
+    assert (job["requested_cores"], job["used_cores"], job["requested_time"]) == (4, 4, 3600)
+    assert (job["memory"], job["nodes"], job["gpus"]) == (2048, 0, 0)
+    assert (job["user"], job["group"], job["account"], job["partition"], job["qos"]) == (
+        "ann",
+        "g",
+        "phys",
+        "p",
+        "high",
+    )
+    assert (job["profile"], job["recorded_nodes"], job["requires"], job["licenses"]) == (
+        "a",
+        "n[3]",
+        "fast big",
+        "foo:2",
+    )
+    assert (job["status"], job["priority"], job["recorded_wait_time"], job["avg_cpu_time"]) == (1, 77, 5, 1200.5 / 4)
+    assert not job["requested_time_assumed"]
+    assert not job["requested_cores_assumed"]
+
+
+def test_header_in_any_order_and_case(tmp_path: Path) -> None:
+    """Only the names of the columns count; --parsable's bar at the end and headers in between are passed over."""
+    header = "elapsed|ALLOCCPUS|submit|JobId|"
+    path = dump(
+        tmp_path, "00:00:07|3|2026-03-01T10:00:00|5|", header, "00:00:08|2|2026-03-01T10:00:09|6|", header=header
+    )
+    jobs = Workload.read(path).jobs
+    assert jobs[["job_id", "submit_time", "requested_cores", "recorded_run_time"]].values.tolist() == [
+        ["5", 0, 3, 7], ["6", 9, 2, 8],
+    ]  # fmt: skip
+    assert jobs["requested_cores_assumed"].all()
+    assert jobs["requested_time_assumed"].all()
+    assert np.isinf(Workload.read(path, requested_time="none").jobs["requested_time"]).all()
+
+
+def test_steps_are_folded_into_their_job(tmp_path: Path) -> None:
+    """Steps are no jobs; only the memory that they alone know is kept."""
+    header = HEADER + "|MaxRSS"
+    steps = [row(step) + f"|{memory}" for step, memory in (("1.batch", "5000K"), ("1.0", "2M"), ("1.extern", ""))]
+    workload = Workload.read(dump(tmp_path, ONE + "|", *steps, header=header))
+    assert workload.jobs[["job_id", "used_memory"]].values.tolist() == [["1", 5000.0]]
+
+
+def test_tasks_of_an_array_are_jobs(tmp_path: Path) -> None:
+    """Those that wait share a row; they are dropped and counted, or take their limit as run time."""
+    waiting = row("7_[2-5,9%2]", State="PENDING", Start="Unknown", End="Unknown", Elapsed="00:00:00", AllocCPUS="0")
+    path = dump(tmp_path, row("7_1"), waiting)
+    assert Workload.read(path).jobs["job_id"].tolist() == ["7_1"]
+    assert warned(path)[0].endswith("5 of 6 jobs dropped: 5 not over (they wait or run) (first in line 3)")
+    jobs = Workload.read(path, unfinished="limit").jobs
+    assert jobs["job_id"].tolist() == ["7_1", "7_2", "7_3", "7_4", "7_5", "7_9"]
+    assert jobs["recorded_run_time"].tolist() == [600] + [3600] * 5
+
+
+def test_requeues_are_attempts_of_one_job(tmp_path: Path) -> None:
+    """The job keeps its first submission and its last attempt's run time; how many there were is said once."""
+    failed = row("3", State="NODE_FAIL", Elapsed="00:05:00", End="2026-03-01T10:05:05")
+    again = row(
+        "3", Submit="2026-03-01T10:05:06", Start="2026-03-01T10:07:06", End="2026-03-01T10:09:06", Elapsed="00:02:00"
+    )
+    path = dump(tmp_path, failed, again)
+    jobs = Workload.read(path).jobs
+    assert jobs[["job_id", "submit_time", "recorded_run_time", "recorded_wait_time", "status"]].values.tolist() == [
+        ["3", 0, 120, 426, 1]
+    ]
+    assert "requeued: 1 job, 2 attempts in all" in "".join(warned(path))
+
+
+def test_overlapping_dumps_are_no_requeues(tmp_path: Path) -> None:
+    """A job that still ran in the first of two dumps is the same attempt in the second."""
+    running = row("4", State="RUNNING", End="Unknown", Elapsed="00:01:00")
+    path = dump(tmp_path, running, row("4"))
+    assert Workload.read(path).jobs["recorded_run_time"].tolist() == [600]
+    assert "requeued" not in "".join(warned(path))
+
+
+def test_a_number_given_again_is_another_job(tmp_path: Path) -> None:
+    """Slurm's numbers start anew one day; another user's job is no attempt of the first."""
+    later = row("1", User="bob", Submit="2026-04-01T10:00:00", Start="2026-04-01T10:00:05", End="2026-04-01T10:10:05")
+    assert Workload.read(dump(tmp_path, ONE, later)).jobs["job_id"].tolist() == ["1", "1#2"]
+
+
+@pytest.mark.parametrize(
+    ("state", "status"),
+    [("COMPLETED", 1), ("FAILED", 0), ("TIMEOUT", 0), ("NODE_FAIL", 0), ("OUT_OF_MEMORY", 0), ("DEADLINE", 0),
+     ("CANCELLED by 1000", 5), ("CANCELLED+", 5), ("PREEMPTED", 5), ("ODD", -1)],
+)  # fmt: skip
+def test_states(tmp_path: Path, state: str, status: int) -> None:
+    """States count as SWF counts them; those not known are named."""
+    path = dump(tmp_path, row("1", State=state))
+    assert first(path)["status"] == status
+    assert ("not read: states ODD (1 job)" in "".join(warned(path))) == (state == "ODD")
+
+
+def test_jobs_without_a_run_are_dropped_by_reason(tmp_path: Path) -> None:
+    """One line counts the jobs that cannot be simulated, each under one reason."""
+    never = {"Start": "None", "End": "2026-03-01T10:01:00", "Elapsed": "00:00:00", "AllocCPUS": "0"}
+    path = dump(tmp_path, ONE, row("2", State="CANCELLED by 5", **never), row("3", State="RUNNING", End="Unknown"),
+                row("4", Submit="Unknown"), row("5", State="FAILED", Start="Unknown", Elapsed=""))  # fmt: skip
+    (text, *_) = warned(path)
+    assert text.partition("dropped: ")[2] == (
+        "1 not over (they wait or run) (first in line 4), 1 cancelled before they ran (first in line 3), "
+        "1 without a submission (first in line 5), 1 without a run time (first in line 6)"
+    )
+    assert Workload.read(path, cancelled="keep").jobs["recorded_run_time"].tolist() == [600, 0]
+
+
+def test_whole_nodes_are_more_than_asked_for(tmp_path: Path) -> None:
+    """A job takes what it was allocated, which is told; or what it requested, if one prefers that."""
+    path = dump(tmp_path, row("1", ReqCPUS="1", AllocCPUS="32"))
+    assert first(path)["requested_cores"] == 32
+    assert "allocated more CPUs than requested: 1 job" in "".join(warned(path))
+    assert first(path, cores="requested")["requested_cores"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "megabytes"),
+    [
+        ("8G", 2048),
+        ("4Gn", 2048),
+        ("2Gc", 2048),
+        ("500Mc", 500),
+        ("1T", 262144),
+        ("", 0),
+        ("0n", 0),
+        ("512", 128),
+        ("?", 0),
+    ],
+)
+def test_memory(tmp_path: Path, text: str, megabytes: float) -> None:
+    """Of the job, of each of its two nodes, of each of its four CPUs: it is that of one task here."""
+    cells = row("1", ReqTRES="cpu=4,node=2") + f"|{text}|2"
+    assert first(dump(tmp_path, cells, header=HEADER + "|ReqMem|NNodes"))["memory"] == megabytes
+
+
+@pytest.mark.parametrize(
+    ("limit", "seconds", "assumed"),
+    [("1-02:03:04", 93784, False), ("05:30", 330, False), ("UNLIMITED", np.inf, False), ("Partition_Limit", 600, True),
+     ("", 600, True)],
+)  # fmt: skip
+def test_time_limits(tmp_path: Path, limit: str, seconds: float, assumed: bool) -> None:
+    """Days and minutes; none at all is endless, one that is not told is the run time, as in SWF."""
+    job = first(dump(tmp_path, row("1", Timelimit=limit)))
+    assert (job["requested_time"], job["requested_time_assumed"]) == (seconds, assumed)
+
+
+def test_run_time_leaves_suspensions_out(tmp_path: Path) -> None:
+    """Without Elapsed it is from start to end but for the time suspended; ElapsedRaw counts seconds."""
+    bare = "1|2026-03-01T10:00:00|2026-03-01T10:00:00|2026-03-01T11:00:00|2"
+    assert (
+        first(dump(tmp_path, bare + "|00:10:00", header="JobID|Submit|Start|End|NCPUS|Suspended"))["recorded_run_time"]
+        == 3000
+    )
+    assert (
+        first(dump(tmp_path, bare + "|77", header="JobID|Submit|Start|End|NCPUS|ElapsedRaw"))["recorded_run_time"] == 77
+    )
+
+
+def test_time_zones_and_summer_time(tmp_path: Path) -> None:
+    """Clocks in Berlin: two real hours from 1 to 4 o'clock in March, four in October; a start follows its submission."""
+    spring = {
+        "Submit": "2026-03-29T01:30:00",
+        "Eligible": "2026-03-29T01:30:00",
+        "Start": "2026-03-29T03:30:00",
+        "End": "Unknown",
+    }
+    workload = Workload.read(dump(tmp_path, row("1", **spring)), time_zone="Europe/Berlin")
+    assert workload.jobs["recorded_wait_time"].tolist() == [3600]
+    assert workload.start_date is not None
+    assert workload.start_date.isoformat() == "2026-03-29T01:30:00+01:00"
+    autumn = {
+        "Submit": "2026-10-25T02:50:00",
+        "Eligible": "2026-10-25T02:50:00",
+        "Start": "2026-10-25T02:10:00",
+        "End": "Unknown",
+    }
+    path = dump(tmp_path, row("1", **autumn))
+    assert Workload.read(path, time_zone="Europe/Berlin").jobs["recorded_wait_time"].tolist() == [1200]
+    assert (
+        "times in the hour that clocks show twice when it ends (the first, unless the job's other times say the second): 3"
+        in "".join(warned(path, time_zone="Europe/Berlin"))
+    )
+    skipped = dump(tmp_path, row("1", Start="2026-03-29T02:30:00"))
+    assert "times in the hour that clocks skip when summer time begins (is the time zone right?): 1" in "".join(
+        warned(skipped, time_zone="Europe/Berlin")
+    )
+    assert "clocks" not in "".join(warned(skipped))
+    with pytest.raises(SpecError, match="time_zone: expected the name of a time zone"):
+        Workload.read(path, time_zone="Mars/Base")
+
+
+def test_eligible_times(tmp_path: Path) -> None:
+    """A job that waited for another joins the queue when it was submitted, which is told, or when it was eligible."""
+    path = dump(tmp_path, ONE, row("2", Eligible="2026-03-01T10:00:03"))
+    assert "eligible later than submitted: 1 job" in "".join(warned(path))
+    jobs = Workload.read(path, submission="eligible").jobs
+    assert jobs["submit_time"].tolist() == [0, 3]
+    assert jobs["recorded_wait_time"].tolist() == [5, 2]
+
+
+def test_gpus_are_kept_and_jobs_that_need_them_rejected(tmp_path: Path) -> None:
+    """The run says why; without its GPUs the job runs."""
+    path = dump(
+        tmp_path,
+        ONE,
+        row("2", ReqTRES="cpu=4,gres/gpu=2,gres/gpu:a100=2"),
+        row("3", ReqTRES="gres/gpu:a=1,gres/gpu:b=2"),
+    )
+    workload = Workload.read(path)
+    assert workload.jobs["gpus"].tolist() == [0, 2, 3]
+    platform, easy = Platform.homogeneous(2, 4), make_scheduler("easy")
+    jobs = Simulation(platform, workload, easy).run().jobs
+    assert jobs["state"].tolist() == ["completed", "rejected", "rejected"]
+    assert jobs["reason"][1] == "it asks for 2 GPUs, which are not simulated"
+    assert set(Simulation(platform, workload.without_gpus(), easy).run().jobs["state"]) == {"completed"}
+    late = Simulation(platform, Workload.read(dump(tmp_path, ONE)), make_scheduler("fcfs"))
+    job = late.submit(
+        {"job_id": "late", "requested_cores": 1, "recorded_run_time": 5, "gpus": 1, "partition": "q"}, at=3
+    )
+    assert (job.partition, late.jobs.job(0).partition, late.run().jobs["state"][1]) == ("q", "p", "rejected")
+
+
+def test_what_is_not_read_is_listed_once(tmp_path: Path) -> None:
+    """Columns, trackable resources and constraints by their names, in one line."""
+    path = dump(tmp_path, row("1", ReqTRES="cpu=4,billing=9,fs/disk=5") + "|0:0|x|a*2",
+                header=HEADER + "|ExitCode|WCKey|Constraints")  # fmt: skip
+    assert warned(path) == [
+        f"{path}: not read: columns ExitCode, WCKey; TRES fs/disk (1 job); constraints 1 that are no list of features"
+    ]
+
+
+def test_bars_in_a_job_name(tmp_path: Path) -> None:
+    """sacct does not escape its separator; where one column is free text, the cells in excess are its own."""
+    job = first(dump(tmp_path, row("1", JobName="a|b|c")))
+    assert (job["profile"], job["user"], job["requested_cores"]) == ("a|b|c", "ann", 4)
+
+
+def test_names_are_anonymised(tmp_path: Path) -> None:
+    """By order of appearance; equal names stay equal."""
+    path = dump(tmp_path, row("1"), row("2", User="bob"), row("3", Account="bio", JobName="z"))
+    jobs = Workload.read(path, anonymise=True).jobs
+    assert jobs[["user", "account", "profile"]].values.tolist() == [
+        ["u1", "a1", "j1"],
+        ["u2", "a1", "j1"],
+        ["u1", "a2", "j2"],
+    ]
+
+
+def test_csv_and_parquet(tmp_path: Path) -> None:
+    """The same columns in other containers give the same jobs; a CSV file may have bars, too."""
+    path = dump(tmp_path, ONE, row("2", Timelimit="UNLIMITED"))
+    whole = Workload.read(path).jobs
+    frame = pd.read_csv(path, sep="|", dtype=str)
+    frame.to_csv(tmp_path / "commas.csv", index=False)
+    (tmp_path / "bars.csv").write_text(Path(path).read_text())
+    names = ["commas.csv", "bars.csv"]
+    try:
+        typed = frame.assign(Submit=pd.to_datetime(frame["Submit"]), AllocCPUS=frame["AllocCPUS"].astype(int),
+                             Elapsed=pd.to_timedelta(frame["Elapsed"]))  # fmt: skip
+        typed.to_parquet(tmp_path / "typed.parquet")
+        names.append("typed.parquet")
+    except ImportError:
+        pass
+    for name in names:
+        pd.testing.assert_frame_equal(Workload.read(tmp_path / name).jobs, whole)
+
+
+def test_partitions_have_names_or_numbers(tmp_path: Path) -> None:
+    """Names stay names in the own format; SWF, which has only numbers, counts them; numbers stay integers."""
+    workload = Workload.read(dump(tmp_path, ONE, row("2", Partition="q"), row("3", Partition="")))
+    assert workload.jobs["partition"].tolist() == ["p", "q", ""]
+    workload.write(tmp_path / "jobs.csv")
+    pd.testing.assert_frame_equal(Workload.read(tmp_path / "jobs.csv").jobs, workload.jobs)
+    workload.write(tmp_path / "log.swf")
+    again = Workload.read(tmp_path / "log.swf").jobs["partition"]
+    assert again.tolist() == [1, 2, -1]
+    assert again.dtype == np.int64
+    numbers = Workload.read(dump(tmp_path, row("1", Partition="7"), row("2", Partition=""))).jobs["partition"]
+    assert numbers.tolist() == [7, -1]
+    assert numbers.dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("header", "line", "message"),
+    [
+        (HEADER, row("x1"), "line 2, JobID: expected a job's id such as 123, 123_4, 123_[5-9], 123+1 or 123.batch, found x1"),
+        (HEADER, row("1", Submit="soon"), "line 2, Submit: expected a time such as 2026-03-01T12:00:00, or Unknown, found soon"),
+        (HEADER, row("1", Elapsed="1h"), "line 2, Elapsed: expected a duration such as 1-02:03:04, 03:04.5 or UNLIMITED"),
+        (HEADER, row("1", AllocCPUS="four"), "line 2, AllocCPUS: expected a whole number, found four"),
+        (HEADER, row("1", ReqTRES="cpu"), "line 2, ReqTRES: expected trackable resources such as cpu=4,mem=8G,node=1, found cpu"),
+        (HEADER, "1|2", "line 2: expected 15 cells, as in the header, found 2"),
+        (HEADER, row("1_[9-3]"), "line 2, JobID: expected array tasks in rising order, such as 5-9, found 1_[9-3]"),
+        (HEADER, row("1", State="PENDING"), "expected at least one job that can be simulated, found 1 jobs and 0 steps, 1 not"),
+        ("JobID|Elapsed|NCPUS", "1|00:01:00|2", "expected a column Submit, found JobID, Elapsed, NCPUS"),
+        ("JobID|Elapsed|Submit", "1|00:01:00|2026-01-01", "expected a column with CPUs: AllocCPUS, NCPUS, ReqCPUS, AllocTRES"),
+        ("JobID|JobID|Submit", "1|1|2026-01-01", "line 1: expected a header with every column once, found jobid"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_told_in_a_line(tmp_path: Path, header: str, line: str, message: str) -> None:
+    """File, line, column, what was expected and what was found."""
+    path = dump(tmp_path, line, header=header)
+    with pytest.raises(FormatError) as caught:
+        Workload.read(path)
+    assert str(caught.value).startswith(path)
+    assert message in str(caught.value)
+
+
+def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """convert and run take the options; wrong input ends with 2."""
+    path = dump(tmp_path, ONE, row("2", ReqTRES="gres/gpu=1"))
+    assert shell("convert", path, str(tmp_path / "out.csv"), "--anonymise", "--time-zone", "Europe/Berlin") == 0
+    text = (tmp_path / "out.csv").read_text()
+    assert "u1" in text
+    assert "ann" not in text
+    assert "TimeZoneString: Europe/Berlin" in text
+    run = ["run", "-p", "homogeneous:nodes=2,cores=4", "-w", path, "--out"]
+    assert shell(*run, str(tmp_path / "a"), "--anonymise") == 0
+    assert pd.read_csv(tmp_path / "a/jobs.csv")["state"].tolist() == ["completed", "rejected"]
+    assert shell(*run, str(tmp_path / "b"), "--ignore-gpus") == 0
+    assert pd.read_csv(tmp_path / "b/jobs.csv")["state"].tolist() == ["completed", "completed"]
+    assert "1 of 2 jobs need GPUs, which are not simulated" in capsys.readouterr().err
+    assert (
+        shell("run", "-p", "homogeneous:nodes=2,cores=4", "-w", dump(tmp_path, row("x")), "--out", str(tmp_path)) == 2
+    )
+    assert "line 2, JobID: expected" in capsys.readouterr().err
+    assert shell("convert", "homogeneous:nodes=2,cores=4", str(tmp_path / "p.yaml"), "--anonymise") == 2
+
+
+# ---------------------------------------------------------------------- recorded runs
+
+
+def clock(seconds: float | None) -> str:
+    """A recorded time, s, as sacct prints it."""
+    return (
+        "Unknown"
+        if seconds is None
+        else str(pd.Timestamp("2026-11-01") + pd.Timedelta(seconds=seconds)).replace(" ", "T")
+    )
+
+
+def minutes(limit: str) -> str:
+    """A limit, ``M:SS``, as sacct prints it."""
+    whole, seconds = map(int, limit.split(":"))
+    total = whole * 60 + seconds
+    return f"{total // 86400}-{total % 86400 // 3600:02}:{total % 3600 // 60:02}:{total % 60:02}"
+
+
+def folded(nodes: list[str]) -> str:
+    """Names of nodes, ``n3``, as Slurm lists them."""
+    return nodes[0] if len(nodes) == 1 else f"n[{','.join(node[1:] for node in nodes)}]"
+
+
+def recorded_rows(run: Path) -> tuple[list[str], list[dict[str, Any]]]:
+    """A run as sacct prints it, with a row for each attempt and a step for each job; and its jobs that are over."""
+    asked = {job["id"]: job for job in json.loads((run / "jobs.json").read_text())}
+    rows, over = [], []
+    for job in json.loads((run / "expected.json").read_text())["jobs"]:
+        if job["state"] == "REJECTED":
+            continue
+        base = asked[job["id"].partition("_")[0]]
+        options = base["options"]
+        last = {"start": job["start"], "end": job["end"], "state": job["state"], "nodes": job["nodes"]}
+        attempts = [*job.get("attempts", [])[:-1], last] if job.get("attempts") else [last]
+        gpus = sum(int(part["gres"].partition("(")[0].rpartition(":")[2]) * len(part["nodes"])
+                   for part in job.get("allocation", []) if "gres" in part)  # fmt: skip
+        for number, each in enumerate(attempts):
+            is_last = number == len(attempts) - 1
+            begun = each["start"] is not None and each["nodes"]
+            waits = each["state"] == "PENDING" and is_last
+            state = "REQUEUED" if not is_last else "CANCELLED by 0" if job["state"] == "CANCELLED" else job["state"]
+            elapsed = (
+                ""
+                if each["end"] is None or waits or not begun
+                else f"00:{(each['end'] - each['start']) // 60:02}:{(each['end'] - each['start']) % 60:02}"
+            )
+            cells = [job["id"], base["name"], base["user"], options.get("qos", ""), job["partition"],
+                     clock(job["submit"] if number == 0 else attempts[number - 1]["end"]), clock(job["eligible"]),
+                     clock(each["start"] if begun and not waits else None), clock(None if waits else each["end"]), elapsed,
+                     minutes(options["time"]) if "time" in options else "UNLIMITED", state, job["cpus"], job["cpus"],
+                     f"cpu={job['cpus']},gres/gpu={gpus}" if gpus else f"cpu={job['cpus']}",
+                     folded(each["nodes"]) if begun else "None assigned"]  # fmt: skip
+            rows.append("|".join(map(str, cells)))
+            if begun:
+                rows.append("|".join([f"{job['id']}.batch", "batch", *map(str, cells[2:])]))
+        if (
+            job["end"] is not None
+            and job["start"] is not None
+            and job["nodes"]
+            and job["state"] not in ("PENDING", "RUNNING")
+        ):
+            over.append(job | {"of": base, "gpus": gpus})
+    return rows, over
+
+
+@pytest.mark.skipif(not RECORDED, reason="the recorded runs of ../shared are not there")
+@pytest.mark.parametrize("run", [path.parent for path in RECORDED], ids=lambda run: run.name)
+def test_recorded_runs(tmp_path: Path, run: Path) -> None:
+    """Every job of a recorded run that is over is read, with the times, cores, nodes and states that were recorded."""
+    header = (
+        "JobID|JobName|User|QOS|Partition|Submit|Eligible|Start|End|Elapsed|Timelimit|State|ReqCPUS|AllocCPUS|ReqTRES"
+    )
+    rows, expected = recorded_rows(run)
+    workload = Workload.read(dump(tmp_path, *rows, header=f"{header}|NodeList"), cancelled="keep")
+    jobs = workload.jobs.set_index("job_id")
+    assert sorted(jobs.index) == sorted(job["id"] for job in expected)
+    first_submit = min(job["submit"] for job in expected)
+    status = {"COMPLETED": 1, "CANCELLED": 5, "PREEMPTED": 5}
+    for job in expected:
+        found = jobs.loc[job["id"]]
+        assert found["submit_time"] == job["submit"] - first_submit
+        assert found["recorded_run_time"] == job["end"] - job["start"]
+        assert found["recorded_wait_time"] == job["start"] - job["submit"]
+        assert found["requested_cores"] == found["used_cores"] == job["cpus"]
+        assert found["recorded_nodes"] == folded(job["nodes"])
+        assert found["status"] == status.get(job["state"], 0)
+        assert (found["partition"], found["user"], found["gpus"]) == (job["partition"], job["of"]["user"], job["gpus"])
+        limit = job["of"]["options"].get("time")
+        seconds = np.inf if limit is None else int(limit.split(":")[0]) * 60 + int(limit.split(":")[1])
+        assert found["requested_time"] == seconds
+
+
+def test_unknown_options_are_refused(tmp_path: Path) -> None:
+    """An option that other formats have, or a value that none has."""
+    with pytest.raises(InputError, match="an option of this format"):
+        Workload.read(dump(tmp_path, ONE), time_unit="minutes")
+    with pytest.raises(SpecError, match="option cores: expected one of allocated, requested, found all"):
+        Workload.read(dump(tmp_path, ONE), cores="all")
+
+
+def test_warnings_are_model_warnings(tmp_path: Path) -> None:
+    """Nothing is told in another way."""
+    with pytest.warns(ModelWarning, match="not read: columns Odd"):
+        Workload.read(dump(tmp_path, ONE + "|1", header=HEADER + "|Odd"))

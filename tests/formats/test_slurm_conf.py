@@ -1,0 +1,253 @@
+"""slurm.conf: written here, and those that a real Slurm ran with."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import warnings
+from pathlib import Path
+
+import pytest
+
+from cluster_sim import Platform, Simulation, Workload, make_scheduler
+from cluster_sim.cli import main
+from cluster_sim.errors import FormatError
+from cluster_sim.formats.slurm_values import host_list
+
+RECORDED = sorted(Path(__file__).resolve().parents[3].joinpath("shared/cases/slurm").glob("*/slurm.conf"))
+
+pytestmark = pytest.mark.filterwarnings("ignore::cluster_sim.errors.ModelWarning")
+
+
+def conf(tmp_path: Path, *lines: str) -> str:
+    """A file with these lines."""
+    path = tmp_path / "slurm.conf"
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+def warned(path: str) -> str:
+    """What reading a file warns of: one line, or nothing."""
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always")
+        Platform.read(path)
+    (text,) = [str(each.message) for each in noted] or [""]
+    return text
+
+
+def names(platform: Platform) -> tuple[str, ...]:
+    """Slurm's names of the nodes."""
+    assert platform.slurm is not None
+    return platform.slurm.node_names
+
+
+def test_nodes_and_their_hardware(tmp_path: Path) -> None:
+    """Sockets are processors, CPUs their cores; memory is in GB; features are tags; equal lines share a type."""
+    platform = Platform.read(conf(
+        tmp_path,
+        "ClusterName=lab",
+        "NodeName=n[01-03] Sockets=2 CoresPerSocket=4 ThreadsPerCore=2 RealMemory=65536 Feature=fast,big Weight=9",
+        "NodeName=m8 CPUs=6",
+        "NodeName=n04 SocketsPerBoard=1 Boards=2 CoresPerSocket=8 RealMemory=65536 Features=big,fast Gres=gpu:a:4",
+    ))  # fmt: skip
+    assert names(platform) == ("n01", "n02", "n03", "m8", "n04")
+    assert platform.node_cores.tolist() == [16, 16, 16, 6, 16]
+    assert [(len(kind.processors), kind.memory_gb, sorted(kind.tags)) for kind in platform.node_types] == [
+        (2, 64.0, ["big", "fast"]), (1, None, []),
+    ]  # fmt: skip
+    assert platform.slurm is not None
+    assert platform.id == "lab"
+    assert platform.node_name(0) == "lab.node0"
+    assert platform.slurm.weights == (9, 9, 9, 1, 1)
+    assert platform.slurm.gres == ("", "", "", "", "gpu:a:4")
+
+
+@pytest.mark.parametrize(
+    ("keys", "cpus"),
+    [("CPUs=4", 4), ("Procs=4", 4), ("Sockets=2 CoresPerSocket=4", 8), ("Sockets=2 CoresPerSocket=4 ThreadsPerCore=2", 16),
+     ("CPUs=8 Sockets=2 CoresPerSocket=4 ThreadsPerCore=2", 8), ("CPUs=16 Sockets=2 CoresPerSocket=4 ThreadsPerCore=2", 16),
+     ("CPUs=7 Sockets=2 CoresPerSocket=4 ThreadsPerCore=2", 16), ("", 1)],
+)  # fmt: skip
+def test_cpus(tmp_path: Path, keys: str, cpus: int) -> None:
+    """A core is a CPU as Slurm counts it: a thread, or a core where CPUs says so."""
+    path = conf(tmp_path, f"NodeName=a {keys}")
+    assert Platform.read(path).core_count == cpus
+    assert ("neither cores nor threads" in warned(path)) == keys.startswith("CPUs=7")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("n[1-3]", ["n1", "n2", "n3"]), ("n[08-10,20]", ["n08", "n09", "n10", "n20"]), ("a,b[1,3],c", ["a", "b1", "b3", "c"]),
+     ("r[1-2]n[1-2]x", ["r1n1x", "r1n2x", "r2n1x", "r2n2x"])],
+)  # fmt: skip
+def test_lists_of_nodes(text: str, expected: list[str]) -> None:
+    """Ranges with leading zeros, several in a name, and names between them."""
+    assert host_list(text) == expected
+
+
+def test_defaults_hold_for_the_lines_below(tmp_path: Path) -> None:
+    """NodeName=DEFAULT and PartitionName=DEFAULT add up; a line's own keys win."""
+    platform = Platform.read(conf(
+        tmp_path,
+        "NodeName=early",
+        "NodeName=DEFAULT CPUs=8 Weight=5",
+        "NodeName=default RealMemory=2048",
+        "NodeName=a", "nodename=b CPUS=2",
+        "PartitionName=DEFAULT MaxTime=60 PriorityTier=3",
+        "PartitionName=p Nodes=ALL Default=YES", "PartitionName=q Nodes=a MaxTime=UNLIMITED",
+    ))  # fmt: skip
+    assert platform.node_cores.tolist() == [1, 8, 2]
+    assert [kind.memory_gb for kind in platform.node_types] == [None, 2.0, 2.0]
+    assert platform.slurm is not None
+    assert [(p.name, p.max_time_s, p.priority_tier, p.nodes) for p in platform.slurm.partitions] == [
+        ("p", 3600, 3, (0, 1, 2)), ("q", math.inf, 3, (1,)),
+    ]  # fmt: skip
+
+
+def test_partitions_are_kept(tmp_path: Path) -> None:
+    """Nodes by name, by ALL and by sets, limits, tiers, overlap, preemption; other keys as written."""
+    platform = Platform.read(conf(
+        tmp_path,
+        "NodeName=n[1-4] CPUs=4 Feature=slow", "NodeName=n[5-6] CPUs=4 Feature=fast",
+        "NodeSet=quick Feature=fast", "NodeSet=some Nodes=n[1-2]",
+        "PartitionName=p Nodes=quick,some Default=YES MaxTime=1-00:00:00 DefaultTime=30 MinNodes=2 MaxNodes=3 PriorityTier=7 "
+        "PriorityJobFactor=9 OverSubscribe=FORCE:2 PreemptMode=requeue GraceTime=30 State=DOWN AllowQos=high,low",
+    ))  # fmt: skip
+    assert platform.slurm is not None
+    (p,) = platform.slurm.partitions
+    assert (p.nodes, p.default, p.max_time_s, p.default_time_s) == ((0, 1, 4, 5), True, 86400, 1800)
+    assert (p.min_nodes, p.max_nodes, p.priority_tier, p.priority_job_factor) == (2, 3, 7, 9)
+    assert (p.over_subscribe, p.preempt_mode, p.grace_time_s, p.state) == ("FORCE:2", "REQUEUE", 30, "DOWN")
+    assert p.options == {"allowqos": "high,low"}
+    assert platform.slurm.partition() is p
+    assert platform.slurm.partition("q") is None
+
+
+def test_lines_comments_quotes_and_includes(tmp_path: Path) -> None:
+    """A backslash goes on in the next line, # begins a comment, quotes hold spaces, other files stand where they are named."""
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more/nodes.conf").write_text("NodeName=b CPUs=3\ninclude c.conf\n")
+    (tmp_path / "more/c.conf").write_text("NodeName=c CPUs=5\n")
+    platform = Platform.read(conf(
+        tmp_path,
+        "# a comment", "SchedulerParameters=bf_interval=2,\\", "bf_window=60  # and another", "NODENAME = a \\",
+        '  CPUs = 2 Reason="to be # mended"'.replace("#", "\\#"), "INCLUDE more/nodes.conf", "",
+    ))  # fmt: skip
+    assert platform.node_cores.tolist() == [2, 3, 5]
+    assert platform.slurm is not None
+    assert platform.slurm.parameters == {"schedulerparameters": "bf_interval=2,bf_window=60"}
+
+
+def test_nodes_that_are_down_are_left_out(tmp_path: Path) -> None:
+    """They are named; a partition has the others."""
+    path = conf(tmp_path, "NodeName=n[1-5] CPUs=2", "NodeName=n6 State=DRAIN", "DownNodes=n[2-3] State=DOWN",
+                "PartitionName=p Nodes=n[2-4]")  # fmt: skip
+    platform = Platform.read(path)
+    assert names(platform) == ("n1", "n4", "n5")
+    assert platform.slurm is not None
+    assert platform.slurm.partitions[0].nodes == (1,)
+    assert "3 of 6 nodes left out: n2 (DOWN), n3 (DOWN), n6 (DRAIN)" in warned(path)
+
+
+def test_what_is_not_simulated_is_told_in_a_line(tmp_path: Path) -> None:
+    """Keys with what it means that they are not; those that nobody knows; nothing about logs and addresses."""
+    path = conf(
+        tmp_path,
+        "SlurmctldPort=6817", "AuthType=auth/munge", "TopologyPlugin=topology/tree", "SchedulerType=sched/backfill",
+        "Prolog=/etc/prolog", "NonsenseKey=5", "NodeName=n[1-2] CPUs=4 CoreSpecCount=1 Gres=gpu:2 Colour=red",
+        "PartitionName=p Nodes=n1",
+    )  # fmt: skip
+    assert warned(path) == (
+        f"{path}: CoreSpecCount: CPUs set aside for the system run jobs; TopologyPlugin: all nodes are equally near; "
+        "Prolog: takes no time; Gres of 2 nodes: kept, jobs that need GPUs are rejected; "
+        "nodes, limits and tiers of partitions: kept, no scheduler follows these yet; "
+        "SchedulerType: kept, no scheduler follows them yet; not known: Colour, NonsenseKey"
+    )
+    assert warned(conf(tmp_path, "NodeName=n1 CPUs=4", "PartitionName=p Nodes=ALL MaxTime=INFINITE State=UP")) == ""
+
+
+def test_jobs_run_on_it(tmp_path: Path) -> None:
+    """Features are what jobs require; the platform is one like any other, and written as one, but for its partitions."""
+    path = conf(tmp_path, "NodeName=a CPUs=4", "NodeName=b CPUs=4 Feature=fast", "PartitionName=p Nodes=ALL")
+    platform = Platform.read(path)
+    job = {"submit_time": [0.0], "requested_cores": [2], "recorded_run_time": [10.0], "requires": ["fast"]}
+    result = Simulation(platform, Workload(job), make_scheduler("easy")).run()
+    assert result.allocations["node"].tolist() == ["cluster0.node1"]
+    with pytest.warns(UserWarning, match="no place for the partitions, weights and names of nodes"):
+        platform.write(tmp_path / "p.yaml")
+    assert Platform.read(tmp_path / "p.yaml") == platform
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (["NodeName=n[1- CPUs=4"], "line 1, NodeName: expected names of nodes such as node[01-16,20],login1, found n[1-"),
+        (["NodeName=n[3-1]"], "line 1, NodeName: expected rising ranges of numbers such as node[01-16,20], found n[3-1]"),
+        (["", "NodeName=n1 CPUs=four"], "line 2, CPUs: expected a whole number >= 1, found four"),
+        (["NodeName=n1", "NodeName=n[1-2]"], "line 2, NodeName: expected every node once, found n1 twice"),
+        (["NodeName=n1 State=ASLEEP"], "line 1, State: expected a state (DOWN, DRAIN,"),
+        (["NodeName=n1", "PartitionName=p Nodes=n2"], "line 2, Nodes: expected a node that NodeName describes, found n2"),
+        (["NodeName=n1", "PartitionName=p Nodes=n1 MaxTime=long"], "line 2, MaxTime: expected a duration such as 1-02:03:04"),
+        (["NodeName=n1 CPUs=4 oops"], "line 1 column 20: expected Key=Value, found oops"),
+        (["NodeName=n1 CPUs=4 cpus=2"], "line 1 column 20: expected every key once on a line, found cpus twice"),
+        (["NodeName=n1", "PartitionName=p", "PartitionName=p"], "PartitionName=p: expected every partition once, found it twice"),
+        (["ClusterName=a"], "expected at least one node that is up (NodeName=…), found 0 nodes"),
+        (["NodeName=n1", "Include gone.conf"], "gone.conf: expected a readable file, found No such file or directory"),
+        (["NodeName=n1", "Include slurm.conf"], "Include: expected at most 100 files with plain names"),
+        (["NodeName=n[0-9999999]"], "line 1, NodeName: expected at most 1,000,000 nodes"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_told_in_a_line(tmp_path: Path, lines: list[str], message: str) -> None:
+    """File, line, key or column, what was expected and what was found."""
+    with pytest.raises(FormatError) as caught:
+        Platform.read(conf(tmp_path, *lines))
+    assert str(tmp_path) in str(caught.value)
+    assert message in str(caught.value)
+
+
+def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """validate knows it by its content, and run takes it; wrong input ends with 2."""
+    Path(conf(tmp_path, "ClusterName=lab", "NodeName=n[1-3] CPUs=4")).rename(tmp_path / "copy.txt")
+    for words, status in (
+        (["validate", str(tmp_path / "copy.txt")], 0),
+        (["validate", conf(tmp_path, "NodeName=n1 CPUs=x")], 2),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            main(words)
+        assert (ended.value.code or 0) == status
+    told = capsys.readouterr()
+    assert "platform, valid" in told.out
+    assert "lab (3 nodes)" in told.out
+    assert "slurm.conf line 1, CPUs: expected a whole number >= 1, found x" in told.err
+
+
+@pytest.mark.skipif(not RECORDED, reason="the recorded runs of ../shared are not there")
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.parent.name)
+def test_recorded_runs(path: Path) -> None:
+    """Nodes, CPUs, memory, features, weights and partitions are those of the file, and jobs ran on nodes of these names."""
+    platform, text = Platform.read(path), path.read_text()
+    assert platform.slurm is not None
+    expected = []
+    for line in re.findall(r"^NodeName=.*", text, re.M):
+        keys = dict(pair.split("=", 1) for pair in line.split())
+        first, last = map(int, re.findall("[0-9]+", keys["NodeName"]))
+        cpus = int(keys["CPUs"]) if "CPUs" in keys else int(keys["Sockets"]) * int(keys["CoresPerSocket"])
+        memory = int(keys["RealMemory"]) / 1024 if "RealMemory" in keys else None
+        features = set(keys["Feature"].split(",")) if "Feature" in keys else set()
+        weight, gres = int(keys.get("Weight", 1)), keys.get("Gres", "")
+        expected += [(f"n{number}", cpus, memory, features, weight, gres) for number in range(first, last + 1)]
+    types = [platform.node_types[kind] for kind in platform.type_of_node]
+    slurm = platform.slurm
+    found = zip(slurm.node_names, platform.node_cores.tolist(), [t.memory_gb for t in types], [set(t.tags) for t in types],
+                slurm.weights, slurm.gres, strict=True)  # fmt: skip
+    assert list(found) == expected
+    lines = re.findall(r"^PartitionName=(\S+) (.*)", text, re.M)
+    assert [partition.name for partition in slurm.partitions] == [name for name, _ in lines]
+    for partition, (_, keys_text) in zip(slurm.partitions, lines, strict=True):
+        assert partition.priority_tier == int((re.findall(r"PriorityTier=(\d+)", keys_text) or [1])[0])
+        assert partition.priority_job_factor == int((re.findall(r"PriorityJobFactor=(\d+)", keys_text) or [1])[0])
+        limit = re.findall(r"MaxTime=(\S+)", keys_text)[0]
+        assert partition.max_time_s == (math.inf if limit == "INFINITE" else int(limit) * 60)
+    jobs = json.loads(path.with_name("expected.json").read_text())["jobs"]
+    assert {node for job in jobs for node in job.get("nodes") or []} <= set(slurm.node_names)
