@@ -103,7 +103,7 @@ def _columns(table: str, path: str, start_line: int) -> dict[str, Any]:
             raise FormatError(f"{where}, column '{name}'", nearest(name, JOB_FIELD), name)
         if header.count(name) > 1:
             raise FormatError(f"{where}, column '{name}'", "each column once", f"it {header.count(name)} times")
-    text_columns = {name for name in header if JOB_FIELD[name].kind in ("str", "bool", "label")}
+    text_columns = {name for name in header if JOB_FIELD[name].kind in ("str", "bool") or JOB_FIELD[name].or_name}
     try:
         with warnings.catch_warnings():
             # It warns of rows longer than the header, which are looked for below, to name the line.
@@ -179,7 +179,7 @@ def _first_error(table: str, path: str, start_line: int, header: list[str]) -> F
         if len(cells) != len(header):
             return FormatError(f"{path} line {line}", f"{len(header)} cells, as in the header", f"{len(cells)}")
         for name, cell in zip(header, cells, strict=True):
-            if JOB_FIELD[name].kind in ("float", "int") and cell:
+            if JOB_FIELD[name].kind in ("float", "int") and not JOB_FIELD[name].or_name and cell:
                 try:
                     float("nan" if "_" in cell else cell)
                 except ValueError:

@@ -60,7 +60,7 @@ def read_workload(path: str, **options: Any) -> Workload:
         if error := misspelt(path, WORKLOAD_GENERATORS):
             raise error
         specs = "".join(f" or {name}:…" for name in WORKLOAD_GENERATORS)
-        raise FormatError(path, f"a workload file ({_suffixes(WORKLOAD_READERS)}){specs}", files.instead_of_file(path))
+        raise FormatError(path, f"a workload file ({_suffixes(WORKLOAD_WRITERS)}){specs}", files.instead_of_file(path))
     suffix = _suffix(path)
     if suffix not in WORKLOAD_READERS:
         suffix = _suffix_by_content(path)
@@ -100,7 +100,7 @@ def _suffix_by_content(path: str) -> str:
     if b"submit_time" in start or b"subtime" in line:
         return ".csv"
     found = line.decode(errors="backslashreplace") or "nothing"
-    raise FormatError(path, f"a workload file ({_suffixes(WORKLOAD_READERS)})", found)
+    raise FormatError(path, f"a workload file ({_suffixes(WORKLOAD_WRITERS)})", found)
 
 
 def _beginning(path: str) -> bytes:

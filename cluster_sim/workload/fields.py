@@ -12,8 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["float", "int", "bool", "str", "label"]
-"""A label is a number where every job has one, as in SWF, and text where some have names, as in Slurm."""
+Kind = Literal["float", "int", "bool", "str"]
 
 
 class _Required:
@@ -43,6 +42,7 @@ class Field:
     meaning: str
     default: object = REQUIRED
     allowed: Literal["", "> 0", ">= 0", ">= 1"] = ""
+    or_name: bool = False  #: Whole numbers where every row has one, as in SWF; text where some have names, as in Slurm.
 
     @property
     def label(self) -> str:
@@ -110,7 +110,14 @@ JOB_FIELDS: tuple[Field, ...] = (
     Field("requested_memory", "float", "KB", "memory asked for per processor (SWF field 10); -1: unknown", -1.0),
     Field("status", "int", "", "SWF field 11: 0 failed, 1 completed, 5 cancelled, -1 unknown", UNKNOWN),
     Field("executable", "int", "", "number of the application (SWF field 14); -1: unknown", UNKNOWN),
-    Field("queue", "label", "", "number of the queue (SWF field 15), or its name; -1 or empty: unknown", UNKNOWN),
+    Field(
+        "queue",
+        "int",
+        "",
+        "number of the queue (SWF field 15), or its name; -1 or empty: unknown",
+        UNKNOWN,
+        or_name=True,
+    ),
     Field(
         "partition", "label", "", "number of the partition (SWF field 16), or its name; -1 or empty: unknown", UNKNOWN
     ),
@@ -348,7 +355,7 @@ def markdown_table(fields: Iterable[Field]) -> str:
     for field in fields:
         bound = f" ({field.allowed})" if field.allowed else ""
         meaning = field.meaning.replace("|", "\\|")
-        kind = "int or str" if field.kind == "label" else field.kind
+        kind = f"{field.kind} or str" if field.or_name else field.kind
         lines.append(f"| `{field.name}` | {kind}{bound} | {field.unit} | {_default_text(field)} | {meaning} |")
     return "\n".join(lines) + "\n"
 

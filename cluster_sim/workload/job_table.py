@@ -255,10 +255,10 @@ def _checked(values: Any, field: Field, place: Callable[[int, str], str]) -> np.
     array = np.asarray(values)
     if len(array) > 1 and not any(array.strides):
         return np.broadcast_to(_checked(array[:1], field, place), len(array))
-    if field.kind == "label":
+    if field.or_name:
         array = _labels(array)
-    if field.kind == "str" or (field.kind == "label" and array.dtype == object):
-        texts = _as_text(array, "" if field.kind == "label" else str(field.default))
+    if field.kind == "str" or (field.or_name and array.dtype == object):
+        texts = _as_text(array, "" if field.or_name else str(field.default))
         row = _first_unwritable(texts)
         if row is not None:
             raise refuse(row, "text that can be written as UTF-8")
@@ -283,8 +283,7 @@ def _checked(values: Any, field: Field, place: Callable[[int, str], str]) -> np.
             allowed &= _BOUNDS[field.allowed](array) | np.isnan(array)
     if not allowed.all():
         raise refuse(int((~allowed).argmax()), _expectation(field))
-    kinds = {"float": np.float64, "int": np.int64, "label": np.int64, "bool": np.bool_}
-    return array.astype(kinds[field.kind], copy=False)
+    return array.astype({"float": np.float64, "int": np.int64, "bool": np.bool_}[field.kind], copy=False)
 
 
 def label_names(labels: np.ndarray) -> np.ndarray:
@@ -323,6 +322,5 @@ def _as_text(array: np.ndarray, default: str) -> np.ndarray:
 
 
 def _expectation(field: Field) -> str:
-    whole = f"a whole number below {_LARGEST_INTEGER}"
-    noun = {"float": "a finite number", "int": whole, "label": whole, "bool": "0 or 1"}[field.kind]
+    noun = {"float": "a finite number", "int": f"a whole number below {_LARGEST_INTEGER}", "bool": "0 or 1"}[field.kind]
     return f"{noun} {field.allowed}".rstrip()
