@@ -126,14 +126,15 @@ def write(workload: Workload, path: str) -> None:
     """Write an SWF log; reading it again gives the same jobs.
 
     The header is the workload's own, or a minimal one. Times are in seconds, moved back by ``origin_s``. SWF knows only
-    whole numbers as ids: where a column of names (jobs, users, groups, queues, partitions) holds other text, it is
+    whole numbers as ids: where a column of names (jobs, users, groups, partitions) holds other text, it is
     numbered from 1 in order of appearance. Jobs given in operations get the run time at ``reference_gflops``; without
     that, at 1 Gflop/s, and a ModelWarning says so. Columns that SWF has no field for (profile, mem_vol, energies, …) are
     lost; of ``after``, without which other jobs would start, a ModelWarning tells.
     """
     jobs = as_columns(workload.jobs)
     table: Columns = {name: jobs[name] for name in _AS_LOGGED.values()}
-    table |= {name: numbers_of_names(jobs[name]) for name in ("queue", "partition") if jobs[name].dtype == object}
+    if jobs["partition"].dtype == object:
+        table["partition"] = numbers_of_names(jobs["partition"])
     table["job_id"] = numbers_of_names(jobs["job_id"])
     table["preceding_job"] = _renumbered(jobs["preceding_job"], jobs["job_id"], table["job_id"])
     if has_after(jobs):

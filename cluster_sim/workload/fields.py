@@ -110,17 +110,8 @@ JOB_FIELDS: tuple[Field, ...] = (
     Field("requested_memory", "float", "KB", "memory asked for per processor (SWF field 10); -1: unknown", -1.0),
     Field("status", "int", "", "SWF field 11: 0 failed, 1 completed, 5 cancelled, -1 unknown", UNKNOWN),
     Field("executable", "int", "", "number of the application (SWF field 14); -1: unknown", UNKNOWN),
-    Field(
-        "queue",
-        "int",
-        "",
-        "number of the queue (SWF field 15), or its name; -1 or empty: unknown",
-        UNKNOWN,
-        or_name=True,
-    ),
-    Field(
-        "partition", "label", "", "number of the partition (SWF field 16), or its name; -1 or empty: unknown", UNKNOWN
-    ),
+    Field("queue", "int", "", "number of the queue (SWF field 15); -1: unknown", UNKNOWN),
+    Field("partition", "int", "", "number of the partition (SWF field 16), or its name", UNKNOWN, or_name=True),
     Field("preceding_job", "int", "", "number of the job waited for (SWF field 17); -1: none", UNKNOWN),
     Field("think_time", "float", "s", "time since the preceding job ended (SWF field 18); -1: unknown", -1.0),
     Field("recorded_nodes", "str", "", "nodes it ran on in the log, as that writes them, `n[1-4]`; empty: unknown", ""),

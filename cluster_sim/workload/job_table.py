@@ -6,6 +6,7 @@ Errors name the first offending row: where it stands in its file (when a reader 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ import pandas as pd
 from cluster_sim.errors import FormatError, InputError, SpecError
 from cluster_sim.spelling import nearest
 from cluster_sim.workload.dependencies import check_after
-from cluster_sim.workload.fields import JOB_FIELDS, REQUIRED, UNKNOWN, Field, whole_number
+from cluster_sim.workload.fields import JOB_FIELDS, REQUIRED, UNKNOWN, Field
 from cluster_sim.workload.parts import parse_interval, parse_parts
 from cluster_sim.workload.phases import parse_phases
 from cluster_sim.workload.speedup import parse_speedup
@@ -28,6 +29,7 @@ TRUTH = {"True": True, "true": True, "1": True, "False": False, "false": False, 
 """How tables write what is true and what is not."""
 TIME_UNITS = {"milliseconds": 1e-3, "seconds": 1.0, "minutes": 60.0, "hours": 3600.0, "days": 86400.0}
 
+_WHOLE = re.compile(r"(-?[0-9]{1,18}(\.0*)?)?")
 _LARGEST_INTEGER = 2**53  # beyond it a float column would silently hold another number
 _BOUNDS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "> 0": lambda values: values > 0,
@@ -297,9 +299,8 @@ def _labels(array: np.ndarray) -> np.ndarray:
     if array.dtype.kind in "iuf":
         return array
     texts = _as_text(array, "").tolist()
-    numbers = {text: UNKNOWN if text in ("", str(UNKNOWN)) else whole_number(text) for text in set(texts)}
-    if all(number is not None and text in ("", str(number)) for text, number in numbers.items()):
-        return np.array([numbers[text] for text in texts], dtype=np.int64)
+    if all(_WHOLE.fullmatch(text) for text in set(texts)):
+        return np.array([float(text or UNKNOWN) for text in texts])
     return np.array(["" if text == str(UNKNOWN) else text for text in texts], dtype=object)
 
 
