@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from cluster_sim.errors import FormatError
+from cluster_sim.errors import FormatError, naming
 from cluster_sim.files.documents import MAX_JSON_BYTES, is_plain
 from cluster_sim.files.reading import absolute, read_text
 
@@ -45,19 +45,21 @@ def is_slurm_conf(path: str, text: str) -> bool:
 
 def lines_of(path: str) -> list[Line]:
     """All lines of a file and of those that it includes. Raises FormatError naming file, line and column."""
-    included = [0]
-    return list(_lines(path, included))
+    return list(_lines(path, read_text(path, MAX_JSON_BYTES), [0]))
 
 
-def _lines(path: str, included: list[int]) -> Iterator[Line]:
-    for number, text in _joined(read_text(path, MAX_JSON_BYTES)):
+def _lines(path: str, content: str, included: list[int]) -> Iterator[Line]:
+    for number, text in _joined(content):
         place = f"{path} line {number}"
         include = _INCLUDE.fullmatch(text)
         if include:
             included[0] += 1
             if included[0] > MAX_INCLUDES or not is_plain(include[1]):
                 raise FormatError(f"{place}, Include", f"at most {MAX_INCLUDES} files with plain names", include[1])
-            yield from _lines(absolute(Path(path).parent, include[1]), included)
+            other = absolute(Path(path).parent, include[1])
+            with naming(place):
+                content_of_other = read_text(other, MAX_JSON_BYTES)
+            yield from _lines(other, content_of_other, included)
         elif text.strip():
             yield _line(text, place)
 

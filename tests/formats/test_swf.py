@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from cluster_sim.errors import FormatError, ModelWarning, SpecError
 from cluster_sim.workload import Workload
+from cluster_sim.workload.fields import JOB_FIELDS
 
 FULL_LINE = "7 100 20 300 4 250.5 1024 8 600 2048 1 12 3 5 2 1 6 45"
 HEADER = (
@@ -41,7 +42,8 @@ def line(job: int = 1, submit: float = 0, run: float = 10, used: int = 1, reques
 def test_all_18_fields_are_kept(tmp_path: Path) -> None:
     """Each field of a full line lands in its column, in our units."""
     job = read(tmp_path, FULL_LINE + "\n").jobs.iloc[0]
-    assert dict(job) == {
+    defaults = {field.name: field.default for field in JOB_FIELDS}
+    assert dict(job) == defaults | {
         "job_id": "7", "submit_time": 0.0, "requested_cores": 8, "nodes": 0, "ntasks_per_node": 0,
         "requested_time": 600.0, "operations": pytest.approx(np.nan, nan_ok=True), "recorded_run_time": 300.0,
         "ipc": 1.0, "mem_vol": 0.0, "memory": 2.0, "req_energy": pytest.approx(np.nan, nan_ok=True),

@@ -17,6 +17,14 @@ from cluster_sim.files.atomic import atomic_path
 from cluster_sim.workload import Workload
 from cluster_sim.workload.fields import JOB_FIELDS, Field
 
+VALID: dict[str, list[Any]] = {  # columns whose values mean something, or depend on others
+    "speedup": ["linear", "amdahl:0.05", "table:1=1,2=1.9"],
+    "parts": ["", "10", "1 2@8 1@4"],
+    "checkpoint_interval": ["", "young", "daly", "60"],
+    "min_cores": [0, 1],
+    "max_cores": [0, 2**50],
+    "partition": [-1, 7, "batch", "", "0 1"],
+}
 LOWEST = {"": -1e300, ">= 0": 0, "> 0": 1e-300, ">= 1": 1}
 
 
@@ -50,6 +58,8 @@ def test_time_unit(tmp_path: Path) -> None:
 
 def values(field: Field) -> st.SearchStrategy[Any]:
     """Values that a column may hold."""
+    if field.name in VALID:
+        return st.sampled_from(VALID[field.name])
     if field.kind == "str":
         if field.name == "phases":
             return st.sampled_from(["", "1:0 1:1", "3.5:1 1:3", "1:0"])
