@@ -1,7 +1,7 @@
 """Are promises kept? Random runs of the backfilling schedulers, judged by their own logs of decisions.
 
 ``python -m benchmarks.promises --runs 10000``: platforms whose nodes are off at first, boot, fail, are repaired, withheld
-and switched from outside; jobs that end early or late; every power policy. A promise may be put off only where the log says
+and switched from outside; jobs that end early or late, are requeued, make checkpoints; every power policy. A promise may be put off only where the log says
 why, and where the tables of the run show that it was so; and no job starts after what it was promised last.
 """
 
@@ -20,7 +20,7 @@ import click
 import pandas as pd
 
 from cluster_sim import AdvanceReservation, Platform, Simulation, Workload, make_power_policy, make_scheduler
-from cluster_sim.errors import ModelWarning, NodeStateError
+from cluster_sim.errors import InputError, ModelWarning, NodeStateError
 from cluster_sim.machine.node import NodeState
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
 from cluster_sim.run.decision_log import LATE_BOOT
@@ -81,11 +81,13 @@ class Case:
             if when > simulation.env.now:
                 yield simulation.env.timeout(when - simulation.env.now)
             try:
-                if what == "kill":
+                if what == "requeue":
+                    simulation.requeue(str(number % len(simulation.workload)))
+                elif what == "kill":
                     simulation.kill(str(number % len(simulation.workload)), "because")
                 else:
                     getattr(simulation.node(number % self.platform.node_count), what)()
-            except NodeStateError:
+            except (NodeStateError, InputError):
                 pass  # what its state does not allow is refused
         if self.disturbances:
             yield simulation.env.timeout(20.0)
@@ -104,12 +106,22 @@ def random_case(rng: random.Random) -> Case:
     jobs = _jobs(rng, platform, [window.name for window in reservations])
     count = rng.choice([0, 0, 2, 5])
     times = sorted(rng.choice([0.0, 1.0, 2.5, 4.0, 6.0, 9.0, 13.0]) for _ in range(count))
-    disturbances = tuple((when, rng.choice(ORDERS_FROM_OUTSIDE), rng.randrange(20)) for when in times)
+    changing = rng.random() < 0.5
+    orders = ("requeue", *ORDERS_FROM_OUTSIDE) if changing else ORDERS_FROM_OUTSIDE
+    disturbances = tuple((when, rng.choice(orders), rng.randrange(20)) for when in times)
     power = rng.choice(POLICIES)
     if power == "power-cap":
         idle, busy = (sum(f(t) for t in _types(platform)) for f in (_idle_w, _busy_w))
         power = f"power-cap:{idle + (busy - idle) * rng.choice([0.4, 0.7]) + 1.0:g}"
-    options = {"seed": rng.randrange(3), "enforce_walltime": rng.random() < 0.2}
+    options: dict[str, Any] = {"seed": rng.randrange(3), "enforce_walltime": rng.random() < 0.2}
+    if changing:
+        count = len(jobs["job_id"])
+        jobs["checkpoint_interval"] = [rng.choice(["", "", "2", "4.5"]) for _ in range(count)]
+        jobs["checkpoint_time"] = [rng.choice([0.0, 0.5]) for _ in range(count)]
+        jobs["restart_time"] = [rng.choice([0.0, 1.0]) for _ in range(count)]
+        jobs["parts"] = [rng.choice(["", "", "3"]) for _ in range(count)]
+        if rng.random() < 0.4:
+            options["failures"] = "exponential:mtbf=60,repair=3,limit=3"
     return Case(platform, jobs, _scheduler(rng), power, reservations, disturbances, options)
 
 
@@ -216,10 +228,13 @@ def judge(case: Case, simulation: Simulation) -> Verdict:
     """Every promise of a run that is over, in turn."""
     verdict, result = Verdict(), simulation.result()
     jobs = result.jobs.set_index("job_id")
-    told: dict[str, tuple[float, float]] = {}  # job: (promised, when it was)
+    attempts = dict(iter(result.attempts.groupby("job_id")))
+    told: dict[tuple[str, int], tuple[float, float]] = {}  # job and attempt: (promised, when it was)
     for row in result.decisions[result.decisions["decision"] == "reserve"].itertuples():
         verdict.promises += 1
-        promised, since = told.get(row.job_id, (INF, row.time))
+        mine = attempts.get(row.job_id)
+        key = row.job_id, 0 if mine is None else int((mine["end_time"] <= row.time).sum())
+        promised, since = told.get(key, (INF, row.time))
         if row.promised_time > promised:
             verdict.later += 1
             causes = row.because.split(" and ") if row.because else []
@@ -230,11 +245,12 @@ def judge(case: Case, simulation: Simulation) -> Verdict:
                 verdict.broken.append(
                     f"at {row.time:g} job {row.job_id}: {promised:g} moved to {row.promised_time:g} {why}"
                 )
-        told[row.job_id] = row.promised_time, row.time
+        told[key] = row.promised_time, row.time
     states = {state for _, _, state, _ in simulation.view.state_changes}
     verdict.unsteady = verdict.promises if states & {NodeState.OFF, NodeState.FAILED} else 0
-    for job_id, (promised, _) in told.items():
-        start = jobs.loc[job_id, "start_time"]
+    for (job_id, number), (promised, _) in told.items():
+        mine = attempts.get(job_id)
+        start = math.nan if mine is None or number >= len(mine) else mine["start_time"].iloc[number]
         if start > promised + 1e-9 * max(1.0, abs(promised)):
             verdict.broken.append(f"job {job_id} was promised {promised:g} and started at {start:g}")
     verdict.broken += [f"job {job_id} waits for ever" for job_id in jobs.index[jobs["state"] == "unfinished"]]
