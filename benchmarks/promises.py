@@ -1,8 +1,9 @@
 """Are promises kept? Random runs of the backfilling schedulers, judged by their own logs of decisions.
 
 ``python -m benchmarks.promises --runs 10000``: platforms whose nodes are off at first, boot, fail, are repaired, withheld
-and switched from outside; jobs that end early or late, are requeued, make checkpoints; every power policy. A promise may be put off only where the log says
-why, and where the tables of the run show that it was so; and no job starts after what it was promised last.
+and switched from outside; jobs that end early or late, are requeued, in parts, or make checkpoints; every power policy. A
+promise may be put off only where the log says why, and where the tables of the run show that it was so; and no attempt of a
+job starts after what it was promised last.
 """
 
 from __future__ import annotations
