@@ -21,6 +21,7 @@ import click
 import pandas as pd
 
 from cluster_sim import AdvanceReservation, Platform, Simulation, Workload, make_power_policy, make_scheduler
+from cluster_sim.engine import latest
 from cluster_sim.errors import InputError, ModelWarning, NodeStateError
 from cluster_sim.machine.node import NodeState
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
@@ -236,7 +237,7 @@ def judge(case: Case, simulation: Simulation) -> Verdict:
         mine = attempts.get(row.job_id)
         key = row.job_id, 0 if mine is None else int((mine["end_time"] <= row.time).sum())
         promised, since = told.get(key, (INF, row.time))
-        if row.promised_time > promised:
+        if row.promised_time > latest(promised):
             verdict.later += 1
             causes = row.because.split(" and ") if row.because else []
             verdict.causes.update(causes)
