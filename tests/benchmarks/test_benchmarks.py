@@ -118,7 +118,7 @@ def test_random_simulations_are_counted_and_violations_told(monkeypatch: pytest.
         raise AssertionError("nothing is right")
 
     monkeypatch.setattr(fuzz.full, "check_result", fail)
-    monkeypatch.setattr(fuzz.full, "reduced", lambda found, thoroughly: found)
+    monkeypatch.setattr(fuzz.full, "reduced", lambda found, thoroughly, judge: found)
     broken = CliRunner().invoke(fuzz.main, ["--runs", "2", "--seed", "1"])
     assert broken.exit_code == 1
     assert re.findall(r"^seed (\d): AssertionError at", broken.output, re.MULTILINE) == ["1", "2"]
