@@ -90,7 +90,7 @@ class Paper:
     notes : what a reader has to know beside the verdicts.
     shown : figures that the manual's page has as pictures, by what they are called.
     rows : agents for which the report says what learning adds.
-    left_out : start of a value's name → why nothing measures it in that setting.
+    left_out : prefix of a value's name → why nothing measures it in that setting.
     """
 
     name: str
