@@ -38,12 +38,11 @@ from cluster_sim.records.accounting import node_bounds
 from cluster_sim.records.attempt_tables import attempts_of
 from cluster_sim.records.clock_table import as_clock_table
 from cluster_sim.records.core_holds import CoreHolds
+from cluster_sim.records.empty_table import no_rows
 from cluster_sim.records.metrics import energy_delay_product, job_columns, mean_power, watt_minutes
 from cluster_sim.records.run_tables import idle_gaps
 from cluster_sim.records.saved_tables import InOnePart
 from cluster_sim.records.summary import job_metrics
-from cluster_sim.run.decision_log import no_decisions
-from cluster_sim.run.stage_log import no_stages
 from cluster_sim.workload.fields import RESULT_TABLES, SUMMARY_METRICS, names
 
 if TYPE_CHECKING:
@@ -189,7 +188,7 @@ class _ImportedTables(InOnePart):
 
     def stages(self) -> pd.DataFrame:
         """None."""
-        return no_stages()
+        return no_rows("stages")
 
     def node_states(self) -> pd.DataFrame:
         """COMPUTING while a job holds a core of the node, IDLE otherwise."""
@@ -267,7 +266,7 @@ class _ImportedTables(InOnePart):
 
     def decisions(self) -> pd.DataFrame:
         """None."""
-        return no_decisions()
+        return no_rows("decisions")
 
     def decision_spans(self) -> Sequence[tuple[Span, ...]]:
         """None."""

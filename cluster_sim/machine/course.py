@@ -78,6 +78,7 @@ class Course:
         self.saved = 0.0
         self.stage: Stage | None = None  #: What its tasks do now; None: nothing.
         self.since = inf  #: Since when, s.
+        self._whole_s = 0.0  # how long all the work takes, as it was when the stage began
         self.running: Running | None = None  #: What there is to know of it on the machine; None while it has no cores.
         self.target: Placement | None = None  #: The cores on which it does its next part, if these are others,
         self.reserved: Allocation | None = None  #: and what it holds for that already.
@@ -108,6 +109,7 @@ class Course:
 
     def begin(self, whole_s: float) -> Stage | None:
         """The next stage, on cores on which all the work takes ``whole_s``; None if there is nothing left to do."""
+        self._whole_s = whole_s
         self.stage = self._next(whole_s)
         return self.stage
 
@@ -121,23 +123,23 @@ class Course:
             share = self._until_checkpoint / whole_s
         return Stage(Doing.WORK, share)
 
-    def complete(self, whole_s: float, cores: int, seconds: float) -> None:
-        """The stage is over. ``whole_s`` as it began; it took ``seconds`` on ``cores`` cores."""
+    def complete(self, core_s: float) -> None:
+        """The stage is over; it took so many core-seconds."""
         stage, self.stage = self.stage, None
         assert stage is not None
         if stage.doing is Doing.CHECKPOINT:
             self._save()
         elif stage.doing is Doing.WORK:
-            self._credit(stage.share, whole_s, cores * seconds)
+            self._credit(stage.share, core_s)
             if self._until_checkpoint <= NOTHING * self._interval < inf and not self.is_over:
                 self._overheads.append(Stage(Doing.CHECKPOINT, seconds=self.costs.checkpoint))
                 self._interval *= self.costs.growth
                 self._until_checkpoint = self._interval
 
-    def _credit(self, share: float, whole_s: float, core_s: float) -> None:
+    def _credit(self, share: float, core_s: float) -> None:
         self.done = min(self.done + share, 1.0)
         self._left -= share
-        self._until_checkpoint -= share * whole_s
+        self._until_checkpoint -= share * self._whole_s
         self.unsaved_core_s += core_s
         if self._left <= NOTHING * self.parts[self._part].share:
             self._part += 1
@@ -151,15 +153,15 @@ class Course:
         self.saved, self._checkpointed = self.done, (self._part, self._left)
         self.unsaved_core_s = 0.0
 
-    def interrupt(self, fraction: float, whole_s: float, cores: int, seconds: float) -> None:
-        """The stage ends early, when that fraction of it is done; what is left of it is done later."""
+    def interrupt(self, fraction: float, core_s: float) -> None:
+        """The stage ends early, when that fraction of it is done, in so many core-seconds; the rest is done later."""
         stage, self.stage = self.stage, None
         if stage is None:
             return
         if stage.doing is Doing.WORK:
             # What rounding would take for the whole is not: the end of a part is an event of its own.
             share = min(stage.share * fraction, self._left * (1.0 - 2.0 * NOTHING))
-            self._credit(share, whole_s, cores * seconds)
+            self._credit(share, core_s)
         else:
             self._overheads.appendleft(Stage(stage.doing, seconds=stage.seconds * (1.0 - fraction)))
 

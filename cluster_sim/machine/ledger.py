@@ -118,8 +118,8 @@ class Ledger:
         """
         tenant = np.array(self.tenant)
         held, loaded, until = (np.array(column) for column in (self.held_from, self.loaded_from, self.held_until))
-        until[until == OPEN] = np.nan
         if len(tenant) == tenants and np.array_equal(tenant, np.arange(tenants)):
+            until[until == OPEN] = np.nan
             return held, loaded, until  # each held cores once
         of_tenants = (tenant >= 0) & (tenant < tenants)
         tenant, held, loaded, until = (column[of_tenants] for column in (tenant, held, loaded, until))
@@ -127,10 +127,10 @@ class Ledger:
         first[tenant[::-1]] = held[::-1]
         computed = ~np.isnan(loaded)
         began[tenant[computed][::-1]] = loaded[computed][::-1]
+        # Not the end of its last hold: what was held for a change that did not come ends before the rest.
         last[tenant] = -np.inf
-        np.maximum.at(
-            last, tenant, until
-        )  # what was held for a change that did not come ends before the rest; NaN stays
+        np.maximum.at(last, tenant, until)
+        last[last == OPEN] = np.nan
         return first, began, last
 
     def up_to(self, horizon: float, attempts: int) -> Extract:

@@ -19,11 +19,11 @@ from cluster_sim.records.attempt_tables import attempt_table, lost_core_s, numbe
 from cluster_sim.records.clock_table import clock_table
 from cluster_sim.records.conditions import Conditions
 from cluster_sim.records.core_holds import CoreHolds, bounds_of_parts
+from cluster_sim.records.empty_table import no_rows
 from cluster_sim.records.metrics import InPieces, job_columns
 from cluster_sim.records.node_table import node_table
 from cluster_sim.records.summary import Changes, TenantsEnergy, summarise
 from cluster_sim.run.attempts import STATES
-from cluster_sim.run.decision_log import no_decisions
 from cluster_sim.workload.fields import RESULT_TABLES, names
 
 if TYPE_CHECKING:
@@ -245,7 +245,7 @@ class RunTables:
     def decisions(self) -> pd.DataFrame:
         """What the scheduler had decided by then; empty when it was not to explain."""
         if self._decision_log is None:
-            return no_decisions()
+            return no_rows("decisions")
         return self._decision_log.table(self._decisions, self._jobs["job_id"], self._platform)
 
     def decision_spans(self) -> Sequence[tuple[Span, ...]]:

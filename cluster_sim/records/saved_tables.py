@@ -23,9 +23,8 @@ from cluster_sim.records.attempt_tables import JOB, attempts_of
 from cluster_sim.records.clock_table import as_clock_table
 from cluster_sim.records.conditions import Conditions
 from cluster_sim.records.core_holds import CoreHolds
+from cluster_sim.records.empty_table import no_rows
 from cluster_sim.records.spells import without_reservations
-from cluster_sim.run.decision_log import no_decisions
-from cluster_sim.run.stage_log import no_stages
 from cluster_sim.workload.fields import RESULT_TABLES, names
 
 if TYPE_CHECKING:
@@ -156,7 +155,7 @@ class SavedTables(InOnePart):
         """The rows of stages.csv; none where jobs did nothing beside their work."""
         if not self._has("stages"):
             self.check_unchanged()
-            return no_stages()
+            return no_rows("stages")
         return self._read("stages")
 
     def node_states(self) -> pd.DataFrame:
@@ -190,7 +189,7 @@ class SavedTables(InOnePart):
         """The rows of decisions.csv; none when the run was not to explain."""
         if not self._has("decisions"):
             self.check_unchanged()
-            return no_decisions()
+            return no_rows("decisions")
         return self._read("decisions")[names(RESULT_TABLES["decisions"])]
 
     def decision_spans(self) -> Sequence[tuple[Span, ...]]:

@@ -154,12 +154,6 @@ class DecisionLog:
         return pd.DataFrame(columns, columns=names(RESULT_TABLES["decisions"]))
 
 
-def no_decisions() -> pd.DataFrame:
-    """The table of a run that kept no log."""
-    types = {"str": object, "float": np.float64}
-    return pd.DataFrame({field.name: np.array([], types[field.kind]) for field in RESULT_TABLES["decisions"]})
-
-
 def nodes_texts(placements: list[tuple[Span, ...]], platform: Platform) -> list[str]:
     """Placements as text: cores on a node, or on each from one node to another.
 

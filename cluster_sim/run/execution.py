@@ -52,10 +52,7 @@ def execute(life: JobLife, running: Running) -> Generator[Event, Any, None]:
         return
     try:
         if running.start_time == inf:
-            switching, nodes = life.machine.switching, running.placement.nodes
-            switching.switch_on(nodes)
-            yield from switching.wait_for(nodes)
-            life.begin(running)
+            yield from life.boot(running)
         while True:
             try:
                 # Waiting for a group that has ended already costs nothing, so this joins them in any order.

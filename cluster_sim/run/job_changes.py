@@ -112,9 +112,8 @@ class JobChanges:
         self._request_pass()
 
     def _begin_as_work(self, course: Course, running: Running, done: float, core_s: float) -> None:
-        whole = self._executor.whole_seconds(running)
-        course.begin(whole)
-        course.interrupt(done, whole, 1, core_s)
+        course.begin(self._executor.whole_seconds(running))
+        course.interrupt(done, core_s)
 
     def _count_time(self, course: Course, running: Running) -> None:
         """How much of its requested time the job has used up on these cores."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from simpy.events import URGENT, Process
 
@@ -18,6 +19,8 @@ from cluster_sim.run.staged import Stages, pursue
 from cluster_sim.workload.jobs import Job, JobState
 
 if TYPE_CHECKING:
+    from simpy.events import Event
+
     from cluster_sim.machine.course import Course
     from cluster_sim.machine.job_clocks import JobClocks
     from cluster_sim.machine.placement import Placement
@@ -128,6 +131,13 @@ class JobLife:
         process = execute(self, running) if course is None else pursue(self, course, running)
         running._process = kind(self._env, process)
         return running
+
+    def boot(self, running: Running) -> Generator[Event, Any, None]:
+        """Boot the nodes of a job, and begin when they are on. Part of the job's process."""
+        switching, nodes = self.machine.switching, running.placement.nodes
+        switching.switch_on(nodes)
+        yield from switching.wait_for(nodes)
+        self.begin(running)
 
     def begin(self, running: Running) -> None:
         """The tasks of a job begin: its nodes are ready. Called by the job's process."""

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim.machine.course import Doing
-from cluster_sim.workload.fields import RESULT_TABLES
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -51,9 +50,3 @@ class StageLog:
                 "saved": np.array(self._saved[:rows], np.float64),
             }
         )
-
-
-def no_stages() -> pd.DataFrame:
-    """The table of a run in which jobs did nothing but their work."""
-    types = {"str": object, "float": np.float64, "int": np.int64}
-    return pd.DataFrame({field.name: np.array([], types[field.kind]) for field in RESULT_TABLES["stages"]})

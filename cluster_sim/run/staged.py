@@ -30,10 +30,7 @@ def pursue(life: JobLife, course: Course, running: Running) -> Generator[Event, 
         return
     try:
         if running.start_time == inf:
-            switching, nodes = life.machine.switching, running.placement.nodes
-            switching.switch_on(nodes)
-            yield from switching.wait_for(nodes)
-            life.begin(running)
+            yield from life.boot(running)
         while True:
             try:
                 if course.stage is not None:
@@ -86,9 +83,8 @@ class Stages:
     def complete(self, course: Course) -> None:
         """All tasks of a job have done their stage."""
         running = _on_machine(course)
-        seconds = self._executor.now - course.since
         stage = course.stage
-        course.complete(self._executor.whole_seconds(running), running.placement.cores, seconds)
+        course.complete(running.placement.cores * (self._executor.now - course.since))
         self._executor.stop_tasks(running)
         if stage is not None and stage.doing is not Doing.WORK:
             self._log.note(running._attempt, stage.doing, course.since, self._executor.now, course.saved)
@@ -103,5 +99,5 @@ class Stages:
             fraction, seconds = self._executor.stage_done(running), now - course.since
             if doing is not Doing.WORK and seconds > 0.0:
                 self._log.note(running._attempt, doing, course.since, now, course.saved)
-            course.interrupt(fraction, self._executor.whole_seconds(running), running.placement.cores, seconds)
+            course.interrupt(fraction, running.placement.cores * seconds)
         self._executor.stop_tasks(running)
