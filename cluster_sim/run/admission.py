@@ -51,11 +51,13 @@ class Admission:
         self._by_memory = scheduler is not None and scheduler.memory and bool((self._columns["memory"] > 0).any())
         #: Whether a job can ask for more than cores.
         self._has_wishes = self._machine.shapes or self._by_memory or eligibility is not None
+        self._has_wishes = self._has_wishes or bool((self._columns["gpus"] > 0).any())
         if self._gate is None and eligibility is not None:
             self._gate = WindowGate(self._env, eligibility, self.admit, self._refuse, self._turn)
 
     def expect(self, job: Job) -> None:
         """Another job than those of the workload will be submitted, at its time."""
+        self._has_wishes = self._has_wishes or job.gpus > 0
         if self._precedence is not None:
             self._precedence.expect(job)
 
@@ -71,7 +73,7 @@ class Admission:
 
     def submit(self, job: Job) -> None:
         """A job arrives now."""
-        if job.requested_cores > self._core_count or self._has_wishes or job.gpus:
+        if job.requested_cores > self._core_count or self._has_wishes:
             least = job.on_cores(job.min_cores) if self._chooses_cores else job
             reason = why_impossible(self._machine, least, self._by_memory)
             if reason:
