@@ -1,0 +1,1 @@
+"""Slurm's scheduler, by the rules of Slurm 22.05."""

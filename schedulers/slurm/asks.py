@@ -1,0 +1,55 @@
+"""What a job asks of Slurm: plain data, from which passes are computed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True, eq=False)
+class Ask:
+    """A job's request in Slurm's terms; the options of ``sbatch`` are named where one says just this. Times in s, memory in MB.
+
+    Tasks, CPUs for each and nodes are as asked for, before any node has been chosen. Two are equal only if they are one.
+    """
+
+    key: int  #: Which job: its index in the workload. Of jobs submitted in one second the lower goes first.
+    job_id: str
+    submit_time: float = 0.0  #: Of the first submission, or of the last requeue.
+    user: str = ""
+    account: str = ""
+    qos: str = ""
+    partitions: tuple[str, ...] = ("",)  #: Names, at least one: the job may start in any of them.
+    nice: int = 0
+    limit_s: float = math.nan  #: ``--time``; NaN: the partition's.
+    time_min_s: float = 0.0  #: ``--time-min``; 0: none.
+    min_nodes: int = 0  #: ``--nodes``; 0: as many as it takes.
+    max_nodes: int = 0  #: 0: no more than ``min_nodes``, or if that is 0 any number.
+    tasks: int = 0  #: ``--ntasks``; 0: one on each node, or ``tasks_per_node`` on each.
+    tasks_per_node: int = 0
+    cpus_per_task: int = 1
+    memory_per_node: float = 0.0
+    memory_per_cpu: float = 0.0
+    exclusive: bool = False
+    features: str = ""  #: ``--constraint``: ``a&b``, ``a|b``.
+    required_nodes: tuple[int, ...] = ()  #: ``--nodelist``: positions in the platform.
+    excluded_nodes: tuple[int, ...] = ()
+    spread: bool = False  #: ``--spread-job``
+    licences: Mapping[str, int] = field(default_factory=dict)
+    reservation: str = ""
+    begin_time: float = -math.inf  #: ``--begin``, or until when a requeued job has to wait.
+    array: str = ""  #: Of which job array it is a task; empty: of none.
+    array_limit: int = 0  #: Tasks of the array that may run at once; 0: all.
+    held: bool = False  #: The job waits until somebody releases it.
+
+    @property
+    def least_nodes(self) -> int:
+        """Nodes that it needs at least."""
+        return self.min_nodes or 1
+
+    @property
+    def cpus(self) -> int:
+        """CPUs that it asks for: those of its tasks, at least one on each node."""
+        tasks = self.tasks or self.least_nodes * (self.tasks_per_node or 1)
+        return max(tasks * self.cpus_per_task, self.least_nodes)
