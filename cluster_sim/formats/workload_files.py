@@ -5,6 +5,7 @@
 | ``.swf`` | Standard Workload Format | ``swf`` |
 | ``.json`` | IRMaSim workload | ``irmasim_workload`` |
 | ``.json`` | Batsim workload, told by the ``type`` of its profiles | ``batsim_workload`` |
+| ``.json`` | ElastiSim's jobs, told by their ``submit_time`` | ``elastisim_workload`` |
 | ``.csv`` | native table, or IRMaSim's (told by its column ``subtime``) | ``tables``, ``irmasim_workload`` |
 | any, ``.csv``, ``.parquet`` | sacct's output, told by its header | ``sacct`` |
 
@@ -16,24 +17,30 @@ from __future__ import annotations
 
 import inspect
 import os
+import warnings
 from collections.abc import Callable
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from cluster_sim.errors import FormatError, SpecError
+from cluster_sim.errors import FormatError, ModelWarning, SpecError
 from cluster_sim.files import reading as files
 from cluster_sim.files.documents import parse_json
-from cluster_sim.formats import batsim_workload, irmasim_workload, sacct, sacct_table, swf, tables
+from cluster_sim.formats import batsim_workload, elastisim_workload, irmasim_workload, sacct, sacct_table, swf, tables
 from cluster_sim.registry import misspelt
+from cluster_sim.workload.job_table import JOB_FIELD
 
 if TYPE_CHECKING:
     from cluster_sim.workload.workload import Workload
 
 
 def _read_json(path: str, **options: Any) -> Workload:
-    """Read a JSON workload of either kind; parsed once, because it may be long."""
+    """Read a JSON workload of any kind; parsed once, because it may be long."""
     document = parse_json(path, files.read_text(path))
-    reader = batsim_workload.from_document if batsim_workload.is_batsim(document) else irmasim_workload.from_document
+    reader: Callable[..., Workload] = irmasim_workload.from_document
+    if batsim_workload.is_batsim(document):
+        reader = batsim_workload.from_document
+    elif elastisim_workload.is_elastisim(document):
+        reader = elastisim_workload.from_document
     _check_options(reader, options, path)
     return reader(document, path, **options)
 
@@ -50,6 +57,8 @@ WORKLOAD_WRITERS: dict[str, Callable[..., None]] = {
     ".json": irmasim_workload.write,
     ".csv": tables.write,
 }
+
+_OF_CHANGES = ("min_cores", "max_cores", "malleable", "speedup", "parts", "checkpoint_interval")
 
 
 def read_workload(path: str, **options: Any) -> Workload:
@@ -81,7 +90,18 @@ def write_workload(workload: Workload, path: str, **options: Any) -> None:
     if suffix not in WORKLOAD_WRITERS:
         raise FormatError(path, f"a file name ending in {_suffixes(WORKLOAD_WRITERS)}", suffix or "no suffix")
     _check_options(WORKLOAD_WRITERS[suffix], options, path)
+    if suffix != ".csv":
+        _warn_of_changes(workload, path)
     WORKLOAD_WRITERS[suffix](workload, path, **options)
+
+
+def _warn_of_changes(workload: Workload, path: str) -> None:
+    """Tell that only the own format has columns for what jobs choose, change and save: they would run otherwise."""
+    jobs = workload.jobs
+    lost = [name for name in _OF_CHANGES if (jobs[name] != JOB_FIELD[name].default).any()]
+    if lost:
+        text = f"{path}: this format has no field for {', '.join(lost)}; .csv has"
+        warnings.warn(text, ModelWarning, stacklevel=4)
 
 
 def _suffix(path: str) -> str:

@@ -121,7 +121,7 @@ class Workload:
     def read(cls, source: str | os.PathLike[str], **options: Any) -> Workload:
         """A workload from a file, or from the spec of a registered generator such as ``name:key=value``.
 
-        Files: SWF, IRMaSim JSON and CSV, Batsim JSON, native CSV, sacct's output, each also gzipped. ``time_unit``
+        Files: SWF, IRMaSim JSON and CSV, Batsim JSON, ElastiSim's jobs, native CSV, sacct's output, also gzipped. ``time_unit``
         ("seconds", "minutes", …) is what the file's times count; for the options of a format see its module in
         ``cluster_sim.formats``.
         Raises FormatError for bad files, SpecError for bad options.

@@ -25,21 +25,34 @@ def jobs_of(folder: Path) -> pd.DataFrame:
     return pd.read_csv(folder / "jobs.csv.gz")
 
 
-def run(folder: Path, *quirks: str, first: int = 11_635) -> Result:
-    """The jobs of a case on its one-core nodes, as in ElastiSim's example scheduler."""
-    jobs = jobs_of(folder).head(first)
-    workload = Workload(
+def in_its_format(jobs: pd.DataFrame) -> str:
+    """The jobs of a case as ElastiSim takes them: on n nodes each works ``time`` x ``base`` / n."""
+    task = {"type": "cpu", "flops": "time * base", "computation_pattern": "all_ranks"}
+    application = {"phases": [{"tasks": [task]}]}
+    sizes = {
+        "rigid": {"num_nodes": "base_nodes"},
+        "moldable": {"num_nodes_min": "min_nodes", "num_nodes_max": "max_nodes"},
+    }
+    rows = [
         {
-            "job_id": jobs["id"].astype(str),
-            "submit_time": jobs["submit_time"].astype(float),
-            "requested_cores": jobs["base_nodes"],
-            "recorded_run_time": jobs["time_at_base"].astype(float),
-            "min_cores": jobs["min_nodes"],
-            "max_cores": jobs["max_nodes"],
+            "type": job["type"],
+            "submit_time": job["submit_time"],
+            **{key: job[column] for key, column in sizes[job["type"]].items()},
+            "num_nodes": job["base_nodes"],
+            "arguments": {"time": job["time_at_base"], "base": job["base_nodes"]},
+            "application": application,
         }
-    )
+        for job in jobs.to_dict("records")
+    ]
+    return json.dumps({"jobs": rows})
+
+
+def run(folder: Path, written: Path, *quirks: str, first: int = 11_635) -> Result:
+    """The jobs of a case, read from ElastiSim's format, on its one-core nodes, as in its example scheduler."""
+    (written / "jobs.json").write_text(in_its_format(jobs_of(folder).head(first)))
+    workload = Workload.read(str(written / "jobs.json"))
     nodes = json.loads((folder / "platform.json").read_text())["nodes"]
-    platform = Platform.homogeneous(nodes=nodes, cores=1)
+    platform = Platform.homogeneous(nodes=nodes, cores=1, ghz=1e-9)  # an operation a second
     return Simulation(platform, workload, make_scheduler("moldable"), quirks=quirks).run()
 
 
@@ -56,19 +69,19 @@ def assert_printed(values: pd.Series, printed: pd.Series) -> None:
     assert (abs(values - printed) <= np.array(half) * (1.0 + 1e-9) + 1e-9).all()
 
 
-def test_rigid_jobs(shared: Path) -> None:
+def test_rigid_jobs(shared: Path, tmp_path: Path) -> None:
     """All 11,635 start and end when ElastiSim says; mean wait 165.994156 min."""
     folder = shared / "cases/elastisim/cirrus-rigid"
-    result, expected = run(folder, EACH_EVENT), pd.read_csv(folder / "expected.csv.gz")
+    result, expected = run(folder, tmp_path, EACH_EVENT), pd.read_csv(folder / "expected.csv.gz")
     assert result.jobs["start_time"].tolist() == expected["start_time"].tolist()
     assert result.jobs["finish_time"].tolist() == expected["end_time"].tolist()
     assert result.jobs["wait_time"].mean() == pytest.approx(165.994156, abs=5e-7)
 
 
-def test_moldable_jobs_before_its_rounding_tells(shared: Path) -> None:
+def test_moldable_jobs_before_its_rounding_tells(shared: Path, tmp_path: Path) -> None:
     """The first 2,295 jobs are as ElastiSim printed them; with the next, rounding of its clock changes a size."""
     folder = shared / "cases/elastisim/cirrus-moldable"
-    result = run(folder, EACH_EVENT, first=2295)
+    result = run(folder, tmp_path, EACH_EVENT, first=2295)
     expected = pd.read_csv(folder / "expected.csv.gz").head(2295)
     assert_printed(result.jobs["start_time"], expected["start_time"])
     assert_printed(result.jobs["finish_time"], expected["end_time"])
@@ -80,20 +93,22 @@ def test_moldable_jobs_before_its_rounding_tells(shared: Path) -> None:
     ("rule", "quirks", "wait"),
     [("event", (EACH_EVENT,), 134.992843), ("instant", (), 150.784387), ("event", (EACH_EVENT, "simgrid-clock"), 134.992843)],
 )  # fmt: skip
-def test_moldable_jobs_by_exact_time(shared: Path, rule: str, quirks: tuple[str, ...], wait: float) -> None:
+def test_moldable_jobs_by_exact_time(
+    shared: Path, tmp_path: Path, rule: str, quirks: tuple[str, ...], wait: float
+) -> None:
     """All 11,635 as in exact arithmetic, with a pass for each event, and with one for each instant."""
     folder = shared / "cases/elastisim/cirrus-moldable"
-    result, expected = run(folder, *quirks), pd.read_csv(folder / f"exact-time-pass-per-{rule}.csv.gz")
+    result, expected = run(folder, tmp_path, *quirks), pd.read_csv(folder / f"exact-time-pass-per-{rule}.csv.gz")
     assert np.allclose(result.jobs["start_time"], expected["start_time"], rtol=0.0, atol=1e-6)
     assert np.allclose(result.jobs["finish_time"], expected["end_time"], rtol=0.0, atol=1e-6)
     assert sizes(result).tolist() == expected["nodes"].tolist()
     assert result.jobs["wait_time"].mean() == pytest.approx(wait, abs=1e-6)
 
 
-def test_what_holds_whatever_the_rule_for_ties(shared: Path) -> None:
+def test_what_holds_whatever_the_rule_for_ties(shared: Path, tmp_path: Path) -> None:
     """Sizes lie within the limits, the work of a job is the same on any, and nobody is overtaken."""
     folder = shared / "cases/elastisim/cirrus-moldable"
-    result, jobs = run(folder, EACH_EVENT), jobs_of(folder)
+    result, jobs = run(folder, tmp_path, EACH_EVENT), jobs_of(folder)
     nodes = sizes(result)
     assert ((jobs["min_nodes"] <= nodes) & (nodes <= jobs["max_nodes"])).all()
     assert np.allclose(result.jobs["run_time"] * nodes, jobs["time_at_base"] * jobs["base_nodes"], rtol=1e-9)
