@@ -7,10 +7,16 @@ logs. A line per job that was submitted, in order of submission:
 |---|---|
 | 1 job number | the job's id where all ids are whole numbers, else its position from 1 |
 | 2 submit, 3 wait, 4 run time | s, of the run; −1 for what never started, and for the run time of what still runs |
-| 5 allocated processors | cores that the job held |
+| 5 allocated processors | cores that the job held, at most |
 | 8 requested processors, 9 requested time | as asked for; no time is −1 |
 | 11 status | 1 completed, 0 killed, 5 rejected, or cancelled before its start, −1 unfinished |
 | 12 user, 14 executable | numbers, from 1 in order of appearance, where names are no numbers; the header's notes list them |
+
+A job that was stopped and run again, suspended, or had its cores changed has, after this line, one for each time that it had
+the same cores, as the format's definition proposes for jobs that are swapped out or restarted from checkpoints: the wait since
+the last one, the run time and the cores of that piece, status 2; in the last one 3 if the job completed and 4 if it was killed.
+Only the first has a submit time. The job's own line sums up: its run time is that of all pieces, −1 while it is not over.
+Readers of workloads, ours too, pass over the others.
 
 Other fields are −1. SWF writes seconds without saying how fine; these keep all their digits.
 """
@@ -18,6 +24,7 @@ Other fields are −1. SWF writes seconds without saying how fine; these keep al
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,9 +36,14 @@ from cluster_sim.workload.fields import UNKNOWN, whole_number
 
 if TYPE_CHECKING:
     from cluster_sim.records.result import Result
+    from cluster_sim.records.spells import Spell
 
+_Fields = dict[str, np.ndarray]
 _STATUS = {"completed": 1, "killed": 0, "rejected": 5, "unfinished": -1}
 _CANCELLED = 5
+_TO_BE_CONTINUED = 2
+_LAST_PIECE = {1: 3, 0: 4}
+"""Status of the last line of a job in pieces, by its own."""
 _MOST_NOTES = 1_000
 
 
@@ -39,24 +51,30 @@ def write_schedule(result: Result, path: str | os.PathLike[str]) -> None:
     """Write the schedule of a run as SWF, compressed when the name ends in ``.gz``."""
     table = schedule_table(result)
     text = table.to_csv(sep=" ", header=False, index=False, lineterminator="\n")
-    header = "".join(f"; {line}\n" for line in _header(result))
+    header = "".join(f"; {line}\n" for line in _header(result, len(table)))
     write_bytes(path, (header + text).encode())
 
 
 def schedule_table(result: Result) -> pd.DataFrame:
-    """The 18 fields of each job that was submitted, whole numbers where they are."""
+    """The 18 fields of each job that was submitted, and of its pieces if it has several; whole numbers where they are."""
     submitted = result.jobs["submit_time"].notna().to_numpy()
     jobs, used = result.jobs[submitted], result.core_holds.used_by_job
-    cores = np.bincount(used.tenant, used.last - used.first + 1, len(result.jobs))[submitted].astype(np.int64)
+    held = np.bincount(used.tenant, used.last - used.first + 1, len(result.jobs)).astype(np.int64)
+    run_time = result.jobs["run_time"].to_numpy(dtype=float).copy()
+    pieces = {row: own for row, own in result.spells.items() if len(own) > 1}
+    for row, own in pieces.items():
+        held[row] = max(piece.cores for piece in own)
+        run_time[row] = sum(piece.end - piece.start for piece in own) if run_time[row] >= 0.0 else UNKNOWN
+    cores = held[submitted]
     limit = jobs["requested_time"].to_numpy(dtype=float)
     started = jobs["start_time"].notna().to_numpy()
     status = jobs["state"].map(_STATUS).to_numpy(dtype=np.int64)
     unknown = np.full(len(jobs), UNKNOWN, np.int64)
-    fields = {
+    fields: _Fields = {
         "job": _job_numbers(jobs["job_id"].to_numpy(dtype=object)),
         "submit": jobs["submit_time"].to_numpy(dtype=float) + _origin(result),
         "wait": jobs["wait_time"].fillna(UNKNOWN).to_numpy(dtype=float),
-        "run": jobs["run_time"].fillna(UNKNOWN).to_numpy(dtype=float),
+        "run": np.where(np.isnan(run_time), UNKNOWN, run_time)[submitted],
         "allocated": np.where(cores > 0, cores, UNKNOWN),
         "cpu": unknown,
         "memory": unknown,
@@ -72,7 +90,37 @@ def schedule_table(result: Result) -> pd.DataFrame:
         "preceding": unknown,
         "think": unknown,
     }
+    if pieces:
+        fields = _with_pieces(fields, pieces, result.jobs["submit_time"].to_numpy(dtype=float))
     return pd.DataFrame({name: whole_where_possible(values) for name, values in fields.items()})
+
+
+def _with_pieces(fields: _Fields, pieces: dict[int, list[Spell]], submit_times: np.ndarray) -> _Fields:
+    """The fields with, after the line of each job in pieces, a line for each of them."""
+    line_of = np.cumsum(~np.isnan(submit_times)) - 1
+    lines = np.concatenate([np.full(len(own), line_of[row]) for row, own in pieces.items()])
+    told = pd.DataFrame(
+        [told for row, own in pieces.items() for told in _pieces(fields, int(line_of[row]), submit_times[row], own)]
+    )
+    order = np.argsort(np.append(np.arange(len(fields["job"])), lines + 0.5), kind="stable")
+    return {
+        name: np.append(values, told[name].to_numpy() if name in told else values[lines])[order]
+        for name, values in fields.items()
+    }
+
+
+def _pieces(fields: _Fields, line: int, submit_time: float, own: list[Spell]) -> Iterator[dict[str, float]]:
+    """What the lines of a job's pieces say for themselves."""
+    over, before = int(fields["status"][line]), submit_time
+    for number, piece in enumerate(own, start=1):
+        yield {
+            "submit": float(fields["submit"][line]) if number == 1 else UNKNOWN,
+            "wait": piece.start - before,
+            "run": piece.end - piece.start,
+            "allocated": piece.cores,
+            "status": _LAST_PIECE.get(over, _TO_BE_CONTINUED) if number == len(own) else _TO_BE_CONTINUED,
+        }
+        before = piece.end
 
 
 def _job_numbers(ids: np.ndarray) -> np.ndarray:
@@ -85,17 +133,17 @@ def _origin(result: Result) -> float:
     return float(result.meta.get("origin_s") or 0.0)
 
 
-def _header(result: Result) -> list[str]:
+def _header(result: Result, lines: int) -> list[str]:
     """Directives of the format's definition; what comes from the input is kept on its line."""
     from cluster_sim import __version__
 
     meta, platform, jobs = result.meta, result.platform, result.jobs
-    lines = [
+    told = [
         "Version: 2.2",
         f"Computer: {platform.id}, simulated",
         f"Conversion: cluster-sim {__version__}",
         f"MaxJobs: {int(jobs['submit_time'].notna().sum())}",
-        f"MaxRecords: {int(jobs['submit_time'].notna().sum())}",
+        f"MaxRecords: {lines}",
         f"MaxNodes: {platform.node_count}",
         f"MaxProcs: {platform.core_count}",
         f"Note: schedule of {meta.get('scheduler', '')} for workload {meta.get('workload', '')}",
@@ -104,5 +152,5 @@ def _header(result: Result) -> list[str]:
         names = jobs[column].to_numpy(dtype=object)
         numbered = dict(zip(names.tolist(), numbers_of_names(names).tolist(), strict=True))
         named = [(number, name) for name, number in numbered.items() if name and str(number) != name]
-        lines += [f"Note: {what} {number} is {name}" for number, name in named[:_MOST_NOTES]]
-    return [" ".join(line.split()) for line in lines]
+        told += [f"Note: {what} {number} is {name}" for number, name in named[:_MOST_NOTES]]
+    return [" ".join(line.split()) for line in told]
