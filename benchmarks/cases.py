@@ -21,6 +21,7 @@ from cluster_sim import Platform, Simulation, Workload, make_power_policy, make_
 
 FLOOR = "SimPy's floor"
 BEST_OF_EXPERIMENT_3 = "list:smallest/most_used_mem"
+MONTHLY_FAILURES = "exponential:mtbf=2592000,repair=3600"
 CONSERVATIVE_JOBS = 10_000  # most pending jobs of which a pass of conservative is timed
 
 
@@ -35,6 +36,7 @@ class Sizes:
     contending_jobs: int = 1_000
     in_a_row: int = 10  #: Runs of a contention case that are timed together.
     swift_jobs: int = 28_476  #: Of the log that FCFS and EASY are compared on with short queues.
+    failing_jobs: int = 100_000  #: On nodes that fail.
     large_log_jobs: int = 50_000  #: On 8,192 cores, where EASY is compared with FCFS,
     whole_large_log_jobs: int = 400_000  #: and where the files of a whole run are written.
     queues: tuple[int, ...] = (10, 100, 1_000, 10_000, 100_000)  #: Pending jobs in the passes that are timed.
@@ -53,6 +55,7 @@ QUICK = Sizes(
     contending_jobs=40,
     in_a_row=1,
     swift_jobs=300,
+    failing_jobs=300,
     large_log_jobs=300,
     whole_large_log_jobs=300,
     queues=(10, 100),
@@ -70,10 +73,16 @@ def benchmark(function: Benchmark) -> Benchmark:
     return function
 
 
-def simulate(platform: Platform, workload: Workload, scheduler: str = "fcfs", power: str | None = None) -> int:
+def simulate(
+    platform: Platform,
+    workload: Workload,
+    scheduler: str = "fcfs",
+    power: str | None = None,
+    failures: str | None = None,
+) -> int:
     """One run from its building to its table of jobs; how many jobs it had."""
     policy = None if power is None else make_power_policy(power)
-    return len(Simulation(platform, workload, make_scheduler(scheduler), policy).run().jobs)
+    return len(Simulation(platform, workload, make_scheduler(scheduler), policy, failures=failures).run().jobs)
 
 
 def read_and_simulate(platform: Platform, path: Path) -> int:
@@ -253,6 +262,24 @@ def power(sizes: Sizes, repeat: int) -> list[Row]:
         costs = alternate(runs, repeat)
         case = f"timeout:300, {scheduler.upper()}, on {len(log):,} jobs of {inputs.short_queues_source()}"
         rows.append(CostRow("power", case, costs["timeout:300"], "always-on", costs["always-on"], target=1.5))
+    return rows
+
+
+@benchmark
+def changing(sizes: Sizes, repeat: int) -> list[Row]:
+    """Nodes that fail once in 30 days and jobs that make a checkpoint each hour, against the same jobs without."""
+    log = inputs.repeated(inputs.short_queues(sizes.swift_jobs), sizes.failing_jobs)
+    checkpointed = log.with_checkpoints(3600.0, time_s=30.0, restart_s=60.0)
+    machine = flat(inputs.SHORT_CORES)
+    rows: list[Row] = []
+    for scheduler in ("fcfs", "easy"):
+        runs = {
+            "steady": partial(simulate, machine, log, scheduler),
+            "failing": partial(simulate, machine, checkpointed, scheduler, failures=MONTHLY_FAILURES),
+        }
+        costs = alternate(runs, repeat)
+        case = f"failures and checkpoints, {scheduler.upper()}, on {len(log):,} jobs of {inputs.short_queues_source()}"
+        rows.append(CostRow("changing", case, costs["failing"], "the same without", costs["steady"], target=3.0))
     return rows
 
 

@@ -6,7 +6,6 @@ checkpoints, and is neither suspended nor resized nor started on other cores tha
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from enum import StrEnum
 from math import inf
@@ -34,13 +33,12 @@ class Doing(StrEnum):
     RECONFIGURATION = "reconfiguration"
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(NamedTuple):
     """What all tasks of a job do together, until the last has done it."""
 
     doing: Doing
-    share: float = 0.0  #: Of the whole work, where it is work;
-    seconds: float = 0.0  #: how long it takes where it is not, whatever clocks and other jobs do.
+    share: float  #: Of the whole work; 0 where it is none.
+    seconds: float  #: How long it takes undisturbed; what is not work, nothing disturbs.
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +88,7 @@ class Course:
         self._checkpointed = (0, parts[0].share)
         self._until_checkpoint = costs.interval
         self._interval = costs.interval
-        self._overheads: deque[Stage] = deque()
+        self._overheads: list[Stage] = []  # what comes before more work, the next one last
 
     @property
     def part(self) -> int:
@@ -110,18 +108,17 @@ class Course:
     def begin(self, whole_s: float) -> Stage | None:
         """The next stage, on cores on which all the work takes ``whole_s``; None if there is nothing left to do."""
         self._whole_s = whole_s
-        self.stage = self._next(whole_s)
-        return self.stage
-
-    def _next(self, whole_s: float) -> Stage | None:
         if self._overheads:
-            return self._overheads.popleft()
-        if self.is_over:
-            return None
-        share = self._left
-        if self._until_checkpoint < share * whole_s * (1.0 - NOTHING):
-            share = self._until_checkpoint / whole_s
-        return Stage(Doing.WORK, share)
+            self.stage = self._overheads.pop()
+        elif self.is_over:
+            self.stage = None
+        else:
+            share, seconds = self._left, self._left * whole_s
+            if self._until_checkpoint < seconds * (1.0 - NOTHING):
+                share = self._until_checkpoint / whole_s
+                seconds = share * whole_s
+            self.stage = Stage(Doing.WORK, share, seconds)
+        return self.stage
 
     def complete(self, core_s: float) -> None:
         """The stage is over; it took so many core-seconds."""
@@ -132,7 +129,7 @@ class Course:
         elif stage.doing is Doing.WORK:
             self._credit(stage.share, core_s)
             if self._until_checkpoint <= NOTHING * self._interval < inf and not self.is_over:
-                self._overheads.append(Stage(Doing.CHECKPOINT, seconds=self.costs.checkpoint))
+                self._overheads.insert(0, Stage(Doing.CHECKPOINT, 0.0, self.costs.checkpoint))
                 self._interval *= self.costs.growth
                 self._until_checkpoint = self._interval
 
@@ -163,7 +160,7 @@ class Course:
             share = min(stage.share * fraction, self._left * (1.0 - 2.0 * NOTHING))
             self._credit(share, core_s)
         else:
-            self._overheads.appendleft(Stage(stage.doing, seconds=stage.seconds * (1.0 - fraction)))
+            self._overheads.append(Stage(stage.doing, 0.0, stage.seconds * (1.0 - fraction)))
 
     def go_back(self) -> None:
         """What no checkpoint holds is lost; another attempt begins with the last checkpoint, or from nothing."""
@@ -182,14 +179,14 @@ class Course:
 
     def restart(self) -> None:
         """It goes on from a checkpoint, or elsewhere than before: that takes time first."""
-        self._overheads = deque(stage for stage in self._overheads if stage.doing is not Doing.RESTART)
+        self._overheads = [stage for stage in self._overheads if stage.doing is not Doing.RESTART]
         if self.costs.restart > 0.0:
-            self._overheads.appendleft(Stage(Doing.RESTART, seconds=self.costs.restart))
+            self._overheads.append(Stage(Doing.RESTART, 0.0, self.costs.restart))
 
     def reconfigure(self) -> None:
         """Its cores have changed: that takes time first."""
         if self.costs.reconfiguration > 0.0:
-            self._overheads.appendleft(Stage(Doing.RECONFIGURATION, seconds=self.costs.reconfiguration))
+            self._overheads.append(Stage(Doing.RECONFIGURATION, 0.0, self.costs.reconfiguration))
 
     @property
     def is_working(self) -> bool:

@@ -29,6 +29,7 @@ class Running:
         "_groups",
         "_process",
         "_transfer",
+        "_whole_s",
         "allocation_time",
         "expected_start",
         "extended_by",
@@ -55,6 +56,7 @@ class Running:
         self._process: simpy.Process | None = None
         self._ended = False
         self._transfer: Event | None = None
+        self._whole_s: float | None = None  # how long all its work takes on these cores, once somebody has asked
 
     @property
     def expected_end(self) -> float:

@@ -74,6 +74,10 @@ class Courses:
             course = self.begin(job, len(placement.nodes))
         return course
 
+    def forget(self, job: Job) -> None:
+        """The job is completed: its course is not needed any more."""
+        self._known.pop(job.index, None)
+
     def begin(self, job: Job, nodes: int) -> Course:
         """A course for a job that had none, on so many nodes."""
         columns, index = self._columns, job.index

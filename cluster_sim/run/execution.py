@@ -99,24 +99,31 @@ class Executor:
             running._groups = [self._env.at(self._env.now + self._longest(running))]
 
     def _longest(self, running: Running) -> float:
-        index = running.job.index
-        if running._course is not None:
+        course = running._course
+        if course is None:
+            return self._undisturbed(running)
+        assert course.stage is not None
+        if self.work.in_phases:  # the phases of a stretch add up to what rounds otherwise
             phases = (self._phases(running, rate) for rate in self._rates(running))
             return max(sum([seconds for seconds, _ in some]) for some in phases)
+        return course.stage.seconds
+
+    def _undisturbed(self, running: Running) -> float:
+        index = running.job.index
         if self._only_rate is not None:
             return self.work.seconds(index, self._only_rate)
         return max(self.work.seconds(index, rate) for rate in self._rates(running))
 
     def _rates(self, running: Running) -> set[float]:
         """Operations/s of the cores of a job."""
-        if self._only_rate is not None and not self.on_channels:
-            return {self._only_rate}
         return {self._machine.type_of[p].ops_per_s for p, _ in self._machine.cores_by_processor(running._allocation)}
 
     def whole_seconds(self, running: Running) -> float:
         """How long all of the job's work takes on the cores that it has, undisturbed, s."""
-        ratio = self.work.time_ratio(running.job.index, running.placement.cores)
-        return ratio * max(self.work.seconds(running.job.index, rate) for rate in self._rates(running))
+        if running._whole_s is None:
+            ratio = self.work.time_ratio(running.job.index, running.placement.cores)
+            running._whole_s = ratio * self._undisturbed(running)
+        return running._whole_s
 
     def _phases(self, running: Running, ops_per_s: float) -> list[Phase]:
         """What a task of the job does on a core of that rate: all its work, or its present stage."""

@@ -182,6 +182,8 @@ class JobLife:
             return
         if kill is None:
             self._attempts.completed(job)
+            if running._course is not None:
+                self.courses.forget(job)
         else:
             self._attempts.killed(job, kill.reason)
         if self._notices.wanted:

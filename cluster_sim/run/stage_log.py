@@ -15,38 +15,35 @@ if TYPE_CHECKING:
 
     from cluster_sim.machine.core_ranges import Ints
 
-_DOING = tuple(Doing)
+_CODES = {doing: code for code, doing in enumerate(Doing)}
+_COLUMNS = 5
 
 
 class StageLog:
-    """Columns of machine numbers: a run may have a million checkpoints."""
+    """Rows of machine numbers: a run may have a million checkpoints."""
 
     def __init__(self) -> None:
-        self._attempt, self._doing = array("q"), bytearray()
-        self._start, self._end, self._saved = array("d"), array("d"), array("d")
+        self._numbers = array("d")
 
     def note(self, attempt: int, doing: Doing, start: float, end: float, saved: float) -> None:
         """A stage of an attempt (by its number in the ledger) is over, done or not; checkpoints now hold ``saved``."""
-        self._attempt.append(attempt)
-        self._doing.append(_DOING.index(doing))
-        self._start.append(start)
-        self._end.append(end)
-        self._saved.append(saved)
+        self._numbers.extend((attempt, _CODES[doing], start, end, saved))
 
     def __len__(self) -> int:
-        return len(self._doing)
+        return len(self._numbers) // _COLUMNS
 
     def table(self, rows: int, job: Ints, number: Ints, job_ids: npt.NDArray[np.object_]) -> pd.DataFrame:
         """The first ``rows`` rows; ``job`` and ``number`` (among its job's) are those of the attempts."""
-        attempt = np.array(self._attempt[:rows], np.int64)
-        doing = np.array([str(each) for each in _DOING], object)
+        numbers = np.array(self._numbers[: rows * _COLUMNS], np.float64).reshape(-1, _COLUMNS)
+        attempt, doing = numbers[:, :2].T.astype(np.int64)
+        names = np.array([str(each) for each in Doing], object)
         return pd.DataFrame(
             {
                 "job_id": job_ids[job[attempt]],
                 "attempt": number[attempt],
-                "stage": doing[np.frombuffer(bytes(self._doing[:rows]), np.uint8)],
-                "start": np.array(self._start[:rows], np.float64),
-                "end": np.array(self._end[:rows], np.float64),
-                "saved": np.array(self._saved[:rows], np.float64),
+                "stage": names[doing],
+                "start": numbers[:, 2],
+                "end": numbers[:, 3],
+                "saved": numbers[:, 4],
             }
         )

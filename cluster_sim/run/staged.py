@@ -84,10 +84,11 @@ class Stages:
         """All tasks of a job have done their stage."""
         running = _on_machine(course)
         stage = course.stage
-        course.complete(running.placement.cores * (self._executor.now - course.since))
+        now = self._executor.now
+        course.complete(running.placement.cores * (now - course.since))
         self._executor.stop_tasks(running)
         if stage is not None and stage.doing is not Doing.WORK:
-            self._log.note(running._attempt, stage.doing, course.since, self._executor.now, course.saved)
+            self._log.note(running._attempt, stage.doing, course.since, now, course.saved)
             if stage.doing is Doing.RECONFIGURATION:
                 self._request_pass()  # its cores can be changed again
 

@@ -386,6 +386,17 @@ class Workload:
         columns["req_energy"] = np.where(np.isfinite(requested), requested, np.nan) * watts
         return self._with(columns)
 
+    def with_checkpoints(self, interval: float | Literal["young", "daly"], time_s: float, restart_s: float) -> Workload:
+        """Every job makes a checkpoint after each ``interval`` s of work, or as often as Young or Daly say.
+
+        A checkpoint takes ``time_s``, going on from one ``restart_s``.
+        """
+        columns = as_columns(self.jobs)
+        values = {"checkpoint_interval": str(interval), "checkpoint_time": time_s, "restart_time": restart_s}
+        for name, value in values.items():
+            columns[name] = np.full(len(self), value, columns[name].dtype)
+        return self._with(columns)
+
     def anonymised(self) -> Workload:
         """Users, groups, accounts and names of applications as u1, g1, a1, j1 …, numbered as they first appear."""
         columns = as_columns(self.jobs)

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cluster_sim import Platform, Simulation, make_scheduler
 from cluster_sim.errors import FormatError, InputError, SpecError
 from cluster_sim.workload import fields
 from cluster_sim.workload.workload import WORKLOAD_GENERATORS, Workload
@@ -295,3 +296,14 @@ def test_one_table_of_fields() -> None:
     suffixes = {"s": "_s", "J": "_j", "J s": "_js", "W": "_watts", "1/h": "_per_h"}
     for metric in fields.SUMMARY_METRICS:
         assert metric.name.endswith(suffixes.get(metric.unit, "")), metric.name
+
+
+def test_with_checkpoints_every_job_makes_them_and_nothing_else_changes() -> None:
+    """An interval and times of one's own, or as often as Daly says."""
+    whole = workload([0, 1], recorded_run_time=[100.0, 50.0])
+    checkpointed = whole.with_checkpoints(30, time_s=5.0, restart_s=1.0)
+    result = Simulation(Platform.homogeneous(nodes=2, cores=1), checkpointed, make_scheduler("fcfs")).run()
+    assert result.jobs["run_time"].tolist() == [115.0, 55.0]  # after 30, 60 and 90 s of work; after 30 s
+    daly = whole.with_checkpoints("daly", time_s=5.0, restart_s=1.0)
+    assert daly.jobs["checkpoint_interval"].tolist() == ["daly", "daly"]
+    assert daly.jobs["recorded_run_time"].tolist() == whole.jobs["recorded_run_time"].tolist()
