@@ -1,0 +1,87 @@
+"""Accounts of a Slurm cluster: who is charged, with which shares, qualities of service and limits.
+
+What ``sacctmgr`` keeps in its database, as plain data; :func:`cluster_sim.formats.sacctmgr.read_accounts` reads its output.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+Tres = Mapping[str, float]
+"""Amounts of resources by name: ``cpu``, ``node``, ``mem`` in MB. What it does not name is not limited."""
+
+
+@dataclass(frozen=True, slots=True)
+class Association:
+    """An account, or a user in one. ``max_…`` are of a user's jobs, and hold for all below it; ``grp_…`` of all below it together."""
+
+    account: str
+    user: str = ""  #: Empty: this is the account itself.
+    parent: str = ""  #: Of an account: the account above it. Empty only for the root.
+    partition: str = ""  #: Of a user: the one partition that it holds for; empty: all others.
+    shares: int | None = 1  #: None: ``Fairshare=parent``.
+    default_qos: str = ""
+    grp_jobs: float = math.inf
+    grp_tres: Tres = field(default_factory=dict, hash=False)
+    max_jobs: float = math.inf
+    max_tres: Tres = field(default_factory=dict, hash=False)  #: Of each job.
+    max_wall_s: float = math.inf  #: Of each job.
+
+
+@dataclass(frozen=True, slots=True)
+class QualityOfService:
+    """What a job asks for with ``--qos``: a priority, who may be preempted, and limits."""
+
+    name: str
+    priority: int = 0
+    usage_factor: float = 1.0
+    preempts: frozenset[str] = frozenset()  #: Names of qualities of service.
+    preempt_mode: str = ""  #: In capitals; empty: that of the cluster.
+    grp_jobs: float = math.inf
+    grp_tres: Tres = field(default_factory=dict, hash=False)
+    max_jobs_per_user: float = math.inf
+    max_tres_per_user: Tres = field(default_factory=dict, hash=False)
+    max_jobs_per_account: float = math.inf
+    max_tres_per_account: Tres = field(default_factory=dict, hash=False)
+    max_tres: Tres = field(default_factory=dict, hash=False)  #: Of each job.
+    max_wall_s: float = math.inf  #: Of each job.
+
+
+ROOT = Association("root", shares=0)
+
+
+@dataclass(frozen=True)
+class Accounts:
+    """Associations, every account before those below it, the root first; and qualities of service."""
+
+    associations: tuple[Association, ...] = (ROOT,)
+    qos: tuple[QualityOfService, ...] = (QualityOfService("normal"),)
+
+    @cached_property
+    def parents(self) -> tuple[int, ...]:
+        """Position of the account above each association; -1 for the root."""
+        of_account = {a.account: i for i, a in enumerate(self.associations) if not a.user}
+        above = [of_account[a.account] if a.user else of_account.get(a.parent, -1) for a in self.associations]
+        return tuple(above)
+
+    @cached_property
+    def qos_by_name(self) -> dict[str, QualityOfService]:
+        """The qualities of service, by name."""
+        return {quality.name: quality for quality in self.qos}
+
+    @cached_property
+    def _of_user(self) -> dict[tuple[str, str | None, str], int]:
+        found: dict[tuple[str, str | None, str], int] = {}
+        for position, a in enumerate(self.associations):
+            if a.user:
+                found.setdefault((a.user, a.account, a.partition), position)
+                found.setdefault((a.user, None, a.partition), position)
+        return found
+
+    def find(self, user: str, account: str = "", partition: str = "") -> int:
+        """Position of a user's association, with the account or the first that the user has; -1: there is none."""
+        where, found = account.lower() or None, self._of_user
+        return found.get((user.lower(), where, partition), found.get((user.lower(), where, ""), -1))

@@ -1,0 +1,141 @@
+"""The factors of priority/multifactor and their weights (Slurm 22.05), by column: one entry for each job."""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cluster_sim.errors import InputError, ModelWarning
+from cluster_sim.formats.slurm_values import duration
+
+Floats = npt.NDArray[np.float64]
+DAY_S = 86400.0
+_KNOWN_FLAGS = frozenset(
+    "accrue_always small_relative_to_time no_fair_tree incr_only calculate_running no_normal_all no_normal_part "
+    "no_normal_qos fair_tree".split()
+)
+_UNUSED = ("priorityweighttres", "priorityweightassoc", "prioritysitefactorplugin")
+
+
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """What a slurm.conf says of priorities: weights, times in s, and flags. The defaults are Slurm's."""
+
+    age: int = 0
+    fairshare: int = 0
+    job_size: int = 0
+    partition: int = 0
+    qos: int = 0
+    max_age_s: float = 7 * DAY_S
+    half_life_s: float = 7 * DAY_S
+    period_s: float = 300.0
+    dampening: float = 1.0
+    favor_small: bool = False
+    flags: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, str]) -> Factors:
+        """From the keys of a slurm.conf. Raises InputError naming the key; warns (ModelWarning) of what has no effect here."""
+
+        def read(key: str, parse: Callable[[str], Any], default: Any) -> Any:
+            return _value(parameters, key, parse, default)
+
+        flags = frozenset(filter(None, parameters.get("priorityflags", "").lower().replace(" ", "").split(",")))
+        _value(parameters, "PriorityUsageResetPeriod", _never, None)
+        counted = "slurmdbd" in parameters.get("accountingstoragetype", "").lower()
+        _warn_of_unused(parameters, flags, counted)
+        return cls(
+            read("PriorityWeightAge", _weight, 0) if counted else 0,
+            read("PriorityWeightFairshare", _weight, 0) if counted else 0,
+            read("PriorityWeightJobSize", _weight, 0),
+            read("PriorityWeightPartition", _weight, 0),
+            read("PriorityWeightQOS", _weight, 0),
+            read("PriorityMaxAge", _time, 7 * DAY_S),
+            read("PriorityDecayHalfLife", _time, 7 * DAY_S),
+            read("PriorityCalcPeriod", _period, 300.0),
+            read("FairShareDampeningFactor", _positive, 1.0),
+            parameters.get("priorityfavorsmall", "").upper() in ("YES", "UP", "TRUE", "1"),
+            flags,
+        )
+
+    def ages(self, seconds: Floats) -> Floats:
+        """Weighted age of jobs that have been eligible for so many seconds."""
+        oldest = self.max_age_s if self.max_age_s > 0.0 else math.inf
+        return self.age * np.clip(seconds / oldest, 0.0, 1.0)
+
+    def sizes(self, nodes: Floats, cpus: Floats, limits_s: Floats, all_nodes: int, all_cpus: int) -> Floats:
+        """Weighted size of jobs that ask for so many nodes and CPUs, for so long (s), of all that the cluster has."""
+        if not self.job_size:
+            return np.zeros(len(nodes))
+        if "small_relative_to_time" in self.flags:
+            minutes = np.maximum(np.ceil(limits_s / 60.0), 1.0)
+            factor = np.maximum(nodes * all_cpus / all_nodes, cpus) / minutes / all_cpus
+            factor = 1.0 - factor if self.favor_small else factor
+        else:
+            factor = 0.5 * (nodes / all_nodes + cpus / all_cpus)
+            factor = 1.0 - factor if self.favor_small else factor
+        return self.job_size * np.clip(factor, 0.0, 1.0)
+
+    def of_largest(self, weight: int, value: float, largest: float, kind: str) -> float:
+        """Weighted priority of a partition or quality of service (``part``, ``qos``): over the largest there is."""
+        if self.flags & {"no_normal_all", f"no_normal_{kind}"}:
+            return weight * value
+        return weight * value / largest if largest > 0.0 else 0.0
+
+
+def _value(parameters: Mapping[str, str], key: str, parse: Callable[[str], Any], default: Any) -> Any:
+    text = parameters.get(key.lower(), "")
+    if not text:
+        return default
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise InputError(f"slurm.conf, {key}", str(error), text) from None
+
+
+def _weight(text: str) -> int:
+    if not re.fullmatch("[0-9]{1,10}", text):
+        raise ValueError("a whole number")
+    return int(text)
+
+
+def _time(text: str) -> float:
+    seconds = duration(text)
+    if math.isnan(seconds):
+        raise ValueError("a duration such as 7-0 (days-hours)")
+    return seconds if seconds < math.inf else 0.0
+
+
+def _period(text: str) -> float:
+    seconds = _time(text)
+    if seconds < 60.0 or seconds % 60.0:
+        raise ValueError("whole minutes, at least 1")
+    return seconds
+
+
+def _positive(text: str) -> float:
+    if not re.fullmatch("[0-9]{1,9}", text) or not int(text):
+        raise ValueError("a whole number >= 1")
+    return float(text)
+
+
+def _never(text: str) -> None:
+    if text.upper() != "NONE":
+        raise ValueError("NONE: usage decays, and is not set back")
+
+
+def _warn_of_unused(parameters: Mapping[str, str], flags: frozenset[str], counted: bool) -> None:
+    parts = [f"{key}: not simulated" for key in _UNUSED if parameters.get(key, "") not in ("", "0")]
+    if flags - _KNOWN_FLAGS:
+        parts.append(f"PriorityFlags {', '.join(sorted(flags - _KNOWN_FLAGS)).upper()}: not simulated")
+    if not counted and any(parameters.get(f"priorityweight{key}", "0") != "0" for key in ("age", "fairshare")):
+        parts.append("PriorityWeightAge and PriorityWeightFairshare count as 0 without AccountingStorageType slurmdbd")
+    if parts:
+        warnings.warn(f"slurm.conf: {'; '.join(parts)}", ModelWarning, stacklevel=4)

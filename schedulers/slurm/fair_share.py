@@ -1,0 +1,139 @@
+"""How much of its share each user has had: Slurm's Fair Tree, and its classic formula (Slurm 22.05).
+
+Both take a tree of associations, by the position of each one's parent (-1: the root, which comes first; a parent comes
+before its children), and the usage of each, which of an account contains that of all below it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Shares = Sequence[int | None]
+
+
+@dataclass(frozen=True)
+class ShareTree:
+    """The tree: parents, shares (None: ``Fairshare=parent``), and which associations are users. All have shape (associations,)."""
+
+    parents: Sequence[int]
+    shares: Shares
+    is_user: Sequence[bool]
+
+    def __len__(self) -> int:
+        return len(self.parents)
+
+    @cached_property
+    def above(self) -> list[int]:
+        """Parents, leaving out accounts with ``Fairshare=parent``, whose children are their parent's."""
+        above: list[int] = []
+        for parent in self.parents:
+            above.append(above[parent] if parent > 0 and self.shares[parent] is None else parent)
+        return above
+
+    @cached_property
+    def level_shares(self) -> list[float]:
+        """Shares over the sum of those of all siblings; 0 where that is 0; of ``Fairshare=parent``: its parent's."""
+        sums = [0] * len(self)
+        for child, share in enumerate(self.shares):
+            if child and share is not None:
+                sums[self.above[child]] += share
+        level = [0.0] * len(self)
+        for child, share in enumerate(self.shares):
+            parent = self.above[child]
+            if child and share is None:
+                level[child] = level[parent]
+            elif child and share and sums[parent]:
+                level[child] = share / sums[parent]
+        return level
+
+    @cached_property
+    def children(self) -> list[list[int]]:
+        """Children of every association that counts; accounts with ``Fairshare=parent`` are nobody's."""
+        children: list[list[int]] = [[] for _ in self.parents]
+        for child in range(1, len(self)):
+            if self.is_user[child] or self.shares[child] is not None:
+                children[self.above[child]].append(child)
+        return children
+
+    @cached_property
+    def users(self) -> int:
+        """How many users there are."""
+        return sum(self.is_user)
+
+
+@dataclass(frozen=True, slots=True)
+class FairShare:
+    """What ``sshare`` tells, one value for each association: ``factor`` in [0, 1] is the users', NaN for accounts.
+
+    ``level_fs`` is Fair Tree's; NaN where shares are the parent's.
+    """
+
+    norm_shares: Floats
+    effective_usage: Floats
+    factor: Floats
+    level_fs: Floats
+
+
+def fair_tree(tree: ShareTree, usage: Sequence[float]) -> FairShare:
+    """Fair Tree: users in the order in which a walk by falling level fair share meets them, rank over number of users."""
+    level_usage = [1.0] + [_share_of(usage[i], usage[tree.above[i]]) for i in range(1, len(tree))]
+    level_fs = [math.nan] + [_level_fs(tree.level_shares[i], level_usage[i]) for i in range(1, len(tree))]
+    told = [math.nan if share is None else fs for share, fs in zip(tree.shares, level_fs, strict=True)]
+    merit = [math.inf if share is None else fs for share, fs in zip(tree.shares, level_fs, strict=True)]
+    factor = np.full(len(tree), np.nan)
+    left = rank = tree.users
+    walk = _sorted_level(tree, 0, merit, False)
+    while walk:
+        association, tied = walk.pop()
+        if not tree.is_user[association]:
+            walk += _sorted_level(tree, association, merit, tied)
+            continue
+        rank = rank if tied else left
+        factor[association] = rank / tree.users
+        left -= 1
+    return FairShare(np.array(tree.level_shares), np.array(level_usage), factor, np.array(told))
+
+
+def _share_of(part: float, whole: float) -> float:
+    return part / whole if whole > 0.0 else 0.0
+
+
+def _level_fs(shares: float, usage: float) -> float:
+    if shares <= 0.0:
+        return 0.0
+    return shares / usage if usage > 0.0 else math.inf
+
+
+def _sorted_level(tree: ShareTree, parent: int, merit: list[float], tied: bool) -> list[tuple[int, bool]]:
+    """Children in the order of the walk, the first one last, each with whether it ties with the one before.
+
+    The first ties if its parent does. Users come before accounts of equal merit.
+    """
+    children = sorted(tree.children[parent], key=lambda child: (-merit[child], not tree.is_user[child]))
+    ties = [tied] + [merit[one] == merit[other] for one, other in pairwise(children)]
+    return list(zip(children, ties, strict=False))[::-1]
+
+
+def classic(tree: ShareTree, usage: Sequence[float], dampening: float = 1.0) -> FairShare:
+    """The classic formula: 2 to the power of minus effective usage over normalised shares, over the dampening factor."""
+    norm, effective = [1.0] * len(tree), [1.0] * len(tree)
+    factor = np.full(len(tree), np.nan)
+    for i in range(1, len(tree)):
+        parent, share = tree.above[i], tree.level_shares[i]
+        used = _share_of(usage[i], usage[0])
+        if tree.shares[i] is None:
+            norm[i], effective[i] = norm[parent], effective[parent]
+        else:
+            norm[i] = norm[parent] * share
+            effective[i] = used if parent == 0 else used + (effective[parent] - used) * share
+        if tree.is_user[i]:
+            factor[i] = 2.0 ** -(effective[i] / norm[i] / dampening) if norm[i] > 0.0 else 0.0
+    return FairShare(np.array(norm), np.array(effective), factor, np.full(len(tree), np.nan))

@@ -1,0 +1,74 @@
+"""What users have used, as Slurm counts it: CPU-seconds that decay, added at every PriorityCalcPeriod and at a job's end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+LN_2 = 0.693
+"""What Slurm takes for the natural logarithm of 2."""
+
+
+def decay_per_second(half_life_s: float) -> float:
+    """What remains of usage after a second: ``1 - 0.693 / half life``, not below 0; 1 (all) for a half life of 0."""
+    return max(0.0, 1.0 - LN_2 / half_life_s) if half_life_s > 0.0 else 1.0
+
+
+@dataclass(slots=True)
+class Usage:
+    """Usage of every association in weighted CPU-seconds, and the jobs that go on adding to it.
+
+    ``parents`` are positions of the associations above, -1 for the root; ``decay`` is what remains after a second.
+    Times count in whole seconds, as in Slurm.
+    """
+
+    parents: Sequence[int]
+    decay: float
+    _own: npt.NDArray[np.float64] = field(init=False)  # charged to each association itself
+    _jobs: dict[int, tuple[int, float, int]] = field(default_factory=dict, init=False)
+    _last: int | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._own = np.zeros(len(self.parents))
+
+    def extend(self) -> None:
+        """There is another association, the last of ``parents``."""
+        self._own = np.append(self._own, 0.0)
+
+    def begin(self, now: float) -> None:
+        """Periods are counted from now on (s)."""
+        self._last = math.floor(now)
+
+    def start(self, job: int, association: int, rate: float, now: float) -> None:
+        """A job uses ``rate`` weighted CPUs from now on (s)."""
+        self._jobs[job] = association, rate, math.floor(now)
+
+    def stop(self, job: int, now: float) -> None:
+        """The job uses nothing any more; what it used since the last period is added. One that used nothing is left alone."""
+        if job in self._jobs:
+            self._add(*self._jobs.pop(job), math.floor(now))
+
+    def _add(self, association: int, rate: float, since: int, now: int) -> None:
+        seconds = now - since
+        if seconds > 0:
+            self._own[association] += rate * seconds * self.decay**seconds
+
+    def end_period(self, now: float) -> None:
+        """All usage decays over the period that ends now (s), and running jobs add theirs."""
+        second = math.floor(now)
+        self._own *= self.decay ** (second - (second if self._last is None else self._last))
+        for job, (association, rate, since) in self._jobs.items():
+            self._add(association, rate, since, second)
+            self._jobs[job] = association, rate, max(since, second)
+        self._last = second
+
+    def totals(self) -> list[float]:
+        """Usage of each association with all below it, shape (associations,)."""
+        totals: list[float] = self._own.tolist()
+        for child in range(len(totals) - 1, 0, -1):
+            totals[self.parents[child]] += totals[child]
+        return totals
