@@ -16,7 +16,10 @@ Tres = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Association:
-    """An account, or a user in one. ``max_…`` are of a user's jobs, and hold for all below it; ``grp_…`` of all below it together."""
+    """An account, or a user in one.
+
+    ``max_…`` limit the jobs of each user, and hold for all users below an account; ``grp_…`` limit all below it together.
+    """
 
     account: str
     user: str = ""  #: Empty: this is the account itself.

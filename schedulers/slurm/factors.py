@@ -68,7 +68,7 @@ class Factors:
     def ages(self, seconds: Floats) -> Floats:
         """Weighted age of jobs that have been eligible for so many seconds."""
         oldest = self.max_age_s if self.max_age_s > 0.0 else math.inf
-        return self.age * np.clip(seconds / oldest, 0.0, 1.0)
+        return self.age * np.minimum(np.maximum(seconds, 0.0) / oldest, 1.0)
 
     def sizes(self, nodes: Floats, cpus: Floats, limits_s: Floats, all_nodes: int, all_cpus: int) -> Floats:
         """Weighted size of jobs that ask for so many nodes and CPUs, for so long (s), of all that the cluster has."""

@@ -21,7 +21,7 @@ Shares = Sequence[int | None]
 
 @dataclass(frozen=True)
 class ShareTree:
-    """The tree: parents, shares (None: ``Fairshare=parent``), and which associations are users. All have shape (associations,)."""
+    """The tree: parents, shares (None: ``Fairshare=parent``), and which are users; all of shape (associations,)."""
 
     parents: Sequence[int]
     shares: Shares
@@ -71,9 +71,10 @@ class ShareTree:
 
 @dataclass(frozen=True, slots=True)
 class FairShare:
-    """What ``sshare`` tells, one value for each association: ``factor`` in [0, 1] is the users', NaN for accounts.
+    """What ``sshare`` tells, one value for each association.
 
-    ``level_fs`` is Fair Tree's; NaN where shares are the parent's.
+    ``factor``, in [0, 1], is the users'; of accounts Fair Tree has none (NaN). ``level_fs`` is Fair Tree's; NaN where shares
+    are the parent's, and in the classic formula.
     """
 
     norm_shares: Floats
@@ -122,18 +123,24 @@ def _sorted_level(tree: ShareTree, parent: int, merit: list[float], tied: bool) 
     return list(zip(children, ties, strict=False))[::-1]
 
 
-def classic(tree: ShareTree, usage: Sequence[float], dampening: float = 1.0) -> FairShare:
+def norm_usage(usage: Sequence[float]) -> list[float]:
+    """Usage of each association over that of the root; 0 where there is none."""
+    return [_share_of(used, usage[0]) for used in usage]
+
+
+def classic(tree: ShareTree, norm_usage: Sequence[float], dampening: float = 1.0) -> FairShare:
     """The classic formula: 2 to the power of minus effective usage over normalised shares, over the dampening factor."""
     norm, effective = [1.0] * len(tree), [1.0] * len(tree)
-    factor = np.full(len(tree), np.nan)
     for i in range(1, len(tree)):
-        parent, share = tree.above[i], tree.level_shares[i]
-        used = _share_of(usage[i], usage[0])
+        parent, share, used = tree.above[i], tree.level_shares[i], norm_usage[i]
         if tree.shares[i] is None:
             norm[i], effective[i] = norm[parent], effective[parent]
         else:
             norm[i] = norm[parent] * share
             effective[i] = used if parent == 0 else used + (effective[parent] - used) * share
-        if tree.is_user[i]:
-            factor[i] = 2.0 ** -(effective[i] / norm[i] / dampening) if norm[i] > 0.0 else 0.0
-    return FairShare(np.array(norm), np.array(effective), factor, np.full(len(tree), np.nan))
+    factor = [_classic_factor(used, share, dampening) for used, share in zip(effective, norm, strict=True)]
+    return FairShare(np.array(norm), np.array(effective), np.array(factor), np.full(len(tree), np.nan))
+
+
+def _classic_factor(used: float, share: float, dampening: float) -> float:
+    return 2.0 ** -(used / share / dampening) if share > 0.0 else 0.0

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -57,14 +58,24 @@ class Usage:
         if seconds > 0:
             self._own[association] += rate * seconds * self.decay**seconds
 
-    def end_period(self, now: float) -> None:
-        """All usage decays over the period that ends now (s), and running jobs add theirs."""
-        second = math.floor(now)
+    def end_period(self, now: float, waiting: Mapping[int, int] = MappingProxyType({})) -> dict[int, float]:
+        """All usage decays over the period that ends now (s), and running jobs add theirs.
+
+        Slurm goes through the jobs in their order, running and waiting ones. ``waiting`` has, by job, associations of which it
+        looks at the usage when it comes by that job; what comes back is their part of all usage at that moment.
+        """
+        second, parts = math.floor(now), dict[int, float]()
         self._own *= self.decay ** (second - (second if self._last is None else self._last))
-        for job, (association, rate, since) in self._jobs.items():
+        for job in sorted([*self._jobs, *waiting]) if waiting else list(self._jobs):
+            if job in waiting:
+                total = float(self._own.sum())
+                parts[waiting[job]] = float(self._own[waiting[job]]) / total if total > 0.0 else 0.0
+                continue
+            association, rate, since = self._jobs[job]
             self._add(association, rate, since, second)
             self._jobs[job] = association, rate, max(since, second)
         self._last = second
+        return parts
 
     def totals(self) -> list[float]:
         """Usage of each association with all below it, shape (associations,)."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from schedulers.slurm.fair_share import FairShare, ShareTree, classic, fair_tree
+from schedulers.slurm.fair_share import FairShare, ShareTree, classic, fair_tree, norm_usage
 
 DIGITS = 0.6e-6  # six decimals, as printed
 
@@ -32,7 +32,9 @@ def case(path: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]], ShareT
     return rows, found["expected"], tree, usage
 
 
-def mismatches(rows: list[dict[str, Any]], expected: list[dict[str, Any]], share: FairShare, *columns: str) -> Counter[str]:
+def mismatches(
+    rows: list[dict[str, Any]], expected: list[dict[str, Any]], share: FairShare, *columns: str
+) -> Counter[str]:
     """How many expected values of each column are missed, and under ``rows`` how many rows were compared."""
     missed: Counter[str] = Counter()
     found = {(row["account"], row["user"]): i for i, row in enumerate(rows)}
@@ -55,22 +57,24 @@ def mismatches(rows: list[dict[str, Any]], expected: list[dict[str, Any]], share
 def test_fair_tree_gives_every_row_of_slurms_own_test(shared: Path) -> None:
     """35 rows: normalised shares, effective usage, fair share and level fair share, to six decimals."""
     rows, expected, tree, usage = case(shared / "cases" / "slurm" / "facts" / "fair-tree.json")
-    found = mismatches(rows, expected, fair_tree(tree, usage), "norm_shares", "effective_usage", "fair_share", "level_fs")
+    found = mismatches(
+        rows, expected, fair_tree(tree, usage), "norm_shares", "effective_usage", "fair_share", "level_fs"
+    )
     assert found == Counter(rows=35, norm_shares=0, effective_usage=0, fair_share=0, level_fs=0)
 
 
 def test_the_classic_formula_gives_every_row_of_slurms_own_test(shared: Path) -> None:
     """12 users: normalised shares, effective usage and fair share, to six decimals."""
     rows, expected, tree, usage = case(shared / "cases" / "slurm" / "facts" / "fair-share-classic.json")
-    found = mismatches(rows, expected, classic(tree, usage), "norm_shares", "effective_usage", "fair_share")
+    found = mismatches(rows, expected, classic(tree, norm_usage(usage)), "norm_shares", "effective_usage", "fair_share")
     assert found == Counter(rows=12, norm_shares=0, effective_usage=0, fair_share=0, level_fs=0)
 
 
 def test_dampening_flattens_the_classic_factor() -> None:
     """Twice the dampening is the square root of the factor: 2^(-1/2) where 2^-1 was."""
     tree = ShareTree([-1, 0, 0], [0, 1, 1], [False, True, True])
-    assert classic(tree, [2.0, 1.0, 1.0]).factor[1] == pytest.approx(0.5)
-    assert classic(tree, [2.0, 1.0, 1.0], 2.0).factor[1] == pytest.approx(2**-0.5)
+    assert classic(tree, [1.0, 0.5, 0.5]).factor[1] == pytest.approx(0.5)
+    assert classic(tree, [1.0, 0.5, 0.5], 2.0).factor[1] == pytest.approx(2**-0.5)
 
 
 def test_equal_users_have_equal_ranks_in_fair_tree() -> None:

@@ -1,0 +1,260 @@
+"""priority/multifactor: the priorities of a run's jobs, brought up to date every PriorityCalcPeriod (Slurm 22.05)."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from cluster_sim.errors import ModelWarning
+from cluster_sim.platform.accounts import Accounts, Association
+from schedulers.slurm.asks import Ask
+from schedulers.slurm.factors import Factors
+from schedulers.slurm.limits import Demand, Limits
+from schedulers.slurm.shares import Shares
+
+if TYPE_CHECKING:
+    from cluster_sim.platform.slurm import SlurmMachine
+
+_ROW = np.dtype(
+    [
+        *((name, np.float64) for name in ("since", "nodes", "cpus", "limit_s", "qos", "nice")),
+        *((name, np.float64) for name in ("age", "fairshare", "jobsize", "sum")),
+        ("association", np.int64),
+    ]
+)
+"""A waiting job: since when its age counts (s; inf: not yet), what it asks for, and the weighted parts of its priority."""
+
+
+class Multifactor:
+    """Priorities, shares and limits of a run: :class:`~schedulers.slurm.protocols.Accounting` by Slurm's rules.
+
+    ``accounts`` are those of the cluster. Without them every account and user that submits a job has one share, and nobody
+    has limits. Limits hold where ``AccountingStorageEnforce`` says so; ``all_cpus`` are the cluster's.
+    """
+
+    def __init__(self, slurm: SlurmMachine, all_cpus: int, accounts: Accounts | None = None):
+        self.factors = Factors.of(slurm.parameters)
+        enforced = slurm.parameters.get("accountingstorageenforce", "").lower().replace(" ", "").split(",")
+        self._enforces = bool({"limits", "safe", "all", "1"} & set(enforced)) and accounts is not None
+        self._given = accounts
+        self._all_nodes, self._all_cpus = len(slurm.node_names), all_cpus
+        self._slurm = slurm
+        top = max((partition.priority_job_factor for partition in slurm.partitions), default=0)
+        self._of_partition = {
+            name: self.factors.of_largest(self.factors.partition, partition.priority_job_factor, top, "part")
+            for partition in slurm.partitions
+            for name in ((partition.name, "") if partition.default else (partition.name,))
+        }
+        self.begin(0.0)
+
+    def begin(self, controller_start: float) -> None:
+        """A run begins; periods are counted from ``controller_start`` (s)."""
+        self._own: dict[tuple[str, str], int] = {}
+        self._stranger_told = False
+        self.shares = Shares(Accounts() if self._given is None else self._given, self.factors, controller_start)
+        self._limits = Limits(self.shares.accounts)
+        self._start, self._periods = controller_start, 0
+        self._rows, self._slots, self._free = np.zeros(16, _ROW), dict[int, int](), list[int]()
+        self._associations: dict[int, int] = {}
+        self._rates: dict[int, float] = {}
+
+    # ------------------------------------------------------------------ what becomes of jobs
+
+    def submitted(self, ask: Ask, now: float) -> None:
+        """The job waits from now on; its priority is worked out."""
+        self._associations[ask.key] = association = self._association(ask)
+        slot = self._slots[ask.key] = self._new_slot()
+        row = self._rows[slot]
+        row["since"], row["association"] = math.inf, association
+        if "accrue_always" in self.factors.flags:
+            row["since"] = math.floor(ask.submit_time)
+        self._ask_again(ask, now)
+
+    def changed(self, ask: Ask, now: float) -> None:
+        """The request has changed: the priority is worked out anew."""
+        self._ask_again(ask, now)
+
+    def eligible(self, ask: Ask, now: float) -> None:
+        """The job's age counts from now on."""
+        row = self._rows[self._slots[ask.key]]
+        row["since"] = min(float(row["since"]), math.floor(now))
+
+    def tested(self, ask: Ask, cpus: int) -> None:
+        """From the next period on the job's size is what it would get."""
+        self._rows[self._slots[ask.key]]["cpus"] = cpus
+
+    def started(self, ask: Ask, partition: str, nodes: tuple[int, ...], cpus: int, now: float) -> None:
+        """The job waits no more, uses its CPUs, and counts in its limits."""
+        association = self._associations[ask.key]
+        if self._enforces:
+            self._limits.started(ask.key, self._demand(ask), nodes, cpus)
+        self._leave(ask)
+        if association >= 0:
+            quality = self.shares.accounts.qos_by_name.get(self.qos(ask))
+            self._rates[ask.key] = cpus * (1.0 if quality is None else quality.usage_factor)
+            self.shares.usage.start(ask.key, association, self._rates[ask.key], now)
+
+    def suspended(self, ask: Ask, now: float) -> None:
+        """The job uses nothing until it is resumed; it still counts in its limits."""
+        self.shares.usage.stop(ask.key, now)
+
+    def resumed(self, ask: Ask, now: float) -> None:
+        """The job goes on."""
+        if ask.key in self._rates:
+            self.shares.usage.start(ask.key, self._associations[ask.key], self._rates[ask.key], now)
+
+    def ended(self, ask: Ask, now: float) -> None:
+        """The job uses nothing any more."""
+        self.shares.usage.stop(ask.key, now)
+        self._limits.ended(ask.key)
+        self._rates.pop(ask.key, None)
+        del self._associations[ask.key]
+
+    def withdrawn(self, ask: Ask, now: float) -> None:
+        """The job has left the queue without a start."""
+        self._leave(ask)
+        del self._associations[ask.key]
+
+    # ------------------------------------------------------------------ periods
+
+    def advance(self, now: float) -> bool:
+        """Bring usage, shares and priorities up to the last period that is over by now; whether there was one."""
+        before = self._periods
+        while self.next_change(now) <= now:
+            time = self.next_change(now)
+            self._periods += 1
+            self.shares.end_period(time, {job: self._associations[job] for job in self._slots})
+            self._work_out(self._rows, time)
+        return self._periods > before
+
+    def next_change(self, now: float) -> float:
+        """The end of the period, s."""
+        return self._start + (self._periods + 1) * self.factors.period_s
+
+    def _work_out(self, rows: npt.NDArray[np.void], now: float) -> None:
+        """The parts of the priorities of waiting jobs, and what they make before those of the partition."""
+        factors = self.factors
+        rows["age"] = factors.ages(math.floor(now) - rows["since"])
+        rows["fairshare"] = factors.fairshare * self.shares.factor[rows["association"]]
+        rows["jobsize"] = factors.sizes(rows["nodes"], rows["cpus"], rows["limit_s"], self._all_nodes, self._all_cpus)
+        rows["sum"] = rows["age"] + rows["fairshare"] + rows["jobsize"]
+
+    # ------------------------------------------------------------------ priorities and limits
+
+    def priority(self, ask: Ask, partition: str) -> int:
+        """The job's priority in one of its partitions, at least 1; 0: held."""
+        if ask.held:
+            return 0
+        rows, slot = self._rows, self._slots[ask.key]  # added in Slurm's order: sums of floats are cut, not rounded
+        total = rows["sum"].item(slot) + self._of_partition.get(partition, 0.0)
+        return max(1, int(total + rows["qos"].item(slot) - rows["nice"].item(slot)))
+
+    def parts(self, ask: Ask, partition: str) -> Mapping[str, float]:
+        """The parts of its priority, weighted, by the names of ``sprio``; nice is subtracted."""
+        row = self._rows[self._slots[ask.key]]
+        parts = {name: float(row[name]) for name in ("age", "fairshare", "jobsize")}
+        return {
+            **parts,
+            "partition": self._of_partition.get(partition, 0.0),
+            "qos": float(row["qos"]),
+            "nice": float(row["nice"]),
+        }
+
+    def refusal(self, ask: Ask, now: float) -> str:
+        """Slurm's word for the limit that keeps the job waiting before nodes are chosen for it; empty: none does."""
+        return self._limits.refusal(self._demand(ask)) if self._enforces else ""
+
+    def refusal_on(self, ask: Ask, nodes: tuple[int, ...], cpus: int, now: float) -> str:
+        """Slurm's word for the limit that would be exceeded if the job got these nodes and CPUs; empty: none."""
+        return self._limits.refusal_on(self._demand(ask), nodes, cpus) if self._enforces else ""
+
+    def qos_priority(self, ask: Ask) -> int:
+        """The priority of its quality of service; 0 for one that nobody knows."""
+        quality = self.shares.accounts.qos_by_name.get(self.qos(ask))
+        return 0 if quality is None else quality.priority
+
+    def may_preempt(self, ask: Ask, victim: Ask) -> bool:
+        """Whether the quality of service of one names that of the other."""
+        quality = self.shares.accounts.qos_by_name.get(self.qos(ask))
+        return quality is not None and self.qos(victim) in quality.preempts
+
+    def preempt_mode(self, victim: Ask) -> str:
+        """How jobs of its quality of service are preempted; empty: as the configuration says."""
+        quality = self.shares.accounts.qos_by_name.get(self.qos(victim))
+        return "" if quality is None else quality.preempt_mode
+
+    def qos(self, ask: Ask) -> str:
+        """The job's quality of service: what it says, else its association's default, else ``normal``."""
+        position = self._associations.get(ask.key, -1)
+        default = self.shares.accounts.associations[position].default_qos if position >= 0 else ""
+        return ask.qos.lower() or default or "normal"
+
+    # ------------------------------------------------------------------ rows
+
+    def _limit(self, ask: Ask) -> float:
+        """The job's time limit, s: its own, or that of its first partition."""
+        if not math.isnan(ask.limit_s):
+            return ask.limit_s
+        partition = self._slurm.partition(ask.partitions[0])
+        if partition is None:
+            return math.inf
+        return partition.max_time_s if math.isnan(partition.default_time_s) else partition.default_time_s
+
+    def _ask_again(self, ask: Ask, now: float) -> None:
+        slot = self._slots[ask.key]
+        row = self._rows[slot]
+        row["nodes"], row["cpus"], row["nice"] = ask.least_nodes, ask.cpus, ask.nice
+        row["limit_s"] = self._limit(ask)
+        self.shares.look_at(int(row["association"]))
+        top = max((quality.priority for quality in self.shares.accounts.qos), default=0)
+        row["qos"] = self.factors.of_largest(self.factors.qos, self.qos_priority(ask), top, "qos")
+        self._work_out(self._rows[slot : slot + 1], now)
+
+    def _new_slot(self) -> int:
+        if self._free:
+            return self._free.pop()
+        if len(self._slots) == len(self._rows):
+            self._rows = np.concatenate([self._rows, np.zeros(len(self._rows), _ROW)])
+        return len(self._slots)
+
+    def _leave(self, ask: Ask) -> None:
+        self._free.append(self._slots.pop(ask.key))
+
+    def _demand(self, ask: Ask) -> Demand:
+        row = self._rows[self._slots[ask.key]]
+        cpus, position = int(row["cpus"]), int(row["association"])
+        account = self.shares.accounts.associations[position].account if position >= 0 else ask.account
+        memory = ask.memory_per_node * ask.least_nodes or ask.memory_per_cpu * cpus
+        return Demand(position, self.qos(ask), ask.user, account, cpus, ask.least_nodes, memory, float(row["limit_s"]))
+
+    # ------------------------------------------------------------------ associations
+
+    def _association(self, ask: Ask) -> int:
+        """Position of the job's association; -1: none."""
+        if self._given is None:
+            return self._seen(ask.account.lower() or "none", ask.user.lower() or "none")
+        position = self.shares.accounts.find(ask.user, ask.account, self._partition_of(ask))
+        if position < 0 and not self._stranger_told:
+            self._stranger_told = True
+            who = f"user '{ask.user}'" + f" with account '{ask.account}'" * bool(ask.account)
+            warnings.warn(f"{who} has no association: fair share 0, and no limits", ModelWarning, stacklevel=4)
+        return position
+
+    def _partition_of(self, ask: Ask) -> str:
+        partition = self._slurm.partition(ask.partitions[0])
+        return "" if partition is None else partition.name
+
+    def _seen(self, account: str, user: str) -> int:
+        """The association of a user in an account, where nobody has said which there are: made when first seen."""
+        for key, one in (
+            ((account, ""), Association(account, parent="root")),
+            ((account, user), Association(account, user)),
+        ):
+            if key not in self._own:
+                self._own[key] = self.shares.add(one)
+        return self._own[account, user]

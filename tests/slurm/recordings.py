@@ -1,0 +1,99 @@
+"""Recorded runs of Slurm: the configuration, the accounts, and what happened to each job."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cluster_sim import Platform
+from cluster_sim.formats.sacctmgr import read_accounts
+from cluster_sim.platform.accounts import Accounts
+from cluster_sim.platform.slurm import SlurmMachine
+from schedulers.slurm.asks import Ask
+
+_ASSOCIATION = "Account|User|ParentName|Share|DefaultQOS|GrpJobs|GrpTRES|MaxJobs"
+_QOS = "Name|Priority|Preempt|PreemptMode|MaxJobsPU|GrpTRES"
+
+
+def sacctmgr_output(commands: list[str]) -> str:
+    """What ``sacctmgr -P show assoc`` and ``show qos`` print after these commands."""
+    rows: dict[tuple[str, str], dict[str, str]] = {("root", ""): {}, ("root", "root"): {}}  # what a new database has
+    qos: dict[str, dict[str, str]] = {"normal": {}}
+    for command in commands:
+        what, kind, name, *options = command.split()
+        pairs = dict(option.split("=", 1) for option in options if "=" in option)
+        if kind == "qos":
+            qos.setdefault(name, {}).update(pairs)
+        elif what == "add":
+            key = (name, "") if kind == "account" else (pairs["Account"], name)
+            rows[key] = {**pairs, "ParentName": pairs.get("Parent", "root") if kind == "account" else ""}
+    lines = [_ASSOCIATION]
+    for (account, user), said in rows.items():
+        columns = ("ParentName", "Fairshare", "DefaultQOS", "GrpJobs", "GrpTRES", "MaxJobs")
+        lines.append("|".join([account.lower(), user, *(said.get(column, "").lower() for column in columns)]))
+    lines.append(_QOS)
+    for name, said in qos.items():
+        of_qos = ("Priority", "Preempt", "PreemptMode", "MaxJobsPerUser", "GrpTRES")
+        lines.append("|".join([name, *(said.get(column, "") for column in of_qos)]))
+    return "\n".join(lines) + "\n"
+
+
+@dataclass
+class Recording:
+    """One recorded run; ``jobs`` have what was asked for (``options``) and what happened, by id."""
+
+    platform: Platform
+    accounts: Accounts | None
+    expected: dict[str, Any]
+    plans: dict[str, Any]
+    jobs: dict[str, dict[str, Any]]
+
+    @property
+    def slurm(self) -> SlurmMachine:
+        """What the slurm.conf says."""
+        assert self.platform.slurm is not None
+        return self.platform.slurm
+
+
+def read(folder: Path, scratch: Path) -> Recording:
+    """The recording of a folder; ``scratch`` is for the accounts as sacctmgr prints them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        platform = Platform.read(str(folder / "slurm.conf"))
+    accounts = None
+    if (folder / "accounts.json").exists():
+        text = sacctmgr_output(json.loads((folder / "accounts.json").read_text()))
+        (scratch / "accounts.txt").write_text(text)
+        accounts = read_accounts(str(scratch / "accounts.txt"))
+    expected = json.loads((folder / "expected.json").read_text())
+    jobs = {job["id"]: dict(job) for job in json.loads((folder / "jobs.json").read_text())}
+    for job in expected["jobs"]:
+        jobs[job["id"]].update(job)
+    return Recording(platform, accounts, expected, json.loads((folder / "plans.json").read_text()), jobs)
+
+
+def seconds(text: str) -> float:
+    """``M:SS`` in whole minutes, s, as Slurm counts limits."""
+    minutes, _, rest = text.partition(":")
+    return 60.0 * math.ceil(int(minutes) + int(rest or 0) / 60)
+
+
+def ask_of(key: int, job: dict[str, Any]) -> Ask:
+    """The request of a recorded job."""
+    options = job["options"]
+    return Ask(
+        key,
+        job["id"],
+        submit_time=job["submit"],
+        user=job["user"],
+        qos=options.get("qos", ""),
+        partitions=tuple(str(options.get("partition", "")).split(",")),
+        nice=int(options.get("nice", 0)),
+        limit_s=seconds(options["time"]) if "time" in options else math.nan,
+        min_nodes=int(options.get("nodes", 0)),
+        tasks=int(options.get("ntasks", 0)),
+    )
