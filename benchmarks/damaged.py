@@ -195,6 +195,18 @@ cpu=4,mem=8G,node=2|None assigned||1|a*2|0:0
 3|c|cy|bio|q|normal|2026-03-01T11:05:06|2026-03-01T11:07:00|2026-03-01T11:10:00|2026-03-01T11:20:00|00:10:00|1-00:00:00|TIMEOUT|\
 8|8|1|2|1000M|cpu=8,mem=1000M,node=1|n[3-4]||7||0:0
 """
+SACCTMGR = b"""\
+Account|User|ParentName|Share|GrpJobs|GrpTRES|MaxJobs|MaxTRES|MaxWall|Def QOS
+root|||1||||||
+phys||root|60|9|cpu=64,mem=1T|||1-00:00:00|
+phys|ann||10|||2|node=4|02:00:00|high
+bio||root|parent||gres/gpu=4||||
+wet||bio|5||||||
+wet|bob||parent||||||
+Name|Priority|Preempt|PreemptMode|UsageFactor|GrpTRES|MaxTRESPU|MaxJobsPU|GrpSubmit
+normal|0||cluster|1.000000||||
+high|100|normal|requeue|2.5|node=3|cpu=32|2|7
+"""
 SLURM_CONF = b"""\
 ClusterName=lab  # whose
 SchedulerType=sched/backfill
@@ -259,6 +271,7 @@ def samples() -> dict[str, Sample]:
         "slurm.conf": Sample(
             {"slurm.conf": SLURM_CONF, "nodes.conf": SLURM_NODES}, "slurm.conf", use_platform, ("slurm.conf", "nodes.conf")
         ),
+        "sacctmgr": Sample({"accounts.txt": SACCTMGR}, "accounts.txt", use_accounts),
         "reservations": Sample({"r.yaml": RESERVATIONS}, "r.yaml", use_reservations),
         "run configuration": Sample(INPUTS | {"run.yaml": RUN}, "run.yaml", described, ("run.yaml",)),
         "irmasim options": Sample(options, "options.json", described, ("options.json",)),
@@ -385,6 +398,28 @@ def use_platform(path: str) -> None:
     platform = Platform.read(path)
     if platform.core_count <= 2_000:
         _written(_run(platform, _workload(), "list:first/high_gflops", "timeout:5"))
+
+
+def use_accounts(path: str) -> None:
+    """Read, share what has been used, and ask for the limits of every user."""
+    from cluster_sim.formats.sacctmgr import read_accounts
+    from schedulers.slurm.factors import Factors
+    from schedulers.slurm.limits import Demand, Limits
+    from schedulers.slurm.shares import Shares
+
+    accounts = read_accounts(path)
+    limits = Limits(accounts)
+    for flags in (frozenset[str](), frozenset(["no_fair_tree"])):
+        shares = Shares(accounts, Factors(fairshare=1, flags=flags), 0.0)
+        for job, one in enumerate(accounts.associations):
+            demand = Demand(job, one.default_qos, one.user, one.account, 4, 1, 100.0, 60.0)
+            limits.refusal(demand)
+            limits.started(job, demand, (0,), 4)
+            limits.refusal_on(demand, (0, 1), 4)
+            limits.ended(job)
+            shares.usage.start(job, job, 4.0, 0.0)
+        shares.end_period(60.0, {})
+        shares.sshare()
 
 
 def use_reservations(path: str) -> None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from cluster_sim.platform.accounts import Accounts, Tres
+from cluster_sim.platform.accounts import Accounts, QualityOfService, Tres
 
 NO_TRES: Tres = {}
+NO_QUALITY = QualityOfService("")
 _WORDS = {"cpu": "Cpu", "node": "Node", "mem": "Mem"}
 _WORDS_OF_A_JOB = {"cpu": "CpuPerJobLimit", "node": "NodePerJobLimit", "mem": "MemPerJob"}
 
@@ -50,12 +51,26 @@ class Limit:
     tres_reason: str  #: With the resource's name in place of ``*``.
 
 
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """What holds for the jobs of one user with one quality of service; ``largest``: of each job, with Slurm's words."""
+
+    largest: tuple[tuple[str, float, str], ...]
+    longest_s: float
+    too_long: str
+    scopes: tuple[Scope, ...]  # all in which such a job counts: others may have limits there
+    together: tuple[Limit, ...]  # in the order in which Slurm asks: the quality of service's first
+
+
 @dataclass(slots=True)
 class _Used:
     jobs: int = 0
     cpus: float = 0.0
     memory: float = 0.0
     nodes: Counter[int] = field(default_factory=Counter)  # jobs on each: a node that two jobs share counts once
+
+
+_NOTHING = _Used()
 
 
 class Limits:
@@ -65,10 +80,11 @@ class Limits:
         self._accounts = accounts
         self._used: dict[Scope, _Used] = {}
         self._held: dict[int, tuple[tuple[Scope, ...], float, float, tuple[int, ...]]] = {}
+        self._rules: dict[tuple[int, str, str, str], _Rules] = {}
 
     def started(self, job: int, demand: Demand, nodes: tuple[int, ...], cpus: int) -> None:
         """A job has these nodes (positions) and CPUs."""
-        scopes = tuple({limit.scope: None for limit in self.limits(demand)})
+        scopes = self._rules_for(demand).scopes
         self._held[job] = scopes, float(cpus), demand.memory, nodes
         for scope in scopes:
             used = self._used.setdefault(scope, _Used())
@@ -97,11 +113,14 @@ class Limits:
 
         It may be too large for a limit alone, or too many jobs may be running. The rest is :meth:`refusal_on`.
         """
-        too_large = self._too_large(demand)
-        if too_large:
-            return too_large
-        for limit in self.limits(demand):
-            if limit.jobs < math.inf and self._used.get(limit.scope, _Used()).jobs >= limit.jobs:
+        rules = self._rules_for(demand)
+        for name, most, reason in rules.largest:
+            if demand.tres[name] > most:
+                return reason
+        if demand.limit_s > rules.longest_s:
+            return rules.too_long
+        for limit in rules.together:
+            if self._used.get(limit.scope, _NOTHING).jobs >= limit.jobs:
                 return limit.jobs_reason
             for name, most in limit.tres.items():
                 if demand.tres[name] > most:
@@ -110,9 +129,9 @@ class Limits:
 
     def refusal_on(self, demand: Demand, nodes: tuple[int, ...], cpus: int) -> str:
         """Slurm's word for the first limit that the job would exceed with others, if it got these nodes and CPUs; empty: none."""
-        for limit in self.limits(demand):
+        for limit in self._rules_for(demand).together:
             if limit.tres:
-                used = self._used.get(limit.scope, _Used())
+                used = self._used.get(limit.scope, _NOTHING)
                 total = {
                     "cpu": used.cpus + cpus,
                     "node": len(used.nodes.keys() | set(nodes)),
@@ -123,79 +142,59 @@ class Limits:
                         return limit.tres_reason.replace("*", _WORDS[name])
         return ""
 
-    def _too_large(self, demand: Demand) -> str:
-        """Whether the job asks for more than any one may."""
-        quality = self._accounts.qos_by_name.get(demand.qos)
-        position = demand.association
-        own = self._accounts.associations[position] if position >= 0 else None
-        for name, asked in demand.tres.items():
-            if quality is not None and name in quality.max_tres:
-                if asked > quality.max_tres[name]:
-                    return f"QOSMax{_WORDS_OF_A_JOB[name]}"
-            elif own is not None and asked > self._inherited_tres(position).get(name, math.inf):
-                return f"AssocMax{_WORDS_OF_A_JOB[name]}"
-        if quality is not None and quality.max_wall_s < math.inf:
-            return "QOSMaxWallDurationPerJobLimit" if demand.limit_s > quality.max_wall_s else ""
-        return "AssocMaxWallDurationPerJobLimit" if demand.limit_s > self._inherited_wall(position) else ""
+    def _rules_for(self, demand: Demand) -> _Rules:
+        key = demand.association, demand.qos, demand.user, demand.account
+        rules = self._rules.get(key)
+        if rules is None:
+            rules = self._rules[key] = self._worked_out(*key)
+        return rules
 
-    def limits(self, demand: Demand) -> Iterator[Limit]:
-        """All limits that hold for a job with others, in the order in which Slurm asks: the quality of service's first."""
-        quality = self._accounts.qos_by_name.get(demand.qos)
-        jobs_are_set = users_are_set = False
-        set_by_qos: frozenset[str] = frozenset()
-        if quality is not None:
-            scope, user, account = ("qos", quality.name), demand.user, demand.account
-            yield Limit(scope, quality.grp_jobs, quality.grp_tres, "QOSGrpJobsLimit", "QOSGrp*Limit")
-            yield Limit(
-                (*scope, "account", account),
-                quality.max_jobs_per_account,
-                quality.max_tres_per_account,
-                "MaxJobsPerAccount",
-                "Max*PerAccount",
-            )
-            yield Limit(
-                (*scope, "user", user),
-                quality.max_jobs_per_user,
-                quality.max_tres_per_user,
-                "QOSMaxJobsPerUserLimit",
-                "QOSMax*PerUserLimit",
-            )
-            jobs_are_set = quality.grp_jobs < math.inf
-            users_are_set = min(quality.max_jobs_per_user, quality.max_jobs_per_account) < math.inf
-            set_by_qos = frozenset(quality.grp_tres)
-        yield from self._of_associations(demand.association, jobs_are_set, users_are_set, set_by_qos)
+    def _worked_out(self, association: int, qos: str, user: str, account: str) -> _Rules:
+        """The limits that are set, from the quality of service and from the association up to the root."""
+        those = self._accounts.associations
+        above = [those[position] for position in self._upwards(association)]
+        quality = self._accounts.qos_by_name.get(qos, NO_QUALITY)
+        largest = {name: (most, f"QOSMax{_WORDS_OF_A_JOB[name]}") for name, most in quality.max_tres.items()}
+        for one in above:  # the nearest account that sets a limit counts
+            for name, most in one.max_tres.items():
+                largest.setdefault(name, (most, f"AssocMax{_WORDS_OF_A_JOB[name]}"))
+        longest, too_long = quality.max_wall_s, "QOSMaxWallDurationPerJobLimit"
+        if longest == math.inf:
+            longest, too_long = _nearest([one.max_wall_s for one in above]), "AssocMaxWallDurationPerJobLimit"
+        together = [*_of_quality(quality, user, account), *self._of_associations(association, quality)]
+        return _Rules(
+            tuple((name, most, reason) for name, (most, reason) in largest.items()),
+            longest,
+            too_long,
+            tuple({limit.scope: None for limit in together}),
+            tuple(limit for limit in together if limit.jobs < math.inf or limit.tres),
+        )
 
-    def _of_associations(
-        self, position: int, jobs_are_set: bool, users_are_set: bool, set_by_qos: frozenset[str]
-    ) -> Iterator[Limit]:
-        user = position
-        while position >= 0:
-            here = self._accounts.associations[position]
-            tres = {name: most for name, most in here.grp_tres.items() if name not in set_by_qos}
-            jobs = math.inf if jobs_are_set else here.grp_jobs
-            yield Limit(("association", position), jobs, tres, "AssocGrpJobsLimit", "AssocGrp*Limit")
-            if position == user:
-                most = math.inf if users_are_set else self._inherited_jobs(user)
-                yield Limit(("association", position), most, NO_TRES, "AssocMaxJobsLimit", "")
-            position = self._accounts.parents[position]
+    def _of_associations(self, association: int, quality: QualityOfService) -> Iterator[Limit]:
+        for position in self._upwards(association):
+            here, scope = self._accounts.associations[position], ("association", position)
+            tres = {name: most for name, most in here.grp_tres.items() if name not in quality.grp_tres}
+            jobs = here.grp_jobs if quality.grp_jobs == math.inf else math.inf
+            yield Limit(scope, jobs, tres, "AssocGrpJobsLimit", "AssocGrp*Limit")
+            if position == association and min(quality.max_jobs_per_user, quality.max_jobs_per_account) == math.inf:
+                most = _nearest([self._accounts.associations[i].max_jobs for i in self._upwards(position)])
+                yield Limit(scope, most, NO_TRES, "AssocMaxJobsLimit", "")
 
     def _upwards(self, position: int) -> Iterator[int]:
         while position >= 0:
             yield position
             position = self._accounts.parents[position]
 
-    def _inherited_jobs(self, position: int) -> float:
-        """``MaxJobs`` of an association: its own, or that of the first account above that has one."""
-        found = (self._accounts.associations[i].max_jobs for i in self._upwards(position))
-        return next((most for most in found if most < math.inf), math.inf)
 
-    def _inherited_wall(self, position: int) -> float:
-        found = (self._accounts.associations[i].max_wall_s for i in self._upwards(position))
-        return next((most for most in found if most < math.inf), math.inf)
+def _of_quality(quality: QualityOfService, user: str, account: str) -> Iterator[Limit]:
+    scope = ("qos", quality.name)
+    yield Limit(scope, quality.grp_jobs, quality.grp_tres, "QOSGrpJobsLimit", "QOSGrp*Limit")
+    jobs, tres = quality.max_jobs_per_account, quality.max_tres_per_account
+    yield Limit((*scope, "account", account), jobs, tres, "MaxJobsPerAccount", "Max*PerAccount")
+    jobs, tres = quality.max_jobs_per_user, quality.max_tres_per_user
+    yield Limit((*scope, "user", user), jobs, tres, "QOSMaxJobsPerUserLimit", "QOSMax*PerUserLimit")
 
-    def _inherited_tres(self, position: int) -> Mapping[str, float]:
-        """``MaxTRES`` of an association: for each resource its own, or that of the first account above that has one."""
-        found: dict[str, float] = {}
-        for i in self._upwards(position):
-            found = {**self._accounts.associations[i].max_tres, **found}
-        return found
+
+def _nearest(limits: list[float]) -> float:
+    """The first that is set."""
+    return next((most for most in limits if most < math.inf), math.inf)

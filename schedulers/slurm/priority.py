@@ -1,4 +1,4 @@
-"""priority/multifactor: the priorities of a run's jobs, brought up to date every PriorityCalcPeriod (Slurm 22.05)."""
+"""priority/multifactor: the priorities of a run's jobs, brought up to date every PriorityCalcPeriod, and limits (Slurm 22.05)."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from cluster_sim.platform.accounts import Accounts, Association
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.factors import Factors
 from schedulers.slurm.limits import Demand, Limits
+from schedulers.slurm.protocols import BasicPriority
 from schedulers.slurm.shares import Shares
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ _ROW = np.dtype(
 class Multifactor:
     """Priorities, shares and limits of a run: :class:`~schedulers.slurm.protocols.Accounting` by Slurm's rules.
 
+    With ``PriorityType=priority/basic`` priorities are those, and the rest is the same.
+
     ``accounts`` are those of the cluster. Without them every account and user that submits a job has one share, and nobody
     has limits. Limits hold where ``AccountingStorageEnforce`` says so; ``all_cpus`` are the cluster's.
     """
@@ -44,6 +47,7 @@ class Multifactor:
         self._given = accounts
         self._all_nodes, self._all_cpus = len(slurm.node_names), all_cpus
         self._slurm = slurm
+        self._is_basic = slurm.parameters.get("prioritytype", "").lower() == "priority/basic"
         top = max((partition.priority_job_factor for partition in slurm.partitions), default=0)
         self._of_partition = {
             name: self.factors.of_largest(self.factors.partition, partition.priority_job_factor, top, "part")
@@ -57,6 +61,7 @@ class Multifactor:
         self._own: dict[tuple[str, str], int] = {}
         self._stranger_told = False
         self.shares = Shares(Accounts() if self._given is None else self._given, self.factors, controller_start)
+        self._basic = BasicPriority() if self._is_basic else None
         self._limits = Limits(self.shares.accounts)
         self._start, self._periods = controller_start, 0
         self._rows, self._slots, self._free = np.zeros(16, _ROW), dict[int, int](), list[int]()
@@ -67,6 +72,8 @@ class Multifactor:
 
     def submitted(self, ask: Ask, now: float) -> None:
         """The job waits from now on; its priority is worked out."""
+        if self._basic is not None:
+            self._basic.submitted(ask, now)
         self._associations[ask.key] = association = self._association(ask)
         slot = self._slots[ask.key] = self._new_slot()
         row = self._rows[slot]
@@ -117,6 +124,8 @@ class Multifactor:
 
     def withdrawn(self, ask: Ask, now: float) -> None:
         """The job has left the queue without a start."""
+        if self._basic is not None:
+            self._basic.withdrawn(ask, now)
         self._leave(ask)
         del self._associations[ask.key]
 
@@ -150,12 +159,16 @@ class Multifactor:
         """The job's priority in one of its partitions, at least 1; 0: held."""
         if ask.held:
             return 0
+        if self._basic is not None:
+            return self._basic.priority(ask, partition)
         rows, slot = self._rows, self._slots[ask.key]  # added in Slurm's order: sums of floats are cut, not rounded
         total = rows["sum"].item(slot) + self._of_partition.get(partition, 0.0)
         return max(1, int(total + rows["qos"].item(slot) - rows["nice"].item(slot)))
 
     def parts(self, ask: Ask, partition: str) -> Mapping[str, float]:
-        """The parts of its priority, weighted, by the names of ``sprio``; nice is subtracted."""
+        """The parts of its priority, weighted, by the names of ``sprio``; nice is subtracted. None in priority/basic."""
+        if self._basic is not None:
+            return {}
         row = self._rows[self._slots[ask.key]]
         parts = {name: float(row[name]) for name in ("age", "fairshare", "jobsize")}
         return {

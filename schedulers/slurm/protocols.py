@@ -77,7 +77,12 @@ class Accounting(Protocol):
         """Why a limit of its association or quality of service keeps the job waiting now, in Slurm's word for it.
 
         ``AssocGrpJobsLimit``, ``QOSMaxJobsPerUserLimit`` …; empty: none does. Only jobs that were :meth:`started` count.
+        Slurm asks this before it tests the job: of numbers of jobs, and whether the job alone is too large.
         """
+        ...
+
+    def refusal_on(self, ask: Ask, nodes: tuple[int, ...], cpus: int, now: float) -> str:
+        """The same of resources that jobs may have together: asked when a test has found nodes (positions) and CPUs for it."""
         ...
 
     def qos_priority(self, ask: Ask) -> int:
@@ -154,6 +159,10 @@ class BasicPriority:
         return {}
 
     def refusal(self, ask: Ask, now: float) -> str:
+        """There are no limits."""
+        return ""
+
+    def refusal_on(self, ask: Ask, nodes: tuple[int, ...], cpus: int, now: float) -> str:
         """There are no limits."""
         return ""
 

@@ -70,15 +70,14 @@ def read(folder: Path, scratch: Path) -> Recording:
         (scratch / "accounts.txt").write_text(text)
         accounts = read_accounts(str(scratch / "accounts.txt"))
     expected = json.loads((folder / "expected.json").read_text())
-    jobs = {job["id"]: dict(job) for job in json.loads((folder / "jobs.json").read_text())}
-    for job in expected["jobs"]:
-        jobs[job["id"]].update(job)
+    asked = {job["id"]: job for job in json.loads((folder / "jobs.json").read_text())}
+    jobs = {job["id"]: {**asked[job["id"].partition("_")[0]], **job} for job in expected["jobs"]}  # 7_2: of an array
     return Recording(platform, accounts, expected, json.loads((folder / "plans.json").read_text()), jobs)
 
 
 def seconds(text: str) -> float:
     """``M:SS`` in whole minutes, s, as Slurm counts limits."""
-    minutes, _, rest = text.partition(":")
+    minutes, _, rest = str(text).partition(":")
     return 60.0 * math.ceil(int(minutes) + int(rest or 0) / 60)
 
 
@@ -94,6 +93,7 @@ def ask_of(key: int, job: dict[str, Any]) -> Ask:
         partitions=tuple(str(options.get("partition", "")).split(",")),
         nice=int(options.get("nice", 0)),
         limit_s=seconds(options["time"]) if "time" in options else math.nan,
-        min_nodes=int(options.get("nodes", 0)),
+        min_nodes=int(str(options.get("nodes", 0)).partition("-")[0]),
         tasks=int(options.get("ntasks", 0)),
+        tasks_per_node=int(options.get("ntasks-per-node", 0)),
     )
