@@ -90,7 +90,7 @@ def read_accounts(path: str) -> Accounts:
         unused.update(
             {row.written[name]: None for name in row.cells if name in _NOT_SIMULATED and _is_set(row.cells[name])}
         )
-        if "account" in row.cells:
+        if row.cells.keys() >= {"account", "user"}:
             found.associations.append((row.place, _association(row)))
             found.clusters[row.cells.get("cluster", "")] = None
         else:
