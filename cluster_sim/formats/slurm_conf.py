@@ -25,7 +25,7 @@ from cluster_sim.platform.slurm import Partition, SlurmMachine
 Value = TypeVar("Value")
 
 CLOCK_GHZ = 3.0
-_NODE_KEYS = frozenset(
+NODE_KEYS = frozenset(
     "nodename nodeaddr nodehostname port bcastaddr reason cpus procs boards sockets socketsperboard corespersocket "
     "threadspercore realmemory feature features weight state gres".split()
 )
@@ -41,7 +41,7 @@ _SCHEDULING = re.compile(
     "(scheduler|priority|preempt|select).*|accountingstorageenforce|overtimelimit|killwait|completewait|enforcepartlimits|"
     "(def|max)mem.*|maxarraysize|maxjobcount|jobrequeue|licenses|fairsharedampeningfactor|maxstepcount"
 )
-_UNUSED = {
+NOT_SIMULATED = {
     "topologyplugin": "all nodes are equally near",
     "topologyparam": "all nodes are equally near",
     "schedulertimeslice": "jobs do not take turns",
@@ -64,7 +64,7 @@ _ADMINISTRATION = re.compile(
     "tmpfs|usespec|private|disable|requeue|reboot|resv|rout|hash|data|track|batch|eio|check|kill|job(credential|file)|core|"
     "interactive|external|prometheus|gpufreqdef|usepam|vsize|waittime|maintenance|max(db|jobid|tasks|batch|node)|preserve|url).*"
 )
-_PARTITION_KEYS = frozenset(
+PARTITION_KEYS = frozenset(
     "partitionname nodes default maxtime defaulttime minnodes maxnodes prioritytier priorityjobfactor priority oversubscribe "
     "shared preemptmode gracetime state".split()
 )
@@ -98,8 +98,12 @@ def read_slurm_conf(path: str) -> Platform:
     Nodes that are DOWN, DRAIN, FAIL or FUTURE are left out. Warns (ModelWarning), in one line, of what is not simulated.
     Raises FormatError naming file, line and key.
     """
+    return platform_of(lines_of(path), path)
+
+
+def platform_of(lines: list[Line], path: str) -> Platform:
+    """The platform that the lines of a slurm.conf describe, read from ``path`` or changed since; see :func:`read_slurm_conf`."""
     found = _Configuration()
-    lines = lines_of(path)
     for line in _with_defaults(lines, "nodename"):
         _add_nodes(line, found)
     for line in lines:
@@ -178,7 +182,7 @@ def _add_nodes(line: Line, found: _Configuration) -> None:
         found.nodes[name] = _Node(name, kind, weight, line.pairs.get("gres", ""), state)
     if len(found.nodes) > values.MAX_NODES_IN_LIST:
         raise FormatError(f"{line.place}, NodeName", f"at most {values.MAX_NODES_IN_LIST:,} nodes", len(found.nodes))
-    _note_keys(line, _NODE_KEYS, _NODE_UNUSED, found)
+    _note_keys(line, NODE_KEYS, _NODE_UNUSED, found)
 
 
 def _state(text: str) -> str:
@@ -251,7 +255,7 @@ def _named(line: Line, key: str, found: _Configuration) -> list[str]:
 
 def _partition(line: Line, found: _Configuration, position: Mapping[str, int]) -> Partition:
     name = line.pairs["partitionname"]
-    _note_keys(line, _PARTITION_KEYS, {}, found)
+    _note_keys(line, PARTITION_KEYS, {}, found)
     empty = line.pairs.get("nodes", "").lower() in ("", "(null)")
     tier = _value(line, _whole, 1, "prioritytier", "priority")
     return Partition(
@@ -270,7 +274,7 @@ def _partition(line: Line, found: _Configuration, position: Mapping[str, int]) -
         preempt_mode=line.pairs.get("preemptmode", "").upper(),
         grace_time_s=float(_value(line, _whole, 0, "gracetime")),
         state=line.pairs.get("state", "UP").upper(),
-        options={key: value for key, value in line.pairs.items() if key not in _PARTITION_KEYS},
+        options={key: value for key, value in line.pairs.items() if key not in PARTITION_KEYS},
     )
 
 
@@ -290,11 +294,18 @@ def _note_keys(line: Line, known: frozenset[str], unused: Mapping[str, str], fou
 def _add_parameters(line: Line, found: _Configuration) -> None:
     for key, value in line.pairs.items():
         found.parameters[key] = value
-        if key in _UNUSED and value.lower() not in ("", "none", "topology/none", "topology/default", "infinite", "-1"):
-            found.unused[line.written[key]] = _UNUSED[key]
+        if key in NOT_SIMULATED and value.lower() not in (
+            "",
+            "none",
+            "topology/none",
+            "topology/default",
+            "infinite",
+            "-1",
+        ):
+            found.unused[line.written[key]] = NOT_SIMULATED[key]
         elif _SCHEDULING.fullmatch(key):
             found.scheduling[line.written[key]] = None
-        elif key not in _UNUSED and not _ADMINISTRATION.fullmatch(key):
+        elif key not in NOT_SIMULATED and not _ADMINISTRATION.fullmatch(key):
             found.unknown[line.written[key]] = None
 
 
@@ -316,7 +327,7 @@ def _warn(path: str, found: _Configuration, slurm: SlurmMachine) -> None:
     if found.unknown:
         parts.append(f"not known: {', '.join(found.unknown)}")
     if parts:
-        warnings.warn(f"{path}: {'; '.join(parts)}", ModelWarning, stacklevel=4)
+        warnings.warn(f"{path}: {'; '.join(parts)}", ModelWarning, stacklevel=5)
 
 
 def _keys(unused: Mapping[str, str], why: str) -> str:
