@@ -38,3 +38,4 @@ from .topology_chart import topology as topology
 from .training_curves import decision_probabilities as decision_probabilities
 from .training_curves import learning_curves as learning_curves
 from .training_curves import learning_table as learning_table
+from .whatif.study import what_if as what_if

@@ -73,10 +73,29 @@ def bootstrap_interval(values: np.ndarray, confidence: float = CONFIDENCE) -> tu
     if len(values) < 2:
         mean = float(np.mean(values)) if len(values) else math.nan
         return mean, mean
-    draws = np.random.default_rng(0).integers(len(values), size=(_RESAMPLES, len(values)))
+    low, high = bootstrap_ratios(values[:, None], np.ones((len(values), 1)), confidence)[0].tolist()
+    return low, high
+
+
+def bootstrap_ratios(sums: np.ndarray, counts: np.ndarray, confidence: float = CONFIDENCE) -> np.ndarray:
+    """Ends of intervals of Σ ``sums`` / Σ ``counts`` of each column, over rows that are drawn again and again.
+
+    Rows are what is independent, as far as anything is: replications, or weeks of a log, each with the sum over its jobs and
+    their number. 2,000 samples of as many rows are drawn, the same every time; a column of the result is (low, high), the
+    percentiles of their ratios. Shape (columns, 2). NaN where fewer than two rows count anything.
+    """
+    rows = len(sums)
+    draws = np.random.default_rng(0).integers(rows, size=(_RESAMPLES, rows))
+    times = np.zeros((_RESAMPLES, rows))
+    np.add.at(times, (np.arange(_RESAMPLES)[:, None], draws), 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = (times @ sums) / (times @ counts)
     tail = 50.0 * (1.0 - confidence)
-    low, high = np.percentile(values[draws].mean(axis=1), [tail, 100.0 - tail])
-    return float(low), float(high)
+    known = (counts > 0).sum(axis=0) > 1
+    ends = np.full((sums.shape[1], 2), np.nan)
+    if known.any():
+        ends[known] = np.nanpercentile(ratios[:, known], [tail, 100.0 - tail], axis=0).T
+    return ends
 
 
 _RESAMPLES = 2_000

@@ -68,10 +68,14 @@ def format_table(table: pd.DataFrame) -> str:
     for row in cells[1:]:
         if row[1] not in SCALED:  # an amount has it with it, as it is
             row[1] = ""
-    header, body = cells[0], cells[1:]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
-    lines = [_line(header, widths), "  ".join("─" * width for width in widths)]
-    return "\n".join(line.rstrip() for line in [*lines, *(_line(row, widths) for row in body)])
+    return aligned(cells, words=2)
+
+
+def aligned(cells: Sequence[Sequence[str]], words: int = 1) -> str:
+    """Rows of texts, the first one the header, as text for the terminal: so many columns to the left, the others to the right."""
+    widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
+    lines = [_line(row, widths, words) for row in cells]
+    return "\n".join(line.rstrip() for line in [lines[0], "  ".join("─" * width for width in widths), *lines[1:]])
 
 
 def table_html(table: pd.DataFrame) -> Markup:
@@ -137,7 +141,7 @@ def percent(value: float) -> str:
     return "0.00 %" if text in ("+0.00 %", "-0.00 %") else text
 
 
-def _line(cells: list[str], widths: list[int]) -> str:
-    words = [cell.ljust(width) for cell, width in zip(cells[:2], widths[:2], strict=True)]
-    figures = [cell.rjust(width) for cell, width in zip(cells[2:], widths[2:], strict=True)]
-    return "  ".join(words + figures)
+def _line(cells: Sequence[str], widths: list[int], words: int) -> str:
+    left = [cell.ljust(width) for cell, width in zip(cells[:words], widths[:words], strict=True)]
+    right = [cell.rjust(width) for cell, width in zip(cells[words:], widths[words:], strict=True)]
+    return "  ".join(left + right)

@@ -32,6 +32,18 @@ const clusterSim = {
       old ? "This page needs a browser of 2023 or later." : `The figure could not be drawn: ${error}`;
   },
 
+  // A page that is dark, by its own style, has its charts on the same ground: their papers, texts and grids change places.
+  onGround(layout) {
+    if (getComputedStyle(document.documentElement).colorScheme !== "dark") return layout;
+    const dark = { "#ffffff": "#15191d", "#22303c": "#e3e8ec", "#e4e8ec": "#313a42", "#5a6772": "#a7b1ba" };
+    const turned = value =>
+      typeof value === "string" ? dark[value.toLowerCase()] || value :
+      Array.isArray(value) ? value.map(turned) :
+      value === null || typeof value !== "object" || ArrayBuffer.isView(value) ? value :
+      Object.fromEntries(Object.entries(value).map(([key, each]) => [key, turned(each)]));
+    return turned(layout);
+  },
+
   // ---------------------------------------------------------------- time
 
   // An axis of seconds from the start of a run has ticks at round times, wherever it is zoomed to: analysis/time_axis.py

@@ -33,6 +33,7 @@ from cluster_sim.cli.run import run
 from cluster_sim.cli.sweep import sweep
 from cluster_sim.cli.train import train
 from cluster_sim.cli.validate import validate
+from cluster_sim.cli.whatif import whatif
 
 
 @click.group(
@@ -61,6 +62,7 @@ for command in (
     demo,
     run,
     compare,
+    whatif,
     sweep,
     train,
     evaluate,

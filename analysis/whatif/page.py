@@ -1,0 +1,206 @@
+"""The page of a what-if: how well the log is replayed, what the change makes of it, both schedules, and jobs explained."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.gantt_chart import gantt
+from analysis.page import figure_html, render, write_whole
+from analysis.runs_chart import gantt_runs
+from analysis.tables import cells_html
+from analysis.whatif.charts import MOST_ROWS, change_text, signed, use_by_day, verdict_colour, waits_of_classes
+from analysis.whatif.effects import CLASSES, by_class, most_moved
+from analysis.whatif.replayed import CHANGED, CONF, RECORDED, UNCHANGED
+from cluster_sim.amounts import NOTHING, amount, duration, number
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+    from analysis.whatif.study import Study
+
+_CLASS = {
+    "partition": "partition",
+    "account": "account",
+    "size": "CPUs asked for",
+    "limit": "time limit",
+    "user": "user",
+}
+_EXPLAINED = 3
+_VERDICTS = {"#009E73": "less", "#D55E00": "more", "#9AA5B1": "unsure"}
+
+
+def write_page(study: Study, path: str | Path) -> Path:
+    """Write the page and return its path; the file appears whole or not at all."""
+    count = iter(range(10_000))
+
+    def drawn(figure: Any) -> Markup:
+        return figure_html(figure, f"figure{next(count)}")
+
+    has_change = CHANGED in study.runs
+    result = study.runs[UNCHANGED]
+    text = render(
+        "whatif.html",
+        heading=f"What if {'; '.join(study.changes)}?" if has_change else f"How well {study.workload.name} is replayed",
+        lead=_lead(study),
+        tiles=_tiles(study),
+        remarks=study.remarks,
+        replay=_replay(study),
+        use=drawn(use_by_day(study.jobs, study.cores, study.workload.start_date)),
+        agreement=cells_html(*_headed(agreement_rows(study))),
+        causes=_causes(study),
+        replayed=[] if has_change else [_by_class(study, by, drawn) for by in CLASSES],
+        overall=cells_html(*_headed(overall_rows(study))) if has_change else None,
+        effects=[_by_class(study, by, drawn) for by in CLASSES] if has_change else [],
+        schedule=drawn(_schedules(study)),
+        explained=_explained(study) if has_change else [],
+        difference=_difference(study) if has_change else "",
+        settings={
+            f"{name} run": f"{run.meta['scheduler']}, {run.meta['power_policy']}" for name, run in study.runs.items()
+        },
+        folder=str(study.folder),
+        maker=f"cluster-sim {result.meta.get('version', '')}, {result.meta.get('command', 'analysis.what_if')}",
+        assumptions=list(dict.fromkeys(line for run in study.runs.values() for line in run.assumptions)),
+    )
+    return write_whole(path, text)
+
+
+def _lead(study: Study) -> str:
+    jobs, platform = study.jobs, study.runs[UNCHANGED].platform
+    days = float(np.ptp(jobs["submit_time"])) / 86_400
+    since = study.workload.start_date
+    return (
+        f"{len(jobs):,} jobs of {jobs['user'].nunique():,} users, submitted in {number(days, 2)} days"
+        f"{f' from {since:%d %B %Y} on' if since else ''}, on {platform.node_count:,} nodes with {platform.core_count:,} CPUs."
+    )
+
+
+def _tiles(study: Study) -> list[dict[str, str]]:
+    """The figures that matter most: of the change if there is one, of the replay otherwise."""
+    if CHANGED not in study.runs:
+        return [
+            {"name": name, "value": simulated, "kind": "", "note": f"{recorded} recorded"}
+            for name, recorded, simulated in agreement_rows(study)[2:]
+        ]  # fmt: skip
+    tiles = []
+    for name, row in study.overall.iterrows():
+        if name in ("started jobs", "median wait"):
+            continue
+        unit = str(row["unit"])
+        sure = np.isfinite(row["low"]) and name != "utilisation"
+        tiles.append(
+            {
+                "name": str(name),
+                "value": amount(row[CHANGED], unit),
+                "note": f"{_change(row, unit)}; {amount(row[UNCHANGED], unit)} unchanged",
+                "kind": _VERDICTS[verdict_colour(row["low"], row["high"])] if sure else "",
+            }
+        )
+    return tiles
+
+
+def _change(row: pd.Series, unit: str) -> str:
+    """The difference of a row of the overall table, with its interval."""
+    if unit == "s":
+        return change_text(row["change"], row["low"], row["high"])
+    texts = [
+        f"{'+' if value > 0 else '−' if value < 0 else ''}{number(abs(value), 2)}"
+        for value in row[["change", "low", "high"]]
+    ]
+    points = " points" if unit == "%" and row["change"] else ""
+    return texts[0] + points + (f" ({texts[1]} to {texts[2]})" if np.isfinite(row["low"]) else "")
+
+
+def _replay(study: Study) -> str:
+    near, table = study.near_starts, study.agreement
+    shares = ", ".join(f"{share:.0%} within {label}" for label, share in near.items())
+    recorded, simulated = (float(table[name]["mean wait"]) for name in (RECORDED, UNCHANGED))
+    change = f" ({(simulated - recorded) / recorded:+.0%})".replace("-", "−") if recorded else ""
+    return (
+        f"With the configuration as it is, jobs start near their recorded start: {shares}."
+        f" They wait {amount(simulated, 's')} on average, in the log {amount(recorded, 's')}{change}."
+        " An effect that is small beside this difference says little."
+    )
+
+
+def _headed(rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    return rows[0], rows[1:]
+
+
+def agreement_rows(study: Study) -> list[list[str]]:
+    """The log and its replay beside each other, as texts under a header."""
+    return [["", RECORDED, UNCHANGED]] + [
+        [str(name), *(amount(row[run], str(row["unit"])) for run in (RECORDED, UNCHANGED))]
+        for name, row in study.agreement.iterrows()
+    ]
+
+
+def _causes(study: Study) -> Markup | None:
+    table = study.causes
+    columns = (table[name].tolist() for name in ("cause", "jobs", "share", "mean_s"))
+    rows = [
+        [cause, number(jobs), f"{share:.0%}", signed(mean)] for cause, jobs, share, mean in zip(*columns, strict=True)
+    ]
+    return cells_html(("a job …", "jobs", "of all difference", "mean shift"), rows, "causes") if rows else None
+
+
+def _by_class(study: Study, by: str, drawn: Any) -> dict[str, Any]:
+    """A figure of a class of jobs, and all its rows as a table to unfold; nothing where there is one group only."""
+    names = (RECORDED, *study.runs)
+    table = by_class(study.jobs, by, names)
+    if len(table) < 2:
+        return {"name": _CLASS[by], "figure": None}
+    head = [_CLASS[by], "jobs", "share of CPU time", *(f"mean wait, {name}" for name in names)]
+    head += ["change (95 % interval)"] if CHANGED in names else []
+    rows = [
+        [row["group"], number(row["jobs"]), f"{row['share']:.1%}", *(amount(row[f"{name}_s"], "s") for name in names)]
+        + ([change_text(row["change_s"], row["low_s"], row["high_s"])] if CHANGED in names else [])
+        for _, row in table.iterrows()
+    ]
+    left = f"{len(table) - MOST_ROWS:,} more are in the table." if len(table) > MOST_ROWS else ""
+    return {"name": _CLASS[by], "figure": drawn(waits_of_classes(table)), "table": cells_html(head, rows), "left": left}
+
+
+def overall_rows(study: Study) -> list[list[str]]:
+    """What the change makes of all jobs and of the energy, as texts under a header."""
+    rows = [["", RECORDED, UNCHANGED, CHANGED, "change (95 % interval)"]]
+    for name, row in study.overall.iterrows():
+        unit = str(row["unit"])
+        rows.append(
+            [str(name), *(amount(row[run], unit) for run in (RECORDED, UNCHANGED, CHANGED)), _change(row, unit)]
+        )
+    if len(set(study.cores.values())) > 1 or len({run.meta["power_policy"] for run in study.runs.values()}) > 1:
+        for key, label in (("energy_j", "energy"), ("energy_waste_j", "energy of idle nodes and switching")):
+            before, after = (float(study.runs[name].summary()[key]) for name in (UNCHANGED, CHANGED))
+            share = f"{(after - before) / before:+.1%}".replace("-", "−") if before else NOTHING
+            rows.append([label, NOTHING, amount(before, "J"), amount(after, "J"), share])
+    return rows
+
+
+def _schedules(study: Study) -> Any:
+    options: dict[str, Any] = {"colour_by": "wait_time", "workload": study.workload, "panels": ("busy", "queue")}
+    if len(study.runs) == 1:
+        return gantt(study.runs[UNCHANGED], **options)
+    return gantt_runs(study.runs, title="By wait; ◂ ▸ where a job starts earlier or later than unchanged", **options)
+
+
+def _explained(study: Study) -> list[dict[str, Any]]:
+    """The jobs that the change moves most, and what both runs say of them."""
+    table = most_moved(study.jobs, _EXPLAINED)
+    found = []
+    for job, shift in zip(table["job_id"].tolist(), table["shift_s"].tolist(), strict=True):
+        told = {name: run.explain(job) for name, run in study.runs.items()}
+        found.append(
+            {"job": job, "shift": f"waits {duration(abs(shift))} {'less' if shift < 0 else 'more'}", "told": told}
+        )
+    return found
+
+
+def _difference(study: Study) -> str:
+    before, after = ((study.folder / name / CONF).read_text().splitlines() for name in (UNCHANGED, CHANGED))
+    lines = difflib.unified_diff(before, after, UNCHANGED, CHANGED, n=0, lineterm="")
+    return "\n".join(line for line in lines if not line.startswith(("@@", "---", "+++")))

@@ -1,0 +1,257 @@
+"""From a log of Slurm's and its slurm.conf to what a change of the configuration would make."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.whatif.effects import CLASSES, FEWEST_WEEKS, by_class, overall
+from analysis.whatif.replayed import CHANGED, CONF, RECORDED, UNCHANGED, agreement, beyond, causes, jobs_of, near_starts
+from cluster_sim.amounts import duration, number
+from cluster_sim.errors import InputError, ModelWarning
+from cluster_sim.files.atomic import atomic_path
+from cluster_sim.formats.slurm_changes import with_changes, with_nodes, written
+from cluster_sim.formats.slurm_conf import platform_of
+from cluster_sim.formats.slurm_lines import Line, lines_of
+from cluster_sim.run.simulation import Simulation
+from cluster_sim.workload.workload import Workload
+from schedulers import make_power_policy, make_scheduler, schedulers
+
+if TYPE_CHECKING:
+    from cluster_sim.platform.platform import Platform
+    from cluster_sim.records.result import Result
+
+PAGE = "whatif.html"
+_ROUGH_WEEKS = 4
+_MOST_NAMED = 3
+_ROUNDING = 0.001
+"""The share of time in which more CPUs may be busy than there are: sacct's times are whole seconds."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """A log, its replay, and the same with a change: ``runs`` are by name, ``unchanged`` and, if there is a change, ``changed``.
+
+    ``jobs`` is the table of :func:`analysis.whatif.replayed.jobs_of`. ``agreement`` says how well the replay agrees with the log,
+    ``causes`` why not better; ``effects`` is what the change makes of the mean waits of all classes of jobs, ``overall`` of all
+    jobs. ``remarks`` are what a reader has to know before believing any of it.
+    """
+
+    workload: Workload
+    runs: dict[str, Result]
+    jobs: pd.DataFrame
+    changes: tuple[str, ...]
+    folder: Path
+    remarks: list[str] = field(default_factory=list)
+
+    @cached_property
+    def agreement(self) -> pd.DataFrame:
+        """See :func:`analysis.whatif.replayed.agreement`."""
+        return agreement(self.jobs, self.cores[UNCHANGED])
+
+    @cached_property
+    def near_starts(self) -> dict[str, float]:
+        """See :func:`analysis.whatif.replayed.near_starts`."""
+        return near_starts(self.jobs)
+
+    @cached_property
+    def causes(self) -> pd.DataFrame:
+        """See :func:`analysis.whatif.replayed.causes`."""
+        return causes(self.jobs, self.cores[UNCHANGED])
+
+    @cached_property
+    def overall(self) -> pd.DataFrame:
+        """See :func:`analysis.whatif.effects.overall`. Raises InputError where there is no change."""
+        self._needs_change()
+        return overall(self.jobs, self.cores)
+
+    @cached_property
+    def effects(self) -> pd.DataFrame:
+        """:func:`analysis.whatif.effects.by_class` of all jobs, then of each class. Raises InputError without a change."""
+        self._needs_change()
+        return pd.concat([by_class(self.jobs, by) for by in ("", *CLASSES)], ignore_index=True)
+
+    @cached_property
+    def cores(self) -> dict[str, int]:
+        """How many cores the machine of the log and of each run has; the log's is that of the configuration."""
+        own = {name: result.platform.core_count for name, result in self.runs.items()}
+        return {RECORDED: own[UNCHANGED], **own}
+
+    def _needs_change(self) -> None:
+        if CHANGED not in self.runs:
+            raise InputError("what_if", "a change, a scheduler, nodes or a power policy", "none")
+
+    def save(self) -> Path:
+        """Leave everything in the folder: both runs, replay.csv (jobs), effects.csv, and the page, which is returned."""
+        from analysis.whatif.page import write_page
+
+        (self.folder / PAGE).unlink(missing_ok=True)
+        for name, result in self.runs.items():
+            result.save(self.folder / name)
+        tables = {"replay.csv": self.jobs} | ({"effects.csv": self.effects} if CHANGED in self.runs else {})
+        for name, table in tables.items():
+            with atomic_path(self.folder / name) as aside:
+                table.to_csv(aside, index=False, lineterminator="\n")
+        return write_page(self, self.folder / PAGE)
+
+
+def what_if(
+    log: str | Path | Workload,
+    conf: str | Path,
+    folder: str | Path,
+    changes: Sequence[str] = (),
+    *,
+    scheduler: str | None = None,
+    nodes: str | None = None,
+    power_policy: str | None = None,
+    baseline: str | None = None,
+    ignore_gpus: bool = False,
+    progress: bool = False,
+    **reading: Any,
+) -> Study:
+    """Replay a log under its slurm.conf, and under a changed one, and compare both with each other and with the log.
+
+    Parameters
+    ----------
+    log : what ``sacct --parsable2`` printed, or a workload that knows when its jobs started. Jobs join the queue when they
+        were eligible; ``reading`` are further options of :func:`cluster_sim.formats.sacct.read`.
+    folder : receives ``unchanged/slurm.conf`` and ``changed/slurm.conf``; :meth:`Study.save` adds the rest.
+    changes, nodes : see :mod:`cluster_sim.formats.slurm_changes`, ``["PriorityWeightAge=5000"]`` and ``"+10"``.
+    scheduler, power_policy : specs of the changed run, where these are what changes.
+    baseline : scheduler of the unchanged run, and of the changed one unless ``scheduler`` says otherwise; by default Slurm's
+        rules with the configuration, ``slurm:conf=…``.
+    ignore_gpus : run jobs that need GPUs, which are not simulated, as if they needed none, instead of rejecting them.
+
+    Raises InputError for a change that is none, a log without starts, and one whose partitions the configuration does not have.
+    """
+    folder = Path(folder)
+    lines = {UNCHANGED: lines_of(str(conf))}
+    altered = with_changes(lines[UNCHANGED], changes)
+    altered = altered if nodes is None else with_nodes(altered, nodes)
+    said = [*changes, *(f"{key} {value}" for key, value in
+            {"nodes": nodes, "scheduler": scheduler, "power policy": power_policy}.items() if value)]  # fmt: skip
+    if said:
+        lines[CHANGED] = altered
+    platforms = _platforms(lines, str(conf))
+    workload = log if isinstance(log, Workload) else Workload.read(log, **{"submission": "eligible", **reading})
+    remarks = _of_log(workload, platforms[UNCHANGED], log, str(conf))
+    if ignore_gpus and (asking := int((workload.columns["gpus"] > 0).sum())):
+        remarks.append(f"{asking:,} of {len(workload):,} jobs need GPUs: they run as if they needed none.")
+        workload = workload.without_gpus()
+    specs = {
+        UNCHANGED: (baseline or default_scheduler(folder / UNCHANGED / CONF), "always-on"),
+        CHANGED: (scheduler or baseline or default_scheduler(folder / CHANGED / CONF), power_policy or "always-on"),
+    }
+    _write(lines, folder)
+    policies = {name: (make_scheduler(specs[name][0]), make_power_policy(specs[name][1])) for name in platforms}
+    runs = {}
+    for name, platform in platforms.items():
+        result = Simulation(platform, workload, *policies[name], explain=True).run(progress=progress)
+        said_of = {"scheduler": specs[name][0], "power_policy": specs[name][1]}
+        result.meta |= {**said_of, "workload": workload.name, "platform": str(conf)}
+        runs[name] = result
+    study = Study(workload, runs, jobs_of(workload, runs), tuple(said), folder, remarks)
+    study.remarks.extend(_of_runs(study))
+    return study
+
+
+def default_scheduler(conf: Path) -> str:
+    """Slurm's rules with a configuration, where there are such."""
+    return f"slurm:conf={conf}" if "slurm" in schedulers else "easy"
+
+
+def _platforms(lines: dict[str, list[Line]], conf: str) -> dict[str, Platform]:
+    """The machines; what reading the changed one warns of is told where the unchanged one had no such warning."""
+    platforms: dict[str, Platform] = {}
+    earlier: set[str] = set()
+    for name, those in lines.items():
+        with warnings.catch_warnings(record=True) as noted:
+            warnings.simplefilter("always")
+            platforms[name] = platform_of(those, conf)
+        for warning in noted:
+            if (text := str(warning.message)) not in earlier:
+                warnings.warn(f"{text} ({name})" if earlier else text, warning.category, stacklevel=3)
+        earlier |= {str(warning.message) for warning in noted}
+    return platforms
+
+
+def _write(lines: dict[str, list[Line]], folder: Path) -> None:
+    for name, those in lines.items():
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        with atomic_path(folder / name / CONF) as aside:
+            aside.write_text(written(those), encoding="utf-8")
+
+
+def _of_log(workload: Workload, platform: Platform, log: object, conf: str) -> list[str]:
+    """Remarks on the log alone. Raises InputError where it cannot be compared with anything."""
+    where = workload.name if isinstance(log, Workload) else str(log)
+    known = workload.columns["recorded_wait_time"] >= 0
+    if not known.any():
+        raise InputError(where, "jobs of which it says when they started (column Start)", f"none of {len(workload):,}")
+    remarks = []
+    span = float(np.ptp(workload.columns["submit_time"])) / 86_400
+    weeks = max(1, round(span / 7))
+    if weeks < FEWEST_WEEKS:
+        remarks.append(f"The log has {number(span, 2)} days: with less than two weeks there are no intervals.")
+    elif weeks < _ROUGH_WEEKS:
+        remarks.append(f"The log has {weeks} weeks: intervals over so few are rough.")
+    if not known.all():
+        remarks.append(
+            f"{int((~known).sum()):,} of {len(workload):,} jobs have no recorded start: they run, and are not compared."
+        )
+    if platform.slurm is None or not platform.slurm.partitions:
+        return remarks
+    here = {partition.name for partition in platform.slurm.partitions}
+    asked = {
+        name
+        for each in set(workload.columns["partition"].astype(str))
+        for name in each.split(",")
+        if name not in ("", "-1")
+    }
+    if asked and not asked & here:
+        raise InputError(conf, f"a partition of the log ({_some(sorted(asked))})", _some(sorted(here)))
+    if asked - here:
+        remarks.append(f"Partitions of the log that the configuration does not have: {_some(sorted(asked - here))}.")
+    return remarks
+
+
+def _of_runs(study: Study) -> list[str]:
+    """Remarks on what the runs show of themselves and of the log."""
+    remarks, jobs = [], study.jobs
+    cores = study.cores[UNCHANGED]
+    most, seconds = beyond(jobs, cores)
+    if seconds > _ROUNDING * float(np.ptp(jobs["submit_time"])):
+        told = f"The log has up to {most:,.0f} CPUs busy at once, and for {duration(seconds)} more than the configuration has"
+        remarks.append(f"{told}, {cores:,}: is it the log of this machine?")
+    for name, result in study.runs.items():
+        left = result.jobs[result.jobs["start_time"].isna()]
+        if len(left):
+            reasons = left["reason"].replace("", "never started").value_counts()
+            told = "; ".join(f"{reason} ({count:,})" for reason, count in reasons.head(_MOST_NAMED).items())
+            remarks.append(f"{len(left):,} of {len(jobs):,} jobs do not start in the {name} run: {told}.")
+    spec = study.runs[UNCHANGED].meta["scheduler"]
+    if not spec.startswith("slurm"):
+        remarks.append(
+            f"The unchanged run is under {spec}, which knows no priorities, limits or partitions of slurm.conf: of the"
+            " configuration it follows the nodes."
+        )
+    if CHANGED in study.runs:
+        apart = jobs[f"{CHANGED}_start"].fillna(-1) != jobs[f"{UNCHANGED}_start"].fillna(-1)
+        if not apart.any():
+            remarks.append("The change makes no difference: every job starts at the same time in both runs.")
+    for remark in remarks:
+        warnings.warn(remark, ModelWarning, stacklevel=3)
+    return remarks
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_MOST_NAMED]) + (
+        f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+    )

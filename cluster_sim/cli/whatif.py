@@ -1,0 +1,79 @@
+"""``cluster-sim whatif``: a log of Slurm's under its configuration, and under a changed one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cluster_sim.cli.completion import Named
+from cluster_sim.cli.group import Invocation, json_option, say, tell_json
+from cluster_sim.cli.options import given, setting_options
+
+if TYPE_CHECKING:
+    from analysis.whatif.study import Study
+
+
+@click.command(short_help="Replay a Slurm log under its slurm.conf, and under a changed one.")
+@click.argument("sacct", type=click.Path(), metavar="SACCT")
+@click.option("--conf", required=True, type=click.Path(), metavar="FILE", help="The slurm.conf of the machine.")
+@click.option("--change", "changes", multiple=True, metavar="KEY=VALUE",
+              help="Set a key of slurm.conf, such as PriorityWeightAge=5000, SchedulerParameters:bf_interval=60 or "
+                   "PartitionName=batch:MaxTime=1-00:00:00; may be given several times.")  # fmt: skip
+@click.option("--scheduler", "-s", type=Named("scheduler"), metavar="S", help="Another scheduler, such as easy.")
+@click.option("--nodes", metavar="+N|-N", help="More nodes or fewer; +10:node07 are like that one.")
+@click.option("--power-policy", type=Named("power_policy"), metavar="Q", help="When nodes sleep, such as timeout:600.")
+@click.option("--baseline", type=Named("scheduler"), metavar="S",
+              help="Scheduler of the unchanged run [default: slurm with the configuration].")  # fmt: skip
+@setting_options("time_zone", "anonymise", "ignore_gpus")
+@click.option("--out", required=True, type=click.Path(file_okay=False), metavar="DIR", help="Folder for results.")
+@json_option
+@click.pass_obj
+def whatif(invocation: Invocation, sacct: str, conf: str, out: str, as_json: bool, **options: Any) -> None:
+    """Say what a change of a Slurm cluster's configuration would have made of its past.
+
+    SACCT is what `sacct --parsable2` printed. First the log is replayed with the configuration as it is, and compared with
+    what happened; then with the change. The folder receives whatif.html, both configurations and runs, replay.csv (job by
+    job) and effects.csv (mean waits of partitions, accounts, users, sizes and limits, with intervals).
+    """
+    from sys import stderr
+
+    from analysis import what_if
+    from cluster_sim.cli.simulate import prepare
+
+    prepare(out)
+    study = what_if(sacct, conf, out, progress=stderr.isatty(), **given(options))
+    for run in study.runs.values():
+        run.meta["command"] = invocation.command
+    page = study.save()
+    invocation.tell_all()
+    if as_json:
+        tell_json(_document(study))
+    else:
+        click.echo(_text(study))
+    (say if as_json else click.echo)(f"The page is {page}")
+
+
+def _document(study: Study) -> dict[str, Any]:
+    """What ``--json`` prints."""
+    tables = {"agreement": study.agreement} | ({"overall": study.overall} if len(study.runs) > 1 else {})
+    effects = study.effects.to_dict("records") if len(study.runs) > 1 else []
+    return {
+        **{name: table.to_dict("index") for name, table in tables.items()},
+        "near_starts": study.near_starts,
+        "causes": study.causes.to_dict("records"),
+        "effects": effects,
+        "remarks": study.remarks,
+    }
+
+
+def _text(study: Study) -> str:
+    """The replay in a table, and the change in another one."""
+    from analysis.tables import aligned
+    from analysis.whatif.page import agreement_rows, overall_rows
+
+    near = ", ".join(f"{share:.0%} within {label}" for label, share in study.near_starts.items())
+    lines = [f"Replay: starts near the recorded ones, {near}", aligned(agreement_rows(study))]
+    if len(study.runs) > 1:
+        lines += [f"\nWhat if {'; '.join(study.changes)}?", aligned(overall_rows(study))]
+    return "\n".join([*lines, ""])

@@ -1,0 +1,245 @@
+"""What a changed slurm.conf would have made: logs of a few jobs, worked by hand."""
+
+from __future__ import annotations
+
+import datetime
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis import what_if
+from analysis.replications import bootstrap_interval, bootstrap_ratios
+from analysis.whatif import replayed
+from analysis.whatif.effects import by_class
+from analysis.whatif.replayed import CHANGED, RECORDED, UNCHANGED
+from analysis.whatif.study import Study
+from cluster_sim import Workload
+from cluster_sim.errors import InputError
+
+pytestmark = pytest.mark.filterwarnings("ignore::cluster_sim.errors.ModelWarning")
+
+CONF = "ClusterName=lab\nNodeName=n1 CPUs=4\nPartitionName=p Nodes=n1 Default=YES\nPartitionName=q Nodes=n1\n"
+DAY = 86_400
+HEAD = "JobID|User|Account|Partition|Submit|Eligible|Start|End|Elapsed|Timelimit|State|ReqCPUS|AllocCPUS"
+BEGIN = datetime.datetime(2026, 3, 2)
+
+
+def clock(seconds: float) -> str:
+    """A time of the log."""
+    return (BEGIN + datetime.timedelta(seconds=seconds)).isoformat()
+
+
+def row(job: int, submit: float, start: float, run: int, cpus: int, user: str = "ann", partition: str = "p") -> str:
+    """A job as sacct prints it; a start below 0 is not known."""
+    times = f"{clock(start)}|{clock(start + run)}" if start >= 0 else "Unknown|Unknown"
+    limit = f"{run // 60:02}:{run % 60:02}"
+    return (
+        f"{job}|{user}|phys|{partition}|{clock(submit)}|{clock(submit)}|{times}|{limit}|{limit}|COMPLETED|{cpus}|{cpus}"
+    )
+
+
+def study(folder: Path, rows: list[str], *changes: str, conf: str = CONF, **options: str) -> Study:
+    """The what-if of a log with these rows, under EASY unless said otherwise."""
+    (folder / "jobs.txt").write_text("\n".join([HEAD, *rows, ""]))
+    (folder / "slurm.conf").write_text(conf)
+    options = {"baseline": "easy", **options}
+    return what_if(folder / "jobs.txt", folder / "slurm.conf", folder / "out", changes, **options)  # type: ignore[arg-type]
+
+
+def weekly(weeks: int, start: float = 600.0) -> list[str]:
+    """Each week ann's job of all CPUs, for 20 min, and a minute later bob's of one CPU in the other partition."""
+    rows = []
+    for week in range(weeks):
+        at = 7 * DAY * week
+        rows += [row(2 * week, at, at, 1_200, 4), row(2 * week + 1, at + 60, at + start, 600, 1, "bob", "q")]
+    return rows
+
+
+def test_a_log_that_is_replayed_exactly(tmp_path: Path) -> None:
+    """Bob waits until ann's job ends, 19 min after he came: recorded and replayed alike, so nothing is left to explain."""
+    found = study(tmp_path, weekly(3, start=1_200))
+    assert found.near_starts == {"1 min": 1.0, "10 min": 1.0, "1 h": 1.0}
+    assert found.causes.empty
+    table = found.agreement
+    assert table.loc["mean wait", [RECORDED, UNCHANGED]].tolist() == [570.0, 570.0]
+    # From the first submission to the last: two weeks and a minute, in which are two whole pairs and a minute of ann's third.
+    busy = 2 * (4 * 1_200 + 600) + 4 * 60
+    assert table.at["utilisation", RECORDED] == pytest.approx(100 * busy / (4 * (14 * DAY + 60)))
+
+
+def test_what_explains_the_rest(tmp_path: Path) -> None:
+    """Four shifts by hand: at the log's beginning, held although there was room, behind another, and overtaken."""
+    rows = [
+        row(1, 0, 3_600, 600, 4),  # the machine was taken by jobs that the log does not have
+        row(2, 2 * DAY, 2 * DAY + 7_200, 600, 1),  # the machine was empty all the time
+        row(3, 4 * DAY, 4 * DAY, 600, 4),
+        row(4, 4 * DAY + 1, 4 * DAY + 1_200, 600, 4),  # 5 went first, which came later
+        row(5, 4 * DAY + 2, 4 * DAY + 600, 600, 4),
+    ]
+    table = study(tmp_path, rows).causes.set_index("cause")
+    assert table["jobs"].to_dict() == {
+        replayed.EARLY: 1, replayed.ROOM: 1, replayed.BEHIND: 1, replayed.OVERTAKEN: 1,
+    }  # fmt: skip
+    assert table["mean_s"].to_dict() == {
+        replayed.EARLY: -3_600.0, replayed.ROOM: -7_200.0, replayed.BEHIND: -600.0, replayed.OVERTAKEN: 600.0,
+    }  # fmt: skip
+    assert table["share"].sum() == pytest.approx(1.0)
+
+
+def test_what_a_node_more_makes(tmp_path: Path) -> None:
+    """With a second node bob never waits: he waits 19 min less, every week; ann, who never waited, as long as before."""
+    found = study(tmp_path, weekly(3), nodes="+1")
+    effects = found.effects.set_index(["by", "group"])
+    assert effects.loc[("user", "bob"), ["recorded_s", "unchanged_s", "changed_s", "change_s"]].tolist() == [
+        540,
+        1_140,
+        0,
+        -1_140,
+    ]
+    assert effects.loc[("partition", "q"), ["change_s", "low_s", "high_s"]].tolist() == [-1_140, -1_140, -1_140]
+    assert effects.loc[("all", "all jobs"), ["jobs", "change_s", "low_s", "high_s"]].tolist() == [6, -570, -570, -570]
+    assert effects.loc[("user", "ann"), ["change_s", "low_s", "high_s"]].tolist() == [0, 0, 0]
+    assert effects.loc["size"].index.tolist() == ["1 CPU", "2–4 CPUs"]
+    assert effects.loc["limit", "jobs"].to_dict() == {"up to 1 h": 6}
+    assert found.overall.loc["mean wait", [UNCHANGED, CHANGED]].tolist() == [570.0, 0.0]
+    half = found.overall.loc["utilisation", [UNCHANGED, CHANGED]]
+    assert half[CHANGED] == pytest.approx(half[UNCHANGED] / 2, rel=0.1)  # the same work on twice the CPUs
+
+
+def test_the_page_and_the_files(tmp_path: Path) -> None:
+    """The page has the answer, the replay, both schedules and the moved jobs; both configurations are there as they were used."""
+    found = study(tmp_path, weekly(3), "PartitionName=q:MaxTime=30", nodes="+1")
+    text = found.save().read_text()
+    for part in ("What if PartitionName=q:MaxTime=30; nodes +1?", "How well the unchanged configuration replays the log",
+                 "Job 1 waits 19 min less",
+                 "−9 min 30 s (−9 min 30 s to −9 min 30 s)", "+PartitionName=q Nodes=n1,added1-[1-1] MaxTime=30"):  # fmt: skip
+        assert part in text, part
+    assert "nan" not in text.split("<script>clusterSim.figure")[0].partition("<body>")[2]
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "whatif.html", "replay.csv", "effects.csv", "unchanged", "changed",
+    }  # fmt: skip
+    assert "added" in (tmp_path / "out/changed/slurm.conf").read_text()
+    assert "added" not in (tmp_path / "out/unchanged/slurm.conf").read_text()
+    table = pd.read_csv(tmp_path / "out/replay.csv")
+    assert table["changed_wait"].tolist() == [0.0] * 6
+
+
+def test_a_replay_without_a_change(tmp_path: Path) -> None:
+    """Then the page is about the replay; what a change makes cannot be asked for."""
+    found = study(tmp_path, weekly(3))
+    text = found.save().read_text()
+    assert "How well jobs is replayed" in text
+    assert "What the change makes" not in text
+    with pytest.raises(InputError, match="expected a change"):
+        _ = found.effects
+
+
+def test_a_power_policy(tmp_path: Path) -> None:
+    """Nodes that sleep take less energy than nodes that idle, and on hardware that switches at once nobody waits longer."""
+    found = study(tmp_path, weekly(3), power_policy="timeout:60")
+    used = {name: run.summary()["energy_j"] for name, run in found.runs.items()}
+    assert used[CHANGED] < 0.5 * used[UNCHANGED]
+    assert found.overall.at["mean wait", "change"] == 0.0
+    assert any("no difference" in remark for remark in found.remarks)
+
+
+@pytest.mark.parametrize(
+    ("rows", "conf", "remark"),
+    [
+        (weekly(1), CONF, "less than two weeks there are no intervals"),
+        (weekly(3), CONF, "2 weeks: intervals over so few are rough"),
+        (weekly(5), CONF.replace("CPUs=4", "CPUs=2"), "is it the log of this machine?"),
+        (weekly(5), CONF.replace("CPUs=4", "CPUs=2"), "5 of 10 jobs do not start in the unchanged run"),
+        (weekly(5), CONF.replace("PartitionName=q", "PartitionName=x"), "configuration does not have: q"),
+        ([*weekly(5), row(99, 1, -1, 600, 1)], CONF, "1 of 11 jobs have no recorded start"),
+        (weekly(5), CONF, "under easy, which knows no priorities"),
+    ],
+)  # fmt: skip
+def test_remarks(tmp_path: Path, rows: list[str], conf: str, remark: str) -> None:
+    """What a reader has to know before believing it is told on the page."""
+    found = study(tmp_path, rows, conf=conf, nodes="+1")
+    assert any(remark in each for each in found.remarks), found.remarks
+    assert not found.effects["change_s"].isna().any()
+
+
+def test_few_weeks_have_no_interval(tmp_path: Path) -> None:
+    """Of a log of a week the differences are told, and their intervals are not known."""
+    effects = study(tmp_path, weekly(1), nodes="+1").effects
+    assert effects["low_s"].isna().all()
+    assert effects.loc[0, "change_s"] == -570.0
+
+
+@pytest.mark.parametrize(
+    ("rows", "conf", "told"),
+    [
+        ([], CONF, "at least one"),
+        ([row(1, 0, -1, 600, 1)], CONF, "expected jobs of which it says when they started"),
+        (
+            weekly(3),
+            CONF.replace("=p ", "=x ").replace("=q ", "=y "),
+            "expected a partition of the log (p, q), found x, y",
+        ),
+    ],
+)
+def test_logs_that_cannot_be_compared(tmp_path: Path, rows: list[str], conf: str, told: str) -> None:
+    """An empty log, one without starts, and one of another machine are told in a line, and nothing is left."""
+    with pytest.raises(InputError) as error:
+        study(tmp_path, rows, conf=conf)
+    assert told in str(error.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_log_of_another_format(tmp_path: Path) -> None:
+    """Any workload that knows when its jobs started can be replayed."""
+    (tmp_path / "slurm.conf").write_text(CONF)
+    log = Workload(
+        {"submit_time": np.array([0.0, 60.0]), "requested_cores": np.array([4, 1]), "recorded_run_time": np.array([600.0, 60.0]),
+         "recorded_wait_time": np.array([0.0, 540.0])}
+    )  # fmt: skip
+    found = what_if(log, tmp_path / "slurm.conf", tmp_path / "out", baseline="easy")
+    assert found.near_starts["1 min"] == 1.0
+
+
+def jobs_at_random(rng: np.random.Generator) -> pd.DataFrame:
+    """Some jobs of the columns that the functions below look at."""
+    count = 60
+    start = rng.integers(0, 500, count).astype(float)
+    return pd.DataFrame(
+        {"recorded_start": start, "run_s": rng.integers(1, 80, count), "cores": rng.integers(1, 9, count)}
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_cores_in_use_by_counting(seed: int) -> None:
+    """Core-seconds and the most cores at once are those that counting second by second finds."""
+    jobs = jobs_at_random(np.random.default_rng(seed))
+    level = np.zeros(1_000)
+    for start, run, cores in jobs.astype(int).itertuples(index=False):
+        level[start : start + run] += cores
+    edges = np.array([0.0, 100.0, 250.0, 1_000.0])
+    counted = [level[int(low) : int(high)].sum() for low, high in pairwise(edges)]
+    assert replayed.busy_core_s(jobs, RECORDED, edges).tolist() == counted
+    begin = np.arange(int(jobs["recorded_start"].min()), 400, 7)
+    end = begin + np.arange(len(begin)) + 1
+    peaks = replayed._peaks(jobs, RECORDED, begin.astype(float), end.astype(float))
+    assert peaks.tolist() == [level[low:high].max() for low, high in zip(begin, end, strict=True)]
+    assert replayed.beyond(jobs, 20) == (level.max(), float((level > 20).sum()))
+
+
+def test_a_bootstrap_of_two_weeks() -> None:
+    """Two weeks, one of two jobs that gain 10 each and one of a job that loses 5: either may be drawn twice."""
+    ends = bootstrap_ratios(np.array([[20.0], [-5.0]]), np.array([[2.0], [1.0]]))
+    assert ends.tolist() == [[-5.0, 10.0]]
+    assert bootstrap_interval(np.array([3.0, 3.0, 3.0])) == (3.0, 3.0)
+    assert np.isnan(bootstrap_ratios(np.array([[1.0], [0.0]]), np.array([[1.0], [0.0]]))).all()
+
+
+def test_classes_of_users_are_sorted_by_their_work(tmp_path: Path) -> None:
+    """Those with the most core-seconds come first; users without a name are told so."""
+    rows = [row(1, 0, 0, 600, 1, ""), row(2, 1, 1, 600, 2, "cy"), row(3, 2, 700, 60, 1, "bob")]
+    table = by_class(study(tmp_path, rows).jobs, "user", (RECORDED, UNCHANGED))
+    assert table["group"].tolist() == ["cy", "(none)", "bob"]
+    assert table["share"].sum() == pytest.approx(1.0)
