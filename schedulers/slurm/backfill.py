@@ -1,0 +1,189 @@
+"""A pass of sched/backfill: who starts now, and which nodes are kept for whom until when."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from schedulers.slurm.asks import Ask
+from schedulers.slurm.cluster import Cluster, Entry
+from schedulers.slurm.earliest import Releases
+from schedulers.slurm.node_table import NodeTable
+from schedulers.slurm.selection import Choice
+
+
+@dataclass(slots=True)
+class Started:
+    """A job starts now."""
+
+    entry: Entry
+    choice: Choice
+    limit_s: float
+
+
+@dataclass(slots=True)
+class Planned:
+    """A job is to start then (s), and its nodes are kept for it, unless that is beyond the window or the table is full."""
+
+    entry: Entry
+    start: float
+    choice: Choice
+
+
+@dataclass(slots=True)
+class Slept:
+    """The pass gives up its locks for so long, s."""
+
+    seconds: float
+
+
+Outcome = Started | Planned | Slept
+
+
+class BackfillPass:
+    """One pass over a queue. :meth:`decisions` yields what it does; jobs that start are started on the cluster first."""
+
+    def __init__(self, cluster: Cluster, queue: Sequence[Entry], now: float):
+        self._cluster = cluster
+        self._settings = settings = cluster.settings
+        self._queue = queue
+        self._now = float(math.floor(now))  # Slurm's clock has whole seconds
+        begin = self._rounded(self._now)
+        self._table = NodeTable(begin, self._now + settings.bf_window, cluster.up, settings.bf_node_space_size)
+        self._releases: Releases | None = None
+        self._tested: Counter[object] = Counter()
+        self._reserved: Counter[str] = Counter()  # of each array
+        self._done: set[int] = set()
+        self.over = False  #: Whether the pass has come to an end before the end of the queue.
+
+    def decisions(self) -> Iterator[Outcome]:
+        """The decisions on each job in turn."""
+        settings = self._settings
+        tested = started = 0
+        for entry in self._queue:
+            if not self._may_be_tested(entry):
+                continue
+            if tested >= settings.bf_max_job_test:
+                break
+            tested += 1
+            outcome = self._decide(entry)
+            if isinstance(outcome, Started):
+                self._releases = None
+                self._done.add(entry.ask.key)
+                started += 1
+            if outcome is not None:
+                yield outcome
+            if self.over or 0 < settings.bf_max_job_start <= started:
+                break
+
+    def _rounded(self, time: float) -> float:
+        """A time rounded down to bf_resolution of the clock."""
+        step, epoch = max(self._settings.bf_resolution, 1.0), self._cluster.epoch
+        return math.floor((time + epoch) / step) * step - epoch
+
+    # ------------------------------------------------------------------ who is tested
+
+    def _may_be_tested(self, entry: Entry) -> bool:
+        cluster, settings, ask = self._cluster, self._settings, entry.ask
+        if ask.key in self._done or cluster.is_throttled(ask):
+            return False
+        if not settings.bf_licenses and not cluster.has_licences(ask):
+            return False
+        if cluster.accounting.refusal(ask, self._now):
+            return False
+        return not self._is_over_count(ask, entry.queue.name)
+
+    def _is_over_count(self, ask: Ask, partition: str) -> bool:
+        """Whether as many jobs of its user, partition, or association have been tested as may; if not, it counts."""
+        settings, tested = self._settings, self._tested
+        for most, key in (
+            (settings.bf_max_job_part, ("part", partition)),
+            (settings.bf_max_job_user_part, ("user", ask.user, partition)),
+            (settings.bf_max_job_user, ("user", ask.user)),
+            (settings.bf_max_job_assoc, ("assoc", ask.account, ask.user)),
+        ):
+            if most:
+                tested[key] += 1
+                if tested[key] > most:
+                    return True
+        return False
+
+    # ------------------------------------------------------------------ one job
+
+    def _decide(self, entry: Entry) -> Started | Planned | None:
+        """Start the job, or plan it; None: no start is known, or it is not to be planned."""
+        cluster, ask, settings, table = self._cluster, entry.ask, self._settings, self._table
+        limit = cluster.limit(entry)
+        length = min(ask.time_min_s, limit) if ask.time_min_s else limit
+        shape = cluster.shape(entry)
+        candidates = entry.queue.nodes & cluster.up & cluster.nodes_for(ask)
+        time = self._now
+        while True:
+            nodes, later = table.over(candidates, time, time + length)
+            if cluster.windows or ask.reservation:
+                nodes &= cluster.open_nodes(ask, time, time + length)
+                closing = cluster.next_window(time)
+                later = min(filter(None, (later, closing)), default=0.0)
+            found = None
+            if nodes.bit_count() >= shape.min_nodes and not shape.required & ~nodes:
+                found = self._soonest().first_fit(shape, nodes)
+            if found is None:
+                if not later:
+                    return None
+                time = later
+                continue
+            start, choice = max(found[0], time), found[1]
+            if start <= self._now:
+                if not choice.mask & cluster.completing:
+                    limit = self._raised(ask, choice, limit, length)
+                    cluster.start(entry, choice, limit, self._now)
+                    return Started(entry, choice, limit)
+                start = self._now + 1.0
+            elif later and start > later:
+                time = later
+                continue
+            if start > self._now + settings.bf_window:
+                return Planned(entry, start, choice)
+            if self._is_young(entry):
+                return None
+            begin, end = self._rounded(start), self._rounded(start + length)
+            end = max(end, begin + max(settings.bf_resolution, 1.0))
+            if table.overlaps(choice.mask, begin, end):
+                time = start
+                continue
+            return self._plan(entry, start, begin, end, choice)
+
+    def _soonest(self) -> Releases:
+        if self._releases is None:
+            cluster = self._cluster
+            self._releases = Releases(
+                cluster.free, cluster.held.values(), self._now, self._settings, cluster.epoch
+            )
+        return self._releases
+
+    def _plan(self, entry: Entry, start: float, begin: float, end: float, choice: Choice) -> Planned:
+        """Keep the nodes; if the table is full the pass ends with this job, which knows its start but has no nodes kept."""
+        if self._table.is_full:
+            self.over = True
+        else:
+            self._table.reserve(choice.mask, begin, end)
+        return Planned(entry, start, choice)
+
+    def _is_young(self, entry: Entry) -> bool:
+        """Whether the job waits too short, or is too low, for a reservation."""
+        settings = self._settings
+        age = self._now - max(entry.ask.submit_time, entry.ask.begin_time)
+        return age < settings.bf_min_age_reserve or entry.priority < settings.bf_min_prio_reserve
+
+    def _raised(self, ask: Ask, choice: Choice, limit: float, length: float) -> float:
+        """The limit of a job that was planned with its minimum: as much of what it asks for as the plan allows."""
+        if length == limit:
+            return limit
+        minutes = int(limit // 60)
+        least = int(length // 60)
+        for asked in range(minutes, least, -1):
+            if not self._table.overlaps(choice.mask, self._now, self._now + 60.0 * asked):
+                return 60.0 * asked
+        return length

@@ -1,0 +1,227 @@
+"""The state that Slurm's passes look at and change: nodes, partitions, who holds what, licences, advance reservations."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from cluster_sim.platform.platform import Platform
+from cluster_sim.platform.slurm import Partition
+from schedulers.slurm.asks import Ask
+from schedulers.slurm.nodes import Free, Held, NodeFacts, NodeSet, set_of
+from schedulers.slurm.protocols import Accounting, BasicPriority
+from schedulers.slurm.selection import Choice, Shape
+from schedulers.slurm.settings import Settings
+
+MINUTE = 60.0
+
+
+@dataclass(slots=True, eq=False)
+class Queue:
+    """A partition as it is now: an administrator may change it. Times in s; 0 nodes: no limit."""
+
+    name: str
+    nodes: NodeSet
+    tier: int = 1
+    max_time: float = math.inf
+    default_time: float = math.nan
+    min_nodes: int = 0
+    max_nodes: int = 0
+    exclusive: bool = False
+    preempt_mode: str = ""
+    grace: float = 0.0
+    is_up: bool = True  #: Whether it starts jobs.
+
+    @classmethod
+    def of(cls, partition: Partition) -> Queue:
+        """A partition as the configuration has it."""
+        return cls(
+            partition.name,
+            set_of(partition.nodes),
+            partition.priority_tier,
+            partition.max_time_s,
+            partition.default_time_s,
+            partition.min_nodes,
+            partition.max_nodes,
+            partition.over_subscribe.startswith("EXCLUSIVE"),
+            partition.preempt_mode,
+            partition.grace_time_s,
+            partition.state.startswith("UP"),
+        )
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """A job in one of its partitions, with its priority there: it stands in the queue once for each."""
+
+    ask: Ask
+    queue: Queue
+    priority: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Window:
+    """An advance reservation: nodes that only its own jobs may use from ``start`` to ``end`` (s)."""
+
+    name: str
+    start: float
+    end: float
+    nodes: NodeSet
+
+
+class Cluster:
+    """Everything that is known of the machine at an instant. A pass asks it, and tells it whom it starts."""
+
+    def __init__(
+        self,
+        facts: NodeFacts,
+        queues: Iterable[Queue],
+        settings: Settings,
+        accounting: Accounting | None = None,
+        epoch: float = 0.0,
+    ):
+        self.facts = facts
+        self.settings = settings
+        self.epoch = epoch  #: What the clock shows at 0 s of the run, s: roundings go by it.
+        self.accounting: Accounting = BasicPriority() if accounting is None else accounting
+        self.queues = {queue.name: queue for queue in queues}
+        self.free = Free(facts)
+        self.held: dict[int, Held] = {}
+        self.up: NodeSet = facts.all  #: Nodes that are neither down nor drained.
+        self.licences = Counter(settings.licences or {})  #: Those that nobody holds.
+        self.windows: list[Window] = []
+        self.array_tasks: Counter[str] = Counter()  #: Tasks of each array that run.
+        self._shapes: dict[tuple[int, bool], Shape] = {}
+        self._eligible: dict[int, NodeSet] = {}
+
+    @classmethod
+    def of(
+        cls, platform: Platform, settings: Settings, accounting: Accounting | None = None, epoch: float = 0.0
+    ) -> Cluster:
+        """That of a platform that was read from a slurm.conf, with nothing running."""
+        slurm = platform.slurm
+        assert slurm is not None
+        types = [platform.node_types[index] for index in platform.type_of_node]
+        memory = [math.inf if kind.memory_gb is None else kind.memory_gb * 1024 for kind in types]
+        facts = NodeFacts(platform.node_cores.tolist(), memory, slurm.weights, [kind.tags for kind in types])
+        return cls(facts, map(Queue.of, slurm.partitions), settings, accounting, epoch)
+
+    # ------------------------------------------------------------------ what a job asks for
+
+    def entries(self, ask: Ask) -> list[Entry]:
+        """A job as it stands in the queue: once for each of its partitions that there is."""
+        return [Entry(ask, self.queues[name]) for name in ask.partitions if name in self.queues]
+
+    def shape(self, entry: Entry) -> Shape:
+        """What a job asks of nodes in one of its partitions."""
+        key = (entry.ask.key, entry.queue.exclusive)
+        shape = self._shapes.get(key)
+        if shape is None or shape.ask is not entry.ask:
+            ask, settings = entry.ask, self.settings
+            per_node, per_cpu = ask.memory_per_node, ask.memory_per_cpu
+            if not per_node and not per_cpu:
+                per_node, per_cpu = settings.def_memory_per_node, settings.def_memory_per_cpu
+            if not settings.counts_memory:
+                per_node = per_cpu = 0.0
+            whole = settings.whole_nodes or entry.queue.exclusive
+            shape = self._shapes[key] = Shape(ask, whole, per_node, per_cpu)
+        return shape
+
+    def nodes_for(self, ask: Ask) -> NodeSet:
+        """Nodes that have its features and that it does not exclude."""
+        nodes = self._eligible.get(ask.key)
+        if nodes is None:
+            nodes = self.facts.with_features(ask.features) & ~set_of(ask.excluded_nodes)
+            self._eligible[ask.key] = nodes
+        return nodes
+
+    def forget(self, ask: Ask) -> None:
+        """Its request has changed, or it is over."""
+        self._eligible.pop(ask.key, None)
+        for whole in (False, True):
+            self._shapes.pop((ask.key, whole), None)
+
+    def limit(self, entry: Entry) -> float:
+        """How long a job may run in a partition, s: whole minutes."""
+        seconds, queue = entry.ask.limit_s, entry.queue
+        if math.isnan(seconds):
+            seconds = queue.max_time if math.isnan(queue.default_time) else queue.default_time
+        seconds = min(seconds, queue.max_time) if entry.ask.time_min_s else seconds
+        return seconds if seconds == math.inf else math.ceil(seconds / MINUTE) * MINUTE
+
+    # ------------------------------------------------------------------ what is open to it
+
+    @property
+    def completing(self) -> NodeSet:
+        """Nodes on which a job has ended and is not yet cleaned up."""
+        mask = 0
+        for held in self.held.values():
+            if held.ending:
+                mask |= held.mask
+        return mask
+
+    def open_nodes(self, ask: Ask, start: float, end: float) -> NodeSet:
+        """Nodes that no advance reservation closes to the job from ``start`` to ``end`` (s): to its own, those of it."""
+        nodes = self.facts.all
+        own = 0
+        for window in self.windows:
+            if window.name == ask.reservation:
+                own |= window.nodes if window.start <= start < window.end else 0
+            elif window.start < end and start < window.end:
+                nodes &= ~window.nodes
+        return nodes & own if ask.reservation else nodes
+
+    def next_window(self, start: float) -> float:
+        """When, after ``start``, the next advance reservation ends, s; 0: none does."""
+        return min((window.end for window in self.windows if window.end > start), default=0.0)
+
+    def has_licences(self, ask: Ask) -> bool:
+        """Whether all its licences are free."""
+        return all(self.licences[name] >= count for name, count in ask.licences.items())
+
+    def is_throttled(self, ask: Ask) -> bool:
+        """Whether as many tasks of its array run as may."""
+        return bool(ask.array_limit) and self.array_tasks[ask.array] >= ask.array_limit
+
+    # ------------------------------------------------------------------ changes
+
+    def start(self, entry: Entry, choice: Choice, limit: float, now: float) -> Held:
+        """The job has its nodes, until its limit ends it."""
+        ask = entry.ask
+        held = Held(
+            ask,
+            entry.queue.name,
+            entry.queue.tier,
+            choice.nodes,
+            choice.cpus,
+            choice.memory,
+            now,
+            math.floor(now) + limit,
+            choice.whole,
+        )
+        self.hold(held)
+        self.accounting.started(ask, entry.queue.name, choice.nodes, sum(choice.cpus), now)
+        return held
+
+    def hold(self, held: Held) -> None:
+        """A job runs on these nodes."""
+        ask = held.ask
+        self.held[ask.key] = held
+        self.free.take(held)
+        self.licences.subtract(ask.licences)
+        if ask.array:
+            self.array_tasks[ask.array] += 1
+
+    def end(self, key: int) -> None:
+        """A job has ended; its nodes are not yet cleaned up."""
+        held = self.held[key]
+        held.ending = True
+        self.licences.update(held.ask.licences)
+        if held.ask.array:
+            self.array_tasks[held.ask.array] -= 1
+
+    def clean(self, key: int) -> None:
+        """The nodes of a job that has ended are free."""
+        self.free.release(self.held.pop(key))

@@ -1,0 +1,194 @@
+"""What a slurm.conf says of how jobs are scheduled, as numbers, with Slurm's defaults for what it leaves out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cluster_sim.errors import FormatError, InputError
+from cluster_sim.formats import slurm_values as values
+from cluster_sim.platform.slurm import SlurmMachine
+
+_NOT_SIMULATED = {
+    "topologyplugin": ("topology/tree", "topology/3d_torus", "topology/block"),
+    "suspendprogram": (),
+    "resumeprogram": (),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Times in s. Names are Slurm's, of ``SchedulerParameters`` and of keys of their own."""
+
+    builtin: bool = False  #: sched/builtin: there is no backfill.
+    whole_nodes: bool = True  #: select/linear; otherwise cons_tres, which gives out cores.
+    counts_memory: bool = False
+    priority_type: str = "priority/basic"
+    bf_interval: float = 30.0
+    bf_resolution: float = 60.0
+    bf_window: float = 86400.0
+    bf_max_time: float = 30.0
+    bf_max_job_test: int = 500
+    bf_max_job_user: int = 0
+    bf_max_job_part: int = 0
+    bf_max_job_assoc: int = 0
+    bf_max_job_user_part: int = 0
+    bf_max_job_start: int = 0
+    bf_max_job_array_resv: int = 20
+    bf_node_space_size: int = 500
+    bf_min_age_reserve: float = 0.0
+    bf_min_prio_reserve: int = 0
+    bf_window_linear: float = 0.0
+    bf_yield_interval: float = 2.0
+    bf_yield_sleep: float = 0.5
+    bf_continue: bool = False
+    bf_licenses: bool = False
+    default_queue_depth: int = 100
+    batch_sched_delay: float = 3.0
+    sched_interval: float = 60.0
+    sched_min_interval: float = 2e-6
+    max_array_tasks: int = 0
+    over_time_limit: float = 0.0
+    kill_wait: float = 30.0
+    def_memory_per_cpu: float = 0.0  #: MB.
+    def_memory_per_node: float = 0.0
+    preempt_type: str = "preempt/none"
+    preempt_mode: str = "OFF"
+    preempt_exempt: float = 0.0
+    preempt_reorder_count: int = 1
+    preempt_youngest_first: bool = False
+    licences: Mapping[str, int] | None = None
+
+    @classmethod
+    def of(cls, machine: SlurmMachine) -> Settings:
+        """Those of a configuration. Raises FormatError for a value that cannot be, InputError for what is not simulated."""
+        given = dict(machine.parameters)
+        _refuse(machine)
+        parameters = _Parameters(given.get("schedulerparameters", ""))
+        tests = parameters.whole("bf_max_job_test", 500)
+        interval = parameters.number("bf_interval", 30.0)
+        select = given.get("selecttypeparameters", "").lower()
+        scheduler = given.get("schedulertype", "sched/backfill").lower()
+        return cls(
+            builtin=scheduler.endswith("builtin"),
+            whole_nodes=given.get("selecttype", "select/cons_tres").lower().endswith("linear"),
+            counts_memory="memory" in select,
+            priority_type=given.get("prioritytype", "priority/multifactor").lower(),
+            bf_interval=interval,
+            bf_resolution=parameters.number("bf_resolution", 60.0),
+            bf_window=60.0 * parameters.number("bf_window", 1440.0),
+            bf_max_time=parameters.number("bf_max_time", interval),
+            bf_max_job_test=tests,
+            bf_max_job_user=parameters.whole("bf_max_job_user", 0),
+            bf_max_job_part=parameters.whole("bf_max_job_part", 0),
+            bf_max_job_assoc=parameters.whole("bf_max_job_assoc", 0),
+            bf_max_job_user_part=parameters.whole("bf_max_job_user_part", 0),
+            bf_max_job_start=parameters.whole("bf_max_job_start", 0),
+            bf_max_job_array_resv=parameters.whole("bf_max_job_array_resv", 20),
+            bf_node_space_size=parameters.whole("bf_node_space_size", tests),
+            bf_min_age_reserve=parameters.number("bf_min_age_reserve", 0.0),
+            bf_min_prio_reserve=parameters.whole("bf_min_prio_reserve", 0),
+            bf_window_linear=parameters.number("bf_window_linear", 0.0),
+            bf_yield_interval=parameters.number("bf_yield_interval", 2e6) / 1e6,
+            bf_yield_sleep=parameters.number("bf_yield_sleep", 5e5) / 1e6,
+            bf_continue=parameters.has("bf_continue"),
+            bf_licenses=parameters.has("bf_licenses"),
+            default_queue_depth=parameters.whole("default_queue_depth", 100),
+            batch_sched_delay=parameters.number("batch_sched_delay", 3.0),
+            sched_interval=parameters.number("sched_interval", 60.0),
+            sched_min_interval=parameters.number("sched_min_interval", 2.0) / 1e6,
+            over_time_limit=_minutes(given, "overtimelimit", 0.0),
+            kill_wait=float(_whole(given, "killwait", 30)),
+            def_memory_per_cpu=_whole(given, "defmempercpu", 0),
+            def_memory_per_node=_whole(given, "defmempernode", 0),
+            preempt_type=given.get("preempttype", "preempt/none").lower(),
+            preempt_mode=given.get("preemptmode", "OFF").upper(),
+            preempt_exempt=_duration(given, "preemptexempttime"),
+            preempt_reorder_count=parameters.whole("preempt_reorder_count", 1),
+            preempt_youngest_first=parameters.has("preempt_youngest_first"),
+            licences=licences_of(given["licenses"]) if "licenses" in given else None,
+        )
+
+
+def licences_of(text: str) -> dict[str, int]:
+    """How many of each licence ``foo:4,bar`` speaks of; also with ``;`` and ``=`` for the signs between. Raises FormatError."""
+    counts: dict[str, int] = {}
+    for part in filter(None, text.replace(";", ",").split(",")):
+        name, _, count = part.strip().replace("=", ":").partition(":")
+        if not name or (count and not count.isdigit()):
+            raise FormatError("Licenses", "licences such as foo:4,bar", text)
+        counts[name] = counts.get(name, 0) + int(count or 1)
+    return counts
+
+
+def _refuse(machine: SlurmMachine) -> None:
+    """Raise InputError for what would make another schedule and is not simulated."""
+    given = machine.parameters
+    for key, refused in _NOT_SIMULATED.items():
+        value = given.get(key, "").lower()
+        if value and value != "(null)" and (not refused or value in refused):
+            raise InputError(f"scheduler 'slurm', {key}", "a configuration without it: it is not simulated", given[key])
+    if any("gpu" in gres.lower() for gres in machine.gres):
+        gres = next(gres for gres in machine.gres if "gpu" in gres.lower())
+        raise InputError("scheduler 'slurm', Gres", "nodes without GPUs, which are not simulated", gres)
+    if given.get("suspendtime", "").lower() not in ("", "-1", "infinite", "none"):
+        raise InputError("scheduler 'slurm', SuspendTime", "no power saving: it is not simulated", given["suspendtime"])
+    gang = "GANG" in given.get("preemptmode", "").upper()
+    if gang and given.get("preempttype", "preempt/none").lower() == "preempt/none":
+        raise InputError("scheduler 'slurm', PreemptMode", "no time slices: they are not simulated", given["preemptmode"])
+
+
+class _Parameters:
+    """``SchedulerParameters=bf_interval=2,bf_continue``."""
+
+    def __init__(self, text: str):
+        self._pairs: dict[str, str] = {}
+        for part in filter(None, (part.strip() for part in text.split(","))):
+            name, _, value = part.partition("=")
+            self._pairs[name.lower()] = value
+
+    def has(self, name: str) -> bool:
+        return name in self._pairs
+
+    def number(self, name: str, default: float) -> float:
+        text = self._pairs.get(name)
+        if text is None:
+            return default
+        try:
+            number = float(text)
+        except ValueError:
+            number = math.nan
+        if not 0.0 <= number < math.inf:
+            raise FormatError(f"SchedulerParameters, {name}", "a number >= 0", text)
+        return number
+
+    def whole(self, name: str, default: int) -> int:
+        number = self.number(name, default)
+        if number != int(number):
+            raise FormatError(f"SchedulerParameters, {name}", "a whole number >= 0", self._pairs[name])
+        return int(number)
+
+
+def _whole(given: Mapping[str, str], key: str, default: int) -> int:
+    text = given.get(key, "")
+    if text.upper() in ("", "UNLIMITED", "INFINITE"):
+        return default
+    if not text.isdigit():
+        raise FormatError(key, "a whole number", text)
+    return int(text)
+
+
+def _minutes(given: Mapping[str, str], key: str, default: float) -> float:
+    unlimited = given.get(key, "").upper() in ("UNLIMITED", "INFINITE")
+    return math.inf if unlimited else 60.0 * _whole(given, key, int(default))
+
+
+def _duration(given: Mapping[str, str], key: str) -> float:
+    text = given.get(key, "")
+    if not text or text == "-1":
+        return 0.0
+    try:
+        return values.duration(text)
+    except ValueError as error:
+        raise FormatError(key, str(error), text) from None
