@@ -54,7 +54,7 @@ class BackfillPass:
         self._table = NodeTable(begin, self._now + settings.bf_window, cluster.up, settings.bf_node_space_size)
         self._releases: Releases | None = None
         self._tested: Counter[object] = Counter()
-        self._reserved: Counter[str] = Counter()  # of each array
+        self._planned: Counter[str] = Counter()  # tasks of each array
         self._done: set[int] = set()
         self.over = False  #: Whether the pass has come to an end before the end of the queue.
 
@@ -88,6 +88,8 @@ class BackfillPass:
     def _may_be_tested(self, entry: Entry) -> bool:
         cluster, settings, ask = self._cluster, self._settings, entry.ask
         if ask.key in self._done or cluster.is_throttled(ask):
+            return False
+        if ask.array and self._planned[ask.array] >= settings.bf_max_job_array_resv:
             return False
         if not settings.bf_licenses and not cluster.has_licences(ask):
             return False
@@ -169,6 +171,7 @@ class BackfillPass:
             self.over = True
         else:
             self._table.reserve(choice.mask, begin, end)
+            self._planned[entry.ask.array] += 1
         return Planned(entry, start, choice)
 
     def _is_young(self, entry: Entry) -> bool:

@@ -105,7 +105,7 @@ class Cluster:
         assert slurm is not None
         types = [platform.node_types[index] for index in platform.type_of_node]
         memory = [math.inf if kind.memory_gb is None else kind.memory_gb * 1024 for kind in types]
-        facts = NodeFacts(platform.node_cores.tolist(), memory, slurm.weights, [kind.tags for kind in types])
+        facts = NodeFacts(platform.node_cores, memory, slurm.weights, [kind.tags for kind in types])
         return cls(facts, map(Queue.of, slurm.partitions), settings, accounting, epoch)
 
     # ------------------------------------------------------------------ what a job asks for
@@ -199,7 +199,6 @@ class Cluster:
             choice.memory,
             now,
             math.floor(now) + limit,
-            choice.whole,
         )
         self.hold(held)
         self.accounting.started(ask, entry.queue.name, choice.nodes, sum(choice.cpus), now)

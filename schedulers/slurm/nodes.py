@@ -5,11 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from schedulers.slurm.asks import Ask
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Counts = npt.NDArray[np.int64]
+    """One entry per node."""
 
 NodeSet = int
 """Bit i stands for node i, by its position in the platform."""
@@ -43,6 +49,17 @@ def runs(mask: NodeSet) -> Iterator[tuple[int, int]]:
         mask >>= length
 
 
+def before(counts: Counts) -> Counts:
+    """The sum of the entries before each, and of all."""
+    sums = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=sums[1:])
+    return sums
+
+
+def _set_where(nodes: npt.NDArray[np.bool_]) -> NodeSet:
+    return int.from_bytes(np.packbits(nodes, bitorder="little").tobytes(), "little")
+
+
 class NodeFacts:
     """What does not change about the nodes: CPUs, memory (MB; inf where unknown), weights, features."""
 
@@ -54,10 +71,11 @@ class NodeFacts:
         features: Sequence[frozenset[str]] = (),
     ):
         self.count = len(cpus)
-        self.cpus = list(cpus)
-        self.memory = list(memory) or [math.inf] * self.count
+        self.cpus = np.array(cpus, np.int64)
+        self.memory = np.array(memory if len(memory) else [math.inf] * self.count, np.float64)
+        self.capacities = self.cpus, before(self.cpus)
         self.all: NodeSet = (1 << self.count) - 1
-        self._with_cpus: dict[int, NodeSet] = {}
+        self._at_least: dict[tuple[int, float], NodeSet] = {}
         by_weight: dict[int, NodeSet] = {}
         for node, weight in enumerate(weights):
             by_weight[weight] = by_weight.get(weight, 0) | 1 << node
@@ -65,16 +83,11 @@ class NodeFacts:
         self.tiers = [by_weight[weight] for weight in sorted(by_weight)] or [self.all]
         self._features = list(features)
 
-    @cached_property
-    def cpus_before(self) -> list[int]:
-        """CPUs of the nodes before each, and of all."""
-        return [0, *np.cumsum(self.cpus).tolist()]
-
-    def with_cpus(self, cpus: int) -> NodeSet:
-        """Nodes that have so many CPUs."""
-        if cpus not in self._with_cpus:
-            self._with_cpus[cpus] = set_of([node for node, has in enumerate(self.cpus) if has >= cpus])
-        return self._with_cpus[cpus]
+    def at_least(self, cpus: int, mb: float) -> NodeSet:
+        """Nodes that have so many CPUs, and so much memory."""
+        if (cpus, mb) not in self._at_least:
+            self._at_least[cpus, mb] = _set_where((self.cpus >= cpus) & (self.memory >= mb))
+        return self._at_least[cpus, mb]
 
     def with_features(self, expression: str) -> NodeSet:
         """Nodes that have the features of ``a&b`` (all) or ``a|b`` (one of them)."""
@@ -96,13 +109,14 @@ class Held:
     memory: tuple[float, ...]
     start: float  #: s
     end: float  #: By its limit, s.
-    whole: bool = False  #: Whether nobody else may be on its nodes.
     ending: bool = False  #: Its end has come, its nodes are not yet cleaned up.
     suspended: bool = False
     mask: NodeSet = 0
+    arrays: tuple[npt.NDArray[Any], ...] = ()
 
     def __post_init__(self) -> None:
         self.mask = set_of(self.nodes)
+        self.arrays = (np.array(self.nodes), np.array(self.cpus), np.array(self.memory))
 
 
 class Free:
@@ -110,51 +124,67 @@ class Free:
 
     def __init__(self, facts: NodeFacts):
         self.facts = facts
-        self.cpus = list(facts.cpus)
-        self.memory = list(facts.memory)
+        self.cpus = np.array(facts.cpus)
+        self.memory = np.array(facts.memory)
         self.empty: NodeSet = facts.all  #: Nodes with no job.
-        self._jobs = [0] * facts.count
-        self._masks: dict[int, NodeSet] = {}
+        self._jobs = np.zeros(facts.count, np.int64)
+        self._masks: dict[tuple[float, int], NodeSet] = {}
+        self._capacities: dict[tuple[float, int], tuple[Counts, Counts]] = {}
 
     def copy(self) -> Free:
         """Another with the same free."""
         other = Free.__new__(Free)
-        other.facts, other.empty = self.facts, self.empty
-        other.cpus, other.memory, other._jobs = self.cpus[:], self.memory[:], self._jobs[:]
-        other._masks = {}
+        other.facts, other.empty, other._masks, other._capacities = self.facts, self.empty, {}, {}
+        other.cpus, other.memory, other._jobs = self.cpus.copy(), self.memory.copy(), self._jobs.copy()
         return other
-
-    def take(self, held: Held) -> None:
-        """The job has its CPUs and memory."""
-        self._change(held, -1)
-        self.empty &= ~held.mask
-
-    def release(self, held: Held) -> None:
-        """The job gives them back."""
-        self._change(held, 1)
-        for node in held.nodes:
-            if not self._jobs[node]:
-                self.empty |= 1 << node
-
-    def _change(self, held: Held, sign: int) -> None:
-        cpus, memory, jobs = self.cpus, self.memory, self._jobs
-        for node, taken, mb in zip(held.nodes, held.cpus, held.memory, strict=True):
-            cpus[node] += sign * taken
-            memory[node] += sign * mb
-            jobs[node] -= sign
-        self._masks.clear()
-
-    def at_least(self, cpus: int) -> NodeSet:
-        """Nodes with so many free CPUs."""
-        mask = self._masks.get(cpus)
-        if mask is None:
-            enough = np.packbits(np.array(self.cpus) >= cpus, bitorder="little")
-            mask = self._masks[cpus] = int.from_bytes(enough.tobytes(), "little")
-        return mask
 
     def emptied(self, nodes: NodeSet) -> Free:
         """Another in which these nodes are empty, too: good for jobs that want whole nodes only."""
         other = Free.__new__(Free)
-        other.facts, other.empty = self.facts, self.empty | nodes
-        other.cpus, other.memory, other._jobs, other._masks = self.cpus, self.memory, self._jobs, {}
+        other.facts, other.empty, other._masks, other._capacities = self.facts, self.empty | nodes, {}, {}
+        other.cpus, other.memory, other._jobs = self.cpus, self.memory, self._jobs
         return other
+
+    def take(self, held: Held) -> None:
+        """The job has its CPUs and memory."""
+        nodes, cpus, memory = held.arrays
+        self.cpus[nodes] -= cpus
+        self.memory[nodes] -= memory
+        self._jobs[nodes] += 1
+        self.empty &= ~held.mask
+        self._forget()
+
+    def release(self, held: Held) -> None:
+        """The job gives them back."""
+        nodes, cpus, memory = held.arrays
+        self.cpus[nodes] += cpus
+        self.memory[nodes] += memory
+        self._jobs[nodes] -= 1
+        for node in held.nodes:
+            if not self._jobs[node]:
+                self.empty |= 1 << node
+        self._forget()
+
+    def _forget(self) -> None:
+        self._masks.clear()
+        self._capacities.clear()
+
+    def at_least(self, cpus: int, mb: float = 0.0) -> NodeSet:
+        """Nodes with so many free CPUs, and so much free memory."""
+        mask = self._masks.get((mb, cpus))
+        if mask is None:
+            enough = self.cpus >= cpus
+            mask = self._masks[mb, cpus] = _set_where(enough & (self.memory >= mb) if mb else enough)
+        return mask
+
+    def capacities(self, mb_per_cpu: float, unit: int) -> tuple[Counts, Counts]:
+        """Free CPUs of each node that have memory, in whole units; and those of all nodes before each."""
+        known = self._capacities.get((mb_per_cpu, unit))
+        if known is None:
+            cpus = self.cpus
+            if mb_per_cpu:
+                with np.errstate(invalid="ignore"):
+                    cpus = np.minimum(cpus, self.memory / mb_per_cpu + 1e-9).astype(np.int64)
+            cpus = cpus - cpus % unit
+            known = self._capacities[mb_per_cpu, unit] = cpus, before(cpus)
+        return known

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from schedulers.slurm.asks import Ask
-from schedulers.slurm.nodes import Free, NodeFacts, NodeSet, members, runs, set_of
+from schedulers.slurm.nodes import Free, NodeSet, members, runs, set_of
+
+if TYPE_CHECKING:
+    from schedulers.slurm.nodes import Counts
+
+Run = tuple[int, int]
+"""First node, and how many follow each other."""
 
 
 @dataclass(slots=True)
@@ -16,7 +25,6 @@ class Choice:
     nodes: tuple[int, ...]
     cpus: tuple[int, ...]
     memory: tuple[float, ...]
-    whole: bool
     mask: NodeSet = 0
 
     def __post_init__(self) -> None:
@@ -35,50 +43,32 @@ class Shape:
         self.whole = whole_nodes or ask.exclusive
         self.memory_per_node = memory_per_node
         self.memory_per_cpu = 0.0 if memory_per_node else memory_per_cpu
+        self.required = set_of(ask.required_nodes)
         self.min_nodes = ask.least_nodes
         self.most_nodes = ask.max_nodes or ask.min_nodes  # 0: any number
-        self.per_task = ask.cpus_per_task
-        self.per_node = ask.tasks_per_node * ask.cpus_per_task  # 0: any number
-        self.uniform = self.whole or (ask.tasks_per_node > 0 and not self.memory_per_cpu) or (not ask.tasks)
-        self.most = self.per_node or self.per_task  # CPUs on each node of a uniform job
-        self.cpus = ask.cpus
-        self.required = set_of(ask.required_nodes)
         if ask.spread:
             self.most_nodes = self.most_nodes or max(ask.tasks, 1)
         elif self.required and not ask.min_nodes:
-            self.min_nodes = max(self.min_nodes, len(ask.required_nodes))
+            self.min_nodes = len(ask.required_nodes)
+        self.cpus = max(ask.cpus, self.min_nodes)
+        self.per_task = ask.cpus_per_task
+        self.per_node = ask.tasks_per_node * ask.cpus_per_task  # 0: any number
+        #: CPUs on each node of a job that asks for nodes, not for a number of tasks; else 0.
+        self.fixed = 0 if ask.tasks else self.per_node or self.per_task
+        self.least = self.per_node or self.per_task  # CPUs that a node must have free
+        self._least_mb = self.memory_per_node or self.memory_per_cpu * self.least
 
     def usable(self, free: Free, within: NodeSet) -> NodeSet:
         """Nodes of a set on which the job could have at least what it needs on one."""
         if self.whole:
-            nodes = within & free.empty
-            if self.per_node > 1:
-                nodes &= free.facts.with_cpus(self.per_node)
-        else:
-            nodes = within & free.at_least(self.most if self.uniform else max(self.per_node, self.per_task))
-        least = self.memory_per_node or self.memory_per_cpu * (self.per_node or self.per_task)
-        if least:
-            memory = free.facts.memory if self.whole else free.memory
-            nodes = set_of([node for node in members(nodes) if memory[node] >= least])
-        return nodes
+            return within & free.empty & free.facts.at_least(self.least, self._least_mb)
+        return within & free.at_least(self.least, self._least_mb)
 
-    def capacity(self, free: Free) -> Callable[[int], int]:
-        """CPUs that the job could have on each node that is usable."""
-        facts, per_task, per_node, per_cpu = free.facts, self.per_task, self.per_node, self.memory_per_cpu
+    def capacities(self, free: Free) -> tuple[Counts, Counts]:
+        """CPUs that the job could have on each node that is usable; and on all nodes before each."""
         if self.whole:
-            return facts.cpus.__getitem__
-        if self.uniform:
-            return lambda node: self.most
-
-        def on(node: int) -> int:
-            cpus = free.cpus[node]
-            if per_node:
-                cpus = min(cpus, per_node)
-            if per_cpu:
-                cpus = min(cpus, int(free.memory[node] / per_cpu + 1e-9))
-            return cpus - cpus % per_task
-
-        return on
+            return free.facts.capacities
+        return free.capacities(self.memory_per_cpu, 1 if self.fixed else self.per_task)
 
 
 def choose(shape: Shape, free: Free, within: NodeSet) -> Choice | None:
@@ -86,137 +76,116 @@ def choose(shape: Shape, free: Free, within: NodeSet) -> Choice | None:
     usable = shape.usable(free, within)
     if shape.required & ~usable or usable.bit_count() < shape.min_nodes:
         return None
-    capacity = shape.capacity(free)
-    chosen = _fit(shape, usable, capacity, free.facts)
-    if chosen is None and not shape.uniform:
-        chosen = _without_small_nodes(shape, usable, capacity, free.facts)
-    return None if chosen is None else _given(shape, chosen, free.facts)
-
-
-def _without_small_nodes(
-    shape: Shape, usable: NodeSet, capacity: Callable[[int], int], facts: NodeFacts
-) -> dict[int, int] | None:
-    """A job of few nodes may have been led to small ones: try again without those, leaving out ever larger ones."""
-    if not shape.most_nodes:
-        return None
-    by_size: dict[int, NodeSet] = {}
-    for node in members(usable & ~shape.required):
-        by_size[capacity(node)] = by_size.get(capacity(node), 0) | 1 << node
-    for size in sorted(by_size)[:-1]:
-        usable &= ~by_size[size]
-        if usable.bit_count() < shape.min_nodes:
-            return None
-        chosen = _fit(shape, usable, capacity, facts)
-        if chosen is not None:
-            return chosen
+    for nodes in _ever_larger(shape, usable, free):
+        search = _Search(shape, free)
+        if search.over(nodes):
+            return _given(shape, search.taken, free)
     return None
 
 
-def _fit(
-    shape: Shape, usable: NodeSet, capacity: Callable[[int], int], facts: NodeFacts
-) -> dict[int, int] | None:
-    """The nodes, and the CPUs on each that the job may have at most, in the order in which they are taken."""
-    left = _Left(shape)
-    if shape.ask.spread:
-        for node in members(usable):
-            left.take(node, capacity(node))
-            if left.nodes <= 0:
-                break
-        return left.result()
-    for node in members(shape.required):
-        left.take(node, capacity(node))
-    usable &= ~shape.required
-    for tier in facts.tiers:
-        open_runs = list(runs(usable & tier))
-        while open_runs and not left.done:
-            sizes = _sizes(shape, open_runs, capacity, facts)
-            best = _best(open_runs, sizes, left)
-            first, length = open_runs.pop(best)
-            for node in range(first, first + length):
-                if left.done:
-                    break
-                left.take(node, capacity(node))
-        if left.done:
-            break
-    return left.result()
+def _ever_larger(shape: Shape, usable: NodeSet, free: Free) -> Iterator[NodeSet]:
+    """The nodes; then, for a job that may have few, which small ones can lead astray, without the smallest, and so on."""
+    yield usable
+    if shape.whole or shape.fixed or not shape.most_nodes or shape.ask.spread:
+        return
+    cpus, _ = shape.capacities(free)
+    by_size: dict[int, NodeSet] = {}
+    for node in members(usable & ~shape.required):
+        by_size[cpus.item(node)] = by_size.get(cpus.item(node), 0) | 1 << node
+    for size in sorted(by_size)[:-1]:
+        usable &= ~by_size[size]
+        yield usable
 
 
-def _sizes(
-    shape: Shape, some: Sequence[tuple[int, int]], capacity: Callable[[int], int], facts: NodeFacts
-) -> list[int]:
-    """CPUs of each run."""
-    if shape.whole:
-        before = facts.cpus_before
-        return [before[first + length] - before[first] for first, length in some]
-    if shape.uniform:
-        return [length * shape.most for _, length in some]
-    return [sum(map(capacity, range(first, first + length))) for first, length in some]
-
-
-def _best(some: Sequence[tuple[int, int]], sizes: Sequence[int], left: _Left) -> int:
-    """The smallest run that suffices, or if none does the biggest; the first of equals."""
-    best, suffices = 0, False
-    for index, (_, length) in enumerate(some):
-        enough = length >= left.nodes_needed and sizes[index] >= left.cpus
-        if enough and (not suffices or sizes[index] < sizes[best]):
-            best, suffices = index, True
-        elif not enough and not suffices and sizes[index] > sizes[best]:
-            best = index
-    return best
-
-
-class _Left:
+class _Search:
     """What a job still lacks while nodes are taken for it."""
 
-    def __init__(self, shape: Shape):
+    def __init__(self, shape: Shape, free: Free):
         self._shape = shape
-        self.nodes = max(shape.most_nodes, shape.min_nodes)  # as many as it would like
-        self._spare = max(shape.most_nodes - shape.min_nodes, 0)  # of them, those that it can do without
-        self._open = not shape.most_nodes  # any number will do
-        self._least = shape.min_nodes
-        self.cpus = shape.cpus
-        self._taken: dict[int, int] = {}
+        self._tiers = free.facts.tiers
+        self._capacities, self._before = shape.capacities(free)
+        self._nodes = max(shape.most_nodes, shape.min_nodes)  # as many as it would like
+        self._spare = self._nodes - shape.min_nodes  # of them, those that it can do without
+        self._least = shape.min_nodes  # those that have to follow
+        self._cpus = shape.cpus
+        self.taken: dict[int, int] = {}  #: The CPUs that it may have at most on each of its nodes.
 
-    @property
-    def nodes_needed(self) -> int:
-        return self.nodes - self._spare
-
-    @property
-    def done(self) -> bool:
-        at_most = not self._open and self.nodes <= 0
-        return at_most or (self.nodes <= 0 and self.cpus <= 0)
-
-    def take(self, node: int, capacity: int) -> None:
-        if self._shape.whole or self._shape.uniform:
-            cpus = capacity
-        else:
-            kept = max(self._least - 1, 0) * self._shape.per_task  # for the nodes that must follow
-            cpus = min(capacity, max(self.cpus - kept, self._shape.per_task))
+    def over(self, usable: NodeSet) -> bool:
+        """Take nodes of a set; whether they do."""
         if self._shape.ask.spread:
-            cpus = capacity
-        self._taken[node] = cpus
-        self.nodes -= 1
+            self._least = min(self._nodes, usable.bit_count())
+            self._take_some(members(usable), every=True)
+        else:
+            for node in members(self._shape.required):
+                self._take(node)
+            self._take_by_runs(usable & ~self._shape.required)
+        return self._nodes - self._spare <= 0 and self._cpus <= 0
+
+    @property
+    def _is_done(self) -> bool:
+        return self._nodes <= 0 and (self._cpus <= 0 or self._shape.most_nodes > 0)
+
+    def _take_by_runs(self, usable: NodeSet) -> None:
+        for tier in self._tiers:
+            some = list(runs(usable & tier))
+            while some and not self._is_done:
+                first, length = some.pop(self._best(some) if len(some) > 1 else 0)
+                alone = self._alone(first, length) if self._nodes <= 1 else None
+                self._take_some(range(first, first + length) if alone is None else (alone,))
+            if self._is_done:
+                return
+
+    def _best(self, some: Sequence[Run]) -> int:
+        """The smallest run that suffices, or if none does the biggest; the first of equals."""
+        before, needed = self._before, self._nodes - self._spare
+        best, best_size, suffices = 0, -1, False
+        for index, (first, length) in enumerate(some):
+            size = before.item(first + length) - before.item(first)
+            if length >= needed and size >= self._cpus:
+                if not suffices or size < best_size:
+                    best, best_size, suffices = index, size, True
+            elif not suffices and size > best_size:
+                best, best_size = index, size
+        return best
+
+    def _alone(self, first: int, length: int) -> int | None:
+        """The node of a run that suffices alone with the fewest CPUs to spare; None if none does."""
+        cpus = self._capacities[first : first + length]
+        enough = cpus >= self._cpus
+        if not enough.any():
+            return None
+        return first + int(np.where(enough, cpus, np.iinfo(np.int64).max).argmin())
+
+    def _take_some(self, nodes: Sequence[int] | Iterator[int], every: bool = False) -> None:
+        for node in nodes:
+            if self._nodes <= 0 if every else self._is_done:
+                return
+            self._take(node)
+
+    def _take(self, node: int) -> None:
+        cpus, shape = self._capacities.item(node), self._shape
+        if not shape.whole:
+            unit = shape.fixed or shape.per_task
+            cpus = min(cpus, max(self._cpus - max(self._least - 1, 0) * unit, unit))
+        self.taken[node] = cpus
+        self._nodes -= 1
         self._least -= 1
-        self.cpus -= cpus
-
-    def result(self) -> dict[int, int] | None:
-        return self._taken if self.nodes_needed <= 0 and self.cpus <= 0 else None
+        self._cpus -= cpus
 
 
-def _given(shape: Shape, chosen: dict[int, int], facts: NodeFacts) -> Choice:
-    """What the job gets on each of its nodes: tasks are dealt out one by one."""
-    nodes = tuple(sorted(chosen))
+def _given(shape: Shape, taken: dict[int, int], free: Free) -> Choice:
+    """What the job gets on each of its nodes."""
+    nodes = tuple(sorted(taken))
     if shape.whole:
-        cpus = tuple(facts.cpus[node] for node in nodes)
-    elif shape.uniform:
-        cpus = tuple(chosen[node] for node in nodes)
+        cpus = tuple(taken[node] for node in nodes)
+    elif shape.fixed:
+        cpus = (shape.fixed,) * len(nodes)
     else:
-        cpus = _dealt(shape.cpus // shape.per_task, [chosen[node] // shape.per_task for node in nodes], shape.per_task)
+        most = [min(taken[node], shape.per_node or taken[node]) // shape.per_task for node in nodes]
+        cpus = _dealt(shape.cpus // shape.per_task, most, shape.per_task)
     if shape.memory_per_node:
-        memory = (shape.memory_per_node,) * len(nodes)
-    else:
-        memory = tuple(shape.memory_per_cpu * count for count in cpus)
-    return Choice(nodes, cpus, memory, shape.whole)
+        return Choice(nodes, cpus, (shape.memory_per_node,) * len(nodes))
+    return Choice(nodes, cpus, tuple(shape.memory_per_cpu * count for count in cpus))
 
 
 def _dealt(tasks: int, most: Sequence[int], per_task: int) -> tuple[int, ...]:
