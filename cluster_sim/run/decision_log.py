@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 KINDS = ("start", "reserve", "hold", "reject", "block", "preempt", "resume", "resize")
 _START, _RESERVE, _HOLD, _REJECT, _BLOCK, _PREEMPT, _RESUME, _RESIZE = range(len(KINDS))
-_TAKEN = {"requeue": "requeued", "suspend": "suspended", "cancel": "cancelled"}
+_TAKEN = {"requeue": "requeued", "suspend": "suspended", "cancel": "cancelled", "timeout": "timed out"}
 NOBODY = -1
 NAN = float("nan")
 LATE_BOOT = "its nodes take longer to boot than expected"

@@ -76,7 +76,8 @@ class Preempt:
     """Take a running job's cores away, now or when ``grace_s`` have passed, if it has not ended by then.
 
     ``requeue``: it waits again in its old place, and begins again with its last checkpoint, or from nothing. ``suspend``: it
-    keeps what it has done, and its memory on its nodes, until a :class:`Resume`. ``cancel``: it is over.
+    keeps what it has done, and its memory on its nodes, until a :class:`Resume`. ``cancel``: it is over. ``timeout``: it is
+    over because it has outlived its limit, of which the scheduler is the judge where the run enforces no walltimes.
     ``because`` says why, in its record and in the decision log, ``behind`` for which job, if it is for one.
     """
 
@@ -127,7 +128,7 @@ Change = Preempt | Resume | Resize
 """What a scheduler can decide about a job that has begun."""
 Decision = Start | Reserve | Hold | Reject | WakeAt | Change
 
-MODES = ("requeue", "suspend", "cancel")
+MODES = ("requeue", "suspend", "cancel", "timeout")
 
 # What a value has to be: the usual type, any type, whether None will do, and how to say it.
 _Wish = tuple[type, type, bool, str]

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from cluster_sim.run.simulation import Simulation
     from cluster_sim.workload.jobs import Job
 
+_OUTCOMES = {"requeue": Outcome.PREEMPTED, "cancel": Outcome.CANCELLED, "timeout": Outcome.TIMEOUT}
+
 
 @dataclass(frozen=True, slots=True)
 class Suspended:
@@ -86,8 +88,7 @@ class JobChanges:
         if decision.mode == "suspend":
             self._suspend(running)
         else:
-            outcome = Outcome.PREEMPTED if decision.mode == "requeue" else Outcome.CANCELLED
-            self._life.end(running, Kill(reason, outcome))
+            self._life.end(running, Kill(reason, _OUTCOMES[decision.mode]))
         process.interrupt(STOPPED)
 
     def _suspend(self, running: Running) -> None:

@@ -11,6 +11,7 @@ from schedulers.slurm.asks import Ask
 from schedulers.slurm.cluster import Cluster, Entry
 from schedulers.slurm.earliest import Releases
 from schedulers.slurm.node_table import NodeTable
+from schedulers.slurm.queue import Reason, why_not_in
 from schedulers.slurm.selection import Choice
 
 
@@ -91,6 +92,8 @@ class BackfillPass:
             return False
         if ask.array and self._planned[ask.array] >= settings.bf_max_job_array_resv:
             return False
+        if why_not_in(cluster, entry) is not Reason.NONE:
+            return False
         if not settings.bf_licenses and not cluster.has_licences(ask):
             return False
         if cluster.accounting.refusal(ask, self._now):
@@ -148,7 +151,7 @@ class BackfillPass:
                 continue
             if start > self._now + settings.bf_window:
                 return Planned(entry, start, choice)
-            if self._is_young(entry):
+            if cluster.is_young(entry, self._now):
                 return None
             begin, end = self._rounded(start), self._rounded(start + length)
             end = max(end, begin + max(settings.bf_resolution, 1.0))
@@ -160,9 +163,7 @@ class BackfillPass:
     def _soonest(self) -> Releases:
         if self._releases is None:
             cluster = self._cluster
-            self._releases = Releases(
-                cluster.free, cluster.held.values(), self._now, self._settings, cluster.epoch
-            )
+            self._releases = Releases(cluster.free, cluster.held.values(), self._now, self._settings, cluster.epoch)
         return self._releases
 
     def _plan(self, entry: Entry, start: float, begin: float, end: float, choice: Choice) -> Planned:
@@ -173,12 +174,6 @@ class BackfillPass:
             self._table.reserve(choice.mask, begin, end)
             self._planned[entry.ask.array] += 1
         return Planned(entry, start, choice)
-
-    def _is_young(self, entry: Entry) -> bool:
-        """Whether the job waits too short, or is too low, for a reservation."""
-        settings = self._settings
-        age = self._now - max(entry.ask.submit_time, entry.ask.begin_time)
-        return age < settings.bf_min_age_reserve or entry.priority < settings.bf_min_prio_reserve
 
     def _raised(self, ask: Ask, choice: Choice, limit: float, length: float) -> float:
         """The limit of a job that was planned with its minimum: as much of what it asks for as the plan allows."""

@@ -12,7 +12,7 @@ from cluster_sim.platform.slurm import Partition
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.nodes import Free, Held, NodeFacts, NodeSet, set_of
 from schedulers.slurm.protocols import Accounting, BasicPriority
-from schedulers.slurm.selection import Choice, Shape
+from schedulers.slurm.selection import Choice, Shape, choose
 from schedulers.slurm.settings import Settings
 
 MINUTE = 60.0
@@ -88,6 +88,7 @@ class Cluster:
         self.accounting: Accounting = BasicPriority() if accounting is None else accounting
         self.queues = {queue.name: queue for queue in queues}
         self.free = Free(facts)
+        self._unused = Free(facts)
         self.held: dict[int, Held] = {}
         self.up: NodeSet = facts.all  #: Nodes that are neither down nor drained.
         self.licences = Counter(settings.licences or {})  #: Those that nobody holds.
@@ -95,6 +96,7 @@ class Cluster:
         self.array_tasks: Counter[str] = Counter()  #: Tasks of each array that run.
         self._shapes: dict[tuple[int, bool], Shape] = {}
         self._eligible: dict[int, NodeSet] = {}
+        self._tested: set[int] = set()
 
     @classmethod
     def of(
@@ -105,7 +107,7 @@ class Cluster:
         assert slurm is not None
         types = [platform.node_types[index] for index in platform.type_of_node]
         memory = [math.inf if kind.memory_gb is None else kind.memory_gb * 1024 for kind in types]
-        facts = NodeFacts(platform.node_cores, memory, slurm.weights, [kind.tags for kind in types])
+        facts = NodeFacts(platform.node_cores.tolist(), memory, slurm.weights, [kind.tags for kind in types])
         return cls(facts, map(Queue.of, slurm.partitions), settings, accounting, epoch)
 
     # ------------------------------------------------------------------ what a job asks for
@@ -184,6 +186,31 @@ class Cluster:
     def is_throttled(self, ask: Ask) -> bool:
         """Whether as many tasks of its array run as may."""
         return bool(ask.array_limit) and self.array_tasks[ask.array] >= ask.array_limit
+
+    def could_ever(self, entry: Entry) -> bool:
+        """Whether the partition has nodes for the job when nobody else is there."""
+        shape = self.shape(entry)
+        return choose(shape, self._unused, entry.queue.nodes & self.nodes_for(entry.ask)) is not None
+
+    def is_young(self, entry: Entry, now: float) -> bool:
+        """Whether the job waits too short, or is too low, to have nodes kept for it."""
+        ask, settings = entry.ask, self.settings
+        age = now - max(ask.submit_time, ask.begin_time)
+        return age < settings.bf_min_age_reserve or entry.priority < settings.bf_min_prio_reserve
+
+    def choose(self, entry: Entry, nodes: NodeSet, now: float, length: float) -> Choice | None:
+        """Nodes of a set on which the job can start now, for so long (s); None if it cannot."""
+        ask = entry.ask
+        nodes &= entry.queue.nodes & self.nodes_for(ask)
+        if self.windows or ask.reservation:
+            nodes &= self.open_nodes(ask, now, now + length)
+        choice = choose(self.shape(entry), self.free, nodes)
+        if ask.key not in self._tested:
+            self._tested.add(ask.key)
+            whole = self.shape(entry).whole
+            cpus = ask.least_nodes * int(self.facts.cpus.max()) if whole else ask.cpus
+            self.accounting.tested(ask, sum(choice.cpus) if choice is not None else cpus)
+        return choice
 
     # ------------------------------------------------------------------ changes
 

@@ -136,7 +136,9 @@ def _refuse(machine: SlurmMachine) -> None:
         raise InputError("scheduler 'slurm', SuspendTime", "no power saving: it is not simulated", given["suspendtime"])
     gang = "GANG" in given.get("preemptmode", "").upper()
     if gang and given.get("preempttype", "preempt/none").lower() == "preempt/none":
-        raise InputError("scheduler 'slurm', PreemptMode", "no time slices: they are not simulated", given["preemptmode"])
+        raise InputError(
+            "scheduler 'slurm', PreemptMode", "no time slices: they are not simulated", given["preemptmode"]
+        )
 
 
 class _Parameters:

@@ -1,0 +1,303 @@
+"""Recorded runs of the real Slurm, as inputs for ours: what each job asked for, and what became of it."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from cluster_sim import Platform, Simulation, Workload
+from cluster_sim.formats import slurm_values as values
+from cluster_sim.platform.slurm import SlurmMachine
+from schedulers import Scheduler
+from schedulers.slurm.asks import Ask
+from schedulers.slurm.backfill import BackfillPass, Planned, Started
+from schedulers.slurm.cluster import Cluster, Entry
+from schedulers.slurm.nodes import Held
+from schedulers.slurm.protocols import Accounting, BasicPriority
+from schedulers.slurm.queue import order
+from schedulers.slurm.requests import Requests
+from schedulers.slurm.scheduler import Slurm
+from schedulers.slurm.settings import Settings
+
+_DIRECT = {
+    "nodelist": "required_nodes",
+    "exclude": "excluded_nodes",
+    "exclusive": "exclusive",
+    "spread-job": "spread",
+    "nice": "nice",
+    "constraint": "features",
+    "reservation": "reservation",
+    "qos": "qos",
+    "ntasks-per-node": "tasks_per_node",
+    "cpus-per-task": "cpus_per_task",
+    "ntasks": "tasks",
+    "hold": "held",
+}
+
+
+@dataclass
+class Recording:
+    """One recorded run. ``asks`` are the requests of its jobs by id, as fields of Ask; ``jobs`` what became of them."""
+
+    name: str
+    conf: str
+    platform: Platform
+    asks: dict[str, dict[str, Any]]
+    jobs: dict[str, dict[str, Any]]
+    expected: Mapping[str, Any]
+    plans: Mapping[str, Any]
+    events: list[dict[str, Any]]
+    nodes: dict[str, int] = field(default_factory=dict)  #: Positions of nodes by Slurm's names.
+
+    @classmethod
+    def read(cls, folder: Path) -> Recording:
+        """The run in a folder."""
+        platform = Platform.read(str(folder / "slurm.conf"))
+        assert platform.slurm is not None
+        nodes = {name: index for index, name in enumerate(platform.slurm.node_names)}
+        content = {
+            name: json.loads((folder / f"{name}.json").read_text()) for name in ("jobs", "expected", "plans", "events")
+        }
+        default = platform.slurm.partition()
+        asks: dict[str, dict[str, Any]] = {}
+        for job in content["jobs"]:
+            for job_id, ask in _requests(job, nodes):
+                ask.setdefault("partitions", ("" if default is None else default.name,))
+                asks[job_id] = ask
+        jobs = {job["id"]: job for job in content["expected"]["jobs"]}
+        conf = str(folder / "slurm.conf")
+        return cls(
+            folder.name, conf, platform, asks, jobs, content["expected"], content["plans"], content["events"], nodes
+        )
+
+    @property
+    def epoch(self) -> float:
+        """What the clock shows at 0 s, modulo an hour."""
+        return float(self.expected["epoch_mod_3600"])
+
+    def workload(self) -> Workload:
+        """The jobs that ran, with their recorded run times, submitted when they were eligible."""
+        rows = []
+        for job_id, ask in self.asks.items():
+            job = self.jobs.get(job_id)
+            if job is None or job.get("eligible") is None or job["state"] == "REJECTED":
+                continue
+            submit = float(ask["submitted"]) if not _waits_for_others(ask) else float(job["eligible"])
+            rows.append((job_id, submit + SUBMISSION_S, self._cores(job, ask), ask["limit_s"], self.run_time(job, ask)))
+        columns = ["job_id", "submit_time", "requested_cores", "requested_time", "recorded_run_time"]
+        table = pd.DataFrame(rows, columns=columns).sort_values("submit_time", kind="stable", ignore_index=True)
+        table["user"] = [self.asks[job_id].get("user", "") for job_id in table["job_id"]]
+        table["fixed_run_time"] = True
+        return Workload(table)
+
+    def _cores(self, job: Mapping[str, Any], ask: Mapping[str, Any]) -> int:
+        return max(int(job.get("cpus") or 1), int(ask.get("min_nodes") or 1))
+
+    def run_time(self, job: Mapping[str, Any], ask: Mapping[str, Any]) -> float:
+        """How long the payload ran, or, where it was stopped or never ran, would have run."""
+        if job.get("start_exact") is None or job.get("end_exact") is None or job.get("state") != "COMPLETED":
+            return float(ask["run"]) + 0.05
+        return float(job["end_exact"]) - float(job["start_exact"])
+
+
+SUBMISSION_S = 0.15
+"""How long after its whole second a job is there."""
+
+
+def _waits_for_others(ask: Mapping[str, Any]) -> bool:
+    return bool(ask.get("dependency") or ask.get("begin-in"))
+
+
+def _requests(job: Mapping[str, Any], nodes: Mapping[str, int]) -> Iterator[tuple[str, dict[str, Any]]]:
+    options = job["options"]
+    ask: dict[str, Any] = {"submitted": job["submit"], "run": job["run"], "user": job["user"], "tasks": 0}
+    for option, name in _DIRECT.items():
+        if option in options:
+            ask[name] = options[option]
+    for name in ("required_nodes", "excluded_nodes"):
+        if name in ask:
+            ask[name] = tuple(nodes[node] for node in values.host_list(ask[name]))
+    least, _, most = str(options.get("nodes", "0")).partition("-")
+    ask |= {"min_nodes": int(least), "max_nodes": int(most or 0)}
+    ask["limit_s"] = _seconds(options["time"]) if "time" in options else math.nan
+    if "time-min" in options:
+        ask["time_min_s"] = _seconds(options["time-min"])
+    if "partition" in options:
+        ask["partitions"] = tuple(options["partition"].split(","))
+    for option, name in (("mem", "memory_per_node"), ("mem-per-cpu", "memory_per_cpu")):
+        if option in options:
+            ask[name] = values.memory(options[option])[0]
+    if "licenses" in options:
+        pairs = (part.split(":") for part in options["licenses"].split(","))
+        ask["licences"] = {name: int(count) for name, count in pairs}
+    ask |= {name: options[name] for name in ("dependency", "begin-in") if name in options}
+    if "array" not in options:
+        yield job["id"], ask
+        return
+    limit = re.search("%([0-9]+)", options["array"])
+    for tasks in values.array_tasks(options["array"]):
+        for task in tasks:
+            more = {"array": job["id"], "array_limit": int(limit[1]) if limit else 0}
+            yield f"{job['id']}_{task}", ask | more
+
+
+def _seconds(text: str) -> float:
+    minutes, _, seconds = text.partition(":")
+    return 60.0 * int(minutes) + int(seconds)
+
+
+NOT_OF_ASK = ("submitted", "run", "dependency", "begin-in")
+
+
+def extras(asks: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The requests without what is no field of Ask."""
+    return {job_id: {k: v for k, v in ask.items() if k not in NOT_OF_ASK} for job_id, ask in asks.items()}
+
+
+def state_at(recording: Recording, accounting: Accounting, plan: Mapping[str, Any]) -> tuple[Cluster, list[Entry]]:
+    """The cluster and the queue as they were at a recorded pass, which ``plan`` is.
+
+    A job that ended less than 0.15 s before still holds its nodes, unless the pass gave them to another.
+    """
+    now, settings = plan["t"], Settings.of(_slurm(recording))
+    cluster = Cluster.of(recording.platform, settings, accounting, recording.epoch)
+    requests = Requests(extras(recording.asks), "")
+    started = {job_id: values.host_list(nodes) for job_id, nodes in plan.get("started", ())}
+    given = {node for nodes in started.values() for node in nodes}
+    named = {job_id.partition("_")[0] for job_id, *_ in plan["plan"]} | {i.partition("_")[0] for i in started}
+    waiting: list[Ask] = []
+    for key, job_id in enumerate(recording.asks):
+        job = recording.jobs.get(job_id)
+        if job is None or job["state"] == "REJECTED":
+            continue
+        ask = requests.plain(key, job_id, float(recording.asks[job_id]["submitted"]))
+        accounting.submitted(ask, 0.0)
+        start = job.get("start_exact")
+        if start is not None and start < now and job_id not in started and start < now - 0.05:
+            if not _is_clean(job, now, given):
+                cluster.hold(_held(recording, cluster, ask, job))
+                if _end(job) <= now:
+                    cluster.end(key)
+        elif start is None or start >= now - 0.05:
+            known = job.get("eligible") if not ask.array else recording.asks[job_id]["submitted"]
+            there = known is not None and (known + 0.3 <= now or (known <= now and job_id.partition("_")[0] in named))
+            if there:
+                waiting.append(ask)
+    return cluster, order(cluster, waiting)
+
+
+def _slurm(recording: Recording) -> SlurmMachine:
+    assert recording.platform.slurm is not None
+    return recording.platform.slurm
+
+
+def _end(job: Mapping[str, Any]) -> float:
+    exact, end = job.get("end_exact"), job.get("end")
+    return math.inf if exact is None and end is None else float(end if exact is None else exact)
+
+
+def _is_clean(job: Mapping[str, Any], now: float, given: set[str]) -> bool:
+    """Whether the nodes of a job that ran are free again."""
+    if "nodes_free" in job:
+        return bool(job["nodes_free"] <= now)
+    cleanup = 0.15 if job.get("end_exact") is not None else 4.0
+    return _end(job) + cleanup <= now or (_end(job) <= now and bool(given & set(job["nodes"])))
+
+
+def _held(recording: Recording, cluster: Cluster, ask: Ask, job: Mapping[str, Any]) -> Held:
+    queue = cluster.queues[job["partition"]]
+    on = {node: piece for piece in job["allocation"] for node in piece["nodes"]}
+    nodes = sorted(recording.nodes[node] for node in on)
+    names = {recording.nodes[node]: piece for node, piece in on.items()}
+    cpus = tuple(sum(len(part) for part in values.array_tasks(names[node]["cores"])) for node in nodes)
+    memory = tuple(float(names[node]["mem"]) for node in nodes)
+    limit = job["limit_s"] if "limit_s" in job else cluster.limit(Entry(ask, queue))
+    start = job["start_exact"]
+    return Held(ask, queue.name, queue.tier, tuple(nodes), cpus, memory, start, math.floor(start) + limit)
+
+
+Decided = list[tuple[str, float, list[str]]]
+
+
+def recorded_pass(plan: Mapping[str, Any]) -> tuple[Decided, Decided]:
+    """Who started in a recorded pass, and who was planned: id (of the whole array), start (s), nodes."""
+    started = [(_head(job_id), plan["t"], values.host_list(nodes)) for job_id, nodes in plan.get("started", ())]
+    return started, [(_head(job_id), start, nodes) for job_id, start, nodes in plan["plan"]]
+
+
+def computed_pass(recording: Recording, plan: Mapping[str, Any]) -> tuple[Decided, Decided]:
+    """The same by our rules, from the recorded state of that instant."""
+    cluster, queue = state_at(recording, BasicPriority(), plan)
+    names = _slurm(recording).node_names
+    started: Decided = []
+    planned: Decided = []
+    for outcome in BackfillPass(cluster, queue, plan["t"]).decisions():
+        if isinstance(outcome, (Started, Planned)):
+            where = [names[node] for node in outcome.choice.nodes]
+            head = _head(outcome.entry.ask.job_id)
+            if isinstance(outcome, Started):
+                started.append((head, plan["t"], where))
+            else:
+                planned.append((head, outcome.start, where))
+    return started, planned
+
+
+def _head(job_id: str) -> str:
+    return job_id.partition("_")[0]
+
+
+def passes_that_agree(recording: Recording) -> tuple[int, int]:
+    """How many recorded backfill passes we compute exactly, and how many there are (but for those before the first job)."""
+    plans = [plan for plan in recording.plans["plans"] if plan["t"] >= 0.0]
+    return sum(computed_pass(recording, plan) == recorded_pass(plan) for plan in plans), len(plans)
+
+
+@dataclass
+class Replay:
+    """A whole run, simulated freely: of the jobs that both recordings share, how many have their nodes, and start in time."""
+
+    name: str
+    jobs: int
+    nodes: int
+    within: int
+    largest: float  #: Deviation of a start, s.
+
+
+def replay(recording: Recording, scheduler: Scheduler) -> Replay:
+    """Simulate a recorded run with its own run times, and compare every stable job."""
+    until = float(recording.expected["recorded_until"])
+    result = Simulation(recording.platform, recording.workload(), scheduler, until=until).run()
+    starts = dict(zip(result.jobs["job_id"], result.jobs["start_time"], strict=True))
+    where: dict[str, set[int]] = {}
+    for job_id, node in zip(result.allocations["job_id"], result.allocations["node"], strict=True):
+        where.setdefault(job_id, set()).add(recording.platform.node_index(node))
+    interval = Settings.of(_slurm(recording)).bf_interval
+    found = Replay(recording.name, 0, 0, 0, 0.0)
+    for job_id, job in recording.jobs.items():
+        if not job.get("stable") or job_id not in starts:
+            continue
+        found.jobs += 1
+        start, recorded = starts[job_id], job.get("start_exact")
+        if recorded is None or start != start:
+            found.nodes += recorded is None and start != start
+            found.within += recorded is None and start != start
+            continue
+        same = where[job_id] == {recording.nodes[node] for node in job["nodes"]}
+        allowed = 1.5 if job["started_by"] == "main" else 1.5 + interval
+        found.nodes += same
+        found.within += same and abs(start - recorded) <= allowed
+        found.largest = max(found.largest, abs(start - recorded))
+    return found
+
+
+def slurm_for(recording: Recording) -> Slurm:
+    """The scheduler with the configuration, requests and phases of a recorded run."""
+    start = float(recording.expected["controller_started"])
+    return Slurm(recording.conf, asks=extras(recording.asks), start=start, epoch=recording.epoch)

@@ -1,0 +1,89 @@
+"""When Slurm's loops look at the queue: nothing in them follows from an event at once."""
+
+from __future__ import annotations
+
+import math
+
+from schedulers.slurm.settings import Settings
+
+TICK = 1.0018
+"""The main loop sleeps a second and then works a little: s from one look to the next."""
+LOOK = 1.0004
+"""The same for the backfill loop while nothing has changed."""
+TICKS_TO_CHECK = 30
+"""Limits are checked every so many ticks."""
+_SAME = 1e-6
+
+
+class MainClock:
+    """Ticks once a second; says at which the main scheduler runs, and over how much of the queue."""
+
+    def __init__(self, start: float, settings: Settings):
+        self._start = start
+        self._settings = settings
+        self._last = self._last_whole = start
+        self.asked = False  #: Whether something happened that it should look at.
+        self.asked_whole = False  #: The same, for jobs that stand far behind.
+
+    def ask(self) -> None:
+        """Something happened: a submission, a clean-up, a change of a job or partition."""
+        self.asked = self.asked_whole = True
+
+    def tick_from(self, time: float) -> float:
+        """The first tick at or after a time, s."""
+        return self._start + math.ceil((time - self._start) / TICK - _SAME) * TICK
+
+    def check_after(self, time: float) -> float:
+        """The first check of limits after a time, s."""
+        step = TICK * TICKS_TO_CHECK
+        return self._start + (math.floor((time - self._start) / step + _SAME) + 1) * step
+
+    def next_run(self, now: float) -> float:
+        """When it next runs, if nothing else happens, s; inf: not."""
+        after = math.inf
+        if self.asked:
+            after = self._first(self._last, self._settings.batch_sched_delay)
+        if self.asked_whole:
+            after = min(after, self._first(self._last_whole, self._settings.sched_interval))
+        return after if after == math.inf else self.tick_from(max(after, now))
+
+    @staticmethod
+    def _first(last: float, delay: float) -> float:
+        """From when on at least ``delay`` whole seconds of the clock have passed."""
+        return math.floor(last) + delay
+
+    def ran(self, now: float) -> int:
+        """It runs now: over how many jobs. 0: it need not."""
+        whole = self.asked_whole and now >= self._first(self._last_whole, self._settings.sched_interval)
+        if not whole and not self.asked:
+            return 0
+        self._last, self.asked = now, False
+        if whole:
+            self._last_whole, self.asked_whole = now, False
+        return 10**9 if whole else self._settings.default_queue_depth
+
+
+class BackfillClock:
+    """Looks bf_interval after the last pass, and again each second (while nothing is planned) until something has changed."""
+
+    def __init__(self, start: float, settings: Settings):
+        self._interval = settings.bf_interval
+        self._last = start
+        self._step = LOOK
+        self.changed = False  #: Whether a pass could come to another result than the last.
+
+    def next_pass(self, now: float) -> float:
+        """When the next pass is, s; inf: not before something changes."""
+        if not self.changed:
+            return math.inf
+        first = self._last + self._interval
+        if now <= first:
+            return first
+        return first + math.ceil((now - first) / self._step - _SAME) * self._step
+
+    def passed(self, now: float, started: bool, planned: bool) -> None:
+        """A pass is over."""
+        self._last = now
+        # As long as a job is planned there is a pass in each interval: what happens between waits for the next.
+        self._step = max(self._interval, LOOK) if planned else LOOK
+        self.changed = started

@@ -1,0 +1,98 @@
+"""A pass of the main scheduler: first come, first served in each partition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from schedulers.slurm.backfill import Started
+from schedulers.slurm.cluster import Cluster, Entry
+from schedulers.slurm.queue import Reason, why_not_in
+
+
+class MainPass:
+    """A walk through the first jobs of a queue. A job that does not fit blocks its partition, and its nodes for all others.
+
+    :attr:`reasons` has why the jobs that were looked at wait, by their keys.
+    """
+
+    def __init__(self, cluster: Cluster, queue: Sequence[Entry], now: float, depth: int):
+        self._cluster = cluster
+        self._queue = queue
+        self._now = now
+        self._depth = depth
+        self._open = cluster.up & ~cluster.completing
+        self._taken = 0  # nodes of the partitions that are blocked
+        self._blocked: set[str] = set()
+        self._reservations: set[str] = set()
+        self.reasons: dict[int, str] = {}
+
+    def decisions(self) -> Iterator[Started]:
+        """The jobs that start; they are started on the cluster first."""
+        done: set[int] = set()
+        looked_at = 0
+        for entry in self._queue:
+            key = entry.ask.key
+            if key in done:
+                continue
+            if looked_at >= self._depth:
+                break
+            looked_at += 1
+            reason = self._why_skipped(entry)
+            if reason is None:
+                started = self._start(entry)
+                if started is not None:
+                    done.add(key)
+                    self.reasons.pop(key, None)
+                    yield started
+                    continue
+                reason = self._block(entry)
+            self.reasons.setdefault(key, reason)
+            if reason == Reason.LICENSES and self._cluster.settings.bf_licenses:
+                break
+
+    def _why_skipped(self, entry: Entry) -> str | None:
+        """Why the job is not tested; None: it is."""
+        cluster, ask = self._cluster, entry.ask
+        never = why_not_in(cluster, entry)
+        if never is not Reason.NONE:
+            return never
+        if cluster.is_throttled(ask):
+            return Reason.ARRAY_LIMIT
+        refusal = cluster.accounting.refusal(ask, self._now)
+        if refusal:
+            return refusal
+        if ask.reservation:
+            if ask.reservation in self._reservations:
+                return Reason.RESERVATION
+        elif entry.queue.name in self._blocked:
+            return Reason.PRIORITY
+        return None if cluster.has_licences(ask) else Reason.LICENSES
+
+    def _start(self, entry: Entry) -> Started | None:
+        limit = self._cluster.limit(entry)
+        choice = self._cluster.choose(entry, self._open & ~self._taken, self._now, limit)
+        if choice is None:
+            return None
+        self._cluster.start(entry, choice, limit, self._now)
+        return Started(entry, choice, limit)
+
+    def _block(self, entry: Entry) -> Reason:
+        """The job does not fit: who has to wait behind it, and why it waits."""
+        cluster, ask, queue = self._cluster, entry.ask, entry.queue
+        needed = cluster.shape(entry).min_nodes
+        mine = queue.nodes & cluster.nodes_for(ask) & cluster.up & ~self._taken
+        if not cluster.is_young(entry, self._now):
+            if ask.reservation:
+                self._reservations.add(ask.reservation)
+            elif ask.required_nodes:
+                self._taken |= cluster.shape(entry).required
+            else:
+                self._blocked.add(queue.name)
+                self._taken |= queue.nodes
+        if mine.bit_count() < needed:
+            return Reason.HIGHER_PARTITION
+        if cluster.windows and not ask.reservation:
+            closed = mine & cluster.open_nodes(ask, self._now, self._now + cluster.limit(entry))
+            if closed.bit_count() < needed:
+                return Reason.RESERVED
+        return Reason.RESERVATION if ask.reservation else Reason.RESOURCES

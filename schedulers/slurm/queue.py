@@ -1,0 +1,70 @@
+"""The order in which both schedulers look at jobs, and Slurm's words for why a job waits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+
+from schedulers.slurm.asks import Ask
+from schedulers.slurm.cluster import Cluster, Entry
+
+
+class Reason(StrEnum):
+    """Why a job waits, as ``squeue`` has it."""
+
+    NONE = "None"
+    RESOURCES = "Resources"
+    PRIORITY = "Priority"
+    LICENSES = "Licenses"
+    PARTITION_DOWN = "PartitionDown"
+    NODE_LIMIT = "PartitionNodeLimit"
+    TIME_LIMIT = "PartitionTimeLimit"
+    ARRAY_LIMIT = "JobArrayTaskLimit"
+    BEGIN_TIME = "BeginTime"
+    HELD = "JobHeldUser"
+    RESERVATION = "Reservation"
+    RESERVED = "ReqNodeNotAvail, reserved for maintenance"
+    HIGHER_PARTITION = "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions"
+
+
+def order(cluster: Cluster, asks: Iterable[Ask], preempts: Callable[[Entry], bool] | None = None) -> list[Entry]:
+    """Jobs as they stand in the queue: once for each partition, the first to be looked at first.
+
+    By reservation, tier of the partition, priority, submission in whole seconds, and number. Jobs that ``preempts`` names,
+    which could take nodes from others, go before all.
+    """
+    accounting = cluster.accounting
+    entries = [entry for ask in asks for entry in cluster.entries(ask)]
+    for entry in entries:
+        entry.priority = accounting.priority(entry.ask, entry.queue.name)
+    entries = [entry for entry in entries if entry.priority > 0]
+
+    def key(entry: Entry) -> tuple[bool, bool, int, int, int, int]:
+        ask = entry.ask
+        first = preempts is not None and preempts(entry)
+        return (
+            not first,
+            not ask.reservation,
+            -entry.queue.tier,
+            -entry.priority,
+            math.floor(ask.submit_time),
+            ask.key,
+        )
+
+    entries.sort(key=key)
+    return entries
+
+
+def why_not_in(cluster: Cluster, entry: Entry) -> Reason:
+    """Why a job may not start in a partition whatever is free there: its state and limits; NONE: it may."""
+    queue = entry.queue
+    if not queue.is_up:
+        return Reason.PARTITION_DOWN
+    shape = cluster.shape(entry)
+    if shape.min_nodes < queue.min_nodes and shape.most_nodes and shape.most_nodes < queue.min_nodes:
+        return Reason.NODE_LIMIT
+    if queue.max_nodes and shape.min_nodes > queue.max_nodes:
+        return Reason.NODE_LIMIT
+    least = min(entry.ask.time_min_s, cluster.limit(entry)) if entry.ask.time_min_s else cluster.limit(entry)
+    return Reason.TIME_LIMIT if least > queue.max_time else Reason.NONE

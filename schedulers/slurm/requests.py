@@ -1,0 +1,80 @@
+"""Jobs of a workload as Slurm's requests."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from cluster_sim.errors import FormatError, InputError
+from cluster_sim.files.reading import read_text
+from cluster_sim.workload.jobs import Job
+from schedulers.slurm.asks import Ask
+from schedulers.slurm.settings import licences_of
+
+_KNOWN = {f.name for f in fields(Ask)} - {"key", "job_id", "submit_time"}
+
+
+class Requests:
+    """Makes the request of each job, from its fields and from what ``more`` says of it by its id.
+
+    ``more`` has fields of :class:`~schedulers.slurm.asks.Ask` that workloads do not have: nice values, ``--time-min``, lists
+    of nodes, limits of arrays. It is a mapping, or the name of a JSON file. Raises FormatError or InputError for other fields.
+    """
+
+    def __init__(self, more: str | Mapping[str, Mapping[str, Any]], default_partition: str):
+        self._default = default_partition
+        if isinstance(more, str):
+            where, more = more, _read(more) if more else {}
+        else:
+            where = "scheduler 'slurm', asks"
+        for job_id, given in more.items():
+            for name in given:
+                if name not in _KNOWN:
+                    raise InputError(f"{where}, job {job_id}", f"one of {', '.join(sorted(_KNOWN))}", name)
+        self._more = more
+
+    def of(self, job: Job, now: float) -> Ask:
+        """What a job asks for that is submitted now (s)."""
+        partition, array = job.partition, job.job_id.rpartition("_")[0]
+        ask = Ask(
+            job.index,
+            job.job_id,
+            now,
+            job.user,
+            job.account,
+            job.qos,
+            tuple(partition.split(",")) if partition not in ("", "-1") else (self._default,),
+            limit_s=job.requested_time if job.requested_time < math.inf else math.nan,
+            min_nodes=job.nodes,
+            tasks=job.requested_cores,
+            tasks_per_node=job.ntasks_per_node,
+            memory_per_cpu=job.memory,
+            exclusive=job.exclusive,
+            features="&".join(sorted(job.requires)),
+            licences=licences_of(job.licenses),
+            reservation=job.reservation,
+            array=array,
+        )
+        return self._with_more(ask)
+
+    def plain(self, key: int, job_id: str, submit_time: float) -> Ask:
+        """The request of a job of which no more is known than what was said when this was made."""
+        return self._with_more(Ask(key, job_id, submit_time))
+
+    def _with_more(self, ask: Ask) -> Ask:
+        for name, value in self._more.get(ask.job_id, {}).items():
+            setattr(ask, name, tuple(value) if isinstance(value, list) else value)
+        return ask
+
+
+def _read(path: str) -> dict[str, dict[str, Any]]:
+    try:
+        found = json.loads(read_text(path))
+    except ValueError as error:
+        raise FormatError(path, "JSON", str(error)) from None
+    if not isinstance(found, dict) or not all(isinstance(given, dict) for given in found.values()):
+        raise FormatError(path, "an object with an object for each job", type(found).__name__)
+    return found

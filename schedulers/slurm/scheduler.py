@@ -1,0 +1,308 @@
+"""Slurm as a scheduler of a simulation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any
+
+from cluster_sim.engine import latest
+from cluster_sim.errors import InputError
+from cluster_sim.machine.placement import Placement
+from cluster_sim.platform.platform import Platform
+from cluster_sim.run.decisions import Decision, Hold, Preempt, Reject, Reserve, Start, WakeAt
+from schedulers.base import Scheduler, schedulers
+from schedulers.slurm.asks import Ask
+from schedulers.slurm.backfill import BackfillPass, Planned, Slept, Started
+from schedulers.slurm.clockwork import BackfillClock, MainClock
+from schedulers.slurm.cluster import Cluster, Window
+from schedulers.slurm.main_loop import MainPass
+from schedulers.slurm.nodes import set_of
+from schedulers.slurm.protocols import Accounting, BasicPriority
+from schedulers.slurm.queue import Reason, order
+from schedulers.slurm.requests import Requests
+from schedulers.slurm.settings import Settings
+
+if TYPE_CHECKING:
+    from cluster_sim.machine.running import Running
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
+
+REQUEUED_WAIT_S = 121.0
+"""How long a job that was requeued may not start."""
+
+
+@schedulers.register("slurm")
+class Slurm(Scheduler):
+    """Slurm 22.05's schedulers, sched/backfill and sched/builtin: slurm:conf=FILE[,accounts=FILE].
+
+    ``conf`` is the slurm.conf that the platform was read from. ``accounts`` has the commands of sacctmgr that made
+    accounts, users and qualities of service; ``asks`` what jobs ask for that the workload has no field for, see
+    :class:`~schedulers.slurm.requests.Requests`. The controller started at ``start`` (s), from which everything periodic
+    is counted, its main loop ``main_delay`` s later; ``epoch`` is what the clock shows at 0 s, by which times are rounded.
+    Nodes are free ``cleanup`` s after the end of a job, ``kill_cleanup`` s after a kill.
+    docs/slurm.md says what is simulated, and what is refused.
+    """
+
+    def __init__(
+        self,
+        conf: str,
+        accounts: str = "",
+        asks: str | Mapping[str, Mapping[str, Any]] = "",
+        start: float = -10.0,
+        main_delay: float = 0.0,
+        epoch: float = 0.0,
+        cleanup: float = 0.02,
+        kill_cleanup: float = 4.0,
+    ):
+        self._platform = Platform.read(conf)
+        if self._platform.slurm is None:
+            raise InputError("scheduler 'slurm', option conf", "a slurm.conf", conf)
+        self._settings = Settings.of(self._platform.slurm)
+        self._accounts = accounts
+        default = self._platform.slurm.partition()
+        self._requests = Requests(asks, "" if default is None else default.name)
+        self._start, self._main_delay, self._epoch = start, main_delay, epoch
+        self._delay, self._kill_delay = cleanup, kill_cleanup
+        self._view: View | None = None
+        self.spec = f"slurm:conf={conf}"
+
+    def begin(self, view: View) -> None:
+        """Nothing has been submitted, and all nodes are free."""
+        if self._view is view and view.running_count:
+            return  # somebody asks for what no job has asked for before: nothing changes for those that are known
+        if view.platform.node_cores.tolist() != self._platform.node_cores.tolist():
+            nodes = f"{view.platform.node_count} nodes with {view.platform.core_count} cores"
+            raise InputError("scheduler 'slurm', option conf", "the slurm.conf of the platform", nodes)
+        self._view = view
+        settings = self._settings
+        self.cluster = Cluster.of(self._platform, settings, self._accounting(), self._epoch)
+        self.cluster.accounting.begin(self._start)
+        self._main = MainClock(self._start + self._main_delay, settings)
+        self._backfill = BackfillClock(self._start, settings)
+        self._pass: Iterator[Started | Planned | Slept] | None = None
+        self._resumes = math.inf  # when a pass that sleeps goes on
+        self._waiting: dict[int, tuple[Job, Ask]] = {}
+        self._queue: list[Any] | None = None
+        self._ran: set[int] = set()  # who has been started before
+        self._killed: set[int] = set()
+        self._clean: list[tuple[float, int]] = []
+        self._begins: list[tuple[float, int]] = []
+        self._version: object = None
+        for window in view.reservations:
+            reserved = set_of(window.nodes.nonzero()[0].tolist())
+            self.cluster.windows.append(Window(window.name, window.start, window.end, reserved))
+
+    def _accounting(self) -> Accounting:
+        kind = self._settings.priority_type
+        if kind.endswith("basic"):
+            return BasicPriority()
+        raise InputError("scheduler 'slurm', PriorityType", "priority/basic", kind)
+
+    # ------------------------------------------------------------------ what happened
+
+    def schedule(self, view: View) -> Iterable[Decision]:
+        """Take in what happened; run the loops that are due."""
+        now = latest(view.now)
+        yield from self._news(view)
+        self._clean_up(now)
+        yield from self._enforce_limits(view, now)
+        if self.cluster.accounting.advance(view.now):
+            self._reorder()
+        if self._main.next_run(view.now) <= now:
+            yield from self._run_main(view)
+        if not self._settings.builtin and min(self._backfill.next_pass(view.now), self._resumes) <= now:
+            yield from self._run_backfill(view)
+        wake = self._next_wake(view.now)
+        if wake < math.inf:
+            yield WakeAt(wake)
+
+    def _news(self, view: View) -> Iterator[Decision]:
+        cluster, now = self.cluster, view.now
+        for running in view.ended:
+            self._ended(running, now)
+        for job in view.submitted:
+            known = self._waiting.get(job.index)
+            if known is None or known[0] is not job:
+                yield from self._submitted(job, now)
+        if view.version is not self._version:
+            self._version = view.version
+            up = set_of((view.is_on | view.is_off).nonzero()[0].tolist())
+            if up != cluster.up:
+                cluster.up = up
+                self.changed()
+
+    def _ended(self, running: Running, now: float) -> None:
+        key = running.job.index
+        held = self.cluster.held.get(key)
+        if held is None or held.ending:
+            return
+        self.cluster.end(key)
+        self.cluster.accounting.ended(held.ask, now)
+        delay = self._kill_delay if key in self._killed else self._delay
+        self._killed.discard(key)
+        heappush(self._clean, (now + delay, key))
+        self._backfill.changed = True
+
+    def _submitted(self, job: Job, now: float) -> Iterator[Decision]:
+        ask = self._requests.of(job, now)
+        unknown = [name for name in ask.partitions if name not in self.cluster.queues]
+        if unknown:
+            yield Reject(job, f"it asks for partition '{unknown[0]}', which there is not")
+            return
+        if job.index in self._ran:
+            ask.begin_time = now + REQUEUED_WAIT_S
+        reason = self._why_never(ask)
+        if reason:
+            yield Reject(job, reason)
+            return
+        self._waiting[job.index] = (job, ask)
+        self.cluster.forget(ask)
+        self.cluster.accounting.submitted(ask, now)
+        if ask.begin_time > now:
+            heappush(self._begins, (ask.begin_time, ask.key))
+        else:
+            self.cluster.accounting.eligible(ask, now)
+        self.changed()
+
+    def _why_never(self, ask: Ask) -> str:
+        """Why no partition has nodes for a job, however free they are; empty: one has."""
+        cluster = self.cluster
+        for entry in cluster.entries(ask):
+            if cluster.could_ever(entry):
+                return ""
+        return "requested node configuration is not available"
+
+    def _clean_up(self, now: float) -> None:
+        """Nodes whose clean-up is over are free; jobs whose time to begin has come are eligible."""
+        while self._clean and self._clean[0][0] <= now:
+            self.cluster.clean(heappop(self._clean)[1])
+            self.changed()
+        while self._begins and self._begins[0][0] <= now:
+            _, key = heappop(self._begins)
+            if key in self._waiting:
+                self.cluster.accounting.eligible(self._waiting[key][1], now)
+                self.changed()
+
+    def changed(self) -> None:
+        """Jobs, nodes or partitions have changed: both loops are to look at the queue. For who administers the machine, too."""
+        self._main.ask()
+        self._backfill.changed = True
+        self._reorder()
+
+    def _reorder(self) -> None:
+        self._queue = None
+        self._backfill.changed = True
+
+    # ------------------------------------------------------------------ time limits
+
+    def _overrun(self) -> float:
+        """When the first job comes to be past its limit, s."""
+        over = self._settings.over_time_limit
+        return min((held.end + over for held in self.cluster.held.values() if not held.ending), default=math.inf)
+
+    def _enforce_limits(self, view: View, now: float) -> Iterator[Decision]:
+        due = self._overrun()
+        if due == math.inf or self._main.check_after(due) > now:
+            return
+        over = self._settings.over_time_limit
+        for held in list(self.cluster.held.values()):
+            if not held.ending and self._main.check_after(held.end + over) <= now:
+                self._killed.add(held.ask.key)
+                yield Preempt(view.running_by_index[held.ask.key].job, "timeout", because="TimeLimit")
+
+    # ------------------------------------------------------------------ the loops
+
+    def _sorted(self, view: View) -> list[Any]:
+        if self._queue is None:
+            now = view.now
+            for key, (job, _) in list(self._waiting.items()):
+                if not view.is_pending(job):
+                    self.cluster.accounting.withdrawn(self._waiting.pop(key)[1], now)
+            asks = [ask for _, ask in self._waiting.values() if ask.begin_time <= now and not ask.held]
+            self._queue = order(self.cluster, asks)
+        return self._queue
+
+    def _run_main(self, view: View) -> Iterator[Decision]:
+        depth = self._main.ran(view.now)
+        if not depth:
+            return
+        walk = MainPass(self.cluster, self._sorted(view), view.now, depth)
+        for started in walk.decisions():
+            yield self._begin_job(started)
+        if view.explains:
+            for key, reason in walk.reasons.items():
+                waiting = self._waiting.get(key)
+                if waiting is not None and view.is_pending(waiting[0]):
+                    blocks = reason == Reason.RESOURCES
+                    yield Hold(waiting[0], f"reason {reason}", blocks=blocks)
+
+    def _run_backfill(self, view: View) -> Iterator[Decision]:
+        if self._pass is None:
+            queue = self._sorted(view)
+            self._backfill.changed = False
+            self._pass = BackfillPass(self.cluster, queue, view.now).decisions()
+            self._counts = [0, 0]
+        elif self._backfill.changed and not self._settings.bf_continue:
+            self._pass = None
+            self._over(view)
+            return
+        self._resumes = math.inf
+        for outcome in self._pass:
+            if isinstance(outcome, Started):
+                self._counts[0] += 1
+                yield self._begin_job(outcome, "backfilled")
+            elif isinstance(outcome, Planned):
+                self._counts[1] += 1
+                if view.explains:
+                    yield Reserve(self._waiting[outcome.entry.ask.key][0], outcome.start)
+            else:
+                self._resumes = view.now + outcome.seconds
+                return
+        self._pass = None
+        self._over(view)
+
+    def _over(self, view: View) -> None:
+        changed = self._backfill.changed or self._can_change(view.now)
+        self._backfill.passed(view.now, changed or self._counts[0] > 0, self._counts[1] > 0)
+
+    def _can_change(self, now: float) -> bool:
+        """Whether time alone may change what a pass decides, though nothing happens."""
+        settings = self._settings
+        if not self._waiting:
+            return False
+        overdue = any(held.end <= now + settings.bf_interval + 1.0 for held in self.cluster.held.values())
+        return overdue or bool(self.cluster.windows) or settings.bf_min_age_reserve > 0.0
+
+    def _begin_job(self, started: Started, because: str = "") -> Start:
+        key = started.entry.ask.key
+        job, _ = self._waiting.pop(key)
+        self._ran.add(key)
+        self._queue = None
+        self._backfill.changed = True
+        return Start(job, _placed(job, started), because)
+
+    def _next_wake(self, now: float) -> float:
+        times = [self._clean[0][0] if self._clean else math.inf, self._begins[0][0] if self._begins else math.inf]
+        overrun = self._overrun()
+        if overrun < math.inf:
+            times.append(self._main.check_after(overrun))
+        if self._waiting:
+            times.append(self._main.next_run(now))
+            times.append(self.cluster.accounting.next_change(now))
+            if not self._settings.builtin:
+                times.append(self._resumes if self._pass is not None else self._backfill.next_pass(now))
+        return min((time if time > now else math.nextafter(now, math.inf)) for time in times)
+
+
+def _placed(job: Job, started: Started) -> Placement:
+    """As many cores as the job asks for on its nodes: where it has whole nodes, perhaps not all of them."""
+    choice, left = started.choice, job.requested_cores
+    if sum(choice.cpus) == left:
+        return Placement.on(dict(zip(choice.nodes, choice.cpus, strict=True)))
+    cores: dict[int, int] = {}
+    for place, (node, most) in enumerate(zip(choice.nodes, choice.cpus, strict=True)):
+        cores[node] = max(min(most, left - (len(choice.nodes) - place - 1)), 1)
+        left -= cores[node]
+    return Placement.on(cores)
