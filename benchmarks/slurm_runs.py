@@ -8,12 +8,16 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
 
+from benchmarks.slurm_accounts import sacctmgr_output
 from cluster_sim import Platform, Simulation, Workload
 from cluster_sim.formats import slurm_values as values
+from cluster_sim.formats.sacctmgr import read_accounts
+from cluster_sim.platform.accounts import Accounts
 from cluster_sim.platform.slurm import SlurmMachine
 from schedulers import Scheduler
 from schedulers.slurm.asks import Ask
@@ -54,6 +58,7 @@ class Recording:
     expected: Mapping[str, Any]
     plans: Mapping[str, Any]
     events: list[dict[str, Any]]
+    accounts: Accounts | None = None
     nodes: dict[str, int] = field(default_factory=dict)  #: Positions of nodes by Slurm's names.
 
     @classmethod
@@ -74,7 +79,16 @@ class Recording:
         jobs = {job["id"]: job for job in content["expected"]["jobs"]}
         conf = str(folder / "slurm.conf")
         return cls(
-            folder.name, conf, platform, asks, jobs, content["expected"], content["plans"], content["events"], nodes
+            folder.name,
+            conf,
+            platform,
+            asks,
+            jobs,
+            content["expected"],
+            content["plans"],
+            content["events"],
+            _accounts(folder),
+            nodes,
         )
 
     @property
@@ -300,4 +314,22 @@ def replay(recording: Recording, scheduler: Scheduler) -> Replay:
 def slurm_for(recording: Recording) -> Slurm:
     """The scheduler with the configuration, requests and phases of a recorded run."""
     start = float(recording.expected["controller_started"])
-    return Slurm(recording.conf, asks=extras(recording.asks), start=start, epoch=recording.epoch)
+    later = MAIN_LATER_S if recording.accounts is not None else 0.0
+    return Slurm(
+        recording.conf, recording.accounts or "", extras(recording.asks), start, main_delay=later, epoch=recording.epoch
+    )
+
+
+MAIN_LATER_S = 0.36
+"""How much later the main loop of a controller started that had to ask the accounting database first."""
+
+
+def _accounts(folder: Path) -> Accounts | None:
+    """The accounts of a run that has some."""
+    path = folder / "accounts.json"
+    if not path.exists():
+        return None
+    with TemporaryDirectory() as scratch:
+        printed = Path(scratch) / "sacctmgr.txt"
+        printed.write_text(sacctmgr_output(json.loads(path.read_text())))
+        return read_accounts(str(printed))

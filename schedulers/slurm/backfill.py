@@ -134,17 +134,19 @@ class BackfillPass:
             found = None
             if nodes.bit_count() >= shape.min_nodes and not shape.required & ~nodes:
                 found = self._soonest().first_fit(shape, nodes)
+                cluster.note_test(entry, None if found is None else found[1])
             if found is None:
                 if not later:
                     return None
                 time = later
                 continue
             start, choice = max(found[0], time), found[1]
+            if cluster.accounting.refusal_on(ask, choice.nodes, sum(choice.cpus), self._now):
+                return None
             if start <= self._now:
                 if not choice.mask & cluster.completing:
-                    limit = self._raised(ask, choice, limit, length)
-                    cluster.start(entry, choice, limit, self._now)
-                    return Started(entry, choice, limit)
+                    cluster.start(entry, choice, length, self._now)
+                    return Started(entry, choice, length)
                 start = self._now + 1.0
             elif later and start > later:
                 time = later
@@ -174,14 +176,3 @@ class BackfillPass:
             self._table.reserve(choice.mask, begin, end)
             self._planned[entry.ask.array] += 1
         return Planned(entry, start, choice)
-
-    def _raised(self, ask: Ask, choice: Choice, limit: float, length: float) -> float:
-        """The limit of a job that was planned with its minimum: as much of what it asks for as the plan allows."""
-        if length == limit:
-            return limit
-        minutes = int(limit // 60)
-        least = int(length // 60)
-        for asked in range(minutes, least, -1):
-            if not self._table.overlaps(choice.mask, self._now, self._now + 60.0 * asked):
-                return 60.0 * asked
-        return length

@@ -97,6 +97,7 @@ class Cluster:
         self._shapes: dict[tuple[int, bool], Shape] = {}
         self._eligible: dict[int, NodeSet] = {}
         self._tested: set[int] = set()
+        self.order_changed = False  #: Whether a test of a job has changed its priority.
 
     @classmethod
     def of(
@@ -205,12 +206,19 @@ class Cluster:
         if self.windows or ask.reservation:
             nodes &= self.open_nodes(ask, now, now + length)
         choice = choose(self.shape(entry), self.free, nodes)
-        if ask.key not in self._tested:
-            self._tested.add(ask.key)
-            whole = self.shape(entry).whole
-            cpus = ask.least_nodes * int(self.facts.cpus.max()) if whole else ask.cpus
-            self.accounting.tested(ask, sum(choice.cpus) if choice is not None else cpus)
+        self.note_test(entry, choice)
         return choice
+
+    def note_test(self, entry: Entry, choice: Choice | None) -> None:
+        """A job has been tested: the first time that counts for its priority."""
+        ask = entry.ask
+        if ask.key in self._tested:
+            return
+        self._tested.add(ask.key)
+        whole = self.shape(entry).whole
+        cpus = ask.least_nodes * int(self.facts.cpus.max()) if whole else ask.cpus
+        self.accounting.tested(ask, cpus if choice is None else sum(choice.cpus))
+        self.order_changed = True
 
     # ------------------------------------------------------------------ changes
 

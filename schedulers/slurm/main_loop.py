@@ -40,12 +40,12 @@ class MainPass:
             reason = self._why_skipped(entry)
             if reason is None:
                 started = self._start(entry)
-                if started is not None:
+                if isinstance(started, Started):
                     done.add(key)
                     self.reasons.pop(key, None)
                     yield started
                     continue
-                reason = self._block(entry)
+                reason = self._block(entry) if started is None else started
             self.reasons.setdefault(key, reason)
             if reason == Reason.LICENSES and self._cluster.settings.bf_licenses:
                 break
@@ -68,12 +68,17 @@ class MainPass:
             return Reason.PRIORITY
         return None if cluster.has_licences(ask) else Reason.LICENSES
 
-    def _start(self, entry: Entry) -> Started | None:
-        limit = self._cluster.limit(entry)
-        choice = self._cluster.choose(entry, self._open & ~self._taken, self._now, limit)
+    def _start(self, entry: Entry) -> Started | str | None:
+        """Start the job; or the limit that keeps it from that; None: it does not fit."""
+        cluster, now = self._cluster, self._now
+        limit = cluster.limit(entry)
+        choice = cluster.choose(entry, self._open & ~self._taken, now, limit)
         if choice is None:
             return None
-        self._cluster.start(entry, choice, limit, self._now)
+        refusal = cluster.accounting.refusal_on(entry.ask, choice.nodes, sum(choice.cpus), now)
+        if refusal:
+            return refusal
+        cluster.start(entry, choice, limit, now)
         return Started(entry, choice, limit)
 
     def _block(self, entry: Entry) -> Reason:

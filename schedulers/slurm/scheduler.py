@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from cluster_sim.engine import latest
 from cluster_sim.errors import InputError
+from cluster_sim.formats.sacctmgr import read_accounts
 from cluster_sim.machine.placement import Placement
+from cluster_sim.platform.accounts import Accounts
 from cluster_sim.platform.platform import Platform
 from cluster_sim.run.decisions import Decision, Hold, Preempt, Reject, Reserve, Start, WakeAt
 from schedulers.base import Scheduler, schedulers
@@ -19,6 +21,7 @@ from schedulers.slurm.clockwork import BackfillClock, MainClock
 from schedulers.slurm.cluster import Cluster, Window
 from schedulers.slurm.main_loop import MainPass
 from schedulers.slurm.nodes import set_of
+from schedulers.slurm.priority import Multifactor
 from schedulers.slurm.protocols import Accounting, BasicPriority
 from schedulers.slurm.queue import Reason, order
 from schedulers.slurm.requests import Requests
@@ -37,18 +40,18 @@ REQUEUED_WAIT_S = 121.0
 class Slurm(Scheduler):
     """Slurm 22.05's schedulers, sched/backfill and sched/builtin: slurm:conf=FILE[,accounts=FILE].
 
-    ``conf`` is the slurm.conf that the platform was read from. ``accounts`` has the commands of sacctmgr that made
-    accounts, users and qualities of service; ``asks`` what jobs ask for that the workload has no field for, see
-    :class:`~schedulers.slurm.requests.Requests`. The controller started at ``start`` (s), from which everything periodic
-    is counted, its main loop ``main_delay`` s later; ``epoch`` is what the clock shows at 0 s, by which times are rounded.
-    Nodes are free ``cleanup`` s after the end of a job, ``kill_cleanup`` s after a kill.
+    ``conf`` is the slurm.conf that the platform was read from. ``accounts`` has what ``sacctmgr -P show assoc`` and
+    ``show qos`` print, or is an :class:`~cluster_sim.platform.accounts.Accounts`. ``asks`` is what jobs ask for that the
+    workload has no field for, see :class:`~schedulers.slurm.requests.Requests`. The controller started at ``start`` (s), from
+    which everything periodic is counted, its main loop ``main_delay`` s later; ``epoch`` is what the clock shows at 0 s,
+    by which times are rounded. Nodes are free ``cleanup`` s after the end of a job, ``kill_cleanup`` s after a kill.
     docs/slurm.md says what is simulated, and what is refused.
     """
 
     def __init__(
         self,
         conf: str,
-        accounts: str = "",
+        accounts: str | Accounts = "",
         asks: str | Mapping[str, Mapping[str, Any]] = "",
         start: float = -10.0,
         main_delay: float = 0.0,
@@ -60,7 +63,7 @@ class Slurm(Scheduler):
         if self._platform.slurm is None:
             raise InputError("scheduler 'slurm', option conf", "a slurm.conf", conf)
         self._settings = Settings.of(self._platform.slurm)
-        self._accounts = accounts
+        self._accounts = read_accounts(accounts) if isinstance(accounts, str) and accounts else accounts or None
         default = self._platform.slurm.partition()
         self._requests = Requests(asks, "" if default is None else default.name)
         self._start, self._main_delay, self._epoch = start, main_delay, epoch
@@ -78,7 +81,7 @@ class Slurm(Scheduler):
         self._view = view
         settings = self._settings
         self.cluster = Cluster.of(self._platform, settings, self._accounting(), self._epoch)
-        self.cluster.accounting.begin(self._start)
+        self.cluster.accounting.begin(self._start + self._main_delay)
         self._main = MainClock(self._start + self._main_delay, settings)
         self._backfill = BackfillClock(self._start, settings)
         self._pass: Iterator[Started | Planned | Slept] | None = None
@@ -95,10 +98,10 @@ class Slurm(Scheduler):
             self.cluster.windows.append(Window(window.name, window.start, window.end, reserved))
 
     def _accounting(self) -> Accounting:
-        kind = self._settings.priority_type
-        if kind.endswith("basic"):
+        if self._accounts is None and self._settings.priority_type.endswith("basic"):
             return BasicPriority()
-        raise InputError("scheduler 'slurm', PriorityType", "priority/basic", kind)
+        assert self._platform.slurm is not None
+        return Multifactor(self._platform.slurm, self._platform.core_count, self._accounts)
 
     # ------------------------------------------------------------------ what happened
 
@@ -215,7 +218,8 @@ class Slurm(Scheduler):
     # ------------------------------------------------------------------ the loops
 
     def _sorted(self, view: View) -> list[Any]:
-        if self._queue is None:
+        if self._queue is None or self.cluster.order_changed:
+            self.cluster.order_changed = False
             now = view.now
             for key, (job, _) in list(self._waiting.items()):
                 if not view.is_pending(job):
