@@ -134,6 +134,10 @@ def _refuse(machine: SlurmMachine) -> None:
         raise InputError("scheduler 'slurm', Gres", "nodes without GPUs, which are not simulated", gres)
     if given.get("suspendtime", "").lower() not in ("", "-1", "infinite", "none"):
         raise InputError("scheduler 'slurm', SuspendTime", "no power saving: it is not simulated", given["suspendtime"])
+    if given.get("preempttype", "preempt/none").lower() != "preempt/none":
+        raise InputError(
+            "scheduler 'slurm', PreemptType", "preempt/none: preemption is not simulated", given["preempttype"]
+        )
     gang = "GANG" in given.get("preemptmode", "").upper()
     if gang and given.get("preempttype", "preempt/none").lower() == "preempt/none":
         raise InputError(
