@@ -21,7 +21,9 @@ from .recorded import Recorded, arithmetic, read_recorded
 from .runs import AnyCase, Case, tables
 
 ROOT = Path(__file__).resolve().parents[2]
-QUICK = 12  #: Of so many cases one is tried in the ordinary tests.
+QUICK = 12  #: Of so many cases one is tried in the ordinary tests,
+SLOW = 3  #: of so many of the others in the slow ones,
+PARTS = 4  #: which are so many tests, for several processes.
 NEEDS_AN_AGENT = "learned"
 
 
@@ -46,12 +48,12 @@ def test_a_sample_of_the_runs_is_as_recorded(recorded: Recorded) -> None:
 
 
 @pytest.mark.slow
-def test_all_runs_are_as_recorded(recorded: Recorded) -> None:
-    """The other cases too, with those of ../shared if it is there."""
-    core = core_cases()
-    rest = [case for case in all_cases() if has_shared() or not case.needs_shared]
-    sampled = {case.name for case in core[::QUICK]}
-    assert compare([case for case in rest if case.name not in sampled], recorded) == []
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_third_run_is_as_recorded(recorded: Recorded, part: int) -> None:
+    """A third of the other cases too, with those of ../shared if it is there."""
+    sampled = {case.name for case in core_cases()[::QUICK]}
+    rest = [case for case in all_cases() if case.name not in sampled and (has_shared() or not case.needs_shared)]
+    assert compare(rest[::SLOW][part::PARTS], recorded) == []
 
 
 def test_every_case_is_recorded_once_by_its_own_name() -> None:
