@@ -101,7 +101,7 @@ class InertialShutdown(PowerPolicy):
         ends = sorted((max(r.expected_end, view.now), offered(r.placement, withheld).cores) for r in view.running)
         free, time = view.free_total, view.now
         for end, cores in ends:
-            if free * (end - time) >= load:
+            if end == math.inf or free * (end - time) >= load:
                 break
             load -= free * (end - time) if free else 0.0
             free, time = free + cores, end
@@ -189,7 +189,17 @@ def is_failed(view: View) -> Mask:
 
 
 def fits(view: View, job: Job, nodes: Mask) -> bool:
-    """Whether a job could be placed on some nodes, those of them that have not failed, if nothing ran there."""
+    """Whether a job could be placed on some nodes, those of them that have not failed, if nothing ran there.
+
+    On the cores that it requested, or on the fewest that it can have where all nodes together are not enough for those.
+    """
+    if _fits(view, job, nodes):
+        return True
+    fewest = job.on_cores(job.min_cores)
+    return fewest is not job and not _fits(view, job, np.ones_like(nodes)) and _fits(view, fewest, nodes)
+
+
+def _fits(view: View, job: Job, nodes: Mask) -> bool:
     cores = np.where(nodes & ~is_failed(view), view.platform.node_cores, 0)
     return view.outlook(empty=True).place(job, memory=view.counts_memory, within=cores, time=view.now) is not None
 
@@ -199,6 +209,6 @@ def _unlike(view: View, jobs: Iterable[Job]) -> Iterable[Job]:
     kinds: dict[tuple[object, ...], Job] = {}
     by_memory, by_time = view.counts_memory, bool(view.reservations)
     for job in jobs:
-        asks = (job.requested_cores, job.nodes, job.ntasks_per_node, job.requires, job.exclusive)
+        asks = (job.requested_cores, job.min_cores, job.nodes, job.ntasks_per_node, job.requires, job.exclusive)
         kinds.setdefault((*asks, by_memory and job.memory, by_time and job.requested_time), job)
     return kinds.values()

@@ -116,6 +116,8 @@ class OffReservation(PowerPolicy):
             if job.index > up_to and self._can_wait(view, job, ends):
                 continue
             placement = outlook.place(job, preference, time=view.now)
+            if placement is None and job.min_cores < job.requested_cores:
+                placement = outlook.place(job.on_cores(job.min_cores), preference, time=view.now)
             if placement is not None:
                 outlook.hold(job, placement)
                 offered[placement.nodes] = True

@@ -11,13 +11,14 @@ from enum import StrEnum
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
+from cluster_sim.workload.jobs import Job
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cluster_sim.machine.allocation import Allocation
     from cluster_sim.machine.placement import Placement
     from cluster_sim.machine.running import Running
-    from cluster_sim.workload.jobs import Job
     from cluster_sim.workload.parts import Part
 
 NOTHING = 1e-9
@@ -176,6 +177,11 @@ class Course:
         """How long it may run on that many cores by its request, s."""
         whole = self.job.on_cores(cores).requested_time
         return whole if whole == inf else max(whole * (1.0 - self.used), 0.0)
+
+    def request(self, cores: int) -> Job:
+        """The job as it asks for what is left of it: that many cores, for the rest of its time."""
+        job = self.job
+        return Job(job._columns, job.index, job.job_id, job.submit_time, cores, self.time_left(cores))
 
     def restart(self) -> None:
         """It goes on from a checkpoint, or elsewhere than before: that takes time first."""

@@ -119,6 +119,11 @@ class Eligibility:
         window = self._by_name.get(job.reservation)
         return INF if window is None else window.end - job.requested_time
 
+    def end_for(self, job: Job) -> float:
+        """When the job's own advance reservation ends, s; inf if it is in none."""
+        window = self._by_name.get(job.reservation)
+        return INF if window is None else window.end
+
     def open_at(self, job: Job, time: float) -> Mask | None:
         """Nodes on which the job may start at ``time``, s, such that it ends, by its request, before they are closed to it.
 

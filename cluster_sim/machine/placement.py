@@ -61,6 +61,13 @@ class Placement:
         """Cores on each node, by node index."""
         return {node: taken for first, stop, taken in self.spans for node in range(first, stop)}
 
+    def beyond(self, other: Placement) -> Placement | None:
+        """The cores that it has more than ``other`` on each node; None if there are none."""
+        theirs = other.cores_by_node()
+        more = {node: cores - theirs.get(node, 0) for node, cores in self.cores_by_node().items()}
+        more = {node: cores for node, cores in more.items() if cores > 0}
+        return Placement.on(more) if more else None
+
     def __repr__(self) -> str:
         parts = (
             f"node {first}: {taken}" if stop == first + 1 else f"nodes {first}-{stop - 1}: {taken} each"
@@ -146,7 +153,7 @@ def place(
     widest = machine.widest
     if machine.eligibility is not None:
         widest = machine.eligibility.widest(job)
-        rooms = _eligible(machine, job, time, rooms, within)
+        rooms = open_rooms(machine, job, time, rooms, within)
     wanted = shape(job) if machine.shapes else None
     if wanted is not None:
         return _place_shaped(machine, wanted, order, rooms)
@@ -157,7 +164,7 @@ def place(
     return _place_wide_in_order(machine, cores, order, rooms)
 
 
-def _eligible(
+def open_rooms(
     machine: Machine,
     job: Job,
     time: float | None,

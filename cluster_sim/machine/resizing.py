@@ -12,6 +12,8 @@ from cluster_sim.machine.bookings import Bookings
 from cluster_sim.machine.placement import Placement
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from cluster_sim.workload.jobs import Job
 
 
@@ -82,11 +84,14 @@ class Resizing(Bookings):
             cores[node] = cores.get(node, 0) + count
         return cores
 
-    def grown(self, placement: Placement, cores: int) -> Placement | None:
-        """A placement with that many cores, those of ``placement`` among them: on its nodes first; None if too few are free."""
+    def grown(self, placement: Placement, cores: int, rooms: npt.NDArray[np.integer] | None = None) -> Placement | None:
+        """A placement with that many cores, those of ``placement`` among them: on its nodes first; None if too few are free.
+
+        ``rooms``, shape (nodes,), are the most cores that may be added on each node.
+        """
         own = placement.cores_by_node()
         missing = cores - placement.cores
-        free = np.where(self.is_on, self.free, 0)
+        free = np.where(self.is_on, self.free if rooms is None else np.minimum(self.free, rooms), 0)
         others = [node for node in np.flatnonzero(free).tolist() if node not in own]
         for node in (*own, *others):
             if missing <= 0:

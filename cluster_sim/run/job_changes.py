@@ -108,8 +108,11 @@ class JobChanges:
         self._attempts.suspensions += 1
         life.vacate(running)
         memory = running._allocation.memory_mb
-        self._suspended[job.index] = Suspended(job, running.placement, running._attempt, self._env.now, memory)
+        suspended = Suspended(job, running.placement, running._attempt, self._env.now, memory)
+        self._suspended[job.index] = suspended
+        self._end_with_window(suspended)
         self._machine.keep_memory(running.placement, memory)
+        self._machine.withhold(running.placement.nodes, False)  # only there it goes on without a restart
         self._request_pass()
 
     def _begin_as_work(self, course: Course, running: Running, done: float, core_s: float) -> None:
@@ -148,9 +151,29 @@ class JobChanges:
         del self._suspended[job.index]
         self._attempts.suspended.discard(suspended.attempt)
         self._view.resumed.append(running)
+        self._note_left(suspended)
 
     def _counts_suspension(self, job: Job) -> bool:
         return self._suspended_time_counts and 0.0 < job.requested_time < inf
+
+    def request(self, job: Job, cores: int) -> Job:
+        """The job as it asks for that many cores, for as long as it still may run on them."""
+        course = self._life.courses.of(job)
+        return job.on_cores(cores) if course is None else course.request(cores)
+
+    def _end_with_window(self, suspended: Suspended) -> None:
+        """A job that is suspended when its advance reservation ends can never go on: it is killed."""
+        job, eligibility = suspended.job, self._machine.eligibility
+        if eligibility is None or not job.reservation:
+            return
+        end = max(eligibility.end_for(job), self._env.now)
+
+        def kill() -> None:
+            if self._suspended.get(job.index) is suspended:
+                reason = f"advance reservation '{job.reservation}' was over while it was suspended"
+                self._life.kill_soon(job.index, reason, Outcome.KILLED)
+
+        self._env.at(end).callbacks.append(lambda event: kill())
 
     def withdraw(self, index: int) -> Suspended | None:
         """Take out a suspended job, which is to be killed; None if it is not suspended."""
@@ -158,7 +181,13 @@ class JobChanges:
         if suspended is not None:
             self._machine.drop_memory(suspended.placement, suspended.memory_mb)
             self._attempts.suspended.discard(suspended.attempt)
+            self._note_left(suspended)
         return suspended
+
+    def _note_left(self, suspended: Suspended) -> None:
+        """Nodes that stayed on for a suspended job need not any more, as far as it goes."""
+        if self._has_power_policy:
+            self._view.vacated.append(suspended)
 
     def suspended_on(self, node: int) -> list[Job]:
         """Suspended jobs that keep something on a node."""
@@ -176,10 +205,12 @@ class JobChanges:
         self._check_resize(running, placement)
         assert course is not None
         if course.at_boundary:
+            self._make_room_for(running, placement)
             self._change(course, placement)  # it waits for the end of this pass
         elif course.changes_at_boundaries:
             self._reserve(course, running, placement)
         else:
+            self._make_room_for(running, placement)
             self._life.stages.cut_short(course)
             process = running._process
             self._change(course, placement)
@@ -196,7 +227,7 @@ class JobChanges:
             raise PlacementError(f"{who} cannot change its cores now")
         if not job.min_cores <= placement.cores <= job.max_cores:
             raise PlacementError(f"{who} can have {job.min_cores} to {job.max_cores} cores, {placement!r} has others")
-        more = self._machine.check_change(running._allocation, placement, job)
+        more = self._machine.check_change(running._allocation, placement, course.request(placement.cores))
         budget = self._machine.budget
         if more is not None and budget is not None and not budget.allows(more):
             raise PlacementError(f"{who} cannot have {placement!r} now: it {budget.why_not()}")
@@ -210,14 +241,11 @@ class JobChanges:
 
     def _reserve(self, course: Course, running: Running, placement: Placement) -> None:
         """The change waits for the end of the part; cores that the job does not have yet are held for it."""
-        own, more = running.placement.cores_by_node(), {}
-        for node, cores in placement.cores_by_node().items():
-            if cores > own.get(node, 0):
-                more[node] = cores - own.get(node, 0)
         course.target = placement
-        if more:
+        more = placement.beyond(running.placement)
+        if more is not None:
             memory = running._allocation.memory_mb
-            course.reserved = self._machine.hold(Placement.on(more), memory, None, running._attempt)
+            course.reserved = self._machine.hold(more, memory, None, running._attempt)
 
     def forget_changes_to(self, node: int) -> None:
         """Jobs that were to have more cores after the part that runs, on a node that breaks down, keep those they have."""
@@ -247,20 +275,37 @@ class JobChanges:
             yield self._env.at(self._env.now, self._life.after_pass)
         course.asks = 0
         if course.target is not None:
-            self._change(course, course.target)
+            self._change_as_planned(course)
         if course.running is not running and not self._after_each_event:
             self._request_pass()  # others may have what it has given up
+
+    def _change_as_planned(self, course: Course) -> None:
+        """The job gets the cores that it was to have from here on, unless a power cap no longer allows it more."""
+        running, target, reserved = course.running, course.target, course.reserved
+        assert running is not None
+        assert target is not None
+        course.target = course.reserved = None
+        if reserved is not None:
+            self._machine.release(reserved)
+        try:
+            self._make_room_for(running, target)
+        except PlacementError:
+            self._request_pass()  # others may have what was held for it
+            return
+        self._change(course, target)
+
+    def _make_room_for(self, running: Running, placement: Placement) -> None:
+        """Slow processors down where a power cap asks for it. Raises PlacementError where that would not be enough."""
+        budget, more = self._machine.budget, placement.beyond(running.placement)
+        if budget is not None and more is not None:
+            budget.slow_down(budget.require(running.job, more, None))
 
     def _change(self, course: Course, placement: Placement) -> None:
         """The job gives up its cores and has the others; its tasks are stopped."""
         running, machine = course.running, self._machine
         assert running is not None
-        course.target, reserved = None, course.reserved
-        course.reserved = None
         self._count_time(course, running)
         machine.unload(running._allocation)
-        if reserved is not None:
-            machine.release(reserved)
         allocation = machine.change(running._allocation, placement, running.job, running._attempt)
         machine.load(allocation)
         successor = self._successor(running, placement, allocation)

@@ -105,7 +105,8 @@ class JobLife:
         memory = job.memory if machine.uses_memory else 0.0
         budget = machine.budget
         slower = {} if budget is None else budget.require(job, placement, p_state)
-        allocation = machine.hold(placement, memory, job, attempt)
+        request = job if machine.eligibility is None else self.changes.request(job, placement.cores)
+        allocation = machine.hold(placement, memory, request, attempt)
         if p_state is not None:
             try:
                 self._job_clocks.choose(job, allocation, p_state)

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
 
 class PowerControl:
-    """Checks each decision of a power policy and carries it out; what the state of a node forbids is refused."""
+    """Checks each decision of a power policy and carries it out; what the state of a node forbids is refused.
+
+    Nodes with suspended jobs in their memory stay on and on offer: decisions to switch them off or withhold them pass over them.
+    """
 
     def __init__(self, simulation: Simulation, pending: dict[int, Job], job_clocks: JobClocks):
         self._simulation = simulation
@@ -42,11 +45,12 @@ class PowerControl:
     def apply(self, decision: NodeDecision) -> None:
         """Carry out a power policy's decision on the machine. Raises InputError when it cannot be."""
         if isinstance(decision, SwitchOff):
-            self._switch_off(self._nodes_of(decision))
+            self._switch_off(self._without_suspended(self._nodes_of(decision)))
         elif isinstance(decision, SwitchOn):
             self._switch(self._machine.node(self._position(decision, decision.node)), on=True)
         elif isinstance(decision, (Withhold, Offer)):
-            changed = self._machine.withhold(self._nodes_of(decision), isinstance(decision, Withhold))
+            nodes, withheld = self._nodes_of(decision), isinstance(decision, Withhold)
+            changed = self._machine.withhold(self._without_suspended(nodes) if withheld else nodes, withheld)
             if changed and isinstance(decision, Offer):
                 self._simulation.request_pass()  # one that comes after the scheduler's pass has another follow
         elif isinstance(decision, SetPState):
@@ -68,6 +72,14 @@ class PowerControl:
         if set(map(type, nodes)) == {int} and min(nodes) >= 0 and max(nodes) < self._platform.node_count:
             return nodes
         return [self._position(decision, node) for node in nodes]
+
+    def _without_suspended(self, nodes: list[int]) -> list[int]:
+        """Those of the nodes on which no suspended job keeps its memory."""
+        suspended = self._simulation.view.suspended_by_index
+        if not suspended:
+            return nodes
+        kept = {node for one in suspended.values() for node in one.placement.nodes}
+        return [node for node in nodes if node not in kept]
 
     def _position(self, decision: SwitchOn | SwitchOff | Withhold | Offer, node: object) -> int:
         """The position of a node that a decision names, also by its name."""

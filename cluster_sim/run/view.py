@@ -10,7 +10,7 @@ import numpy as np
 
 from cluster_sim.machine.course import Progress
 from cluster_sim.machine.eligibility import Eligibility
-from cluster_sim.machine.placement import Placement, place
+from cluster_sim.machine.placement import Placement, open_rooms, place
 from cluster_sim.run.decisions import Decision, Reject, Start, check_decision
 from cluster_sim.run.machine_view import MachineView
 from cluster_sim.run.outlook import Outlook
@@ -51,9 +51,8 @@ class View(MachineView):
         self._running = running
         self.submitted: list[Job] = []  #: Jobs that joined the queue since the last scheduling pass.
         self.ended: list[Running] = []  #: Jobs that gave their cores back since the last scheduling pass.
-        self.vacated: list[
-            Running | Request
-        ] = []  #: The same since the power policy last reacted; empty if there is none.
+        #: The same since the power policy last reacted, and suspended jobs that left the memory of their nodes; empty if
+        self.vacated: list[Running | Request | Suspended] = []  #: there is none.
         self.resumed: list[
             Running
         ] = []  #: Jobs that, since the last pass, went on after a suspension, or with other cores or another limit.
@@ -190,9 +189,19 @@ class View(MachineView):
 
     # ------------------------------------------------------------------ placing jobs
 
-    def grown(self, running: Running, cores: int) -> Placement | None:
-        """A running job's placement with that many cores in all, on its own nodes first; None if too few are free."""
-        return self._machine.grown(running.placement, cores)
+    def grown(self, running: Running, cores: int, memory: bool = False) -> Placement | None:
+        """A running job's placement with that many cores in all, on its own nodes first; None if it cannot have so many.
+
+        The others are free, on nodes that are on and, until the job's request ends, open to it; a power cap allows them, and
+        with ``memory`` the nodes have room for what the job's tasks occupy.
+        """
+        machine, job = self._machine, running.job
+        rooms: npt.NDArray[np.integer] | None = machine.room(job.memory) if memory and job.memory > 0.0 else None
+        if machine.eligibility is not None:
+            rooms = open_rooms(machine, self._request(job, cores), None, rooms, None)
+        placement = machine.grown(running.placement, cores, rooms)
+        more = None if placement is None or machine.budget is None else placement.beyond(running.placement)
+        return placement if more is None or self.allows(job, more) else None
 
     def shrunk(self, running: Running, cores: int) -> Placement:
         """A running job's placement with only that many cores: it gives up those of the last nodes."""
@@ -240,7 +249,10 @@ class View(MachineView):
 
     def fits(self, job: Job, placement: Placement) -> bool:
         """Whether a job that waits, or is suspended, could have just these cores now: for those that it had."""
-        return self._machine.can_hold(placement, job) and self.allows(job, placement)
+        return self._machine.can_hold(placement, self._request(job, placement.cores)) and self.allows(job, placement)
+
+    def _request(self, job: Job, cores: int) -> Job:
+        return job.on_cores(cores) if self._changes is None else self._changes.request(job, cores)
 
     @property
     def counts_only(self) -> bool:

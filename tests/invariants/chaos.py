@@ -16,17 +16,36 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from cluster_sim import Result, Simulation
-from cluster_sim.errors import ModelWarning
+from cluster_sim import Result, Simulation, make_power_policy, make_scheduler
+from cluster_sim.errors import InputError, ModelWarning
 from cluster_sim.run.decisions import MODES, Decision, Preempt, Resize, Resume, Start, WakeAt
 from cluster_sim.run.view import View
 from cluster_sim.workload.jobs import Job
 from cluster_sim.workload.speedup import time_ratio
-from schedulers import Scheduler
+from schedulers import Scheduler, power_policies
 
-from . import checks
-from .runs import Case, draw_case
+from . import checks, full
+from .runs import Case, draw_case, draw_power, draw_reservations
 
+CHAOS, WITH_MEMORY = "", "memory"
+"""What a case calls the scheduler of this module."""
+OTHERS = (
+    *(
+        "preemptive",
+        "preemptive:mode=suspend",
+        "preemptive:mode=cancel,grace=1",
+        "moldable:memory=yes",
+        "moldable:width=earliest",
+    ),
+    *("shrink-expand", "equipartition", "malleable", "malleable:size=average,promise=common-pool"),
+    *(
+        "easy:memory=yes",
+        "easy:reservation=pinned",
+        "conservative:memory=yes",
+        "conservative",
+        "list:first/first,blocking=no",
+    ),
+)
 MOST_CHANGES = 40
 """So often a scheduler changes running jobs at random, then no more: every run comes to its end."""
 
@@ -36,6 +55,9 @@ class Chaos(Scheduler):
 
     chooses_cores = True
     at_boundaries = True
+
+    def __init__(self, memory: bool = False):
+        self.memory = memory
 
     def begin(self, view: View) -> None:
         """A run begins, with the same random numbers as any other of its seed."""
@@ -63,7 +85,7 @@ class Chaos(Scheduler):
         if view.progress(running).can_resize and random.random() < 0.7:
             cores = random.randint(job.min_cores, job.max_cores)
             own = running.placement.cores
-            placement = view.grown(running, cores) if cores > own else view.shrunk(running, cores)
+            placement = view.grown(running, cores, self.memory) if cores > own else view.shrunk(running, cores)
             if placement is not None and cores != own:
                 yield Resize(job, placement)
             return
@@ -80,9 +102,9 @@ class Chaos(Scheduler):
             cores = suspended.placement.cores
         elif job.min_cores < job.max_cores:
             cores = self.random.randint(job.min_cores, job.max_cores)
-        placement = view.place(job.on_cores(cores))
+        placement = view.place(job.on_cores(cores), memory=self.memory)
         if placement is None and cores != job.min_cores and (suspended is None or job.malleable):
-            placement = view.place(job.on_cores(job.min_cores))
+            placement = view.place(job.on_cores(job.min_cores), memory=self.memory)
         if placement is not None:
             yield Start(job, placement) if suspended is None else Resume(job, placement)
 
@@ -122,18 +144,34 @@ def draw(random: Random) -> Case:
         )
     options["suspended_time_counts"] = random.random() < 0.3
     options["quirks"] = ()
-    power = random.choice([None, None, "always-on", "timeout:0", "timeout:2", "keep-ready:1"])
-    return replace(case, jobs=jobs, options=options, power=power)
+    power = random.choice([None, None, *(name for name in power_policies if name != "learned")])
+    if power is not None:
+        power = draw_power(random, case.platform, power)
+    if power is not None and power.startswith("power-cap"):
+        options.pop("failures", None)  # beside them a job that waits for ever is not seen to
+    if random.random() < 0.25:
+        options["reservations"] = draw_reservations(random, case.platform)
+        jobs["reservation"] = column("", "", "r0", "r1")
+    scheduler = random.choice([CHAOS, CHAOS, CHAOS, WITH_MEMORY, WITH_MEMORY, random.choice(OTHERS)])
+    return replace(case, jobs=jobs, options=options, power=power, scheduler=scheduler)
 
 
 def run(case: Case, scheduler: Scheduler | None = None) -> tuple[Simulation, Result]:
     """The run of a case under a scheduler, by default one that does what it likes."""
-    simulation = case.simulation()
-    simulation = Simulation(case.platform, case.workload, scheduler or Chaos(), simulation.power_policy, **case.options)
+    if scheduler is None:
+        own = case.scheduler in (CHAOS, WITH_MEMORY)
+        scheduler = Chaos(case.scheduler == WITH_MEMORY) if own else make_scheduler(case.scheduler)
+    policy = make_power_policy(case.power) if case.power else None
+    simulation = Simulation(case.platform, case.workload, scheduler, policy, **case.options)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", ModelWarning)
-        return simulation, simulation.run()
+        try:
+            return simulation, simulation.run()
+        except InputError as error:
+            if str(error).startswith("power cap:"):
+                raise full.NotACase(str(error)) from None  # less than the machine draws at rest
+            raise
 
 
 # ---------------------------------------------------------------------- what must hold
@@ -150,11 +188,17 @@ def check(case: Case, scheduler: Scheduler | None = None) -> Result:
     """Make a run and check all that must hold of it. Raises AssertionError, or what the run itself raised."""
     simulation, result = run(case, scheduler)
     unfinished = result.jobs[result.jobs["state"] == "unfinished"]["job_id"].tolist()
+    if unfinished and str(case.power).startswith("power-cap"):
+        raise full.NotACase("for a job on several nodes it is only bounded whether it could ever run under a cap")
     assert not unfinished, f"jobs {unfinished} never end"
     check_cores(result)
     checks.check_node_states(result)
     check_energy(simulation, result)
     check_attempts(result)
+    check_cap(case, result)
+    check_reservations(case, result)
+    if simulation.scheduler is not None and simulation.scheduler.memory:
+        check_memory(case, result)
     check_work(case, result)
     check_walltime(case, result)
     checks.check_all_is_free(simulation)
@@ -191,6 +235,52 @@ def check_attempts(result: Result) -> None:
             assert before.outcome in ("preempted", "failed", "requeued")
         assert (jobs.loc[job_id, "state"] == "completed") == (mine.iloc[-1]["outcome"] == "completed")
     assert result.summary()["lost_core_s"] == pytest.approx(attempts["lost_core_s"].sum(), rel=1e-9)
+
+
+def check_cap(case: Case, result: Result) -> None:
+    """The machine never draws more than a power cap allows, however jobs grow."""
+    name, _, options = str(case.power).partition(":")
+    if name == "power-cap":
+        assert result.power["watts"].max() <= float(options.partition(",")[0]) * (1.0 + 1e-6)
+
+
+def check_reservations(case: Case, result: Result) -> None:
+    """No job gets cores of nodes that are set aside for others, nor any before its own reservation begins."""
+    names = case.platform.node_names()
+    wanted = dict(zip(case.jobs["job_id"], case.jobs.get("reservation", [""] * len(names) * 100), strict=False))
+    goes_on = {(row.owner, row.node, row.end) for row in result.holds.itertuples()}
+    for window in case.options.get("reservations", ()):
+        nodes = {names[node] for node in window.nodes}
+        for hold in result.holds.itertuples():
+            if (hold.owner, hold.node, hold.start) in goes_on:
+                continue
+            if wanted[hold.owner] == window.name:
+                assert hold.node in nodes
+                assert window.start <= hold.start < window.end, hold
+            elif hold.node in nodes:
+                assert not window.start <= hold.start < window.end, hold
+
+
+def check_memory(case: Case, result: Result) -> None:
+    """No node has more memory in use than there is, that of suspended jobs, which stays where they were, included."""
+    asks = dict(zip(case.jobs["job_id"], case.jobs["memory"], strict=True))
+    kinds = dict(zip(case.platform.node_names(), case.platform.type_of_node, strict=True))
+    spans: dict[str, list[tuple[float, float, float]]] = {}
+    used = {(row.job_id, row.node, row.end) for row in result.allocations.itertuples()}
+    for (owner, attempt), own in result.holds.groupby(["owner", "attempt"]):
+        mine = result.attempts[(result.attempts["job_id"] == owner) & (result.attempts["attempt"] == attempt)]
+        times = [*sorted(set(own["start"])), mine["end_time"].iloc[0]]
+        for hold in own.itertuples():
+            there = next(time for time in times if time >= hold.end or time == times[-1])
+            memory = asks[owner] * (hold.last_core - hold.first_core + 1)
+            is_last = not ((own["start"] < hold.end) & (own["end"] > hold.end)).any()
+            is_last = is_last and (owner, hold.node, hold.end) in used  # not only kept for a part that never came
+            spans.setdefault(hold.node, []).append((hold.start, there if is_last else hold.end, memory))
+    for node, held in spans.items():
+        capacity = case.platform.node_types[kinds[node]].memory_gb
+        for time, _, _ in held if capacity is not None else ():
+            taken = sum(memory for start, end, memory in held if start <= time < end)
+            assert taken <= capacity * 1024.0 * (1.0 + 1e-9), (node, time)
 
 
 def pieces_of(result: Result) -> dict[tuple[str, int], list[tuple[float, float, int]]]:

@@ -325,11 +325,11 @@ def draw_case(random: Random, sleepy: bool = True, full: bool = False) -> Case:
     if not full:
         return Case(platform, jobs, options, power)
     if power is not None:
-        power = _draw_power(random, platform, power)
+        power = draw_power(random, platform, power)
     if network := draw_spec(random, network_models, random.choice([*network_models])):
         options["network"] = network
     if _sometimes(random, 0.3):
-        options["reservations"] = _reservations(random, platform)
+        options["reservations"] = draw_reservations(random, platform)
         jobs["reservation"] = [random.choice(["", "", "r0", "r1"]) for _ in jobs["job_id"]]
     if _sometimes(random, 0.3):
         options["explain"] = True
@@ -348,7 +348,7 @@ def draw_case(random: Random, sleepy: bool = True, full: bool = False) -> Case:
     )
 
 
-def _draw_power(random: Random, platform: Platform, name: str) -> str:
+def draw_power(random: Random, platform: Platform, name: str) -> str:
     """A power policy with some of its options; a cap between what the machine draws at rest and at work."""
     spec = draw_spec(random, power_policies, name)
     if name != "power-cap":
@@ -360,7 +360,7 @@ def _draw_power(random: Random, platform: Platform, name: str) -> str:
     return f"power-cap:{cap:g}{spec.removeprefix('power-cap').replace(':', ',')}"
 
 
-def _reservations(random: Random, platform: Platform) -> list[AdvanceReservation]:
+def draw_reservations(random: Random, platform: Platform) -> list[AdvanceReservation]:
     """Two that follow each other, on any nodes."""
     middle = random.choice([4.0, 6.0])
     ends = (random.choice([0.0, 2.0]), middle, middle + random.choice([2.0, 9.0]))
