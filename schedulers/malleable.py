@@ -114,7 +114,7 @@ class Malleable(Scheduler):
 
     def _elastic(self, view: View) -> list[Elastic]:
         """Running jobs whose cores can be changed in this pass, by index."""
-        if self._sizes is None or view.restricts:
+        if self._sizes is None or view.restricts or view.power_budget is not None:
             return []
         elastic, running = [], view.running_by_index
         known = self._bounds

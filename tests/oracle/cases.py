@@ -172,6 +172,37 @@ def core_cases() -> list[AnyCase]:
             (*traits, "sizes"),
             options={"quirks": quirks},
         )
+    return cases + _failing()
+
+
+def _failing() -> list[AnyCase]:
+    """Failures and checkpoints beside what neither preempts nor resizes, and beside what does; suspended time that counts."""
+    cases: list[AnyCase] = []
+
+    def add(name: str, scheduler: str, power: str, traits: tuple[str, ...], **options: Any) -> None:
+        name = f"failing/{name} {scheduler} {power}".rstrip()
+        seed, explains = crc32(name.encode()) % 100_000, len(cases) % 3 == 0
+        cases.append(Case(name, seed, scheduler, power, traits, options=options, explains=explains))
+
+    models = ("exponential:mtbf=40,repair=2,limit=3", "weibull:mtbf=60,repair=1,group=2,limit=4")
+    plain = ("fcfs", "list:smallest/low_power,blocking=no", "easy:memory=yes", "conservative")
+    for model, scheduler in product(models, plain):
+        add(model.partition(":")[0], scheduler, "", ("checkpoints", "memory", "contended"), failures=model)
+    for policy, scheduler in product(
+        ("off-reservation:0.5", "timeout:2"), ("easy", "preemptive:suspend", "shrink-expand")
+    ):
+        add("asleep", scheduler, policy, ("sleepy", "checkpoints", "deadlines", "sizes"), failures=models[0])
+    for scheduler in ("equipartition", "malleable:size=average,promise=steal", "moldable:memory=yes"):
+        add("capped", scheduler, "power-cap:50%,how=slow", ("p-states", "checkpoints", "sizes"), failures=models[1])
+    for counts, traits in product((False, True), (("memory",), ("reservations",), ("dependencies", "unknown"))):
+        more = {"suspended_time_counts": counts, "enforce_walltime": True}
+        add(
+            f"suspended {counts} {traits[0]}",
+            "preemptive:suspend,grace=0.5",
+            "",
+            (*traits, "deadlines", "checkpoints"),
+            **more,
+        )
     return cases
 
 
