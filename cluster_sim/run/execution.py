@@ -120,6 +120,10 @@ class Executor:
 
     def whole_seconds(self, running: Running) -> float:
         """How long all of the job's work takes on the cores that it has, undisturbed, s."""
+        if self.on_channels:  # clocks may have changed
+            index = running.job.index
+            slowest = max(self.work.seconds(index, rate) for rate in self._rates(running))
+            return self.work.time_ratio(index, running.placement.cores) * slowest
         if running._whole_s is None:
             ratio = self.work.time_ratio(running.job.index, running.placement.cores)
             running._whole_s = ratio * self._undisturbed(running)

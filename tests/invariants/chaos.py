@@ -18,7 +18,7 @@ import pytest
 
 from cluster_sim import Result, Simulation, make_power_policy, make_scheduler
 from cluster_sim.errors import InputError, ModelWarning
-from cluster_sim.run.decisions import MODES, Decision, Preempt, Resize, Resume, Start, WakeAt
+from cluster_sim.run.decisions import Decision, Preempt, Resize, Resume, Start, WakeAt
 from cluster_sim.run.view import View
 from cluster_sim.workload.jobs import Job
 from cluster_sim.workload.speedup import time_ratio
@@ -89,7 +89,7 @@ class Chaos(Scheduler):
             if placement is not None and cores != own:
                 yield Resize(job, placement)
             return
-        mode = random.choice(["requeue", "suspend", "suspend", *MODES])
+        mode = random.choice(["requeue", "requeue", "suspend", "suspend", "suspend", "cancel"])
         yield Preempt(job, mode, random.choice([0.0, 0.0, 0.5, 2.0]), "at random")
 
     def _start(self, view: View, job: Job) -> Iterator[Decision]:
