@@ -4,7 +4,9 @@ A job order is any function ``order(job, now) -> key``, least key first; the nam
 (Herrera et al. 2021, Table II; López 2023, Table 4.1) are registered here, and the queue orders of batch systems. Ties go
 to the job submitted first. An order whose keys change while a job waits says so in an attribute, ``order.dynamic = True``,
 and is asked anew in every pass; one that is written with numpy, so that it also takes all jobs at once
-(:class:`~cluster_sim.workload.jobs.JobColumns`), says ``order.by_column = True`` and is asked once for the whole queue.
+(:class:`~cluster_sim.workload.jobs.JobColumns`), says ``order.by_column = True`` and is asked once for the whole queue. If its
+keys change only now and then it has a number ``version``, another one whenever they have. One that has to follow a run has
+a method ``in_run(view)``, which gives the order as it is there; and ``tell(job)``, if it has something to say of a key.
 
 A node order is any function ``order(view, job) -> array`` with one key per node, least first; None stands for platform
 order. Ties go to the node that comes first in the platform.
@@ -91,6 +93,7 @@ def check_aging(seconds: float) -> float:
 
 def order_in(view: View, order: JobOrder, aging: float = math.inf) -> JobOrder:
     """An order as it is in a run: with the run's random numbers, if it needs some, and with ageing, if there is any."""
+    order = getattr(order, "in_run", lambda view: order)(view)
     if cast("object", order) is Random:
 
         def order(job: Job, now: float) -> float:
@@ -105,7 +108,8 @@ def order_once(view: View, order: JobOrder) -> JobOrder:
     It does not depend on which jobs are asked about, nor when.
     """
     if cast("object", order) is not Random:
-        return order
+        bound: JobOrder = getattr(order, "in_run", lambda view: order)(view)
+        return bound
     seed = int(view.rng.integers(2**62))
 
     @cache
@@ -224,6 +228,13 @@ def expansion_factor(job: Job, now: float) -> float:
     """Largest expansion factor first, (wait + r) / r, r being the requested time, at least 1 s (Feitelson et al. 1997)."""
     return -(now - job.submit_time) / np.maximum(job.requested_time, 1.0)  # type: ignore[no-any-return]
 
+
+job_orders.register_later(
+    "multifactor",
+    "schedulers.slurm.queue_order",
+    "multifactor",
+    "Slurm's multifactor priority, highest first, by the platform's slurm.conf or another: multifactor:conf=FILE.",
+)
 
 # ---------------------------------------------------------------------- nodes
 

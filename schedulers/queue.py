@@ -35,7 +35,10 @@ class JobQueue:
 
     def __init__(self, order: JobOrder):
         self._order = order
-        self.is_dynamic = bool(getattr(order, "dynamic", False))  #: Whether keys change while jobs wait.
+        self._has_versions = hasattr(order, "version")
+        self._version = getattr(order, "version", None)  # of the order, by which the jobs were put
+        #: Whether keys change while jobs wait, and nobody says when.
+        self.is_dynamic = bool(getattr(order, "dynamic", False)) and not self._has_versions
         self._keys: list[tuple[Any, int]] = []
         self._jobs: list[Job | None] = []
         self._cores = np.full(16, GONE, np.int64)
@@ -50,6 +53,16 @@ class JobQueue:
 
     def __len__(self) -> int:
         return self._left
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether keys may have changed since the jobs were put in their order."""
+        return self.is_dynamic or (self._has_versions and self._order.version != self._version)  # type: ignore[attr-defined]
+
+    def tell(self, job: Job) -> str:
+        """What the order has to say of a waiting job's place; empty: nothing."""
+        tell = getattr(self._order, "tell", None)
+        return "" if tell is None else str(tell(job))
 
     @property
     def first(self) -> int:
@@ -126,10 +139,15 @@ class JobQueue:
 
     def refresh(self, view: View) -> None:
         """Before a pass over the whole queue: close up empty places, and put the jobs in the order of their keys of now."""
-        if self.is_dynamic and self._left:
+        if self.is_stale and self._left:
             places = [place for place, _ in self.after(0)]
             jobs = [job for _, job in self.after(0)]
-            self._keep([places[i] for i in rank(jobs, self._order, view.now)])
+            ordered = rank(jobs, self._order, view.now)
+            self._keep([places[i] for i in ordered])
+            if self._has_versions:
+                self._version = self._order.version  # type: ignore[attr-defined]
+                keys, indices = _by_column([jobs[i] for i in ordered], self._order, view.now)
+                self._keys = list(zip(keys.tolist(), indices.tolist(), strict=True))
         else:
             self.close_up()
 
@@ -156,10 +174,18 @@ class JobQueue:
 def rank(jobs: Sequence[Job], order: JobOrder, now: float) -> npt.NDArray[np.int64]:
     """Positions that put jobs in the order of their keys, ties in order of submission; shape (jobs,)."""
     if getattr(order, "by_column", False):
-        indices = np.array([job.index for job in jobs], np.int64)
-        return np.lexsort((indices, order(JobColumns(jobs[0], indices), now)))  # type: ignore[arg-type]
+        keys, indices = _by_column(jobs, order, now)
+        return np.lexsort((indices, keys))
     keyed = sorted((order(job, now), job.index, position) for position, job in enumerate(jobs))
     return np.array([position for _, _, position in keyed], np.int64)
+
+
+def _by_column(
+    jobs: Sequence[Job], order: JobOrder, now: float
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """Keys of jobs by an order that takes all at once, and their positions in the workload."""
+    indices = np.array([job.index for job in jobs], np.int64)
+    return order(JobColumns(jobs[0], indices), now), indices  # type: ignore[arg-type]
 
 
 def _doubled(column: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -69,6 +69,8 @@ def take_turns(
     apply = simulation.apply
     while True:
         turn = yield due()
+        if turn == SCHEDULE:
+            view.pass_begins()
         decisions = turns[turn](view)
         if decisions is None:
             method = f"{type(policy).__name__}.{turns[turn].__name__}"

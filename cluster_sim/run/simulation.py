@@ -252,7 +252,10 @@ class Simulation:
         except EmptySchedule:
             self._warn_of_stall()
             return None
-        return None if self.is_over else self.view
+        if self.is_over:
+            return None
+        self.view.pass_begins()
+        return self.view
 
     def decide(self, *placements: tuple[Job, Placement]) -> View:
         """Start jobs on the given cores now; the view that comes back shows them running."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from cluster_sim.machine.guest_requests import Departure, Request
     from cluster_sim.machine.machine import Machine
     from cluster_sim.machine.running import Running
+    from cluster_sim.platform.accounts import Accounts
     from cluster_sim.platform.platform import Platform
     from cluster_sim.run.job_changes import JobChanges, Suspended
     from cluster_sim.workload.advance_reservations import AdvanceReservation, Window
@@ -42,6 +43,7 @@ class View(MachineView):
     counts_memory = False  #: Whether jobs ask for memory and the scheduler (any, if there is none) has them get it.
     explains = False  #: Whether the run keeps a log of decisions, so that ``Hold`` and ``Reserve`` are worth yielding.
     _changes: JobChanges | None = None  # what knows how far running jobs are
+    accounts: Accounts | None = None  #: Who may have how much of the machine, if the run has accounts.
     power_policy = "the power policy"  #: What the power policy is called, for reasons.
     seed = 0  #: The run's seed.
 
@@ -61,6 +63,8 @@ class View(MachineView):
         ] = []  #: Jobs that wait, at the end of a part, for what this pass decides of them.
         self._seen: tuple[int, ...] | None = None  # how much of the news this pass has seen; None: all
         self.suspended_by_index: dict[int, Suspended] = {}  #: Suspended jobs by their index.
+        #: Called before each pass of the scheduler, by what has to know what every pass brings.
+        self.followers: list[Callable[[], None]] = []
         self.quirks: frozenset[str] = frozenset()  #: Quirks of published programs that the run reproduces.
 
     @classmethod
@@ -100,6 +104,11 @@ class View(MachineView):
             self._running[job.index] = Running(job, decision.placement, allocation, self.now)
         if isinstance(decision, (Start, Reject)):
             del self._pending[decision.job.index]
+
+    def pass_begins(self) -> None:
+        """The scheduler's pass is next."""
+        for follow in self.followers:
+            follow()
 
     def pass_is_over(self) -> None:
         """The scheduler has seen what is new."""

@@ -208,6 +208,11 @@ class JobColumns:
         self._columns = one_of_them._columns
         self._indices = indices
 
+    @property
+    def index(self) -> npt.NDArray[np.int64]:
+        """Positions in the workload."""
+        return self._indices
+
     def __getattr__(self, name: str) -> npt.NDArray[Any]:
         if name.startswith("_") or name not in self._columns:
             raise AttributeError(f"jobs have no column {name!r}")

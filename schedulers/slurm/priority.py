@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _ROW = np.dtype(
     [
-        *((name, np.float64) for name in ("since", "nodes", "cpus", "limit_s", "qos", "nice")),
+        *((name, np.float64) for name in ("since", "nodes", "cpus", "limit_s", "qos", "nice", "partition")),
         *((name, np.float64) for name in ("age", "fairshare", "jobsize", "sum")),
         ("association", np.int64),
     ]
@@ -37,15 +37,18 @@ class Multifactor:
     With ``PriorityType=priority/basic`` priorities are those, and the rest is the same.
 
     ``accounts`` are those of the cluster. Without them every account and user that submits a job has one share, and nobody
-    has limits. Limits hold where ``AccountingStorageEnforce`` says so; ``all_cpus`` are the cluster's.
+    has limits. Limits hold where ``AccountingStorageEnforce`` says so; ``all_cpus`` and ``all_nodes`` are the cluster's.
     """
 
-    def __init__(self, slurm: SlurmMachine, all_cpus: int, accounts: Accounts | None = None):
+    def __init__(
+        self, slurm: SlurmMachine, all_cpus: int, accounts: Accounts | None = None, all_nodes: int | None = None
+    ):
         self.factors = Factors.of(slurm.parameters)
         enforced = slurm.parameters.get("accountingstorageenforce", "").lower().replace(" ", "").split(",")
         self._enforces = bool({"limits", "safe", "all", "1"} & set(enforced)) and accounts is not None
         self._given = accounts
-        self._all_nodes, self._all_cpus = len(slurm.node_names), all_cpus
+        self._all_nodes = len(slurm.node_names) if all_nodes is None else all_nodes
+        self._all_cpus = all_cpus
         self._slurm = slurm
         self._is_basic = slurm.parameters.get("prioritytype", "").lower() == "priority/basic"
         top = max((partition.priority_job_factor for partition in slurm.partitions), default=0)
@@ -102,17 +105,23 @@ class Multifactor:
             self._limits.started(ask.key, self._demand(ask), nodes, cpus)
         self._leave(ask)
         if association >= 0:
-            quality = self.shares.accounts.qos_by_name.get(self.qos(ask))
-            self._rates[ask.key] = cpus * (1.0 if quality is None else quality.usage_factor)
+            self._rates[ask.key] = self._rate(ask, cpus)
             self.shares.usage.start(ask.key, association, self._rates[ask.key], now)
+
+    def _rate(self, ask: Ask, cpus: int) -> float:
+        """Weighted CPUs of a job that has this many."""
+        quality = self.shares.accounts.qos_by_name.get(self.qos(ask))
+        return cpus * (1.0 if quality is None else quality.usage_factor)
 
     def suspended(self, ask: Ask, now: float) -> None:
         """The job uses nothing until it is resumed; it still counts in its limits."""
         self.shares.usage.stop(ask.key, now)
 
-    def resumed(self, ask: Ask, now: float) -> None:
-        """The job goes on."""
+    def resumed(self, ask: Ask, now: float, cpus: int | None = None) -> None:
+        """The job goes on, with other CPUs if they are given."""
         if ask.key in self._rates:
+            if cpus is not None:
+                self._rates[ask.key] = self._rate(ask, cpus)
             self.shares.usage.start(ask.key, self._associations[ask.key], self._rates[ask.key], now)
 
     def ended(self, ask: Ask, now: float) -> None:
@@ -137,7 +146,8 @@ class Multifactor:
         while self.next_change(now) <= now:
             time = self.next_change(now)
             self._periods += 1
-            self.shares.end_period(time, {job: self._associations[job] for job in self._slots})
+            waiting = {job: self._associations[job] for job in self._slots} if self.shares.is_classic else {}
+            self.shares.end_period(time, waiting)
             self._work_out(self._rows, time)
         return self._periods > before
 
@@ -164,6 +174,14 @@ class Multifactor:
         rows, slot = self._rows, self._slots[ask.key]  # added in Slurm's order: sums of floats are cut, not rounded
         total = rows["sum"].item(slot) + self._of_partition.get(partition, 0.0)
         return max(1, int(total + rows["qos"].item(slot) - rows["nice"].item(slot)))
+
+    def priorities(self, keys: Sequence[int]) -> npt.NDArray[np.float64]:
+        """The same of many jobs, by their keys, each in the first of its partitions."""
+        if self._basic is not None:
+            return np.array([self._basic.given(key) for key in keys], np.float64)
+        rows = self._rows[[self._slots[key] for key in keys]]
+        priorities: npt.NDArray[np.float64] = np.trunc(rows["sum"] + rows["partition"] + rows["qos"] - rows["nice"])
+        return np.maximum(priorities, 1.0)
 
     def parts(self, ask: Ask, partition: str) -> Mapping[str, float]:
         """The parts of its priority, weighted, by the names of ``sprio``; nice is subtracted. None in priority/basic."""
@@ -226,6 +244,7 @@ class Multifactor:
         self.shares.look_at(int(row["association"]))
         top = max((quality.priority for quality in self.shares.accounts.qos), default=0)
         row["qos"] = self.factors.of_largest(self.factors.qos, self.qos_priority(ask), top, "qos")
+        row["partition"] = self._of_partition.get(ask.partitions[0], 0.0)
         self._work_out(self._rows[slot : slot + 1], now)
 
     def _new_slot(self) -> int:

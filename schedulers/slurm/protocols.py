@@ -152,7 +152,11 @@ class BasicPriority:
 
     def priority(self, ask: Ask, partition: str) -> int:
         """The number that it was given."""
-        return self._given[ask.key]
+        return self.given(ask.key)
+
+    def given(self, key: int) -> int:
+        """The same by the job's key."""
+        return self._given[key]
 
     def parts(self, ask: Ask, partition: str) -> Mapping[str, float]:
         """It has no parts."""

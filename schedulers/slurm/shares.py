@@ -27,7 +27,7 @@ class Shares:
     def __init__(self, accounts: Accounts, factors: Factors, now: float):
         self.accounts = accounts
         self._factors = factors
-        self._is_classic = "no_fair_tree" in factors.flags
+        self.is_classic = "no_fair_tree" in factors.flags  #: Whether by the classic formula, not Fair Tree.
         self._parents = list(accounts.parents)
         self.usage = Usage(self._parents, decay_per_second(factors.half_life_s))
         self.usage.begin(now)
@@ -49,8 +49,8 @@ class Shares:
         return len(self._parents) - 1
 
     def end_period(self, now: float, waiting: Mapping[int, int]) -> None:
-        """A period ends now (s); ``waiting`` are the jobs that wait, in any order, with the positions of their associations."""
-        if not self._is_classic:
+        """A period ends now (s); ``waiting`` are the jobs that wait, with positions of associations: the classic formula asks."""
+        if not self.is_classic:
             self.usage.end_period(now)
             self._take(norm_usage(self.usage.totals()))
             return
@@ -79,7 +79,7 @@ class Shares:
         if self._shares is None:
             those = self.accounts.associations
             tree = ShareTree(self._parents, [a.shares for a in those], [bool(a.user) for a in those])
-            if self._is_classic:
+            if self.is_classic:
                 self._shares = classic(tree, self._norm, self._factors.dampening)
             else:
                 self._shares = fair_tree(tree, self._norm)
