@@ -123,6 +123,11 @@ class Backfilling(Scheduler):
         if time > latest(last):
             yield Reserve(start.job, time, start.placement, self._why(start.job, others_first))
 
+    def _because(self, view: View, job: Job, why: str = "") -> str:
+        """For the decision log: why a job starts now, with what the order has to say of its place."""
+        told = self._queue.tell(job) if view.explains else ""
+        return "; ".join(filter(None, (why, told)))
+
     def _profile(self, view: View) -> ProfilePlan:
         """A plan for many promises; while nodes would have to boot, it depends on which they are of."""
         return ProfilePlan(self._where, self._releases, self._counted and view.boot_delays is None)

@@ -297,7 +297,7 @@ class ConservativeBackfilling(Backfilling):
                     yield Hold(job, view.shortage(job, self.memory), blocks=True)
                 return False
             del self._promises[index], self._waiting[index]
-            start = Start(job, placement)
+            start = Start(job, placement, self._because(view, job))
             if index in self._told:
                 yield from self._kept_its_promise(view, start)
             yield start

@@ -109,7 +109,7 @@ class EasyBackfilling(Backfilling):
                 continue
             placement = plan.place(job) if job.requested_cores <= free else None
             if placement is not None:
-                start = Start(job, placement)
+                start = Start(job, placement, self._because(view, job))
                 if job.index in told:
                     yield from self._kept_its_promise(view, start, others_first)
                     del told[job.index]
@@ -168,7 +168,7 @@ class EasyBackfilling(Backfilling):
                 continue
             placement = plan.place(job)
             if placement is not None:
-                yield Start(job, placement, BACKFILLED if self._promised else "")
+                yield Start(job, placement, self._because(view, job, BACKFILLED if self._promised else ""))
                 plan.take(self._started(view, place, job))
                 free = view.free_total
                 if not free:

@@ -19,6 +19,7 @@ from schedulers.orders import (
     node_orders,
     order_in,
     platform_order,
+    told_by,
 )
 
 if TYPE_CHECKING:
@@ -93,8 +94,12 @@ class ListScheduler(Scheduler):
                     if view.explains:
                         yield from self._reasons(view)
                     return
-                yield Start(job, placement)
+                yield Start(job, placement, self._tell(view, job))
             heappop(queue)
+
+    def _tell(self, view: View, job: Job) -> str:
+        """For the decision log: what the order has to say of a job's place."""
+        return told_by(self._order, job) if view.explains else ""
 
     def _reasons(self, view: View) -> Iterable[Hold]:
         """Why the head waits, for the decision log, and with it all that are behind it."""
@@ -114,7 +119,7 @@ class ListScheduler(Scheduler):
                 if placement is None:
                     waiting.append(entry)
                 else:
-                    yield Start(job, placement)
+                    yield Start(job, placement, self._tell(view, job))
         self._queue = waiting  # sorted, and so a heap
         if view.explains:
             yield from (Hold(job, SKIPPED) for job in view.submitted if view.is_pending(job))

@@ -84,6 +84,12 @@ def aged(order: JobOrder, seconds: float) -> JobOrder:
     return key
 
 
+def told_by(order: JobOrder, job: Job) -> str:
+    """What an order has to say of a waiting job's key; empty: nothing."""
+    tell = getattr(order, "tell", None)
+    return "" if tell is None else str(tell(job))
+
+
 def check_aging(seconds: float) -> float:
     """The time itself. Raises SpecError for one that is negative or no number."""
     if not seconds >= 0.0:

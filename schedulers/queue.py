@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cluster_sim.workload.jobs import JobColumns
+from schedulers.orders import told_by
 from schedulers.releases import planned_time
 
 if TYPE_CHECKING:
@@ -61,8 +62,7 @@ class JobQueue:
 
     def tell(self, job: Job) -> str:
         """What the order has to say of a waiting job's place; empty: nothing."""
-        tell = getattr(self._order, "tell", None)
-        return "" if tell is None else str(tell(job))
+        return told_by(self._order, job)
 
     @property
     def first(self) -> int:

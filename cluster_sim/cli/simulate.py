@@ -120,6 +120,7 @@ def platform_of_log(workload: Workload, source: str) -> Platform:
 def build(settings: RunSettings, scheduler: str, platform: Platform, workload: Workload) -> Simulation:
     """The simulation that ``settings`` describe, under the given scheduler. Raises InputError for unknown names."""
     from cluster_sim.formats.reservations import read_reservations
+    from cluster_sim.formats.sacctmgr import read_accounts
     from cluster_sim.run.settings import simulation_of
     from cluster_sim.workload.advance_reservations import windows_on
     from schedulers import make_power_policy, make_scheduler
@@ -128,8 +129,11 @@ def build(settings: RunSettings, scheduler: str, platform: Platform, workload: W
         reservations = () if settings.reservations is None else read_reservations(settings.reservations)
     with naming(settings.reservations):
         windows_on(platform, reservations)
+    with naming(settings.said_by("accounts")):
+        accounts = None if settings.accounts is None else read_accounts(settings.accounts)
     policies = make_scheduler(scheduler), make_power_policy(settings.power_policy)
-    return simulation_of(vars(settings) | {"reservations": reservations}, platform, workload, *policies)
+    given = vars(settings) | {"reservations": reservations, "accounts": accounts}
+    return simulation_of(given, platform, workload, *policies)
 
 
 def check(settings: RunSettings, schedulers: Iterable[str], platform: Platform, workload: Workload) -> list[Simulation]:

@@ -138,6 +138,15 @@ class _Inputs:
         sweep=_NOT_YET,
         environment=_NOT_YET,
     )
+    accounts: str | None = _setting(
+        None,
+        "accounts, shares and limits, as sacctmgr prints them",
+        metavar="FILE",
+        file=True,
+        parameter="accounts",
+        sweep=_NOT_YET,
+        environment=_NOT_YET,
+    )
     time_unit: str | None = _setting(
         None,
         f"what times in the workload count: {', '.join(TIME_UNITS)}; s unless said otherwise",

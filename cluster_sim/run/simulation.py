@@ -47,6 +47,7 @@ from cluster_sim.workload.jobs import Job
 from cluster_sim.workload.work import Work
 
 if TYPE_CHECKING:
+    from cluster_sim.platform.accounts import Accounts
     from cluster_sim.platform.platform import Platform
     from cluster_sim.records.result import Result
     from cluster_sim.workload.workload import Workload
@@ -63,7 +64,7 @@ class Simulation:
     ``explain`` keeps a log of the scheduler's decisions, for ``result.explain(job_id)``; ``reservations`` are nodes set
     aside for a time, see :class:`~cluster_sim.workload.advance_reservations.AdvanceReservation`; ``failures``, an object or a
     spec, say how nodes fail, see :mod:`cluster_sim.run.failures`; with ``suspended_time_counts`` a job that is suspended
-    uses up its requested time meanwhile.
+    uses up its requested time meanwhile; ``accounts`` are whose jobs, with which shares and limits.
     Raises InputError for an unknown quirk and for names of models that do not exist.
 
     It can be driven: ``env`` is the SimPy environment, ``on(name)`` an event for processes of your own,
@@ -90,6 +91,7 @@ class Simulation:
         reservations: Iterable[AdvanceReservation] = (),
         failures: Failures | str | None = None,
         suspended_time_counts: bool = False,
+        accounts: Accounts | None = None,
     ):
         _check_kind("scheduler", scheduler, hasattr(scheduler, "memory"), "Fcfs() or make_scheduler('fcfs')")
         _check_kind("power", power, not hasattr(power, "schedule"), "AlwaysOn() or make_power_policy('always-on')")
@@ -105,6 +107,7 @@ class Simulation:
         #: How nodes fail; None: they do not, unless a process has them fail.
         self.failures = failure_models.make(failures) if isinstance(failures, str) else failures
         self.suspended_time_counts = suspended_time_counts
+        self.accounts = accounts  #: Who may have how much of the machine; None: nobody keeps account.
         self.env = SimGridEnvironment() if "simgrid-clock" in self.quirks else Environment()
         models = models_of(platform, contention, power_model) if models is None else models
         self.contention, self.power_model = models.contention, models.power
@@ -182,6 +185,7 @@ class Simulation:
             view.work = self.executor.work
             view.kills_at_walltime = self.enforce_walltime
         view.seed = self.seed
+        view.accounts = self.accounts
         view.quirks = self.quirks
         view.explains = self.decision_log is not None
         if self.power_policy is not None:

@@ -176,12 +176,13 @@ class Multifactor:
         return max(1, int(total + rows["qos"].item(slot) - rows["nice"].item(slot)))
 
     def priorities(self, keys: Sequence[int]) -> npt.NDArray[np.float64]:
-        """The same of many jobs, by their keys, each in the first of its partitions."""
+        """The same of many jobs, by their keys, each in the first of its partitions; 0 of jobs that do not wait."""
+        slots = np.array([self._slots.get(key, -1) for key in keys], np.int64)
         if self._basic is not None:
-            return np.array([self._basic.given(key) for key in keys], np.float64)
-        rows = self._rows[[self._slots[key] for key in keys]]
+            return np.array([self._basic.given(key) if key in self._slots else 0 for key in keys], np.float64)
+        rows = self._rows[slots]
         priorities: npt.NDArray[np.float64] = np.trunc(rows["sum"] + rows["partition"] + rows["qos"] - rows["nice"])
-        return np.maximum(priorities, 1.0)
+        return np.where(slots < 0, 0.0, np.maximum(priorities, 1.0))
 
     def parts(self, ask: Ask, partition: str) -> Mapping[str, float]:
         """The parts of its priority, weighted, by the names of ``sprio``; nice is subtracted. None in priority/basic."""

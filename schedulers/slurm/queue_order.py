@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import math
+import warnings
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cluster_sim.engine import latest
-from cluster_sim.errors import InputError
+from cluster_sim.errors import InputError, ModelWarning
 from cluster_sim.platform.platform import Platform
+from cluster_sim.platform.slurm import SlurmMachine
 from cluster_sim.workload.jobs import Job, JobColumns
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.priority import Multifactor
+from schedulers.slurm.requests import Requests
 
 if TYPE_CHECKING:
     from cluster_sim.machine.running import Running
-    from cluster_sim.platform.slurm import SlurmMachine
     from cluster_sim.run.view import View
 
 
@@ -22,7 +25,8 @@ class MultifactorOrder:
     """Slurm's multifactor priority: highest first, of the platform's slurm.conf or another: multifactor:conf=FILE.
 
     Ages, fair shares and priorities are brought up to date every PriorityCalcPeriod, counted from the start of the run.
-    Fair shares are those of the run's accounts, and of equal shares where it has none.
+    Fair shares are those of the run's accounts, and of equal shares where it has none. On a platform that has no slurm.conf
+    all weights are 0, as in an empty one.
     """
 
     dynamic = True
@@ -41,14 +45,14 @@ class MultifactorOrder:
         if self._in_run is None or self._in_run.view is not view:
             slurm = self._slurm or view.platform.slurm
             if slurm is None:
-                found = f"the platform {view.platform.id}"
-                raise InputError("job order 'multifactor'", "a platform read from a slurm.conf, or conf=FILE", found)
-            self._in_run = PrioritiesInRun(view, slurm)
+                text = "the platform has no slurm.conf: all weights are 0, and jobs go in order of submission"
+                warnings.warn(f"job order 'multifactor': {text}", ModelWarning, stacklevel=2)
+            self._in_run = PrioritiesInRun(view, slurm or SlurmMachine((), (), (), ()))
         return self._in_run
 
-    def __call__(self, job: Job, now: float) -> Any:
-        """Priorities are those of a run."""
-        raise InputError("job order 'multifactor'", "to be bound to a run, by order_in", "no run")
+    def __call__(self, job: Job | JobColumns, now: float) -> Any:
+        """Outside of a run nobody has waited or used anything, and all are equal."""
+        return 0.0 if isinstance(job, Job) else np.zeros(len(job.index))
 
 
 class PrioritiesInRun:
@@ -63,7 +67,7 @@ class PrioritiesInRun:
         self.priorities = Multifactor(slurm, platform.core_count, view.accounts, platform.node_count)
         self.priorities.begin(view.now)
         default = slurm.partition()
-        self._default = "" if default is None else default.name
+        self._requests = Requests("", "" if default is None else default.name)
         self.version = 0  #: Another number whenever keys of jobs that wait have changed.
         self._waiting: dict[int, tuple[Job, Ask]] = {}
         self._running: dict[int, tuple[Running, Ask]] = {}
@@ -73,17 +77,18 @@ class PrioritiesInRun:
     def __call__(self, job: Job | JobColumns, now: float) -> Any:
         """Least key first: priorities, negated; of one job, or of many at once."""
         if isinstance(job, Job):
-            return -self.priorities.priority(self._asked(job, now), "")
+            ask = self._asked(job, now)
+            return -self.priorities.priority(ask, ask.partitions[0])
         return -self.priorities.priorities(job.index.tolist())
 
     def tell(self, job: Job) -> str:
         """What a waiting job's priority is made of, for people."""
         ask = self._asked(job, self.view.now)
-        parts = self.priorities.parts(ask, "")
+        parts = self.priorities.parts(ask, ask.partitions[0])
         told = [f"{name} {value:.0f}" for name, value in parts.items() if value and name != "nice"]
         if parts["nice"]:
             told.append(f"less nice {parts['nice']:.0f}")
-        return f"priority {self.priorities.priority(ask, '')} ({', '.join(told)})" if told else ""
+        return f"priority {self.priorities.priority(ask, ask.partitions[0])} ({', '.join(told)})" if told else ""
 
     def _asked(self, job: Job, now: float) -> Ask:
         """The request of a job that waits."""
@@ -96,7 +101,7 @@ class PrioritiesInRun:
             self.priorities.ended(ask, now)
         elif job.index in self._waiting:  # it was withdrawn, and waits again
             self.priorities.withdrawn(self._waiting[job.index][1], now)
-        ask = request_of(job, self._default)
+        ask = self._requests.of(job, now)
         self._waiting[job.index] = job, ask
         self.priorities.submitted(ask, now)
         self.priorities.eligible(ask, now)
@@ -112,8 +117,8 @@ class PrioritiesInRun:
         if self.priorities.advance(latest(now)):
             self.version += 1
         for running in view.ended:
-            known = self._running.get(running.job.index)
-            if known is not None and known[0] is running:
+            known, held = self._running.get(running.job.index), view.running_by_index.get(running.job.index)
+            if known is not None and known[0] is running and held is not running:  # a grace also makes it news
                 del self._running[running.job.index]
                 self._ended(running, known[1], now)
         for job in view.submitted:
@@ -146,23 +151,6 @@ class PrioritiesInRun:
             self._stopped[running.job.index] = ask
         else:
             self.priorities.ended(ask, now)
-
-
-def request_of(job: Job, default_partition: str) -> Ask:
-    """A job's request in Slurm's terms, as far as priorities and limits depend on it."""
-    return Ask(
-        job.index,
-        job.job_id,
-        job.submit_time,
-        job.user,
-        job.account,
-        job.qos,
-        (default_partition if job.partition in ("", "-1") else job.partition,),
-        limit_s=math.nan if job.requested_time == math.inf else job.requested_time,
-        min_nodes=job.nodes,
-        tasks=job.requested_cores,
-        memory_per_cpu=job.memory,
-    )
 
 
 def multifactor(conf: str = "") -> MultifactorOrder:

@@ -36,7 +36,8 @@ CONTENTION = [
 GOMPERTZ = dict.fromkeys(GOMPERTZ_CONTENTION, 0.01) | {"abb": -2.0, "bbb": 0.9, "ccb": 0.2, "dbb": 0.5}
 POLYNOMIAL = {"idle_w": 4.0, "p00": 10.0, "p10": 8.0, "p01": 2.5, "p20": -0.5, "p11": 1.0, "p02": 0.25}
 # Every order of jobs with every order of nodes would be some two hundred; each of both is there, in several pairs.
-LIST_SPECS = sorted({f"list:{jobs}/{node}" for i, jobs in enumerate(job_orders) for node in [*node_orders][i % 3 :: 3]})
+JOB_ORDERS = [order for order in job_orders if order != "multifactor"]  # which warns where there is no slurm.conf
+LIST_SPECS = sorted({f"list:{jobs}/{node}" for i, jobs in enumerate(JOB_ORDERS) for node in [*node_orders][i % 3 :: 3]})
 
 
 def _options(registry: Registry[Any], name: str) -> dict[str, inspect.Parameter]:
@@ -63,8 +64,8 @@ OTHER_SPECS = [
 
 # Values of options by name; an option that is not here keeps its default, one that is yes or no needs no entry.
 CHOICES: dict[str, list[Any]] = {
-    "order": [*job_orders],
-    "backfill": [*job_orders],
+    "order": JOB_ORDERS,
+    "backfill": JOB_ORDERS,
     "nodes": [*node_orders],
     "keep-ready.nodes": [0, 1, 3],
     "depth": [0, 1, 2, 5, "all"],
@@ -153,7 +154,7 @@ def draw_scheduler(random: Random, names: Sequence[str] = DRAWN_SCHEDULERS) -> s
     name = random.choice(names)
     spec = draw_spec(random, schedulers, name)
     if name == "list":
-        orders = f"{random.choice([*job_orders])}/{random.choice([*node_orders])}"
+        orders = f"{random.choice(JOB_ORDERS)}/{random.choice([*node_orders])}"
         spec = f"list:{orders}" + spec.removeprefix("list").replace(":", ",")
     if "depth=all" in spec:
         spec = ",".join(part for part in spec.split(",") if not part.startswith("aging="))  # it has no ageing
