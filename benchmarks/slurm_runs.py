@@ -77,6 +77,9 @@ class Recording:
                 ask.setdefault("partitions", ("" if default is None else default.name,))
                 asks[job_id] = ask
         jobs = {job["id"]: job for job in content["expected"]["jobs"]}
+        for job_id, job in jobs.items():
+            if job.get("nodes_free") is not None and job.get("end") is not None and job_id in asks:
+                asks[job_id]["kill_cleanup_s"] = max(job["nodes_free"] - _end(job), 0.0)
         conf = str(folder / "slurm.conf")
         return cls(
             folder.name,

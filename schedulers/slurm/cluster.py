@@ -256,6 +256,24 @@ class Cluster:
         if held.ask.array:
             self.array_tasks[held.ask.array] -= 1
 
+    def clean_all_but_first(self, key: int) -> None:
+        """Of a job that was killed the nodes are free on which its script did not run."""
+        held = self.held[key]
+        self.free.release(held)
+        first = Held(
+            held.ask,
+            held.partition,
+            held.tier,
+            held.nodes[:1],
+            held.cpus[:1],
+            held.memory[:1],
+            held.start,
+            held.end,
+            ending=True,
+        )
+        self.held[key] = first
+        self.free.take(first)
+
     def clean(self, key: int) -> None:
         """The nodes of a job that has ended are free."""
         self.free.release(self.held.pop(key))

@@ -90,7 +90,7 @@ class Slurm(Scheduler):
         self._queue: list[Any] | None = None
         self._ran: set[int] = set()  # who has been started before
         self._killed: set[int] = set()
-        self._clean: list[tuple[float, int]] = []
+        self._clean: list[tuple[float, int]] = []  # (s, job; of one that was killed also ~job, for all nodes but its first)
         self._begins: list[tuple[float, int]] = []
         self._version: object = None
         for window in view.reservations:
@@ -143,8 +143,12 @@ class Slurm(Scheduler):
             return
         self.cluster.end(key)
         self.cluster.accounting.ended(held.ask, now)
-        delay = self._kill_delay if key in self._killed else self._delay
-        self._killed.discard(key)
+        delay = self._delay
+        if key in self._killed:
+            self._killed.discard(key)
+            own = held.ask.kill_cleanup_s
+            heappush(self._clean, (now + delay, ~key))
+            delay = self._kill_delay if math.isnan(own) else own
         heappush(self._clean, (now + delay, key))
         self._backfill.changed = True
 
@@ -180,7 +184,11 @@ class Slurm(Scheduler):
     def _clean_up(self, now: float) -> None:
         """Nodes whose clean-up is over are free; jobs whose time to begin has come are eligible."""
         while self._clean and self._clean[0][0] <= now:
-            self.cluster.clean(heappop(self._clean)[1])
+            _, key = heappop(self._clean)
+            if key < 0:
+                self.cluster.clean_all_but_first(~key)
+            else:
+                self.cluster.clean(key)
             self.changed()
         while self._begins and self._begins[0][0] <= now:
             _, key = heappop(self._begins)
