@@ -22,6 +22,7 @@ from cluster_sim.platform.slurm import SlurmMachine
 from schedulers import Scheduler
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.backfill import BackfillPass, Planned, Started
+from schedulers.slurm.clockwork import TICK
 from schedulers.slurm.cluster import Cluster, Entry
 from schedulers.slurm.nodes import Held
 from schedulers.slurm.protocols import Accounting, BasicPriority
@@ -319,8 +320,25 @@ def slurm_for(recording: Recording) -> Slurm:
     start = float(recording.expected["controller_started"])
     later = MAIN_LATER_S if recording.accounts is not None else 0.0
     return Slurm(
-        recording.conf, recording.accounts or "", extras(recording.asks), start, main_delay=later, epoch=recording.epoch
+        recording.conf,
+        recording.accounts or "",
+        extras(recording.asks),
+        start,
+        later,
+        _tick(recording, start + later),
+        recording.epoch,
+        cleanup=0.01,
     )
+
+
+def _tick(recording: Recording, start: float) -> float:
+    """How long the main loop's second was in this recording, s: its last pass that is known stands on a tick."""
+    passes = [float(time) for time in recording.plans.get("main_passes", ())]
+    passes += [job["start_exact"] for job in recording.jobs.values() if job.get("started_by") == "main"]
+    if not passes:
+        return TICK
+    lasted = max(passes) - start
+    return lasted / round(lasted / TICK)
 
 
 MAIN_LATER_S = 0.36

@@ -18,8 +18,9 @@ _SAME = 1e-6
 class MainClock:
     """Ticks once a second; says at which the main scheduler runs, and over how much of the queue."""
 
-    def __init__(self, start: float, settings: Settings):
+    def __init__(self, start: float, settings: Settings, tick: float = TICK):
         self._start = start
+        self._tick = tick
         self._settings = settings
         self._last = self._last_whole = start
         self.asked = False  #: Whether something happened that it should look at.
@@ -31,11 +32,11 @@ class MainClock:
 
     def tick_from(self, time: float) -> float:
         """The first tick at or after a time, s."""
-        return self._start + math.ceil((time - self._start) / TICK - _SAME) * TICK
+        return self._start + math.ceil((time - self._start) / self._tick - _SAME) * self._tick
 
     def check_after(self, time: float) -> float:
         """The first check of limits after a time, s."""
-        step = TICK * TICKS_TO_CHECK
+        step = self._tick * TICKS_TO_CHECK
         return self._start + (math.floor((time - self._start) / step + _SAME) + 1) * step
 
     def next_run(self, now: float) -> float:

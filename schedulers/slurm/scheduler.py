@@ -17,7 +17,7 @@ from cluster_sim.run.decisions import Decision, Hold, Preempt, Reject, Reserve, 
 from schedulers.base import Scheduler, schedulers
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.backfill import BackfillPass, Planned, Slept, Started
-from schedulers.slurm.clockwork import BackfillClock, MainClock
+from schedulers.slurm.clockwork import TICK, BackfillClock, MainClock
 from schedulers.slurm.cluster import Cluster, Window
 from schedulers.slurm.main_loop import MainPass
 from schedulers.slurm.nodes import set_of
@@ -43,7 +43,7 @@ class Slurm(Scheduler):
     ``conf`` is the slurm.conf that the platform was read from. ``accounts`` has what ``sacctmgr -P show assoc`` and
     ``show qos`` print, or is an :class:`~cluster_sim.platform.accounts.Accounts`. ``asks`` is what jobs ask for that the
     workload has no field for, see :class:`~schedulers.slurm.requests.Requests`. The controller started at ``start`` (s), from
-    which everything periodic is counted, its main loop ``main_delay`` s later; ``epoch`` is what the clock shows at 0 s,
+    which everything periodic is counted, its main loop ``main_delay`` s later, which ticks every ``tick`` s; ``epoch`` is what the clock shows at 0 s,
     by which times are rounded. Nodes are free ``cleanup`` s after the end of a job, ``kill_cleanup`` s after a kill.
     docs/slurm.md says what is simulated, and what is refused.
     """
@@ -55,6 +55,7 @@ class Slurm(Scheduler):
         asks: str | Mapping[str, Mapping[str, Any]] = "",
         start: float = -10.0,
         main_delay: float = 0.0,
+        tick: float = TICK,
         epoch: float = 0.0,
         cleanup: float = 0.02,
         kill_cleanup: float = 4.0,
@@ -66,7 +67,7 @@ class Slurm(Scheduler):
         self._accounts = read_accounts(accounts) if isinstance(accounts, str) and accounts else accounts or None
         default = self._platform.slurm.partition()
         self._requests = Requests(asks, "" if default is None else default.name)
-        self._start, self._main_delay, self._epoch = start, main_delay, epoch
+        self._start, self._main_delay, self._tick, self._epoch = start, main_delay, tick, epoch
         self._delay, self._kill_delay = cleanup, kill_cleanup
         self._view: View | None = None
         self.spec = f"slurm:conf={conf}"
@@ -82,7 +83,7 @@ class Slurm(Scheduler):
         settings = self._settings
         self.cluster = Cluster.of(self._platform, settings, self._accounting(), self._epoch)
         self.cluster.accounting.begin(self._start + self._main_delay)
-        self._main = MainClock(self._start + self._main_delay, settings)
+        self._main = MainClock(self._start + self._main_delay, settings, self._tick)
         self._backfill = BackfillClock(self._start, settings)
         self._pass: Iterator[Started | Planned | Slept] | None = None
         self._resumes = math.inf  # when a pass that sleeps goes on
@@ -90,7 +91,9 @@ class Slurm(Scheduler):
         self._queue: list[Any] | None = None
         self._ran: set[int] = set()  # who has been started before
         self._killed: set[int] = set()
-        self._clean: list[tuple[float, int]] = []  # (s, job; of one that was killed also ~job, for all nodes but its first)
+        self._clean: list[
+            tuple[float, int]
+        ] = []  # (s, job; of one that was killed also ~job, for all nodes but its first)
         self._begins: list[tuple[float, int]] = []
         self._version: object = None
         for window in view.reservations:
