@@ -327,7 +327,6 @@ def slurm_for(recording: Recording) -> Slurm:
         later,
         _tick(recording, start + later),
         recording.epoch,
-        cleanup=0.01,
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.cluster import Cluster, Entry
 from schedulers.slurm.earliest import Releases
+from schedulers.slurm.licence_plan import LicencePlan
 from schedulers.slurm.node_table import NodeTable
 from schedulers.slurm.queue import Reason, why_not_in
 from schedulers.slurm.selection import Choice
@@ -53,6 +54,11 @@ class BackfillPass:
         self._now = float(math.floor(now))  # Slurm's clock has whole seconds
         begin = self._rounded(self._now)
         self._table = NodeTable(begin, self._now + settings.bf_window, cluster.up, settings.bf_node_space_size)
+        self._licences = LicencePlan(cluster.all_licences)
+        if settings.bf_licenses:
+            for held in cluster.held.values():
+                if not held.ending:
+                    self._licences.hold(held.ask.licences, -math.inf, max(held.end, self._now + 1.0))
         self._releases: Releases | None = None
         self._tested: Counter[object] = Counter()
         self._planned: Counter[str] = Counter()  # tasks of each array
@@ -131,6 +137,13 @@ class BackfillPass:
                 nodes &= cluster.open_nodes(ask, time, time + length)
                 closing = cluster.next_window(time)
                 later = min(filter(None, (later, closing)), default=0.0)
+            if ask.licences and settings.bf_licenses:
+                wait = self._licences.wait(ask.licences, time, time + length)
+                if wait:
+                    if wait == math.inf:
+                        return None
+                    time = wait
+                    continue
             found = None
             if nodes.bit_count() >= shape.min_nodes and not shape.required & ~nodes:
                 found = self._soonest().first_fit(shape, nodes)
@@ -146,6 +159,7 @@ class BackfillPass:
             if start <= self._now:
                 if not choice.mask & cluster.completing:
                     cluster.start(entry, choice, length, self._now)
+                    self._licences.hold(ask.licences, self._now, self._now + length)
                     return Started(entry, choice, length)
                 start = self._now + 1.0
             elif later and start > later:
@@ -174,5 +188,6 @@ class BackfillPass:
             self.over = True
         else:
             self._table.reserve(choice.mask, begin, end)
+            self._licences.hold(entry.ask.licences, begin, end)
             self._planned[entry.ask.array] += 1
         return Planned(entry, start, choice)

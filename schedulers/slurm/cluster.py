@@ -91,7 +91,8 @@ class Cluster:
         self._unused = Free(facts)
         self.held: dict[int, Held] = {}
         self.up: NodeSet = facts.all  #: Nodes that are neither down nor drained.
-        self.licences = Counter(settings.licences or {})  #: Those that nobody holds.
+        self.all_licences = dict(settings.licences or {})
+        self.licences = Counter(self.all_licences)  #: Those that nobody holds.
         self.windows: list[Window] = []
         self.array_tasks: Counter[str] = Counter()  #: Tasks of each array that run.
         self._shapes: dict[tuple[int, bool], Shape] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
 
@@ -55,7 +55,10 @@ class Releases:
         choice = choose(shape, self._after[0], within)
         if choice is not None:
             return self._now, choice
-        for end, ended in self._one_by_one(within) if self._settings.whole_nodes else self._in_bunches(within):
+        stages = list(self._one_by_one(within) if self._settings.whole_nodes else self._in_bunches(within))
+        # Ever more is free: the first stage that could do is found by halves.
+        first = bisect_left(stages, True, key=lambda stage: shape.may_fit(self._free_after(stage[1]), within))
+        for end, ended in stages[first:]:
             choice = choose(shape, self._free_after(ended), within)
             if choice is not None:
                 return end, choice

@@ -23,10 +23,10 @@ NodeSet = int
 
 def set_of(nodes: Sequence[int]) -> NodeSet:
     """The set of some nodes."""
-    mask = 0
+    octets = bytearray((max(nodes, default=0) >> 3) + 1)
     for node in nodes:
-        mask |= 1 << node
-    return mask
+        octets[node >> 3] |= 1 << (node & 7)
+    return int.from_bytes(octets, "little")
 
 
 def members(mask: NodeSet) -> Iterator[int]:

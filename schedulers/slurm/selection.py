@@ -64,6 +64,13 @@ class Shape:
             return within & free.empty & free.facts.at_least(self.least, self._least_mb)
         return within & free.at_least(self.least, self._least_mb)
 
+    def may_fit(self, free: Free, within: NodeSet) -> bool:
+        """Whether there are enough nodes and, on all of the machine, CPUs; the more is free, the sooner."""
+        usable = self.usable(free, within)
+        if self.required & ~usable or usable.bit_count() < self.min_nodes:
+            return False
+        return self.capacities(free)[1].item(-1) >= self.cpus
+
     def capacities(self, free: Free) -> tuple[Counts, Counts]:
         """CPUs that the job could have on each node that is usable; and on all nodes before each."""
         if self.whole:
@@ -73,9 +80,9 @@ class Shape:
 
 def choose(shape: Shape, free: Free, within: NodeSet) -> Choice | None:
     """Nodes of a set on which the job can start with what is free; None if it cannot."""
-    usable = shape.usable(free, within)
-    if shape.required & ~usable or usable.bit_count() < shape.min_nodes:
+    if not shape.may_fit(free, within):
         return None
+    usable = shape.usable(free, within)
     for nodes in _ever_larger(shape, usable, free):
         search = _Search(shape, free)
         if search.over(nodes):
@@ -190,13 +197,20 @@ def _given(shape: Shape, taken: dict[int, int], free: Free) -> Choice:
 
 def _dealt(tasks: int, most: Sequence[int], per_task: int) -> tuple[int, ...]:
     """CPUs on each node when the tasks are dealt out in turn, no node getting more than its most."""
-    got = [0] * len(most)
-    while tasks:
-        before = tasks
-        for node, limit in enumerate(most):
-            if tasks and got[node] < limit:
-                got[node] += 1
-                tasks -= 1
-        if tasks == before:
+    level, left, full = 0, tasks, sorted(most)
+    for index, limit in enumerate(full):  # those that are full one after the other, the others all alike
+        others = len(full) - index
+        if (limit - level) * others > left:
             break
-    return tuple(count * per_task for count in got)
+        left -= (limit - level) * others
+        level = limit
+    else:
+        return tuple(limit * per_task for limit in most)
+    rounds, more = divmod(left, others)
+    level += rounds
+    got = []
+    for limit in most:
+        extra = limit > level and more > 0
+        more -= extra
+        got.append((min(limit, level) + extra) * per_task)
+    return tuple(got)
