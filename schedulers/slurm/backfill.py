@@ -12,6 +12,7 @@ from schedulers.slurm.cluster import Cluster, Entry
 from schedulers.slurm.earliest import Releases
 from schedulers.slurm.licence_plan import LicencePlan
 from schedulers.slurm.node_table import NodeTable
+from schedulers.slurm.nodes import NodeSet
 from schedulers.slurm.queue import Reason, why_not_in
 from schedulers.slurm.selection import Choice
 
@@ -131,6 +132,7 @@ class BackfillPass:
         shape = cluster.shape(entry)
         candidates = entry.queue.nodes & cluster.up & cluster.nodes_for(ask)
         time = self._now
+        tested: dict[NodeSet, tuple[float, Choice] | None] = {}
         while True:
             nodes, later = table.over(candidates, time, time + length)
             if cluster.windows or ask.reservation:
@@ -146,7 +148,9 @@ class BackfillPass:
                     continue
             found = None
             if nodes.bit_count() >= shape.min_nodes and not shape.required & ~nodes:
-                found = self._soonest().first_fit(shape, nodes)
+                if nodes not in tested:
+                    tested[nodes] = self._soonest().first_fit(shape, nodes)
+                found = tested[nodes]
                 cluster.note_test(entry, None if found is None else found[1])
             if found is None:
                 if not later:

@@ -43,9 +43,9 @@ class Slurm(Scheduler):
     ``conf`` is the slurm.conf that the platform was read from. ``accounts`` has what ``sacctmgr -P show assoc`` and
     ``show qos`` print, or is an :class:`~cluster_sim.platform.accounts.Accounts`. ``asks`` is what jobs ask for that the
     workload has no field for, see :class:`~schedulers.slurm.requests.Requests`. The controller started at ``start`` (s), from
-    which everything periodic is counted, its main loop ``main_delay`` s later, which ticks every ``tick`` s; ``epoch`` is what the clock shows at 0 s,
-    by which times are rounded. Nodes are free ``cleanup`` s after the end of a job, ``kill_cleanup`` s after a kill.
-    docs/slurm.md says what is simulated, and what is refused.
+    which everything periodic is counted; its main loop began ``main_delay`` s later, and looks every ``tick`` s. ``epoch`` is
+    what the clock shows at 0 s, by which times are rounded. Nodes are free ``cleanup`` s after the end of a job,
+    ``kill_cleanup`` s after a kill. docs/slurm.md says what is simulated, and what is refused.
     """
 
     def __init__(

@@ -65,11 +65,18 @@ class Shape:
         return within & free.at_least(self.least, self._least_mb)
 
     def may_fit(self, free: Free, within: NodeSet) -> bool:
-        """Whether there are enough nodes and, on all of the machine, CPUs; the more is free, the sooner."""
+        """Whether there are enough nodes, and enough CPUs on all of them; the more is free, the sooner."""
         usable = self.usable(free, within)
         if self.required & ~usable or usable.bit_count() < self.min_nodes:
             return False
-        return self.capacities(free)[1].item(-1) >= self.cpus
+        if self.fixed and not self.whole:
+            return True
+        before, left = self.capacities(free)[1], self.cpus
+        for first, length in runs(usable):
+            left -= before.item(first + length) - before.item(first)
+            if left <= 0:
+                return True
+        return False
 
     def capacities(self, free: Free) -> tuple[Counts, Counts]:
         """CPUs that the job could have on each node that is usable; and on all nodes before each."""
