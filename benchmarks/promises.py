@@ -1,9 +1,9 @@
 """Are promises kept? Random runs of the backfilling schedulers, judged by their own logs of decisions.
 
 ``python -m benchmarks.promises --runs 10000``: platforms whose nodes are off at first, boot, fail, are repaired, withheld
-and switched from outside; jobs that end early or late, are requeued, in parts, or make checkpoints; every power policy. A
-promise may be put off only where the log says why, and where the tables of the run show that it was so; and no attempt of a
-job starts after what it was promised last.
+and switched from outside; jobs that end early or late, are requeued, in parts, make checkpoints or (``--resizing``)
+give back cores; every power policy. A promise may be put off only where the log says why, and where the tables of the run show
+that it was so; and no attempt of a job starts after what it was promised last.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions,
 from cluster_sim.run.decision_log import LATE_BOOT
 from schedulers.promise_losses import (
     CAPPED,
+    CHANGED,
     FAILED,
     GOES_FIRST,
     LATE_JOB,
@@ -101,8 +102,8 @@ class Case:
 # ---------------------------------------------------------------------- random cases
 
 
-def random_case(rng: random.Random) -> Case:
-    """A small case on few values, so that many things happen in one instant."""
+def random_case(rng: random.Random, resizing: bool = False) -> Case:
+    """A small case on few values, so that many things happen in one instant; ``resizing``: some jobs change their cores."""
     platform = _platform(rng)
     reservations = _reservations(rng, platform) if rng.random() < 0.2 else ()
     jobs = _jobs(rng, platform, [window.name for window in reservations])
@@ -124,6 +125,14 @@ def random_case(rng: random.Random) -> Case:
         jobs["parts"] = [rng.choice(["", "", "3"]) for _ in range(count)]
         if rng.random() < 0.4:
             options["failures"] = "exponential:mtbf=60,repair=3,limit=3"
+    if changing and resizing:
+        count = len(jobs["job_id"])
+        jobs["parts"] = [rng.choice(["", "3", "1 2@1 1@4"]) for _ in range(count)]
+        jobs["min_cores"] = [rng.randint(1, cores) for cores in jobs["requested_cores"]]
+        jobs["max_cores"] = [cores + rng.randint(0, 2) for cores in jobs["requested_cores"]]
+        jobs["malleable"] = [rng.choice([False, True]) for _ in range(count)]
+        jobs["speedup"] = [rng.choice(["linear", "amdahl:0.2"]) for _ in range(count)]
+        jobs["reconfiguration_time"] = [rng.choice([0.0, 0.25]) for _ in range(count)]
     return Case(platform, jobs, _scheduler(rng), power, reservations, disturbances, options)
 
 
@@ -267,13 +276,17 @@ def _happened(cause: str, case: Case, simulation: Simulation, row: Any, since: f
         return any(since <= when <= row.time and state is states[cause] for when, _, state, _ in changes)
     jobs = simulation.result().jobs
     if cause == SWITCHED_ON:  # by the policy, or from outside; an order to a node that shuts down leaves no record
-        return bool(case.power or case.disturbances)
+        return bool(case.power or case.disturbances or "failures" in case.options)  # a node that is repaired boots
     if cause in (LATE_NODE, LATE_BOOT):
         return any(kind.transitions.switch_on_distribution for kind in case.platform.node_types)
     if cause == LATE_JOB:
         asked = jobs["requested_time"].where(jobs["requested_time"] > 0.0, EXTENSIONS_S[0])
         lasted = jobs["finish_time"].fillna(INF).clip(upper=row.time) - jobs["allocation_time"]
         return bool(((lasted >= asked - 1e-9 * row.time) & ~(jobs["finish_time"] < since)).any())
+    if cause == CHANGED:
+        pieces = simulation.result().spells.values()
+        changes = (piece.start for own in pieces for piece in own[1:])
+        return any(since <= time <= row.time for time in changes)
     if cause == WITHHELD:
         return str(case.power).startswith(WITHHOLDING)
     if cause == CAPPED:
@@ -302,13 +315,14 @@ def _stays_first(case: Case, jobs: pd.DataFrame, row: Any) -> bool:
 @click.option("--runs", type=click.IntRange(1), default=1000, show_default=True, help="Random runs to judge.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the first run; each has the next.")
 @click.option("--seconds", type=float, default=INF, help="Stop after that long, s.")
-def main(runs: int, seed: int, seconds: float) -> None:
+@click.option("--resizing", is_flag=True, help="With malleable jobs, which give back cores between parts.")
+def main(runs: int, seed: int, seconds: float, resizing: bool) -> None:
     """Judge random runs; print what was found, and exit with 1 if a promise was broken."""
     total, made, begun = Verdict(), 0, time.monotonic()
     for number in range(seed, seed + runs):
         if time.monotonic() - begun > seconds:
             break
-        case = random_case(random.Random(number))
+        case = random_case(random.Random(number), resizing)
         try:
             verdict = judge(case, case.run())
         except Exception as error:

@@ -21,12 +21,13 @@ SWITCHED_OFF = "a node is switched off"
 SWITCHED_ON = "a node boots for no job"
 LATE_NODE = "a node takes longer to switch than expected"
 LATE_JOB = "a job lasts longer than expected"
+CHANGED = "a running job goes on with other cores"
 GUEST = "a guest has got cores"
 LATE_GUEST = "a guest stays longer than expected"
 CAPPED = "the power cap kept a job from starting"
 GOES_FIRST = "a job goes before it in the queue"
 
-LOSSES = (FAILED, WITHHELD, SWITCHED_OFF, SWITCHED_ON, LATE_NODE, LATE_JOB, GUEST, LATE_GUEST, CAPPED)
+LOSSES = (FAILED, WITHHELD, SWITCHED_OFF, SWITCHED_ON, LATE_NODE, LATE_JOB, CHANGED, GUEST, LATE_GUEST, CAPPED)
 """All that puts off a promise of conservative backfilling, or of EASY to the job that stays at the head of the queue."""
 
 
@@ -51,6 +52,8 @@ class Losses:
         self._follow_transitions(view)
         if releases.outlived(view):
             self.note(LATE_JOB)
+        if view.resumed:
+            self.note(CHANGED)
         if view.guests or self._guests:
             self._follow_guests(view)
 

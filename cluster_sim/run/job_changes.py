@@ -237,6 +237,8 @@ class JobChanges:
         course = running._course
         if course is None or not running.job.malleable or course.target is not None or running.start_time == inf:
             return False
+        if running._allocation.idle:  # it has its nodes for itself, their other cores too
+            return False
         return course.is_working or course.at_boundary
 
     def _reserve(self, course: Course, running: Running, placement: Placement) -> None:
@@ -262,9 +264,8 @@ class JobChanges:
         running = course.running
         assert running is not None
         job, own = running.job, running.placement.cores
-        wanted = (
-            min(max(course.next_cores, job.min_cores), job.max_cores) if course.next_cores and job.malleable else own
-        )
+        asks = course.next_cores and job.malleable and not running._allocation.idle
+        wanted = min(max(course.next_cores, job.min_cores), job.max_cores) if asks else own
         if wanted < own and course.target is None:
             self.resize(job, self._machine.shrunk(running.placement, wanted))
         elif wanted > own:
