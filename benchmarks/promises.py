@@ -285,8 +285,8 @@ def _happened(cause: str, case: Case, simulation: Simulation, row: Any, since: f
         return bool(((lasted >= asked - 1e-9 * row.time) & ~(jobs["finish_time"] < since)).any())
     if cause == CHANGED:
         pieces = simulation.result().spells.values()
-        changes = (piece.start for own in pieces for piece in own[1:])
-        return any(since <= time <= row.time for time in changes)
+        starts = [piece.start for own in pieces for piece in own[1:]]
+        return any(since <= start <= row.time for start in starts)
     if cause == WITHHELD:
         return str(case.power).startswith(WITHHOLDING)
     if cause == CAPPED:
