@@ -271,6 +271,10 @@ def samples() -> dict[str, Sample]:
         "slurm.conf": Sample(
             {"slurm.conf": SLURM_CONF, "nodes.conf": SLURM_NODES}, "slurm.conf", use_platform, ("slurm.conf", "nodes.conf")
         ),
+        "what if": Sample(
+            {"jobs.txt": SACCT, "slurm.conf": SLURM_CONF, "nodes.conf": SLURM_NODES},
+            "jobs.txt", use_what_if, ("jobs.txt", "slurm.conf", "nodes.conf"),
+        ),
         "sacctmgr": Sample({"accounts.txt": SACCTMGR}, "accounts.txt", use_accounts),
         "reservations": Sample({"r.yaml": RESERVATIONS}, "r.yaml", use_reservations),
         "run configuration": Sample(INPUTS | {"run.yaml": RUN}, "run.yaml", described, ("run.yaml",)),
@@ -398,6 +402,19 @@ def use_platform(path: str) -> None:
     platform = Platform.read(path)
     if platform.core_count <= 2_000:
         _written(_run(platform, _workload(), "list:first/high_gflops", "timeout:5"))
+
+
+def use_what_if(path: str) -> None:
+    """Replay a log of Slurm's with and without a change, if the machine is small, and work out all tables."""
+    from analysis import what_if
+
+    conf = str(Path(path).with_name("slurm.conf"))
+    if Platform.read(conf).core_count > 2_000:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        changes = ("SchedulerParameters:bf_interval=5", "PriorityWeightAge=9")
+        study = what_if(path, conf, folder, changes, nodes="+2", power_policy="timeout:600")
+        _ = study.agreement, study.causes, study.near_starts, study.overall, study.effects
 
 
 def use_accounts(path: str) -> None:
