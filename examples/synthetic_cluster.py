@@ -1,10 +1,10 @@
 """The log of a Slurm cluster that never was: jobs.txt, as ``sacct --parsable2`` prints it, and the slurm.conf of its machine.
 
-    python examples/synthetic_cluster.py --out synthetic --weeks 5 --seed 1
+    python examples/synthetic_cluster.py --out synthetic --weeks 4 --seed 1
 
-32 nodes of 32 cores, three partitions, 36 users in six accounts. Users submit by day rather than at night, single jobs, arrays
+18 nodes of 32 cores, three partitions, 36 users in six accounts. Users submit by day rather than at night, single jobs, arrays
 and wide jobs, with time limits rounded as people round them; jobs complete, fail, run into their limit and are cancelled.
-Starts come from a simulation that knows more than the two files say: eight nodes are taken away for a day of maintenance,
+Starts come from a simulation that knows more than the two files say: four nodes are taken away for a day of maintenance,
 and cores are free some seconds after a job's end. So a replay of the log comes near it without being it, as with a real one.
 """
 
@@ -25,7 +25,7 @@ CONF = """\
 # Synthetic: no machine has this configuration.
 ClusterName=synthetic
 SchedulerType=sched/backfill
-SchedulerParameters=bf_interval=30,bf_window=2880,bf_max_job_test=500
+SchedulerParameters=bf_interval=300,bf_resolution=300,bf_window=2880,bf_max_job_test=500,bf_continue
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 PriorityType=priority/multifactor
@@ -34,11 +34,11 @@ PriorityWeightAge=1000
 PriorityWeightJobSize=200
 PriorityWeightPartition=500
 NodeName=DEFAULT Sockets=2 CoresPerSocket=16
-NodeName=node[01-28] RealMemory=128000 Weight=1 Feature=thin
-NodeName=fat[1-4] RealMemory=1024000 Weight=10 Feature=fat
-PartitionName=batch Nodes=node[01-28] Default=YES MaxTime=2-00:00:00 PriorityJobFactor=10
+NodeName=node[01-16] RealMemory=128000 Weight=1 Feature=thin
+NodeName=fat[1-2] RealMemory=1024000 Weight=10 Feature=fat
+PartitionName=batch Nodes=node[01-16] Default=YES MaxTime=2-00:00:00 PriorityJobFactor=10
 PartitionName=short Nodes=ALL MaxTime=2:00:00 PriorityJobFactor=30
-PartitionName=fat Nodes=fat[1-4] MaxTime=7-00:00:00 PriorityJobFactor=10
+PartitionName=fat Nodes=fat[1-2] MaxTime=7-00:00:00 PriorityJobFactor=10
 """
 ACCOUNTS = ("astro", "bio", "chem", "climate", "eng", "phys")
 HABITS = ("serial", "threads", "mpi", "wide", "test")
@@ -82,7 +82,7 @@ def jobs_of(weeks: int, per_week: float, seed: int) -> pd.DataFrame:
         tasks = int(rng.integers(4, 40)) if habit == "serial" and rng.random() < 0.12 else 1
         expected = RUN_S[habit] * rng.lognormal(0, 0.9)
         limit = rounded_limit(expected, rng)
-        partition = "short" if limit <= 7_200 and rng.random() < 0.6 else "fat" if rng.random() < 0.03 else "batch"
+        partition = "short" if limit <= 7_200 and rng.random() < 0.6 else "fat" if rng.random() < 0.02 else "batch"
         held = float(rng.integers(1, 12) * 3_600) if rng.random() < 0.04 else 0.0
         for task in range(tasks):
             state = str(rng.choice(("COMPLETED", "FAILED", "CANCELLED", "never"), p=(0.87, 0.06, 0.04, 0.03)))
@@ -92,12 +92,12 @@ def jobs_of(weeks: int, per_week: float, seed: int) -> pd.DataFrame:
             rows.append({
                 "id": f"{number}_{task}" if tasks > 1 else str(number), "user": f"user{user + 1:02}",
                 "account": ACCOUNTS[user % 6], "partition": partition, "submit": time, "eligible": time + held,
-                "cores": min(cores, 128) if partition == "fat" else cores, "limit": limit, "run": run, "state": state,
+                "cores": min(cores, 32) if partition == "fat" else cores, "limit": limit, "run": run, "state": state,
             })  # fmt: skip
     return pd.DataFrame(rows)
 
 
-def starts_of(jobs: pd.DataFrame, platform: Platform, seed: int) -> pd.Series:
+def starts_of(jobs: pd.DataFrame, conf: Path, seed: int) -> pd.Series:
     """When each job that ran started, s from Monday, by id."""
     ran = jobs[jobs["state"] != "never"]
     cleaned_up = ran["run"] + np.random.default_rng(seed).integers(1, 25, len(ran))
@@ -107,10 +107,10 @@ def starts_of(jobs: pd.DataFrame, platform: Platform, seed: int) -> pd.Series:
         "recorded_run_time": cleaned_up, "requires": ran["partition"].map({"batch": "thin", "fat": "fat"}).fillna(""),
     }  # fmt: skip
     maintenance = AdvanceReservation(
-        "maintenance", 2 * WEEK + DAY + 28_800, 2 * WEEK + DAY + 64_800, nodes=range(20, 28)
+        "maintenance", 2 * WEEK + DAY + 28_800, 2 * WEEK + DAY + 64_800, nodes=range(12, 16)
     )
     workload = Workload({name: np.asarray(column) for name, column in columns.items()})
-    result = Simulation(platform, workload, make_scheduler("easy"), reservations=[maintenance]).run()
+    result = Simulation(Platform.read(conf), workload, make_scheduler("easy"), reservations=[maintenance]).run()
     return (result.jobs.set_index("job_id")["start_time"].dropna() + result.meta["origin_s"]).round()
 
 
@@ -150,14 +150,14 @@ def main(arguments: list[str] | None = None) -> None:
     """Write the two files and say what is in them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("synthetic"), help="folder for jobs.txt and slurm.conf")
-    parser.add_argument("--weeks", type=int, default=5)
-    parser.add_argument("--per-week", type=float, default=600, help="submissions a week; an array is one")
+    parser.add_argument("--weeks", type=int, default=4)
+    parser.add_argument("--per-week", type=float, default=200, help="submissions a week; an array is one")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args(arguments)
     given.out.mkdir(parents=True, exist_ok=True)
     (given.out / "slurm.conf").write_text(CONF)
     jobs = jobs_of(given.weeks, given.per_week, given.seed)
-    starts = starts_of(jobs, Platform.read(given.out / "slurm.conf"), given.seed)
+    starts = starts_of(jobs, given.out / "slurm.conf", given.seed)
     (given.out / "jobs.txt").write_text(sacct(jobs, starts))
     print(
         f"{len(jobs):,} synthetic jobs of {jobs['user'].nunique()} users in {given.weeks} weeks: {given.out / 'jobs.txt'}"

@@ -47,6 +47,8 @@ def by_class(jobs: pd.DataFrame, by: str = "", names: Sequence[str] = (RECORDED,
 def _differences(jobs: pd.DataFrame, groups: pd.Series, after: str, before: str) -> pd.DataFrame:
     """The mean difference of a column from another in each group, with its interval, by group."""
     apart = pd.DataFrame({"week": jobs["week"], "group": groups, "apart": jobs[after] - jobs[before]})
+    if apart.empty:
+        return pd.DataFrame(np.nan, index=[ALL], columns=["change", "low", "high"])
     weekly = (
         apart.groupby(["week", "group"], observed=True)["apart"].agg(["sum", "size"]).unstack("group", fill_value=0.0)
     )

@@ -55,7 +55,8 @@ def jobs_of(workload: Workload, runs: dict[str, Result]) -> pd.DataFrame:
     jobs["week"] = np.minimum((submit - submit.min()) // WEEK, weeks - 1).astype(int)
     waits = {RECORDED: np.where(columns["recorded_wait_time"] >= 0, columns["recorded_wait_time"], np.nan)}
     for name, result in runs.items():
-        waits[name] = result.jobs.set_index("job_id")["wait_time"].reindex(jobs["job_id"]).to_numpy(dtype=float)
+        table = result.jobs.set_index("job_id").reindex(jobs["job_id"])
+        waits[name] = table["wait_time"].where(table["start_time"].notna()).to_numpy(dtype=float)
     for name, wait in waits.items():
         jobs[f"{name}_wait"], jobs[f"{name}_start"] = wait, submit + wait
         jobs[f"{name}_slowdown"] = bounded_slowdown(wait + run, run)

@@ -22,7 +22,7 @@ from cluster_sim.formats.slurm_conf import platform_of
 from cluster_sim.formats.slurm_lines import Line, lines_of
 from cluster_sim.run.simulation import Simulation
 from cluster_sim.workload.workload import Workload
-from schedulers import make_power_policy, make_scheduler, schedulers
+from schedulers import make_power_policy, make_scheduler
 
 if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform
@@ -112,6 +112,7 @@ def what_if(
     nodes: str | None = None,
     power_policy: str | None = None,
     baseline: str | None = None,
+    accounts: str | None = None,
     ignore_gpus: bool = False,
     progress: bool = False,
     **reading: Any,
@@ -127,6 +128,7 @@ def what_if(
     scheduler, power_policy : specs of the changed run, where these are what changes.
     baseline : scheduler of the unchanged run, and of the changed one unless ``scheduler`` says otherwise; by default Slurm's
         rules with the configuration, ``slurm:conf=…``.
+    accounts : file of accounts, shares and limits for Slurm's rules, as ``sacctmgr -P show assoc`` prints them.
     ignore_gpus : run jobs that need GPUs, which are not simulated, as if they needed none, instead of rejecting them.
 
     Raises InputError for a change that is none, a log without starts, and one whose partitions the configuration does not have.
@@ -145,9 +147,10 @@ def what_if(
     if ignore_gpus and (asking := int((workload.columns["gpus"] > 0).sum())):
         remarks.append(f"{asking:,} of {len(workload):,} jobs need GPUs: they run as if they needed none.")
         workload = workload.without_gpus()
+    by_slurm = {name: _slurm(folder / name / CONF, accounts, workload) for name in platforms}
     specs = {
-        UNCHANGED: (baseline or default_scheduler(folder / UNCHANGED / CONF), "always-on"),
-        CHANGED: (scheduler or baseline or default_scheduler(folder / CHANGED / CONF), power_policy or "always-on"),
+        UNCHANGED: (baseline or by_slurm[UNCHANGED], "always-on"),
+        CHANGED: (scheduler or baseline or by_slurm.get(CHANGED, ""), power_policy or "always-on"),
     }
     _write(lines, folder)
     policies = {name: (make_scheduler(specs[name][0]), make_power_policy(specs[name][1])) for name in platforms}
@@ -162,9 +165,10 @@ def what_if(
     return study
 
 
-def default_scheduler(conf: Path) -> str:
-    """Slurm's rules with a configuration, where there are such."""
-    return f"slurm:conf={conf}" if "slurm" in schedulers else "easy"
+def _slurm(conf: Path, accounts: str | None, workload: Workload) -> str:
+    """Slurm's rules with a configuration, by the clock of the log."""
+    shares = f",accounts={accounts}" if accounts else ""
+    return f"slurm:conf={conf}{shares},epoch={workload.unix_start_time or 0}"
 
 
 def _platforms(lines: dict[str, list[Line]], conf: str) -> dict[str, Platform]:
@@ -244,7 +248,9 @@ def _of_runs(study: Study) -> list[str]:
         )
     if CHANGED in study.runs:
         apart = jobs[f"{CHANGED}_start"].fillna(-1) != jobs[f"{UNCHANGED}_start"].fillna(-1)
-        if not apart.any():
+        if not (jobs[f"{CHANGED}_start"] + jobs[f"{UNCHANGED}_start"]).notna().any():
+            remarks.append("No job starts in both runs: there is nothing to compare.")
+        elif not apart.any():
             remarks.append("The change makes no difference: every job starts at the same time in both runs.")
     for remark in remarks:
         warnings.warn(remark, ModelWarning, stacklevel=3)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 @click.option("--power-policy", type=Named("power_policy"), metavar="Q", help="When nodes sleep, such as timeout:600.")
 @click.option("--baseline", type=Named("scheduler"), metavar="S",
               help="Scheduler of the unchanged run [default: slurm with the configuration].")  # fmt: skip
+@click.option("--accounts", type=click.Path(), metavar="FILE",
+              help="What sacctmgr prints of accounts, for shares and limits.")  # fmt: skip
 @setting_options("time_zone", "anonymise", "ignore_gpus")
 @click.option("--out", required=True, type=click.Path(file_okay=False), metavar="DIR", help="Folder for results.")
 @json_option

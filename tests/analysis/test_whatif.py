@@ -137,6 +137,21 @@ def test_a_replay_without_a_change(tmp_path: Path) -> None:
         _ = found.effects
 
 
+def test_by_slurms_own_rules(tmp_path: Path) -> None:
+    """Without a word on schedulers both runs follow slurm.conf: what waits for a node starts when the next pass is held."""
+    (tmp_path / "jobs.txt").write_text("\n".join([HEAD, *weekly(1, start=1_200), ""]))
+    (tmp_path / "slurm.conf").write_text(CONF)
+    found = what_if(
+        tmp_path / "jobs.txt", tmp_path / "slurm.conf", tmp_path / "out", ["PriorityWeightAge=5"], nodes="+1"
+    )
+    assert [run.meta["scheduler"].partition(",")[0] for run in found.runs.values()] == [
+        f"slurm:conf={tmp_path}/out/{name}/slurm.conf" for name in (UNCHANGED, CHANGED)
+    ]
+    assert found.near_starts["1 min"] == 1.0
+    assert found.jobs[f"{CHANGED}_wait"].max() <= 60.0
+    assert not any("knows no priorities" in remark for remark in found.remarks)
+
+
 def test_a_power_policy(tmp_path: Path) -> None:
     """Nodes that sleep take less energy than nodes that idle, and on hardware that switches at once nobody waits longer."""
     found = study(tmp_path, weekly(3), power_policy="timeout:60")
@@ -163,6 +178,17 @@ def test_remarks(tmp_path: Path, rows: list[str], conf: str, remark: str) -> Non
     found = study(tmp_path, rows, conf=conf, nodes="+1")
     assert any(remark in each for each in found.remarks), found.remarks
     assert not found.effects["change_s"].isna().any()
+
+
+def test_no_job_starts_in_both_runs(tmp_path: Path) -> None:
+    """A machine on which nothing fits until it has another node: remarks say so, and the page is written all the same."""
+    found = study(
+        tmp_path, [row(1, 0, 0, 60, 4), row(2, 9, 60, 60, 4)], conf=CONF.replace("CPUs=4", "CPUs=2"), nodes="+1"
+    )
+    assert any("nothing to compare" in remark for remark in found.remarks)
+    assert found.effects.empty
+    assert np.isnan(found.overall.at["mean wait", "change"])
+    assert "nothing to compare" in found.save().read_text()
 
 
 def test_few_weeks_have_no_interval(tmp_path: Path) -> None:
