@@ -35,7 +35,8 @@ def row(folder: Path) -> str:
     """The row of one run; what is refused stands in it."""
     try:
         recording = Recording.read(folder)
-        passes = " of ".join(map(str, passes_that_agree(recording)))
+        # Priorities of the instant are not recorded: passes can be compared where they are the order of submission.
+        passes = "" if recording.accounts else " of ".join(map(str, passes_that_agree(recording)))
         ours, easy = replay(recording, slurm_for(recording)), replay(recording, make_scheduler("easy"))
     except ClusterSimError as error:
         return f"| {folder.name} | {error} |"

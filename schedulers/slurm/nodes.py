@@ -74,6 +74,8 @@ class NodeFacts:
         self.cpus = np.array(cpus, np.int64)
         self.memory = np.array(memory if len(memory) else [math.inf] * self.count, np.float64)
         self.capacities = self.cpus, before(self.cpus)
+        alike = self.count and (self.cpus == self.cpus[0]).all()
+        self.cpus_of_each = self.cpus.item(0) if alike else 0  #: CPUs of every node; 0: they differ.
         self.all: NodeSet = (1 << self.count) - 1
         self._at_least: dict[tuple[int, float], NodeSet] = {}
         by_weight: dict[int, NodeSet] = {}

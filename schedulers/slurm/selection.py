@@ -71,7 +71,11 @@ class Shape:
             return False
         if self.fixed and not self.whole:
             return True
+        if self.whole and free.facts.cpus_of_each:
+            return usable.bit_count() * free.facts.cpus_of_each >= self.cpus
         before, left = self.capacities(free)[1], self.cpus
+        if before.item(-1) < left:
+            return False
         for first, length in runs(usable):
             left -= before.item(first + length) - before.item(first)
             if left <= 0:

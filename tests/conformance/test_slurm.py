@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from benchmarks.slurm_runs import Recording, computed_pass, passes_that_agree, recorded_pass, replay, slurm_for
+from cluster_sim.errors import InputError
 from schedulers import make_scheduler
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.backfill import BackfillPass, Planned, Started
@@ -155,3 +156,20 @@ def test_only_so_many_jobs_are_tested(facts: dict[str, Any]) -> None:
     _, starts = _case_pass(facts, [case["job"]] * case["repeat"])
     assert case["has_start_time"][0] in starts
     assert case["no_start_time"][0] not in starts
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("gpu-1", "Gres"),
+        ("topology", "topologyplugin"),
+        ("power-saving", "suspendprogram"),
+        ("gang-timeslice", "PreemptMode"),
+        ("preempt-requeue", "PreemptType"),
+        ("qos-preempt", "PreemptType"),
+    ],
+)
+def test_what_is_not_simulated_is_refused_by_name(shared: Path, name: str, key: str) -> None:
+    """A configuration that would make another schedule is not run as if it would not."""
+    with pytest.raises(InputError, match=f"scheduler 'slurm', {key}"):
+        make_scheduler(f"slurm:conf={shared / 'cases' / 'slurm' / name / 'slurm.conf'}")
