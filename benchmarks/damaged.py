@@ -272,7 +272,8 @@ def samples() -> dict[str, Sample]:
             {"slurm.conf": SLURM_CONF, "nodes.conf": SLURM_NODES}, "slurm.conf", use_platform, ("slurm.conf", "nodes.conf")
         ),
         "what if": Sample(
-            {"jobs.txt": SACCT, "slurm.conf": SLURM_CONF, "nodes.conf": SLURM_NODES},
+            {"jobs.txt": SACCT, "slurm.conf": SLURM_CONF.replace(b"TopologyPlugin=topology/tree\n", b""),
+             "nodes.conf": SLURM_NODES.replace(b" Gres=gpu:a:2", b"")},
             "jobs.txt", use_what_if, ("jobs.txt", "slurm.conf", "nodes.conf"),
         ),
         "sacctmgr": Sample({"accounts.txt": SACCTMGR}, "accounts.txt", use_accounts),

@@ -15,7 +15,7 @@ import pandas as pd
 from analysis.whatif.effects import CLASSES, FEWEST_WEEKS, by_class, overall
 from analysis.whatif.replayed import CHANGED, CONF, RECORDED, UNCHANGED, agreement, beyond, causes, jobs_of, near_starts
 from cluster_sim.amounts import duration, number
-from cluster_sim.errors import InputError, ModelWarning
+from cluster_sim.errors import InputError, ModelWarning, naming
 from cluster_sim.files.atomic import atomic_path
 from cluster_sim.formats.slurm_changes import with_changes, with_nodes, written
 from cluster_sim.formats.slurm_conf import platform_of
@@ -153,13 +153,17 @@ def what_if(
         CHANGED: (scheduler or baseline or by_slurm.get(CHANGED, ""), power_policy or "always-on"),
     }
     _write(lines, folder)
-    policies = {name: (make_scheduler(specs[name][0]), make_power_policy(specs[name][1])) for name in platforms}
-    runs = {}
-    for name, platform in platforms.items():
-        result = Simulation(platform, workload, *policies[name], explain=True).run(progress=progress)
-        said_of = {"scheduler": specs[name][0], "power_policy": specs[name][1]}
-        result.meta |= {**said_of, "workload": workload.name, "platform": str(conf)}
-        runs[name] = result
+    for spec in filter(None, (scheduler, baseline)):
+        make_scheduler(spec)  # what is wrong with it is not the configuration's fault
+    make_power_policy(specs[CHANGED][1])
+    with naming(conf):  # Slurm's rules may refuse what the configuration asks for
+        policies = {name: (make_scheduler(specs[name][0]), make_power_policy(specs[name][1])) for name in platforms}
+        runs = {}
+        for name, platform in platforms.items():
+            result = Simulation(platform, workload, *policies[name], explain=True).run(progress=progress)
+            said_of = {"scheduler": specs[name][0], "power_policy": specs[name][1]}
+            result.meta |= {**said_of, "workload": workload.name, "platform": str(conf)}
+            runs[name] = result
     study = Study(workload, runs, jobs_of(workload, runs), tuple(said), folder, remarks)
     study.remarks.extend(_of_runs(study))
     return study
