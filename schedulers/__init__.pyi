@@ -31,4 +31,3 @@ from .power_reservation import RandomReservation as RandomReservation
 from .power_stretch import SummedStretch as SummedStretch
 from .preemptive import Preemptive as Preemptive
 from .replay import Replay as Replay
-from .slurm.scheduler import Slurm as Slurm

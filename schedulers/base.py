@@ -95,7 +95,13 @@ class PowerPolicy:
 schedulers: Registry[Scheduler] = Registry("scheduler", "cluster_sim.schedulers", Scheduler)
 power_policies: Registry[PowerPolicy] = Registry("power policy", "cluster_sim.power_policies", PowerPolicy)
 
-# From the package above this one, which nothing here imports: only a spec with this name does.
+# Imported by a spec with this name only: twenty modules, and those of a package above this one.
+schedulers.register_later(
+    "slurm",
+    "schedulers.slurm.scheduler",
+    "Slurm",
+    "Slurm 22.05's schedulers, sched/backfill and sched/builtin: slurm:conf=FILE[,accounts=FILE].",
+)
 schedulers.register_later(
     "learned",
     "learning.agent",

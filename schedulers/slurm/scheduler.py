@@ -14,7 +14,7 @@ from cluster_sim.machine.placement import Placement
 from cluster_sim.platform.accounts import Accounts
 from cluster_sim.platform.platform import Platform
 from cluster_sim.run.decisions import Decision, Hold, Preempt, Reject, Reserve, Start, WakeAt
-from schedulers.base import Scheduler, schedulers
+from schedulers.base import Scheduler
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.backfill import BackfillPass, Planned, Slept, Started
 from schedulers.slurm.clockwork import TICK, BackfillClock, MainClock
@@ -36,7 +36,6 @@ REQUEUED_WAIT_S = 121.0
 """How long a job that was requeued may not start."""
 
 
-@schedulers.register("slurm")
 class Slurm(Scheduler):
     """Slurm 22.05's schedulers, sched/backfill and sched/builtin: slurm:conf=FILE[,accounts=FILE].
 
