@@ -421,8 +421,8 @@ def use_what_if(path: str) -> None:
 def use_accounts(path: str) -> None:
     """Read, share what has been used, and ask for the limits of every user."""
     from cluster_sim.formats.sacctmgr import read_accounts
+    from cluster_sim.run.account_limits import Demand, Limits
     from schedulers.slurm.factors import Factors
-    from schedulers.slurm.limits import Demand, Limits
     from schedulers.slurm.shares import Shares
 
     accounts = read_accounts(path)

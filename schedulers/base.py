@@ -36,6 +36,9 @@ class Scheduler:
     chooses_cores = (
         False  #: Whether it starts jobs on other numbers of cores than they request, if they can run on these.
     )
+    keeps_limits = (
+        False  #: Whether it keeps to the limits of accounts itself; else jobs over one do not join the queue.
+    )
     at_boundaries = False  #: Whether it decides whenever a malleable job comes to the end of a part.
 
     def begin(self, view: View) -> None:

@@ -172,7 +172,8 @@ class _Explanation:
         if job["eligible_time"] > job["submit_time"]:
             since = at(job["eligible_time"])
             lines.append(
-                f"Until {since} it was not in the queue: other jobs had to be over, or its reservation to begin."
+                f"Until {since} it was not in the queue: other jobs had to be over, or its reservation to begin,"
+                " or it was over a limit of its account."
             )
         return lines
 

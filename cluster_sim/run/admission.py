@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from cluster_sim.machine.placement import why_impossible
 from cluster_sim.run.arrivals import arrivals
+from cluster_sim.run.limit_gate import LimitGate, limits_hold
 from cluster_sim.run.precedence import Precedence, has_dependencies
 from cluster_sim.run.window_gate import WindowGate
 
@@ -21,7 +22,8 @@ class Admission:
     """Submits the jobs of a run and lets them into its queue, ``pending``, where schedulers see them.
 
     On the way a job can be rejected, because the platform can never hold it, or held back: until the jobs that it waits
-    for are over, and until its advance reservation begins. ``columns`` are those that schedulers see.
+    for are over, until its advance reservation begins, and while a limit of its account allows no more jobs. ``columns``
+    are those that schedulers see.
     """
 
     def __init__(self, simulation: Simulation, columns: dict[str, npt.NDArray[Any]], pending: dict[int, Job]):
@@ -33,6 +35,11 @@ class Admission:
         self._pending = pending
         self._core_count = simulation.platform.core_count
         self._gate: WindowGate | None = None
+        self._limits: LimitGate | None = None
+        accounts, platform = simulation.accounts, simulation.platform
+        keeps_limits = bool(getattr(simulation.scheduler, "keeps_limits", False))
+        if accounts is not None and not keeps_limits and limits_hold(platform):
+            self._limits = LimitGate(self._env, accounts, platform, self.admit)
         self._chooses_cores = bool(getattr(simulation.scheduler, "chooses_cores", False))
         self.prepare()
         self._precedence: Precedence | None = None
@@ -87,14 +94,21 @@ class Admission:
             if reason:
                 self.reject(job, reason)
                 return
+        if self._limits is not None:
+            reason = self._limits.why_never(job)
+            if reason:
+                self.reject(job, reason)
+                return
         if self._notices.wanted:
             self._notices.note("job_submitted", job)
         if self._precedence is None or not self._precedence.holds(job):
             self.admit(job)
 
     def admit(self, job: Job) -> None:
-        """From now on schedulers see the job, unless its advance reservation has not begun."""
+        """From now on schedulers see the job, unless its advance reservation has not begun, or it is over a limit."""
         if self._gate is not None and self._gate.holds(job):
+            return
+        if self._limits is not None and self._limits.holds(job):
             return
         self._pending[job.index] = job
         self._simulation.view.submitted.append(job)
@@ -117,12 +131,16 @@ class Admission:
             job = self._precedence.held.pop(index, None)
         if job is None and self._gate is not None:
             job = self._gate.held.pop(index, None)
+        if job is None and self._limits is not None:
+            job = self._limits.withdraw(index)
         return job
 
     def over(self, job: Job, outcome: str) -> None:
         """A job is over, with the ``outcome`` completed, killed or rejected; others may have waited for that."""
         if self._precedence is not None:
             self._precedence.over(job, outcome)
+        if self._limits is not None:
+            self._limits.over(job)
 
     def times(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """When each job is submitted and when it is eligible to start, s; NaN: it depends on jobs not yet over."""
@@ -130,9 +148,10 @@ class Admission:
             submit, eligible = self._precedence.submit_time.copy(), self._precedence.eligible_time.copy()
         else:
             submit = eligible = self._columns["submit_time"]
-        if self._gate is not None and self._gate.eligible_time:
-            eligible = eligible.copy()
-            eligible[list(self._gate.eligible_time)] = list(self._gate.eligible_time.values())
+        for gate in (self._gate, self._limits):
+            if gate is not None and gate.eligible_time:
+                eligible = eligible.copy()
+                eligible[list(gate.eligible_time)] = list(gate.eligible_time.values())
         return submit, eligible
 
     def _refuse(self, job: Job, reason: str) -> None:

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from cluster_sim.errors import ModelWarning
 from cluster_sim.platform.accounts import Accounts, Association
+from cluster_sim.run.account_limits import Demand, Limits
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.factors import Factors
-from schedulers.slurm.limits import Demand, Limits
 from schedulers.slurm.protocols import BasicPriority
 from schedulers.slurm.shares import Shares
 

@@ -47,6 +47,8 @@ class Slurm(Scheduler):
     ``kill_cleanup`` s after a kill. docs/slurm.md says what is simulated, and what is refused.
     """
 
+    keeps_limits = True
+
     def __init__(
         self,
         conf: str,
@@ -100,10 +102,11 @@ class Slurm(Scheduler):
             self.cluster.windows.append(Window(window.name, window.start, window.end, reserved))
 
     def _accounting(self) -> Accounting:
-        if self._accounts is None and self._settings.priority_type.endswith("basic"):
+        given = self._accounts if self._accounts is not None or self._view is None else self._view.accounts
+        if given is None and self._settings.priority_type.endswith("basic"):
             return BasicPriority()
         assert self._platform.slurm is not None
-        return Multifactor(self._platform.slurm, self._platform.core_count, self._accounts)
+        return Multifactor(self._platform.slurm, self._platform.core_count, given)
 
     # ------------------------------------------------------------------ what happened
 

@@ -113,18 +113,29 @@ class Limits:
 
         It may be too large for a limit alone, or too many jobs may be running. The rest is :meth:`refusal_on`.
         """
+        return self.too_large(demand) or next(
+            (
+                limit.jobs_reason
+                for limit in self._rules_for(demand).together
+                if self._used.get(limit.scope, _NOTHING).jobs >= limit.jobs
+            ),
+            "",
+        )
+
+    def too_large(self, demand: Demand) -> str:
+        """Slurm's word for the first limit that the job exceeds alone, whatever runs; empty: none."""
         rules = self._rules_for(demand)
         for name, most, reason in rules.largest:
             if demand.tres[name] > most:
                 return reason
-        if demand.limit_s > rules.longest_s:
+        if rules.longest_s < demand.limit_s < math.inf:
             return rules.too_long
         for limit in rules.together:
-            if self._used.get(limit.scope, _NOTHING).jobs >= limit.jobs:
-                return limit.jobs_reason
             for name, most in limit.tres.items():
                 if demand.tres[name] > most:
                     return limit.tres_reason.replace("*", _WORDS[name])
+            if limit.jobs < 1:
+                return limit.jobs_reason
         return ""
 
     def refusal_on(self, demand: Demand, nodes: tuple[int, ...], cpus: int) -> str:
