@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 QUICK = 12  #: Of so many cases one is tried in the ordinary tests,
 SLOW = 3  #: of so many of the others in the slow ones,
 PARTS = 4  #: which are so many tests, for several processes.
-NEEDS_AN_AGENT = "learned"
+NEEDS_A_FILE = {"learned", "slurm", "multifactor"}  #: An agent, a slurm.conf: checked where these are.
 
 
 @pytest.fixture(scope="module")
@@ -65,12 +65,12 @@ def test_every_case_is_recorded_once_by_its_own_name() -> None:
 
 
 def test_everything_registered_is_run() -> None:
-    """Every scheduler, power policy and order is in some case; only what needs a trained agent is not."""
+    """Every scheduler, power policy and order is in some case; only what needs a trained agent or a slurm.conf is not."""
     cases = [case for case in core_cases() if isinstance(case, Case)]
-    assert {case.scheduler.partition(":")[0] for case in cases} == {*schedulers} - {NEEDS_AN_AGENT}
-    assert {case.power.partition(":")[0] for case in cases} - {""} == {*power_policies} - {NEEDS_AN_AGENT}
+    assert {case.scheduler.partition(":")[0] for case in cases} == {*schedulers} - NEEDS_A_FILE
+    assert {case.power.partition(":")[0] for case in cases} - {""} == {*power_policies} - NEEDS_A_FILE
     pairs = [case.scheduler[5:].split(",")[0].split("/") for case in cases if case.scheduler.startswith("list:")]
-    assert {pair[0] for pair in pairs} == {*job_orders}
+    assert {pair[0] for pair in pairs} == {*job_orders} - NEEDS_A_FILE
     assert {pair[1] for pair in pairs} == {*node_orders}
 
 
