@@ -18,13 +18,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import click
-import pandas as pd
 
 from cluster_sim import AdvanceReservation, Platform, Simulation, Workload, make_power_policy, make_scheduler
 from cluster_sim.engine import latest
 from cluster_sim.errors import InputError, ModelWarning, NodeStateError
 from cluster_sim.machine.node import NodeState
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
+from cluster_sim.records import Result
 from cluster_sim.run.decision_log import LATE_BOOT
 from schedulers.promise_losses import (
     CAPPED,
@@ -291,17 +291,19 @@ def _happened(cause: str, case: Case, simulation: Simulation, row: Any, since: f
         return str(case.power).startswith(WITHHOLDING)
     if cause == CAPPED:
         return str(case.power).startswith("power-cap")
-    return cause == GOES_FIRST and not _stays_first(case, jobs, row)
+    return cause == GOES_FIRST and not _stays_first(case, simulation.result(), row)
 
 
-def _stays_first(case: Case, jobs: pd.DataFrame, row: Any) -> bool:
+def _stays_first(case: Case, result: Result, row: Any) -> bool:
     """Whether no job can go before this one: under conservative, or at the head of a queue in order of submission."""
     if case.scheduler.startswith("conservative") or "depth=all" in case.scheduler:
         return True
     if "order=first" not in case.scheduler or "aging" in case.scheduler:
         return False
+    jobs, attempts = result.jobs, result.attempts
+    again = attempts[(attempts["queue_time"] <= row.time) & ~(attempts["allocation_time"] < row.time)]["job_id"]
     before = jobs["submit_time"] < jobs.set_index("job_id").loc[row.job_id, "submit_time"]
-    waiting = (jobs["eligible_time"] <= row.time) & ~(jobs["allocation_time"] < row.time)
+    waiting = (jobs["eligible_time"] <= row.time) & ~(jobs["allocation_time"] < row.time) | jobs["job_id"].isin(again)
     withdrawn = jobs["allocation_time"].isna() & (jobs["finish_time"] < row.time)
     at_once = jobs["submit_time"] == jobs.set_index("job_id").loc[row.job_id, "submit_time"]
     earlier = before | (at_once & (jobs.index < jobs.index[jobs["job_id"] == row.job_id][0]))

@@ -62,7 +62,8 @@ class ProfilePlan:
 
     def _amount(self, job: Job, placement: Placement | None) -> int | npt.NDArray[Any]:
         if self._counted or placement is None:
-            return job.requested_cores
+            # What runs may hold other cores than it requested: it has been resized.
+            return job.requested_cores if placement is None else placement.cores
         assert self._machine is not None
         cores = np.zeros(self._nodes, np.int64)
         for first, stop, taken in placement.spans:

@@ -278,3 +278,12 @@ def test_the_long_form() -> None:
     assert result.exit_code == 0, result.output
     assert "25 runs" in result.output
     assert " 0 broken" in result.output
+
+
+def test_a_job_that_has_given_up_a_core_is_counted_with_those_that_it_still_has() -> None:
+    """Job a goes on with one of its two cores from 1 s to 5 s; of d's two the second is b's, free at 6 s."""
+    rows = [(0.0, 2, 3.0, 3.0), (0.0, 1, 6.0, 6.0), (0.0, 1, 10.0, 10.0), (0.0, 2, 5.0, 5.0)]
+    shapes = {"parts": ["1 2@1", "", "", ""], "malleable": [True, False, False, False], "min_cores": [1, 1, 1, 2]}
+    result = run("easy:depth=2", rows, Platform.homogeneous(nodes=3, cores=1), **shapes)
+    assert starts(result) == [0.0, 0.0, 1.0, 6.0]
+    assert {time for _, time, _ in promises(result, "d")} == {6.0}
