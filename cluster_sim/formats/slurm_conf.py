@@ -321,9 +321,9 @@ def _warn(path: str, found: _Configuration, slurm: SlurmMachine) -> None:
     if any(slurm.gres):
         parts.append(f"Gres of {sum(map(bool, slurm.gres)):,} nodes: kept, jobs that need GPUs are rejected")
     if any(_restricts(partition, len(slurm.node_names)) for partition in slurm.partitions):
-        parts.append("nodes, limits and tiers of partitions: kept, no scheduler follows these yet")
+        parts.append("nodes, limits and tiers of partitions: only the scheduler slurm:conf=FILE follows them")
     if found.scheduling:
-        parts.append(f"{', '.join(found.scheduling)}: kept, no scheduler follows them yet")
+        parts.append(f"{', '.join(found.scheduling)}: only the scheduler slurm:conf=FILE follows them")
     if found.unknown:
         parts.append(f"not known: {', '.join(found.unknown)}")
     if parts:

@@ -161,8 +161,8 @@ def test_what_is_not_simulated_is_told_in_a_line(tmp_path: Path) -> None:
     assert warned(path) == (
         f"{path}: CoreSpecCount: CPUs set aside for the system run jobs; TopologyPlugin: all nodes are equally near; "
         "Prolog: takes no time; Gres of 2 nodes: kept, jobs that need GPUs are rejected; "
-        "nodes, limits and tiers of partitions: kept, no scheduler follows these yet; "
-        "SchedulerType: kept, no scheduler follows them yet; not known: Colour, NonsenseKey"
+        "nodes, limits and tiers of partitions: only the scheduler slurm:conf=FILE follows them; "
+        "SchedulerType: only the scheduler slurm:conf=FILE follows them; not known: Colour, NonsenseKey"
     )
     assert warned(conf(tmp_path, "NodeName=n1 CPUs=4", "PartitionName=p Nodes=ALL MaxTime=INFINITE State=UP")) == ""
 

@@ -17,7 +17,7 @@ from cluster_sim.run.view import View
 from schedulers.orders import job_orders
 from tests.invariants import chaos
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*kept, no scheduler follows")
+pytestmark = pytest.mark.filterwarnings("ignore:.*only the scheduler slurm")
 
 HEAD = "ClusterName=lab\nAccountingStorageType=accounting_storage/slurmdbd\nPriorityType=priority/multifactor\n"
 TAIL = """\
