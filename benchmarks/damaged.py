@@ -273,7 +273,7 @@ def samples() -> dict[str, Sample]:
         ),
         "what if": Sample(
             {"jobs.txt": SACCT, "slurm.conf": SLURM_CONF.replace(b"TopologyPlugin=topology/tree\n", b""),
-             "nodes.conf": SLURM_NODES.replace(b" Gres=gpu:a:2", b"")},
+             "nodes.conf": SLURM_NODES},
             "jobs.txt", use_what_if, ("jobs.txt", "slurm.conf", "nodes.conf"),
         ),
         "sacctmgr": Sample({"accounts.txt": SACCTMGR}, "accounts.txt", use_accounts),

@@ -129,9 +129,6 @@ def _refuse(machine: SlurmMachine) -> None:
         value = given.get(key, "").lower()
         if value and value != "(null)" and (not refused or value in refused):
             raise InputError(f"scheduler 'slurm', {key}", "a configuration without it: it is not simulated", given[key])
-    if any("gpu" in gres.lower() for gres in machine.gres):
-        gres = next(gres for gres in machine.gres if "gpu" in gres.lower())
-        raise InputError("scheduler 'slurm', Gres", "nodes without GPUs, which are not simulated", gres)
     if given.get("suspendtime", "").lower() not in ("", "-1", "infinite", "none"):
         raise InputError("scheduler 'slurm', SuspendTime", "no power saving: it is not simulated", given["suspendtime"])
     if given.get("preempttype", "preempt/none").lower() != "preempt/none":

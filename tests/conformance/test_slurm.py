@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from benchmarks.slurm_runs import Recording, computed_pass, passes_that_agree, recorded_pass, replay, slurm_for
+from cluster_sim import Platform, Simulation, Workload
 from cluster_sim.errors import InputError
 from schedulers import make_scheduler
 from schedulers.slurm.asks import Ask
@@ -161,7 +162,6 @@ def test_only_so_many_jobs_are_tested(facts: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("name", "key"),
     [
-        ("gpu-1", "Gres"),
         ("topology", "topologyplugin"),
         ("power-saving", "suspendprogram"),
         ("gang-timeslice", "PreemptMode"),
@@ -173,3 +173,18 @@ def test_what_is_not_simulated_is_refused_by_name(shared: Path, name: str, key: 
     """A configuration that would make another schedule is not run as if it would not."""
     with pytest.raises(InputError, match=f"scheduler 'slurm', {key}"):
         make_scheduler(f"slurm:conf={shared / 'cases' / 'slurm' / name / 'slurm.conf'}")
+
+
+def test_nodes_may_have_gpus_and_jobs_that_need_some_are_rejected(shared: Path) -> None:
+    """The others run."""
+    conf = shared / "cases" / "slurm" / "gpu-1" / "slurm.conf"
+    jobs = {
+        "submit_time": [0.0, 0.0],
+        "requested_cores": 1,
+        "recorded_run_time": 60.0,
+        "requested_time": 120.0,
+        "gpus": [1, 0],
+    }
+    result = Simulation(Platform.read(conf), Workload(jobs), make_scheduler(f"slurm:conf={conf}")).run()
+    assert result.jobs["state"].tolist() == ["rejected", "completed"]
+    assert "GPU" in result.jobs["reason"][0]
