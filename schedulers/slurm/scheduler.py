@@ -97,6 +97,7 @@ class Slurm(Scheduler):
         ] = []  # (s, job; of one that was killed also ~job, for all nodes but its first)
         self._begins: list[tuple[float, int]] = []
         self._version: object = None
+        self._in_vain = False  # whether the last look at the queue as it is has started nothing
         for window in view.reservations:
             reserved = set_of(window.nodes.nonzero()[0].tolist())
             self.cluster.windows.append(Window(window.name, window.start, window.end, reserved))
@@ -205,6 +206,7 @@ class Slurm(Scheduler):
         """Jobs, nodes or partitions have changed: both loops are to look at the queue. For who administers the machine, too."""
         self._main.ask()
         self._backfill.changed = True
+        self._in_vain = False
         self._reorder()
 
     def _reorder(self) -> None:
@@ -246,6 +248,7 @@ class Slurm(Scheduler):
         if not depth:
             return
         walk = MainPass(self.cluster, self._sorted(view), view.now, depth)
+        self._in_vain = self._settings.builtin and depth >= len(self._waiting)
         for started in walk.decisions():
             yield self._begin_job(started)
         if view.explains:
@@ -283,6 +286,7 @@ class Slurm(Scheduler):
     def _over(self, view: View) -> None:
         changed = self._backfill.changed or self._can_change(view.now)
         self._backfill.passed(view.now, changed or self._counts[0] > 0, self._counts[1] > 0)
+        self._in_vain = not self._counts[0] and len(self._waiting) <= self._settings.bf_max_job_test
 
     def _can_change(self, now: float) -> bool:
         """Whether time alone may change what a pass decides, though nothing happens."""
@@ -298,7 +302,13 @@ class Slurm(Scheduler):
         self._ran.add(key)
         self._queue = None
         self._backfill.changed = True
+        self._in_vain = False
         return Start(job, _placed(job, started), because)
+
+    def _is_stuck(self, now: float) -> bool:
+        """Whether nobody who waits can start before something happens that is none of the scheduler's doing."""
+        comes = self.cluster.held or self._clean or self._begins or any(now < each.end for each in self.cluster.windows)
+        return self._in_vain and not comes
 
     def _next_wake(self, now: float) -> float:
         times = [self._clean[0][0] if self._clean else math.inf, self._begins[0][0] if self._begins else math.inf]
@@ -307,6 +317,7 @@ class Slurm(Scheduler):
             times.append(self._main.check_after(overrun))
         if self._waiting:
             times.append(self._main.next_run(now))
+        if self._waiting and not self._is_stuck(now):
             times.append(self.cluster.accounting.next_change(now))
             if not self._settings.builtin:
                 times.append(self._resumes if self._pass is not None else self._backfill.next_pass(now))

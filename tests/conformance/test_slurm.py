@@ -180,9 +180,9 @@ def test_nodes_may_have_gpus_and_jobs_that_need_some_are_rejected(shared: Path) 
     conf = shared / "cases" / "slurm" / "gpu-1" / "slurm.conf"
     jobs = {
         "submit_time": [0.0, 0.0],
-        "requested_cores": 1,
-        "recorded_run_time": 60.0,
-        "requested_time": 120.0,
+        "requested_cores": [1, 1],
+        "recorded_run_time": [60.0, 60.0],
+        "requested_time": [120.0, 120.0],
         "gpus": [1, 0],
     }
     result = Simulation(Platform.read(conf), Workload(jobs), make_scheduler(f"slurm:conf={conf}")).run()

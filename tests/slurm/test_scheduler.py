@@ -1,0 +1,45 @@
+"""The scheduler ``slurm`` on a machine of a few lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cluster_sim import Platform, Result, Simulation, Workload, make_scheduler
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*only the scheduler slurm", "ignore:.*unfinished", "ignore:.*left")
+
+CONF = """\
+ClusterName=lab
+SchedulerType=sched/backfill
+SelectType=select/linear
+NodeName=n[1-2] CPUs=1
+PartitionName=short Nodes=ALL Default=YES MaxTime=10
+"""
+
+
+def run(tmp_path: Path, **columns: list[Any]) -> Result:
+    """Jobs of one core and a minute under the rules of that configuration."""
+    path = tmp_path / "slurm.conf"
+    path.write_text(CONF)
+    count = len(next(iter(columns.values())))
+    usual: dict[str, list[Any]] = {"submit_time": [0.0] * count, "requested_cores": [1] * count}
+    usual |= {"recorded_run_time": [60.0] * count, "requested_time": [120.0] * count}
+    platform, scheduler = Platform.read(path), make_scheduler(f"slurm:conf={path}")
+    return Simulation(platform, Workload(usual | columns), scheduler).run()
+
+
+def test_a_run_ends_though_a_job_waits_for_ever(tmp_path: Path) -> None:
+    """Its limit is longer than the partition's: it waits for a change that nobody makes. Later jobs still start."""
+    result = run(tmp_path, requested_time=[3600.0, 120.0], submit_time=[0.0, 50_000.0])
+    assert result.jobs["state"].tolist() == ["unfinished", "completed"]
+    assert result.jobs["start_time"][1] < 50_000.0 + 61.0
+
+
+def test_nothing_starts_at_its_submission(tmp_path: Path) -> None:
+    """The main loop looks once a second, and three seconds after it was last asked."""
+    result = run(tmp_path, submit_time=[0.0, 0.5, 100.0])
+    waits = (result.jobs["start_time"] - result.jobs["submit_time"]).tolist()
+    assert all(0.0 < wait <= 62.0 for wait in waits)
