@@ -17,7 +17,8 @@ from click.testing import CliRunner
 from cluster_sim import Simulation, make_scheduler
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("fcfs", "jobs", "cores", "contention", "backfilling", "large", "power", "passes", "figures", "profile")
+COSTS = ("fcfs", "jobs", "cores", "contention", "backfilling", "large", "power", "changing", "passes")
+NAMES = (*COSTS, "figures", "profile")
 
 
 @pytest.fixture(autouse=True)
@@ -58,6 +59,7 @@ def test_the_list_of_names_is_whole() -> None:
         ("backfilling", 4),
         ("large", 3),
         ("power", 2),
+        ("changing", 2),
         ("passes", 6),
     ],
     indirect=["measured"],

@@ -279,7 +279,7 @@ def test_help_and_version(done) -> None:
     names = re.findall(r"^  ([a-z]+)  ", done("--help").stdout.partition("Commands:")[2], re.MULTILINE)
     learning = ["sweep", "train", "evaluate", "reproduce"]
     looking = ["gantt", "explain", "explore", "lesson"]
-    assert names == ["demo", "run", "compare", *learning, "optimum", *looking, "convert", "validate", "list"]
+    assert names == ["demo", "run", "compare", "whatif", *learning, "optimum", *looking, "convert", "validate", "list"]
     for name in names:
         assert done(name, "--help").stdout.startswith(f"Usage: cluster-sim {name}")
 

@@ -27,6 +27,7 @@ def files(here: Path) -> Path:
     (here / "log.swf.gz").write_bytes(gzip.compress((here / "log.swf").read_bytes()))
     (here / "lab.yaml").write_text((here / "lab.json").read_text())
     (here / "reservations.yaml").write_text("reservations:\n- {name: maintenance, start: 50, end: 60, nodes: [0]}\n")
+    (here / "accounts.txt").write_text("Account|User|ParentName|Share\nphysics||root|1\nphysics|ann||1\n")
     (here / "study.yaml").write_text(re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[0])
     clusters = [{"nodes": [{"type": "n", "number": 2}]}]
     (here / "platform.json").write_text(
