@@ -125,8 +125,9 @@ class Backfilling(Scheduler):
 
     def _because(self, view: View, job: Job, why: str = "") -> str:
         """For the decision log: why a job starts now, with what the order has to say of its place."""
-        told = self._queue.tell(job) if view.explains else ""
-        return "; ".join(filter(None, (why, told)))
+        if not view.explains:
+            return why
+        return "; ".join(filter(None, (why, self._queue.tell(job))))
 
     def _profile(self, view: View) -> ProfilePlan:
         """A plan for many promises; while nodes would have to boot, it depends on which they are of."""

@@ -88,7 +88,7 @@ class EasyBackfilling(Backfilling):
             or first_new < self._behind
             or self._promised < self._depth
             or self._plan is None
-            or queue.is_stale
+            or (queue.may_be_stale and queue.is_stale)
             or len(queue) != view.pending_count  # one was cancelled: perhaps one that had a promise
         ):
             return self._whole_queue(view)

@@ -94,12 +94,8 @@ class ListScheduler(Scheduler):
                     if view.explains:
                         yield from self._reasons(view)
                     return
-                yield Start(job, placement, self._tell(view, job))
+                yield Start(job, placement, told_by(self._order, job) if view.explains else "")
             heappop(queue)
-
-    def _tell(self, view: View, job: Job) -> str:
-        """For the decision log: what the order has to say of a job's place."""
-        return told_by(self._order, job) if view.explains else ""
 
     def _reasons(self, view: View) -> Iterable[Hold]:
         """Why the head waits, for the decision log, and with it all that are behind it."""
@@ -119,7 +115,7 @@ class ListScheduler(Scheduler):
                 if placement is None:
                     waiting.append(entry)
                 else:
-                    yield Start(job, placement, self._tell(view, job))
+                    yield Start(job, placement, told_by(self._order, job) if view.explains else "")
         self._queue = waiting  # sorted, and so a heap
         if view.explains:
             yield from (Hold(job, SKIPPED) for job in view.submitted if view.is_pending(job))

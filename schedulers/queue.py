@@ -40,6 +40,7 @@ class JobQueue:
         self._version = getattr(order, "version", None)  # of the order, by which the jobs were put
         #: Whether keys change while jobs wait, and nobody says when.
         self.is_dynamic = bool(getattr(order, "dynamic", False)) and not self._has_versions
+        self.may_be_stale = self.is_dynamic or self._has_versions  #: Whether keys can change at all.
         self._keys: list[tuple[Any, int]] = []
         self._jobs: list[Job | None] = []
         self._cores = np.full(16, GONE, np.int64)

@@ -171,7 +171,7 @@ class _Explanation:
         lines = [f"Job {self._id} was submitted at {at(job['submit_time'])} and asked for {asked}."]
         if job["eligible_time"] > job["submit_time"]:
             since = at(job["eligible_time"])
-            limit = ", or it was over a limit of its account" if job.get("account") else ""
+            limit = ", or it was over a limit of its account" if self._result.meta.get("keeps_accounts") else ""
             lines.append(
                 f"Until {since} it was not in the queue: other jobs had to be over, or its reservation to begin{limit}."
             )

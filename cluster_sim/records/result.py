@@ -140,6 +140,7 @@ class Result:
             "workload": simulation.workload.name,
             "origin_s": simulation.workload.origin_s,
             **({} if start is None else {"start_date": start.isoformat()}),
+            **({} if simulation.accounts is None else {"keeps_accounts": True}),
             **_recorded(simulation, specs=False),
         }
         return cls(simulation.platform, meta, RunTables(simulation))

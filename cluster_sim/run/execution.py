@@ -22,6 +22,7 @@ from cluster_sim.workload.work import Work
 if TYPE_CHECKING:
     from simpy.events import Event
 
+    from cluster_sim.machine.course import Course
     from cluster_sim.machine.guest_requests import Request
     from cluster_sim.machine.node import NodeState
     from cluster_sim.platform.platform import Platform
@@ -96,12 +97,11 @@ class Executor:
         if self.on_channels or (self._shared and self._meets_traffic(running)):
             running._groups = self._on_channels(running)
         else:
-            running._groups = [self._env.at(self._env.now + self._longest(running))]
+            course = running._course
+            lasts = self._undisturbed(running) if course is None else self._stage_seconds(running, course)
+            running._groups = [self._env.at(self._env.now + lasts)]
 
-    def _longest(self, running: Running) -> float:
-        course = running._course
-        if course is None:
-            return self._undisturbed(running)
+    def _stage_seconds(self, running: Running, course: Course) -> float:
         assert course.stage is not None
         if self.work.in_phases:  # the phases of a stretch add up to what rounds otherwise
             phases = (self._phases(running, rate) for rate in self._rates(running))

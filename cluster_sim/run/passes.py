@@ -69,7 +69,7 @@ def take_turns(
     apply = simulation.apply
     while True:
         turn = yield due()
-        if turn == SCHEDULE:
+        if turn == SCHEDULE and view.followers:
             view.pass_begins()
         decisions = turns[turn](view)
         if decisions is None:
