@@ -238,7 +238,7 @@ def _held(recording: Recording, cluster: Cluster, ask: Ask, job: Mapping[str, An
     memory = tuple(float(names[node]["mem"]) for node in nodes)
     limit = job["limit_s"] if "limit_s" in job else cluster.limit(Entry(ask, queue))
     start = job["start_exact"]
-    return Held(ask, queue.name, queue.tier, tuple(nodes), cpus, memory, start, math.floor(start) + limit)
+    return Held(ask, tuple(nodes), cpus, memory, start, math.floor(start) + limit)
 
 
 Decided = list[tuple[str, float, list[str]]]

@@ -97,9 +97,15 @@ def check_aging(seconds: float) -> float:
     return seconds
 
 
+def _bound(view: View, order: JobOrder) -> JobOrder:
+    """An order that follows a run as it is in this one; any other as it is."""
+    in_run: Callable[[View], JobOrder] | None = getattr(order, "in_run", None)
+    return order if in_run is None else in_run(view)
+
+
 def order_in(view: View, order: JobOrder, aging: float = math.inf) -> JobOrder:
     """An order as it is in a run: with the run's random numbers, if it needs some, and with ageing, if there is any."""
-    order = getattr(order, "in_run", lambda view: order)(view)
+    order = _bound(view, order)
     if cast("object", order) is Random:
 
         def order(job: Job, now: float) -> float:
@@ -114,8 +120,7 @@ def order_once(view: View, order: JobOrder) -> JobOrder:
     It does not depend on which jobs are asked about, nor when.
     """
     if cast("object", order) is not Random:
-        bound: JobOrder = getattr(order, "in_run", lambda view: order)(view)
-        return bound
+        return _bound(view, order)
     seed = int(view.rng.integers(2**62))
 
     @cache

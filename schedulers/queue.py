@@ -143,12 +143,14 @@ class JobQueue:
         if self.is_stale and self._left:
             places = [place for place, _ in self.after(0)]
             jobs = [job for _, job in self.after(0)]
-            ordered = rank(jobs, self._order, view.now)
+            if not self._has_versions:
+                self._keep([places[i] for i in rank(jobs, self._order, view.now)])
+                return
+            keys, indices = _by_column(jobs, self._order, view.now)
+            ordered = np.lexsort((indices, keys))
             self._keep([places[i] for i in ordered])
-            if self._has_versions:
-                self._version = self._order.version  # type: ignore[attr-defined]
-                keys, indices = _by_column([jobs[i] for i in ordered], self._order, view.now)
-                self._keys = list(zip(keys.tolist(), indices.tolist(), strict=True))
+            self._version = self._order.version  # type: ignore[attr-defined]
+            self._keys = list(zip(keys[ordered].tolist(), indices[ordered].tolist(), strict=True))
         else:
             self.close_up()
 

@@ -75,6 +75,10 @@ class Accounts:
         """The qualities of service, by name."""
         return {quality.name: quality for quality in self.qos}
 
+    def qos_of(self, asked: str, position: int) -> str:
+        """A job's quality of service: what it asks for, else its association's default (-1: it has none), else ``normal``."""
+        return asked.lower() or (self.associations[position].default_qos if position >= 0 else "") or "normal"
+
     @cached_property
     def _of_user(self) -> dict[tuple[str, str | None, str], int]:
         found: dict[tuple[str, str | None, str], int] = {}

@@ -35,6 +35,11 @@ class Demand:
     limit_s: float
 
     @property
+    def whose(self) -> tuple[int, str, str, str]:
+        """What decides which limits hold for it: association, quality of service, user, account."""
+        return self.association, self.qos, self.user, self.account
+
+    @property
     def tres(self) -> dict[str, float]:
         """The same by name of the resource."""
         return {"cpu": self.cpus, "node": self.nodes, "mem": self.memory}
@@ -154,7 +159,7 @@ class Limits:
         return ""
 
     def _rules_for(self, demand: Demand) -> _Rules:
-        key = demand.association, demand.qos, demand.user, demand.account
+        key = demand.whose
         rules = self._rules.get(key)
         if rules is None:
             rules = self._rules[key] = self._worked_out(*key)

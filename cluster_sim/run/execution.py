@@ -110,7 +110,7 @@ class Executor:
 
     def _undisturbed(self, running: Running) -> float:
         index = running.job.index
-        if self._only_rate is not None:
+        if self._only_rate is not None and not self.on_channels:
             return self.work.seconds(index, self._only_rate)
         return max(self.work.seconds(index, rate) for rate in self._rates(running))
 
@@ -120,11 +120,7 @@ class Executor:
 
     def whole_seconds(self, running: Running) -> float:
         """How long all of the job's work takes on the cores that it has, undisturbed, s."""
-        if self.on_channels:  # clocks may have changed
-            index = running.job.index
-            slowest = max(self.work.seconds(index, rate) for rate in self._rates(running))
-            return self.work.time_ratio(index, running.placement.cores) * slowest
-        if running._whole_s is None:
+        if running._whole_s is None or self.on_channels:  # clocks may have changed
             ratio = self.work.time_ratio(running.job.index, running.placement.cores)
             running._whole_s = ratio * self._undisturbed(running)
         return running._whole_s

@@ -11,14 +11,18 @@ if TYPE_CHECKING:
     from cluster_sim.engine import Environment
     from cluster_sim.platform.accounts import Accounts
     from cluster_sim.platform.platform import Platform
+    from cluster_sim.platform.slurm import SlurmMachine
     from cluster_sim.workload.jobs import Job
 
 
 def limits_hold(platform: Platform) -> bool:
     """Whether limits are enforced: as the slurm.conf says, and always on a platform that has none."""
-    if platform.slurm is None:
-        return True
-    enforced = platform.slurm.parameters.get("accountingstorageenforce", "").lower().replace(" ", "").split(",")
+    return platform.slurm is None or are_enforced(platform.slurm)
+
+
+def are_enforced(slurm: SlurmMachine) -> bool:
+    """Whether a slurm.conf has limits enforced."""
+    enforced = slurm.parameters.get("accountingstorageenforce", "").lower().replace(" ", "").split(",")
     return bool({"limits", "safe", "all", "1"} & set(enforced))
 
 
@@ -50,7 +54,7 @@ class LimitGate:
         nodes = job.nodes or -(-job.requested_cores // self._widest)
         return Demand(
             position,
-            job.qos.lower() or (own.default_qos if own is not None else "") or "normal",
+            self._accounts.qos_of(job.qos, position),
             job.user,
             own.account if own is not None else job.account,
             job.requested_cores,
@@ -70,9 +74,9 @@ class LimitGate:
         if job.index in self._inside:
             return False  # it ran, and waits again
         demand = self.demand(job)
-        waiting = self._outside.get(_whose(demand))
+        waiting = self._outside.get(demand.whose)
         if waiting or self._is_refused(job, demand):
-            self._outside.setdefault(_whose(demand), {})[job.index] = job
+            self._outside.setdefault(demand.whose, {})[job.index] = job
             self.eligible_time[job.index] = float("nan")
             return True
         self._enter(job, demand)
@@ -118,7 +122,3 @@ class LimitGate:
     def _enter(self, job: Job, demand: Demand) -> None:
         self._inside[job.index] = demand
         self._limits.started(job.index, demand, self._nodes(job, demand), demand.cpus)
-
-
-def _whose(demand: Demand) -> tuple[int, str, str, str]:
-    return demand.association, demand.qos, demand.user, demand.account

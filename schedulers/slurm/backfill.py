@@ -35,14 +35,7 @@ class Planned:
     choice: Choice
 
 
-@dataclass(slots=True)
-class Slept:
-    """The pass gives up its locks for so long, s."""
-
-    seconds: float
-
-
-Outcome = Started | Planned | Slept
+Outcome = Started | Planned
 
 
 class BackfillPass:

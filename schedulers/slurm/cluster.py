@@ -30,8 +30,6 @@ class Queue:
     min_nodes: int = 0
     max_nodes: int = 0
     exclusive: bool = False
-    preempt_mode: str = ""
-    grace: float = 0.0
     is_up: bool = True  #: Whether it starts jobs.
 
     @classmethod
@@ -46,8 +44,6 @@ class Queue:
             partition.min_nodes,
             partition.max_nodes,
             partition.over_subscribe.startswith("EXCLUSIVE"),
-            partition.preempt_mode,
-            partition.grace_time_s,
             partition.state.startswith("UP"),
         )
 
@@ -226,16 +222,7 @@ class Cluster:
     def start(self, entry: Entry, choice: Choice, limit: float, now: float) -> Held:
         """The job has its nodes, until its limit ends it."""
         ask = entry.ask
-        held = Held(
-            ask,
-            entry.queue.name,
-            entry.queue.tier,
-            choice.nodes,
-            choice.cpus,
-            choice.memory,
-            now,
-            math.floor(now) + limit,
-        )
+        held = Held(ask, choice.nodes, choice.cpus, choice.memory, now, math.floor(now) + limit)
         self.hold(held)
         self.accounting.started(ask, entry.queue.name, choice.nodes, sum(choice.cpus), now)
         return held
@@ -263,8 +250,6 @@ class Cluster:
         self.free.release(held)
         first = Held(
             held.ask,
-            held.partition,
-            held.tier,
             held.nodes[:1],
             held.cpus[:1],
             held.memory[:1],

@@ -104,15 +104,12 @@ class Held:
     """A job that holds nodes: CPUs and memory (MB) on each, and when its limit ends it."""
 
     ask: Ask
-    partition: str
-    tier: int
     nodes: tuple[int, ...]  #: Rising.
     cpus: tuple[int, ...]  #: On each of them.
     memory: tuple[float, ...]
     start: float  #: s
     end: float  #: By its limit, s.
     ending: bool = False  #: Its end has come, its nodes are not yet cleaned up.
-    suspended: bool = False
     mask: NodeSet = 0
     arrays: tuple[npt.NDArray[Any], ...] = ()
 

@@ -13,9 +13,10 @@ import numpy.typing as npt
 from cluster_sim.errors import ModelWarning
 from cluster_sim.platform.accounts import Accounts, Association
 from cluster_sim.run.account_limits import Demand, Limits
+from cluster_sim.run.limit_gate import are_enforced
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.factors import Factors
-from schedulers.slurm.protocols import BasicPriority
+from schedulers.slurm.protocols import Accounting, BasicPriority
 from schedulers.slurm.shares import Shares
 
 if TYPE_CHECKING:
@@ -31,8 +32,8 @@ _ROW = np.dtype(
 """A waiting job: since when its age counts (s; inf: not yet), what it asks for, and the weighted parts of its priority."""
 
 
-class Multifactor:
-    """Priorities, shares and limits of a run: :class:`~schedulers.slurm.protocols.Accounting` by Slurm's rules.
+class Multifactor(Accounting):
+    """Priorities, shares and limits of a run by Slurm's rules.
 
     With ``PriorityType=priority/basic`` priorities are those, and the rest is the same.
 
@@ -44,8 +45,7 @@ class Multifactor:
         self, slurm: SlurmMachine, all_cpus: int, accounts: Accounts | None = None, all_nodes: int | None = None
     ):
         self.factors = Factors.of(slurm.parameters)
-        enforced = slurm.parameters.get("accountingstorageenforce", "").lower().replace(" ", "").split(",")
-        self._enforces = bool({"limits", "safe", "all", "1"} & set(enforced)) and accounts is not None
+        self._enforces = accounts is not None and are_enforced(slurm)
         self._given = accounts
         self._all_nodes = len(slurm.node_names) if all_nodes is None else all_nodes
         self._all_cpus = all_cpus
@@ -83,10 +83,6 @@ class Multifactor:
         row["since"], row["association"] = math.inf, association
         if "accrue_always" in self.factors.flags:
             row["since"] = math.floor(ask.submit_time)
-        self._ask_again(ask, now)
-
-    def changed(self, ask: Ask, now: float) -> None:
-        """The request has changed: the priority is worked out anew."""
         self._ask_again(ask, now)
 
     def eligible(self, ask: Ask, now: float) -> None:
@@ -210,21 +206,9 @@ class Multifactor:
         quality = self.shares.accounts.qos_by_name.get(self.qos(ask))
         return 0 if quality is None else quality.priority
 
-    def may_preempt(self, ask: Ask, victim: Ask) -> bool:
-        """Whether the quality of service of one names that of the other."""
-        quality = self.shares.accounts.qos_by_name.get(self.qos(ask))
-        return quality is not None and self.qos(victim) in quality.preempts
-
-    def preempt_mode(self, victim: Ask) -> str:
-        """How jobs of its quality of service are preempted; empty: as the configuration says."""
-        quality = self.shares.accounts.qos_by_name.get(self.qos(victim))
-        return "" if quality is None else quality.preempt_mode
-
     def qos(self, ask: Ask) -> str:
         """The job's quality of service: what it says, else its association's default, else ``normal``."""
-        position = self._associations.get(ask.key, -1)
-        default = self.shares.accounts.associations[position].default_qos if position >= 0 else ""
-        return ask.qos.lower() or default or "normal"
+        return self.shares.accounts.qos_of(ask.qos, self._associations.get(ask.key, -1))
 
     # ------------------------------------------------------------------ rows
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from enum import StrEnum
 
 from schedulers.slurm.asks import Ask
@@ -28,11 +28,10 @@ class Reason(StrEnum):
     HIGHER_PARTITION = "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions"
 
 
-def order(cluster: Cluster, asks: Iterable[Ask], preempts: Callable[[Entry], bool] | None = None) -> list[Entry]:
+def order(cluster: Cluster, asks: Iterable[Ask]) -> list[Entry]:
     """Jobs as they stand in the queue: once for each partition, the first to be looked at first.
 
-    By reservation, tier of the partition, priority, submission in whole seconds, and number. Jobs that ``preempts`` names,
-    which could take nodes from others, go before all.
+    By reservation, tier of the partition, priority, submission in whole seconds, and number.
     """
     accounting = cluster.accounting
     entries = [entry for ask in asks for entry in cluster.entries(ask)]
@@ -40,17 +39,9 @@ def order(cluster: Cluster, asks: Iterable[Ask], preempts: Callable[[Entry], boo
         entry.priority = accounting.priority(entry.ask, entry.queue.name)
     entries = [entry for entry in entries if entry.priority > 0]
 
-    def key(entry: Entry) -> tuple[bool, bool, int, int, int, int]:
+    def key(entry: Entry) -> tuple[bool, int, int, int, int]:
         ask = entry.ask
-        first = preempts is not None and preempts(entry)
-        return (
-            not first,
-            not ask.reservation,
-            -entry.queue.tier,
-            -entry.priority,
-            math.floor(ask.submit_time),
-            ask.key,
-        )
+        return not ask.reservation, -entry.queue.tier, -entry.priority, math.floor(ask.submit_time), ask.key
 
     entries.sort(key=key)
     return entries

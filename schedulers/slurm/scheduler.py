@@ -16,7 +16,7 @@ from cluster_sim.platform.platform import Platform
 from cluster_sim.run.decisions import Decision, Hold, Preempt, Reject, Reserve, Start, WakeAt
 from schedulers.base import Scheduler
 from schedulers.slurm.asks import Ask
-from schedulers.slurm.backfill import BackfillPass, Planned, Slept, Started
+from schedulers.slurm.backfill import BackfillPass, Started
 from schedulers.slurm.clockwork import TICK, BackfillClock, MainClock
 from schedulers.slurm.cluster import Cluster, Window
 from schedulers.slurm.main_loop import MainPass
@@ -86,8 +86,6 @@ class Slurm(Scheduler):
         self.cluster.accounting.begin(self._start + self._main_delay)
         self._main = MainClock(self._start + self._main_delay, settings, self._tick)
         self._backfill = BackfillClock(self._start, settings)
-        self._pass: Iterator[Started | Planned | Slept] | None = None
-        self._resumes = math.inf  # when a pass that sleeps goes on
         self._waiting: dict[int, tuple[Job, Ask]] = {}
         self._queue: list[Any] | None = None
         self._ran: set[int] = set()  # who has been started before
@@ -121,7 +119,7 @@ class Slurm(Scheduler):
             self._reorder()
         if self._main.next_run(view.now) <= now:
             yield from self._run_main(view)
-        if not self._settings.builtin and min(self._backfill.next_pass(view.now), self._resumes) <= now:
+        if not self._settings.builtin and self._backfill.next_pass(view.now) <= now:
             yield from self._run_backfill(view)
         wake = self._next_wake(view.now)
         if wake < math.inf:
@@ -259,34 +257,20 @@ class Slurm(Scheduler):
                     yield Hold(waiting[0], f"reason {reason}", blocks=blocks)
 
     def _run_backfill(self, view: View) -> Iterator[Decision]:
-        if self._pass is None:
-            queue = self._sorted(view)
-            self._backfill.changed = False
-            self._pass = BackfillPass(self.cluster, queue, view.now).decisions()
-            self._counts = [0, 0]
-        elif self._backfill.changed and not self._settings.bf_continue:
-            self._pass = None
-            self._over(view)
-            return
-        self._resumes = math.inf
-        for outcome in self._pass:
+        queue = self._sorted(view)
+        self._backfill.changed = False
+        started = planned = 0
+        for outcome in BackfillPass(self.cluster, queue, view.now).decisions():
             if isinstance(outcome, Started):
-                self._counts[0] += 1
+                started += 1
                 yield self._begin_job(outcome, "backfilled")
-            elif isinstance(outcome, Planned):
-                self._counts[1] += 1
+            else:
+                planned += 1
                 if view.explains:
                     yield Reserve(self._waiting[outcome.entry.ask.key][0], outcome.start)
-            else:
-                self._resumes = view.now + outcome.seconds
-                return
-        self._pass = None
-        self._over(view)
-
-    def _over(self, view: View) -> None:
         changed = self._backfill.changed or self._can_change(view.now)
-        self._backfill.passed(view.now, changed or self._counts[0] > 0, self._counts[1] > 0)
-        self._in_vain = not self._counts[0] and len(self._waiting) <= self._settings.bf_max_job_test
+        self._backfill.passed(view.now, changed or started > 0, planned > 0)
+        self._in_vain = not started and len(self._waiting) <= self._settings.bf_max_job_test
 
     def _can_change(self, now: float) -> bool:
         """Whether time alone may change what a pass decides, though nothing happens."""
@@ -320,7 +304,7 @@ class Slurm(Scheduler):
         if self._waiting and not self._is_stuck(now):
             times.append(self.cluster.accounting.next_change(now))
             if not self._settings.builtin:
-                times.append(self._resumes if self._pass is not None else self._backfill.next_pass(now))
+                times.append(self._backfill.next_pass(now))
         return min((time if time > now else math.nextafter(now, math.inf)) for time in times)
 
 

@@ -15,6 +15,8 @@ _NOT_SIMULATED = {
     "suspendprogram": (),
     "resumeprogram": (),
 }
+_WITHOUT_EFFECT = ("bf_max_time", "bf_yield_interval", "bf_yield_sleep", "sched_min_interval")
+"""Of the time that passes take, of which there is none here; what is said of it has to be numbers nevertheless."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,6 @@ class Settings:
     bf_interval: float = 30.0
     bf_resolution: float = 60.0
     bf_window: float = 86400.0
-    bf_max_time: float = 30.0
     bf_max_job_test: int = 500
     bf_max_job_user: int = 0
     bf_max_job_part: int = 0
@@ -40,24 +41,14 @@ class Settings:
     bf_min_age_reserve: float = 0.0
     bf_min_prio_reserve: int = 0
     bf_window_linear: float = 0.0
-    bf_yield_interval: float = 2.0
-    bf_yield_sleep: float = 0.5
-    bf_continue: bool = False
     bf_licenses: bool = False
     default_queue_depth: int = 100
     batch_sched_delay: float = 3.0
     sched_interval: float = 60.0
-    sched_min_interval: float = 2e-6
-    max_array_tasks: int = 0
     over_time_limit: float = 0.0
     kill_wait: float = 30.0
     def_memory_per_cpu: float = 0.0  #: MB.
     def_memory_per_node: float = 0.0
-    preempt_type: str = "preempt/none"
-    preempt_mode: str = "OFF"
-    preempt_exempt: float = 0.0
-    preempt_reorder_count: int = 1
-    preempt_youngest_first: bool = False
     licences: Mapping[str, int] | None = None
 
     @classmethod
@@ -67,7 +58,10 @@ class Settings:
         _refuse(machine)
         parameters = _Parameters(given.get("schedulerparameters", ""))
         tests = parameters.whole("bf_max_job_test", 500)
-        interval = parameters.number("bf_interval", 30.0)
+        for name in _WITHOUT_EFFECT:
+            parameters.number(name, 0.0)
+        parameters.whole("preempt_reorder_count", 0)
+        _check_duration(given, "preemptexempttime")
         select = given.get("selecttypeparameters", "").lower()
         scheduler = given.get("schedulertype", "sched/backfill").lower()
         return cls(
@@ -75,10 +69,9 @@ class Settings:
             whole_nodes=given.get("selecttype", "select/cons_tres").lower().endswith("linear"),
             counts_memory="memory" in select,
             priority_type=given.get("prioritytype", "priority/multifactor").lower(),
-            bf_interval=interval,
+            bf_interval=parameters.number("bf_interval", 30.0),
             bf_resolution=parameters.number("bf_resolution", 60.0),
             bf_window=60.0 * parameters.number("bf_window", 1440.0),
-            bf_max_time=parameters.number("bf_max_time", interval),
             bf_max_job_test=tests,
             bf_max_job_user=parameters.whole("bf_max_job_user", 0),
             bf_max_job_part=parameters.whole("bf_max_job_part", 0),
@@ -90,23 +83,14 @@ class Settings:
             bf_min_age_reserve=parameters.number("bf_min_age_reserve", 0.0),
             bf_min_prio_reserve=parameters.whole("bf_min_prio_reserve", 0),
             bf_window_linear=parameters.number("bf_window_linear", 0.0),
-            bf_yield_interval=parameters.number("bf_yield_interval", 2e6) / 1e6,
-            bf_yield_sleep=parameters.number("bf_yield_sleep", 5e5) / 1e6,
-            bf_continue=parameters.has("bf_continue"),
             bf_licenses=parameters.has("bf_licenses"),
             default_queue_depth=parameters.whole("default_queue_depth", 100),
             batch_sched_delay=parameters.number("batch_sched_delay", 3.0),
             sched_interval=parameters.number("sched_interval", 60.0),
-            sched_min_interval=parameters.number("sched_min_interval", 2.0) / 1e6,
             over_time_limit=_minutes(given, "overtimelimit", 0.0),
             kill_wait=float(_whole(given, "killwait", 30)),
             def_memory_per_cpu=_whole(given, "defmempercpu", 0),
             def_memory_per_node=_whole(given, "defmempernode", 0),
-            preempt_type=given.get("preempttype", "preempt/none").lower(),
-            preempt_mode=given.get("preemptmode", "OFF").upper(),
-            preempt_exempt=_duration(given, "preemptexempttime"),
-            preempt_reorder_count=parameters.whole("preempt_reorder_count", 1),
-            preempt_youngest_first=parameters.has("preempt_youngest_first"),
             licences=licences_of(given["licenses"]) if "licenses" in given else None,
         )
 
@@ -187,11 +171,10 @@ def _minutes(given: Mapping[str, str], key: str, default: float) -> float:
     return math.inf if unlimited else 60.0 * _whole(given, key, int(default))
 
 
-def _duration(given: Mapping[str, str], key: str) -> float:
+def _check_duration(given: Mapping[str, str], key: str) -> None:
+    """Raises FormatError for what is no duration."""
     text = given.get(key, "")
-    if not text or text == "-1":
-        return 0.0
     try:
-        return values.duration(text)
+        values.duration(text if text != "-1" else "")
     except ValueError as error:
         raise FormatError(key, str(error), text) from None
