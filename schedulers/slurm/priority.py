@@ -83,7 +83,7 @@ class Multifactor(Accounting):
         row["since"], row["association"] = math.inf, association
         if "accrue_always" in self.factors.flags:
             row["since"] = math.floor(ask.submit_time)
-        self._ask_again(ask, now)
+        self._note_request(ask, now)
 
     def eligible(self, ask: Ask, now: float) -> None:
         """The job's age counts from now on."""
@@ -221,7 +221,7 @@ class Multifactor(Accounting):
             return math.inf
         return partition.max_time_s if math.isnan(partition.default_time_s) else partition.default_time_s
 
-    def _ask_again(self, ask: Ask, now: float) -> None:
+    def _note_request(self, ask: Ask, now: float) -> None:
         slot = self._slots[ask.key]
         row = self._rows[slot]
         row["nodes"], row["cpus"], row["nice"] = ask.least_nodes, ask.cpus, ask.nice
