@@ -42,7 +42,7 @@ format: $(TEST) ## let ruff mend what it can
 	$(BIN)/ruff format .
 
 docs: $(DOCS) ## build the manual as a site, docs/_build/html/index.html; a warning is an error
-	$(BIN)/python -m sphinx -W --keep-going -q docs docs/_build/html
+	$(BIN)/python -m sphinx -W --keep-going -q -j $(JOBS) docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 bench: $(TEST) ## measure the speed figures of the README
