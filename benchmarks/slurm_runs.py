@@ -101,14 +101,14 @@ class Recording:
         return float(self.expected["epoch_mod_3600"])
 
     def workload(self) -> Workload:
-        """The jobs that ran, with their recorded run times, submitted when they were eligible."""
+        """The jobs that were submitted, with their recorded run times."""
         rows = []
         for job_id, ask in self.asks.items():
             job = self.jobs.get(job_id)
-            if job is None or job.get("eligible") is None or job["state"] == "REJECTED":
+            if job is None or job["state"] == "REJECTED":
                 continue
-            submit = float(ask["submitted"]) if not _waits_for_others(ask) else float(job["eligible"])
-            rows.append((job_id, submit + SUBMISSION_S, self._cores(job, ask), ask["limit_s"], self.run_time(job, ask)))
+            submit = float(ask["submitted"]) + SUBMISSION_S
+            rows.append((job_id, submit, self._cores(job, ask), ask["limit_s"], self.run_time(job, ask)))
         columns = ["job_id", "submit_time", "requested_cores", "requested_time", "recorded_run_time"]
         table = pd.DataFrame(rows, columns=columns).sort_values("submit_time", kind="stable", ignore_index=True)
         table["user"] = [self.asks[job_id].get("user", "") for job_id in table["job_id"]]
@@ -120,7 +120,11 @@ class Recording:
 
     def run_time(self, job: Mapping[str, Any], ask: Mapping[str, Any]) -> float:
         """How long the payload ran, or, where it was stopped or never ran, would have run."""
-        if job.get("start_exact") is None or job.get("end_exact") is None or job.get("state") != "COMPLETED":
+        if (
+            job.get("start_exact") is None
+            or job.get("end_exact") is None
+            or job["state"] not in ("COMPLETED", "FAILED")
+        ):
             return float(ask["run"]) + 0.05
         return float(job["end_exact"]) - float(job["start_exact"])
 
@@ -129,13 +133,10 @@ SUBMISSION_S = 0.15
 """How long after its whole second a job is there."""
 
 
-def _waits_for_others(ask: Mapping[str, Any]) -> bool:
-    return bool(ask.get("dependency") or ask.get("begin-in"))
-
-
 def _requests(job: Mapping[str, Any], nodes: Mapping[str, int]) -> Iterator[tuple[str, dict[str, Any]]]:
     options = job["options"]
     ask: dict[str, Any] = {"submitted": job["submit"], "run": job["run"], "user": job["user"], "tasks": 0}
+    ask |= {"name": job["name"], "exit_code": job["exit"]}
     for option, name in _DIRECT.items():
         if option in options:
             ask[name] = options[option]
@@ -155,7 +156,10 @@ def _requests(job: Mapping[str, Any], nodes: Mapping[str, int]) -> Iterator[tupl
     if "licenses" in options:
         pairs = (part.split(":") for part in options["licenses"].split(","))
         ask["licences"] = {name: int(count) for name, count in pairs}
-    ask |= {name: options[name] for name in ("dependency", "begin-in") if name in options}
+    if "begin-in" in options:
+        ask["begin_time"] = float(job["submit"]) + options["begin-in"]
+    if "dependency" in options:
+        ask["dependency"] = _dependency(options["dependency"])
     if "array" not in options:
         yield job["id"], ask
         return
@@ -166,12 +170,18 @@ def _requests(job: Mapping[str, Any], nodes: Mapping[str, int]) -> Iterator[tupl
             yield f"{job['id']}_{task}", ask | more
 
 
+def _dependency(option: Mapping[str, Any]) -> str:
+    """As sbatch has it."""
+    parts = [[one] if isinstance(one, str) else [one[0], *map(str, one[1])] for one in option["list"]]
+    return str(option["sep"]).join(":".join(part) for part in parts)
+
+
 def _seconds(text: str) -> float:
     minutes, _, seconds = text.partition(":")
     return 60.0 * int(minutes) + int(seconds)
 
 
-NOT_OF_ASK = ("submitted", "run", "dependency", "begin-in")
+NOT_OF_ASK = ("submitted", "run")
 
 
 def extras(asks: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -204,9 +214,9 @@ def state_at(recording: Recording, accounting: Accounting, plan: Mapping[str, An
                 if _end(job) <= now:
                     cluster.end(key)
         elif start is None or start >= now - 0.05:
-            known = job.get("eligible") if not ask.array else recording.asks[job_id]["submitted"]
-            there = known is not None and (known + 0.3 <= now or (known <= now and job_id.partition("_")[0] in named))
-            if there:
+            waits = not ask.array or ask.dependency
+            known = float(job.get("eligible", math.inf) if waits else recording.asks[job_id]["submitted"])
+            if known + 0.3 <= now or (known <= now and job_id.partition("_")[0] in named):
                 waiting.append(ask)
     return cluster, order(cluster, waiting)
 

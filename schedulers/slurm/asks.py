@@ -45,6 +45,9 @@ class Ask:
         math.nan
     )  #: How long it takes until its first node is free when it is killed; NaN: as others.
     held: bool = False  #: The job waits until somebody releases it.
+    name: str = ""  #: ``--job-name``
+    dependency: str = ""  #: ``--dependency``, as given to sbatch; of job arrays each task waits for itself.
+    exit_code: int = 0  #: With which it will end by itself; nobody looks at it before.
 
     @property
     def least_nodes(self) -> int:

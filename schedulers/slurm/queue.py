@@ -22,6 +22,8 @@ class Reason(StrEnum):
     TIME_LIMIT = "PartitionTimeLimit"
     ARRAY_LIMIT = "JobArrayTaskLimit"
     BEGIN_TIME = "BeginTime"
+    DEPENDENCY = "Dependency"
+    NEVER = "DependencyNeverSatisfied"
     HELD = "JobHeldUser"
     RESERVATION = "Reservation"
     RESERVED = "ReqNodeNotAvail, reserved for maintenance"

@@ -12,6 +12,7 @@ from cluster_sim.errors import FormatError, InputError
 from cluster_sim.files.reading import read_text
 from cluster_sim.workload.jobs import Job
 from schedulers.slurm.asks import Ask
+from schedulers.slurm.dependencies import Dependency
 from schedulers.slurm.settings import licences_of
 
 _KNOWN = {f.name for f in fields(Ask)} - {"key", "job_id", "submit_time"}
@@ -34,7 +35,10 @@ class Requests:
             for name in given:
                 if name not in _KNOWN:
                     raise InputError(f"{where}, job {job_id}", f"one of {', '.join(sorted(_KNOWN))}", name)
+            _check_dependency(f"{where}, job {job_id}", given.get("dependency", ""))
         self._more = more
+        #: Whether any job waits for others.
+        self.has_dependencies = any(given.get("dependency") for given in more.values())
 
     def of(self, job: Job, now: float) -> Ask:
         """What a job asks for that is submitted now (s)."""
@@ -57,6 +61,7 @@ class Requests:
             licences=licences_of(job.licenses),
             reservation=job.reservation,
             array=array,
+            name=job.profile,
         )
         return self._with_more(ask)
 
@@ -68,6 +73,13 @@ class Requests:
         for name, value in self._more.get(ask.job_id, {}).items():
             setattr(ask, name, tuple(value) if isinstance(value, list) else value)
         return ask
+
+
+def _check_dependency(where: str, text: Any) -> None:
+    try:
+        Dependency.parse(text) if text else None
+    except FormatError as error:
+        raise InputError(f"{where}, dependency", error.expected, text) from None
 
 
 def _read(path: str) -> dict[str, dict[str, Any]]:

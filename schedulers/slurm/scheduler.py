@@ -19,6 +19,7 @@ from schedulers.slurm.asks import Ask
 from schedulers.slurm.backfill import BackfillPass, Started
 from schedulers.slurm.clockwork import TICK, BackfillClock, MainClock
 from schedulers.slurm.cluster import Cluster, Window
+from schedulers.slurm.dependencies import Dependencies
 from schedulers.slurm.main_loop import MainPass
 from schedulers.slurm.nodes import set_of
 from schedulers.slurm.priority import Multifactor
@@ -96,6 +97,8 @@ class Slurm(Scheduler):
         self._begins: list[tuple[float, int]] = []
         self._version: object = None
         self._in_vain = False  # whether the last look at the queue as it is has started nothing
+        self._dependencies = Dependencies(self.cluster.held.__contains__) if self._requests.has_dependencies else None
+        self._dependents: set[int] = set()  # jobs that wait for others
         for window in view.reservations:
             reserved = set_of(window.nodes.nonzero()[0].tolist())
             self.cluster.windows.append(Window(window.name, window.start, window.end, reserved))
@@ -147,6 +150,9 @@ class Slurm(Scheduler):
             return
         self.cluster.end(key)
         self.cluster.accounting.ended(held.ask, now)
+        if self._dependencies is not None:
+            is_well = not held.ask.exit_code and key not in self._killed and now <= held.end
+            self._dependencies.over(held.ask, now, is_well)
         delay = self._delay
         if key in self._killed:
             self._killed.discard(key)
@@ -171,9 +177,13 @@ class Slurm(Scheduler):
         self._waiting[job.index] = (job, ask)
         self.cluster.forget(ask)
         self.cluster.accounting.submitted(ask, now)
+        if self._dependencies is not None:
+            self._dependencies.submitted(ask)
+            if ask.dependency:
+                self._dependents.add(ask.key)
         if ask.begin_time > now:
             heappush(self._begins, (ask.begin_time, ask.key))
-        else:
+        elif not ask.dependency:
             self.cluster.accounting.eligible(ask, now)
         self.changed()
 
@@ -197,7 +207,8 @@ class Slurm(Scheduler):
         while self._begins and self._begins[0][0] <= now:
             _, key = heappop(self._begins)
             if key in self._waiting:
-                self.cluster.accounting.eligible(self._waiting[key][1], now)
+                if key not in self._dependents:
+                    self.cluster.accounting.eligible(self._waiting[key][1], now)
                 self.changed()
 
     def changed(self) -> None:
@@ -236,10 +247,34 @@ class Slurm(Scheduler):
             now = view.now
             for key, (job, _) in list(self._waiting.items()):
                 if not view.is_pending(job):
-                    self.cluster.accounting.withdrawn(self._waiting.pop(key)[1], now)
+                    self._withdrawn(self._waiting.pop(key)[1], now)
+            self._release_dependents(view)
             asks = [ask for _, ask in self._waiting.values() if ask.begin_time <= now and not ask.held]
+            asks = [ask for ask in asks if ask.key not in self._dependents] if self._dependents else asks
             self._queue = order(self.cluster, asks)
         return self._queue
+
+    def _withdrawn(self, ask: Ask, now: float) -> None:
+        """The job has left the queue without a start."""
+        self.cluster.accounting.withdrawn(ask, now)
+        self._dependents.discard(ask.key)
+        if self._dependencies is not None:
+            self._dependencies.over(ask, now, False)
+
+    def _release_dependents(self, view: View) -> None:
+        """Jobs that need not wait for others any more are eligible from now on."""
+        dependencies, now = self._dependencies, view.now
+        for key in sorted(self._dependents):
+            ask = self._waiting[key][1]
+            assert dependencies is not None
+            if dependencies.reason(ask, now) is Reason.NONE:
+                self._dependents.discard(key)
+                if ask.begin_time <= now:
+                    self.cluster.accounting.eligible(ask, now)
+            else:
+                later = dependencies.next_change(ask, now)
+                if later < math.inf and (later, key) not in self._begins:
+                    heappush(self._begins, (later, key))
 
     def _run_main(self, view: View) -> Iterator[Decision]:
         depth = self._main.ran(view.now)
@@ -282,7 +317,9 @@ class Slurm(Scheduler):
 
     def _begin_job(self, started: Started, because: str = "") -> Start:
         key = started.entry.ask.key
-        job, _ = self._waiting.pop(key)
+        job, ask = self._waiting.pop(key)
+        if self._dependencies is not None:
+            self._dependencies.started(ask, self._view.now if self._view is not None else 0.0)
         self._ran.add(key)
         self._queue = None
         self._backfill.changed = True

@@ -37,6 +37,7 @@ PASSES = {
     "shapes-2": 47,
     "weights-features": 39,
     "licences": 15,
+    "dependencies": 25,
 }
 """Recorded runs with the number of their passes that started or planned something."""
 
@@ -65,6 +66,7 @@ WHOLE_RUNS = (
     "fair-tree-2",
     "fair-classic",
     "qos-limits-2",
+    "dependencies",
 )
 
 

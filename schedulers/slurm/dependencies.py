@@ -1,0 +1,161 @@
+"""Jobs that wait for other jobs, as ``sbatch --dependency`` says it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from cluster_sim.errors import FormatError
+from schedulers.slurm.asks import Ask
+from schedulers.slurm.queue import Reason
+
+_KINDS = ("after", "afterany", "afterok", "afternotok", "aftercorr")
+_JOB = re.compile(r"(?P<id>[^:+]+)(?:\+(?P<minutes>[0-9]{1,9}))?")
+_EXPECTED = "conditions such as afterok:1:2,after:3+10,singleton, with ? for , where one is enough"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What a job waits for: of which job, and for ``after`` how long (s) after its start. ``singleton`` names no job."""
+
+    kind: str
+    job: str = ""
+    delay_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """Conditions of which all have to be met, or one (``?``)."""
+
+    conditions: tuple[Condition, ...]
+    one_is_enough: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> Dependency:
+        """From the value of ``--dependency``. Raises FormatError."""
+        if "?" in text and "," in text:
+            raise FormatError("dependency", _EXPECTED, text)
+        parts = re.split("[,?]", text.strip())
+        return cls(tuple(one for part in parts for one in _conditions(part.strip(), text)), "?" in text)
+
+
+def _conditions(part: str, text: str) -> Iterable[Condition]:
+    kind, _, jobs = part.partition(":")
+    if kind == "singleton" and not jobs:
+        return [Condition(kind)]
+    found = [_JOB.fullmatch(job) for job in jobs.split(":")]
+    if kind not in _KINDS or not all(found):
+        raise FormatError("dependency", _EXPECTED, text)
+    return [Condition(kind, one["id"], 60.0 * int(one["minutes"] or 0)) for one in found if one]
+
+
+@dataclass(slots=True)
+class _Fate:
+    """What has become of a job so far."""
+
+    ask: Ask
+    start: float = math.nan  #: s; of a job that was withdrawn, when that was.
+    is_over: bool = False
+    is_well: bool = False  #: Whether it is over and did what it should.
+
+
+class Dependencies:
+    """Follows what becomes of jobs, and says whether those that they wait for are far enough.
+
+    A job is over when its nodes are cleaned up; a job that nobody has submitted keeps nobody waiting.
+    ``is_completing`` says whether a job (by its key) that has ended still holds nodes.
+    """
+
+    def __init__(self, is_completing: Callable[[int], bool]):
+        self._is_completing = is_completing
+        self._fates: dict[str, _Fate] = {}
+        self._tasks: dict[str, list[str]] = {}  # of each array
+        self._named: dict[tuple[str, str], list[str]] = {}  # jobs of a user with a name
+        self._parsed: dict[str, Dependency] = {}
+        self._never: set[int] = set()
+
+    def submitted(self, ask: Ask) -> None:
+        """The job waits, for the first time or again."""
+        if ask.job_id not in self._fates:
+            if ask.array:
+                self._tasks.setdefault(ask.array, []).append(ask.job_id)
+            if ask.name:
+                self._named.setdefault((ask.user, ask.name), []).append(ask.job_id)
+        self._fates[ask.job_id] = _Fate(ask)
+
+    def started(self, ask: Ask, now: float) -> None:
+        """The job runs from now on."""
+        self._fates[ask.job_id].start = now
+
+    def over(self, ask: Ask, now: float, is_well: bool) -> None:
+        """The job has ended, well or not, or has left the queue."""
+        fate = self._fates.get(ask.job_id)
+        if fate is not None:
+            fate.is_over, fate.is_well = True, is_well
+            fate.start = now if math.isnan(fate.start) else fate.start
+
+    def reason(self, ask: Ask, now: float) -> Reason:
+        """Why a job has to wait for others: NONE, if it need not."""
+        if not ask.dependency:
+            return Reason.NONE
+        if ask.key in self._never:
+            return Reason.NEVER
+        found = self._of(ask)
+        states = [self._state(condition, ask, now) for condition in found.conditions]
+        if found.one_is_enough:
+            if Reason.NONE in states:
+                return Reason.NONE
+            is_lost = all(state is Reason.NEVER for state in states)
+        else:
+            if all(state is Reason.NONE for state in states):
+                return Reason.NONE
+            is_lost = Reason.NEVER in states
+        if is_lost:
+            self._never.add(ask.key)
+        return Reason.NEVER if is_lost else Reason.DEPENDENCY
+
+    def next_change(self, ask: Ask, now: float) -> float:
+        """When a delay that a job waits for is over, s; inf: nothing but time is missing for none."""
+        times = [
+            self._fates[job].start + condition.delay_s
+            for condition in (self._of(ask).conditions if ask.dependency else ())
+            for job in self._jobs(condition, ask)
+            if condition.delay_s and not math.isnan(self._fates[job].start)
+        ]
+        return min((time for time in times if time > now), default=math.inf)
+
+    def _of(self, ask: Ask) -> Dependency:
+        if ask.dependency not in self._parsed:
+            self._parsed[ask.dependency] = Dependency.parse(ask.dependency)
+        return self._parsed[ask.dependency]
+
+    def _jobs(self, condition: Condition, ask: Ask) -> list[str]:
+        """Ids of the jobs that a condition is about, as far as they have been submitted: a job, or tasks of an array."""
+        if condition.kind == "singleton":
+            same = self._named.get((ask.user, ask.name), []) if ask.name else []
+            return [job for job in same if job != ask.job_id]
+        if condition.kind == "aftercorr" and ask.array:
+            task = f"{condition.job}_{ask.job_id.rpartition('_')[2]}"
+            if task in self._fates:
+                return [task]
+        jobs = [condition.job, *self._tasks.get(condition.job, ())]
+        return [job for job in jobs if job in self._fates]
+
+    def _state(self, condition: Condition, ask: Ask, now: float) -> Reason:
+        """NONE: the condition is met; NEVER: it never will be."""
+        fates = [self._fates[job] for job in self._jobs(condition, ask)]
+        kind = condition.kind
+        if kind == "singleton":  # earlier jobs, and any that runs
+            waits = any(not fate.is_over and (fate.ask.key < ask.key or fate.start == fate.start) for fate in fates)
+        elif kind == "after":
+            waits = any(not now - fate.start >= condition.delay_s for fate in fates)
+        else:
+            waits = any(not fate.is_over or self._is_completing(fate.ask.key) for fate in fates)
+        if waits:
+            return Reason.DEPENDENCY
+        well = all(fate.is_well for fate in fates)
+        if (kind in ("afterok", "aftercorr") and not well) or (kind == "afternotok" and fates and well):
+            return Reason.NEVER
+        return Reason.NONE
