@@ -215,7 +215,9 @@ def state_at(recording: Recording, accounting: Accounting, plan: Mapping[str, An
                     cluster.end(key)
         elif start is None or start >= now - 0.05:
             waits = not ask.array or ask.dependency
-            known = float(job.get("eligible", math.inf) if waits else recording.asks[job_id]["submitted"])
+            known = job.get("eligible") if waits else recording.asks[job_id]["submitted"]
+            if known is None:
+                continue
             if known + 0.3 <= now or (known <= now and job_id.partition("_")[0] in named):
                 waiting.append(ask)
     return cluster, order(cluster, waiting)
@@ -227,8 +229,9 @@ def _slurm(recording: Recording) -> SlurmMachine:
 
 
 def _end(job: Mapping[str, Any]) -> float:
-    exact, end = job.get("end_exact"), job.get("end")
-    return math.inf if exact is None and end is None else float(end if exact is None else exact)
+    exact = job.get("end_exact")
+    end = job.get("end") if exact is None else exact
+    return math.inf if end is None else float(end)
 
 
 def _is_clean(job: Mapping[str, Any], now: float, given: set[str]) -> bool:
