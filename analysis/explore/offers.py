@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from cluster_sim.cli.demo import PLATFORM, PROFILES, REFERENCE_GFLOPS, WORKLOAD
 from cluster_sim.cli.simulate import platform_of_log
 from cluster_sim.errors import InputError, SpecError
+from cluster_sim.files.source import files_of
 from cluster_sim.platform.library import machines
 from cluster_sim.platform.platform import Platform
 from cluster_sim.platform.specs import platforms
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-READ_FILES = frozenset({"learned", "replay", "simgrid"})
+READ_FILES = frozenset({"learned", "replay", "simgrid", "slurm"})
 """Registered names whose spec names a file or a folder: to be had only by naming the whole spec at the start."""
 OURS = ("cluster_sim", "schedulers", "learning", "analysis")
 MOST_GENERATED = 100_000
@@ -87,6 +88,10 @@ def chosen(offers: Mapping[str, Offer[T]], what: str, name: str, options: str, *
     options = options.strip()
     if options and not offer.takes_options:
         raise SpecError(f"{what} '{name}'", "no options", options)
+    if files_of(f"{name}:{options}"):
+        raise SpecError(
+            f"{what} '{name}'", "options that name no file: those are chosen when the app is started", options
+        )
     return offer.make(options, *inputs)
 
 

@@ -41,6 +41,8 @@ Cell = dict[str, Any]
 
 WORKLOADS, RUNS, TRAININGS = 0, 1, 2
 DECIDERS = ("power_policy", "scheduler")
+NAMING = ("learned", "replay", "trace")
+"""Specs that name a file or a folder: ``learned:DIR``."""
 OF_THE_LOG = "the log's"
 MOST_CELLS = 2**40
 
@@ -259,7 +261,7 @@ def _deciders(config: SweepConfig, folder: Path) -> list[Level]:
 
 def _located(spec: str, folder: Path) -> str:
     """A spec that names a file or a folder, ``learned:DIR``, with its absolute path: workers may stand elsewhere."""
-    return with_place(spec, lambda name: absolute(folder, name), ("learned", "replay", "trace"))
+    return with_place(spec, lambda name: absolute(folder, name), NAMING)
 
 
 def _check_place(agent: Variant, pairs: Sequence[tuple[str, str]]) -> None:

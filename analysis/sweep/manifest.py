@@ -10,13 +10,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.sweep.grid import DECIDERS
+from analysis.sweep.grid import NAMING
 from cluster_sim import __version__
 from cluster_sim.errors import FormatError, InputError
 from cluster_sim.files.atomic import write_bytes
 from cluster_sim.files.documents import flat
 from cluster_sim.files.folders import held as held
 from cluster_sim.files.reading import read_own_json
+from cluster_sim.files.source import files_of
 
 if TYPE_CHECKING:
     from analysis.sweep.grid import Grid
@@ -90,10 +91,8 @@ def _sources(grid: Grid) -> list[str]:
         for key in ("platform", "workload"):
             source = level.says.get(key)
             found[str(source["source"] if isinstance(source, dict) else source)] = None
-        for key in DECIDERS:
-            name, _, place = str(level.says.get(key)).partition(":")
-            if name == "learned":
-                found[str((Path(place.partition(",")[0])).resolve())] = None
+        specs = [said for said in level.says.values() if isinstance(said, str)]
+        found |= dict.fromkeys(file for spec in specs for file in files_of(spec, NAMING))
     if grid.config.train is not None:
         found[str((grid.folder / grid.config.train.config).resolve())] = None
     return [source for source in found if os.path.exists(source)]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from cluster_sim.errors import FormatError, InputError, ModelWarning, SimulationError, naming
 from cluster_sim.extras import needed
 from cluster_sim.files.reading import STDIN, is_stdin, read_bytes
-from cluster_sim.files.source import place_in, source_of
+from cluster_sim.files.source import files_of, place_in, source_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,7 +161,7 @@ def simulate(
         "contention_model": machine.contention_model,
         "power_model": machine.power_model,
         "command": invocation.command,
-        "inputs": checksums([*settings.files(), source_of(scheduler)]),
+        "inputs": checksums([*settings.files(), *files_of(scheduler)]),
     }
     return result
 

@@ -1,8 +1,9 @@
-"""Files of a user's, named in specs: Python, ``lsf.py:LSF``, and others, ``trace:FILE``."""
+"""Files of a user's, named in specs: Python, ``lsf.py:LSF``, and others, ``trace:FILE``, ``slurm:conf=FILE``."""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -14,6 +15,10 @@ from types import ModuleType
 from cluster_sim.errors import InputError
 from cluster_sim.files.reading import instead_of_file
 
+FILE_OPTIONS = ("conf", "accounts", "asks")
+"""Options whose value is a file, of a policy or of an order within it: ``easy:order=multifactor:conf=FILE``."""
+_FILE_OPTION = re.compile(rf"(\b(?:{'|'.join(FILE_OPTIONS)})=)([^,]+)")
+
 
 def source_of(spec: str) -> str | None:
     """The Python file that a spec such as ``lsf.py:LSF,depth=2`` names; None if it names none."""
@@ -22,20 +27,20 @@ def source_of(spec: str) -> str | None:
 
 
 def with_place(spec: str, place: Callable[[str], str], names: tuple[str, ...] = ("trace",)) -> str:
-    """A spec with its file, or its folder, where ``place`` says it is: of Python, or of a spec with one of the ``names``."""
+    """A spec with its files where ``place`` says they are: Python, that of a spec with one of the ``names``, those of options."""
     name, colon, rest = spec.partition(":")
     if source_of(spec) is not None:
-        return f"{place(name)}{colon}{rest}"
-    if not colon or name not in names:
-        return spec
-    path, comma, options = rest.partition(",")
-    return f"{name}:{place(path)}{comma}{options}"
+        name = place(name)
+    elif colon and name in names:
+        path, comma, options = rest.partition(",")
+        rest = f"{place(path)}{comma}{options}"
+    return f"{name}{colon}{_FILE_OPTION.sub(lambda match: match[1] + place(match[2]), rest)}"
 
 
-def files_of(spec: str) -> list[str]:
-    """The files that a spec names, at most one."""
+def files_of(spec: str, names: tuple[str, ...] = ("trace",)) -> list[str]:
+    """The files that a spec names, as :func:`with_place` finds them."""
     found: list[str] = []
-    with_place(spec, lambda path: found.append(path) or path)  # type: ignore[func-returns-value]
+    with_place(spec, lambda path: found.append(path) or path, names)  # type: ignore[func-returns-value]
     return found
 
 

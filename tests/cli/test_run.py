@@ -54,6 +54,22 @@ def test_the_summary_says_how_it_was_made(done) -> None:
     assert said["power_policy"] == "always-on"
 
 
+def test_files_in_the_scheduler_s_options_are_inputs(done) -> None:
+    """Their checksums are recorded; a configuration names them from where it stands."""
+    Path("study").mkdir()
+    conf = Path("study/slurm.conf")
+    conf.write_text(
+        "NodeName=n[1-4] CPUs=8\nPartitionName=p Nodes=ALL Default=YES\nPriorityType=priority/multifactor\n"
+    )
+    spec = "easy:order=multifactor:conf={}"
+    Path("study/run.yaml").write_text(
+        f"platform: ../lab.json\nworkload: ../jobs.json\nscheduler: '{spec.format('slurm.conf')}'\n"
+    )
+    done("run", "study/run.yaml", "--out", "out")
+    assert summary("out")["inputs"][str(conf)] == hashlib.sha256(conf.read_bytes()).hexdigest()
+    assert summary("out")["scheduler"] == spec.format(conf)
+
+
 def test_a_command_with_odd_words_is_recorded_quoted(done) -> None:
     """The command in the summary can be pasted into a shell."""
     done("run", "-p", "lab.json", "-w", "jobs.json", "--out", "my results")

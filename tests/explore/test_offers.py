@@ -11,9 +11,11 @@ from analysis.explore import runs
 from analysis.explore.offers import OF_THE_LOG, READ_FILES, Offers
 from analysis.explore.runs import Choices, Desk, window_of
 from cluster_sim import InputError, Workload
+from cluster_sim.files.source import FILE_OPTIONS
 from cluster_sim.platform.specs import platforms
 from cluster_sim.workload.workload import WORKLOAD_GENERATORS
 from schedulers import power_policies, schedulers
+from schedulers.orders import job_orders
 
 
 @pytest.fixture(scope="module")
@@ -27,8 +29,11 @@ def test_plug_ins_that_take_a_path_are_withheld() -> None:
     for registry in (schedulers, power_policies, platforms, WORKLOAD_GENERATORS):
         for name in registry:
             names = set(inspect.signature(registry.factory(name)).parameters)
-            if names & {"path", "file", "directory", "folder", "source"}:
+            if names & {"path", "file", "directory", "folder", "source", *FILE_OPTIONS}:
                 assert name in READ_FILES
+    for name in job_orders:  # they stand in the options of schedulers that are offered
+        for parameter in inspect.signature(job_orders.factory(name)).parameters.values():
+            assert parameter.name in {*FILE_OPTIONS, "job", "now"} or parameter.annotation not in ("str", str), name
 
 
 def test_what_is_offered(desk: Desk) -> None:
@@ -57,6 +62,8 @@ def test_what_is_offered(desk: Desk) -> None:
         ({"scheduler": "replay", "scheduler_options": "/etc/passwd"}, "scheduler: expected one of"),
         ({"scheduler": "learned", "scheduler_options": "."}, "scheduler: expected one of"),
         ({"scheduler_options": "order=moon"}, "found moon"),
+        ({"scheduler_options": "order=multifactor:conf=/etc/passwd"}, "options that name no file"),
+        ({"scheduler": "slurm", "scheduler_options": "conf=/etc/passwd"}, "scheduler: expected one of"),
         ({"power_policy": "learned", "power_options": "."}, "power policy: expected one of"),
         ({"jobs": 2001}, "1 to 2,000 in this page"),
         ({"jobs": None}, "jobs: expected a whole number"),

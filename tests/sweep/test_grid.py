@@ -168,3 +168,14 @@ def test_mapped_columns_are_the_workload(tmp_path: Path) -> None:
     (tmp_path / "mapped.arrow").write_bytes(b"nothing")
     with pytest.raises(InputError, match="expected columns of a workload"):
         columns.mapped(tmp_path / "mapped.arrow")
+
+
+@pytest.mark.parametrize(
+    "spec", ["slurm:conf={0},accounts={0}", "easy:order=multifactor:conf={0},depth=2", "replay:{0}"]
+)
+def test_files_that_a_scheduler_names_are_looked_for_beside_the_sweep(tmp_path: Path, spec: str) -> None:
+    """Workers may stand elsewhere: what they are told is absolute; the label stays as written."""
+    factors = SMALL["factors"] | {"scheduler": [spec.format("study/a.file")]}
+    grid = Grid.of({"factors": factors}, tmp_path)
+    assert grid.labels(0)["scheduler"] == spec.format("study/a.file")
+    assert grid[0]["scheduler"] == spec.format(tmp_path / "study/a.file")

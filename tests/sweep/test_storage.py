@@ -124,6 +124,21 @@ def test_another_sweep_is_refused(tmp_path: Path) -> None:
     assert (again.ran, again.done) == (0, 8)
 
 
+def test_a_scheduler_s_file_that_has_changed_is_refused(tmp_path: Path) -> None:
+    """What a spec names, Python or a configuration, is an input of the sweep."""
+    conf = tmp_path / "slurm.conf"
+    conf.write_text(
+        "NodeName=n[1-4] CPUs=4\nPartitionName=p Nodes=ALL Default=YES\nPriorityType=priority/multifactor\n"
+    )
+    factors = SMALL["factors"] | {"scheduler": ["easy:order=multifactor:conf=slurm.conf"]}
+    grid = Grid.of(SMALL | {"factors": factors}, tmp_path)
+    sweep(grid, tmp_path / "out", workers=1)
+    assert str(conf) in read_manifest(tmp_path / "out")["inputs"]
+    conf.write_text(conf.read_text() + "PriorityWeightAge=1000\n")
+    with pytest.raises(InputError, match=r"inputs: expected the file .*slurm\.conf with which the sweep there began"):
+        sweep(grid, tmp_path / "out", workers=1, resume=True)
+
+
 def test_inputs_that_have_changed_are_refused(tmp_path: Path) -> None:
     """A log is not what it was when the sweep began."""
     line = "1 0 -1 {} 1 -1 -1 1 100 -1 1 1 1 1 1 1 -1 -1\n"
