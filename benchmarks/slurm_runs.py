@@ -44,6 +44,7 @@ _DIRECT = {
     "cpus-per-task": "cpus_per_task",
     "ntasks": "tasks",
     "hold": "held",
+    "no-requeue": "no_requeue",
 }
 
 
@@ -80,7 +81,10 @@ class Recording:
         jobs = {job["id"]: job for job in content["expected"]["jobs"]}
         for job_id, job in jobs.items():
             if job.get("nodes_free") is not None and job.get("end") is not None and job_id in asks:
-                asks[job_id]["kill_cleanup_s"] = max(job["nodes_free"] - _end(job), 0.0)
+                attempts = [a["end"] + SUBMISSION_S for a in job.get("attempts", ()) if a["end"] < job["nodes_free"]]
+                asks[job_id]["kill_cleanup_s"] = max(
+                    job["nodes_free"] - (attempts[-1] if attempts else _end(job)), 0.02
+                )
         conf = str(folder / "slurm.conf")
         return cls(
             folder.name,
@@ -105,15 +109,18 @@ class Recording:
         rows = []
         for job_id, ask in self.asks.items():
             job = self.jobs.get(job_id)
-            if job is None or job["state"] == "REJECTED":
+            if job is None:
                 continue
             submit = float(ask["submitted"]) + SUBMISSION_S
-            rows.append((job_id, submit, self._cores(job, ask), ask["limit_s"], self.run_time(job, ask)))
+            rows.append((job_id, submit, self._cores(job, ask), self._limit(ask), self.run_time(job, ask)))
         columns = ["job_id", "submit_time", "requested_cores", "requested_time", "recorded_run_time"]
         table = pd.DataFrame(rows, columns=columns).sort_values("submit_time", kind="stable", ignore_index=True)
         table["user"] = [self.asks[job_id].get("user", "") for job_id in table["job_id"]]
         table["fixed_run_time"] = True
         return Workload(table)
+
+    def _limit(self, ask: Mapping[str, Any]) -> float:
+        return math.inf if math.isnan(ask["limit_s"]) else float(ask["limit_s"])
 
     def _cores(self, job: Mapping[str, Any], ask: Mapping[str, Any]) -> int:
         return max(int(job.get("cpus") or 1), int(ask.get("min_nodes") or 1))
@@ -158,6 +165,8 @@ def _requests(job: Mapping[str, Any], nodes: Mapping[str, int]) -> Iterator[tupl
         ask["licences"] = {name: int(count) for name, count in pairs}
     if "begin-in" in options:
         ask["begin_time"] = float(job["submit"]) + options["begin-in"]
+    if "deadline" in options:
+        ask["deadline_s"] = float(job["submit"]) + float(options["deadline"].removeprefix("now+"))
     if "dependency" in options:
         ask["dependency"] = _dependency(options["dependency"])
     if "array" not in options:
@@ -305,10 +314,13 @@ def replay(recording: Recording, scheduler: Scheduler) -> Replay:
     """Simulate a recorded run with its own run times, and compare every stable job."""
     until = float(recording.expected["recorded_until"])
     result = Simulation(recording.platform, recording.workload(), scheduler, until=until).run()
-    starts = dict(zip(result.jobs["job_id"], result.jobs["start_time"], strict=True))
+    last = dict(zip(result.attempts["job_id"], result.attempts["start_time"], strict=True))
+    starts = {job_id: last.get(job_id, math.nan) for job_id in result.jobs["job_id"]}
     where: dict[str, set[int]] = {}
-    for job_id, node in zip(result.allocations["job_id"], result.allocations["node"], strict=True):
-        where.setdefault(job_id, set()).add(recording.platform.node_index(node))
+    pieces = (result.allocations[column] for column in ("job_id", "node", "start"))
+    for job_id, node, start in zip(*pieces, strict=True):
+        if start == starts[job_id]:
+            where.setdefault(job_id, set()).add(recording.platform.node_index(node))
     interval = Settings.of(_slurm(recording)).bf_interval
     found = Replay(recording.name, 0, 0, 0, 0.0)
     for job_id, job in recording.jobs.items():
@@ -340,6 +352,7 @@ def slurm_for(recording: Recording) -> Slurm:
         later,
         _tick(recording, start + later),
         recording.epoch,
+        commands=[(event["t"], event["command"]) for event in recording.events],
     )
 
 

@@ -47,6 +47,8 @@ class Ask:
     held: bool = False  #: The job waits until somebody releases it.
     name: str = ""  #: ``--job-name``
     dependency: str = ""  #: ``--dependency``, as given to sbatch; of job arrays each task waits for itself.
+    deadline_s: float = math.inf  #: ``--deadline``, on the run's clock.
+    no_requeue: bool = False
     exit_code: int = 0  #: With which it will end by itself; nobody looks at it before.
 
     @property

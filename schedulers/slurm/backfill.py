@@ -129,9 +129,14 @@ class BackfillPass:
         while True:
             nodes, later = table.over(candidates, time, time + length)
             if cluster.windows or ask.reservation:
-                nodes &= cluster.open_nodes(ask, time, time + length)
-                closing = cluster.next_window(time)
-                later = min(filter(None, (later, closing)), default=0.0)
+                unreserved = cluster.open_nodes(ask, time, time + length)
+                if not ask.reservation and unreserved.bit_count() < shape.min_nodes:
+                    time = cluster.window_over(time, time + length)
+                    continue
+                nodes &= unreserved
+                closing = cluster.next_window(time) + 1.0
+                if 1.0 < closing < self._now + settings.bf_window:
+                    later = min(filter(None, (later, closing)))
             if ask.licences and settings.bf_licenses:
                 wait = self._licences.wait(ask.licences, time, time + length)
                 if wait:

@@ -30,6 +30,15 @@ class MainClock:
         """Something happened: a submission, a clean-up, a change of a job or partition."""
         self.asked = self.asked_whole = True
 
+    def ask_whole(self) -> None:
+        """Time has made a job startable, which nobody tells it: it finds it out when it looks at the whole queue."""
+        self.asked_whole = True
+
+    def _note_whole(self, now: float) -> None:
+        """Runs over the whole queue go on every sched_interval, though those that can find nothing are left out here."""
+        while (due := self.tick_from(self._first(self._last_whole, self._settings.sched_interval))) < now - _SAME:
+            self._last_whole = due
+
     def tick_from(self, time: float) -> float:
         """The first tick at or after a time, s."""
         return self._start + math.ceil((time - self._start) / self._tick - _SAME) * self._tick
@@ -45,6 +54,7 @@ class MainClock:
         if self.asked:
             after = self._first(self._last, self._settings.batch_sched_delay)
         if self.asked_whole:
+            self._note_whole(now)
             after = min(after, self._first(self._last_whole, self._settings.sched_interval))
         return after if after == math.inf else self.tick_from(max(after, now))
 
@@ -55,6 +65,7 @@ class MainClock:
 
     def ran(self, now: float) -> int:
         """It runs now: over how many jobs. 0: it need not."""
+        self._note_whole(now)
         whole = self.asked_whole and now >= self._first(self._last_whole, self._settings.sched_interval)
         if not whole and not self.asked:
             return 0

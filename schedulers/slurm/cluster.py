@@ -65,6 +65,8 @@ class Window:
     start: float
     end: float
     nodes: NodeSet
+    users: frozenset[str] = frozenset()  #: Who may ask for it; empty: everybody.
+    is_active: bool = False  #: Whether it is known to have begun.
 
 
 class Cluster:
@@ -174,8 +176,40 @@ class Cluster:
         return nodes & own if ask.reservation else nodes
 
     def next_window(self, start: float) -> float:
-        """When, after ``start``, the next advance reservation ends, s; 0: none does."""
-        return min((window.end for window in self.windows if window.end > start), default=0.0)
+        """When, at ``start`` or after, the next advance reservation ends, s; 0: none does."""
+        return min((window.end for window in self.windows if window.end >= start), default=0.0)
+
+    def window_over(self, start: float, end: float) -> float:
+        """When the first of the advance reservations ends that overlap this time, s; inf: none does."""
+        return min((each.end for each in self.windows if each.start < end and start < each.end), default=math.inf)
+
+    @property
+    def next_boundary(self) -> float:
+        """When an advance reservation that has not yet been noticed to begin or end does so, s; inf: none."""
+        return min((each.start if not each.is_active else each.end for each in self.windows), default=math.inf)
+
+    def note_windows(self, now: float) -> bool:
+        """Advance reservations begin and end; whether one has begun."""
+        self.windows[:] = [window for window in self.windows if window.end > now]
+        begun = [window for window in self.windows if window.start <= now and not window.is_active]
+        for window in begun:
+            window.is_active = True
+        return bool(begun)
+
+    def is_open(self, ask: Ask, now: float) -> bool:
+        """Whether the advance reservation that the job asks for, if it does, has begun."""
+        return not ask.reservation or any(
+            window.name == ask.reservation and window.start <= now < window.end for window in self.windows
+        )
+
+    def why_not_admitted(self, ask: Ask) -> str:
+        """Why the job may not ask for its advance reservation; empty: it may."""
+        windows = [window for window in self.windows if window.name == ask.reservation]
+        if ask.reservation and not windows:
+            return f"there is no reservation '{ask.reservation}'"
+        if any(window.users and ask.user not in window.users for window in windows):
+            return f"its user may not use reservation '{ask.reservation}'"
+        return ""
 
     def has_licences(self, ask: Ask) -> bool:
         """Whether all its licences are free."""

@@ -66,7 +66,13 @@ class MainPass:
                 return Reason.RESERVATION
         elif entry.queue.name in self._blocked:
             return Reason.PRIORITY
-        return None if cluster.has_licences(ask) else Reason.LICENSES
+        if not cluster.has_licences(ask):
+            return Reason.LICENSES
+        if cluster.windows and not ask.reservation:
+            unreserved = cluster.open_nodes(ask, self._now, self._now + cluster.limit(entry))
+            if unreserved.bit_count() < cluster.shape(entry).min_nodes:  # nobody has to wait behind it
+                return Reason.RESERVED
+        return None
 
     def _start(self, entry: Entry) -> Started | str | None:
         """Start the job; or the limit that keeps it from that; None: it does not fit."""
@@ -96,8 +102,4 @@ class MainPass:
                 self._taken |= queue.nodes
         if mine.bit_count() < needed:
             return Reason.HIGHER_PARTITION
-        if cluster.windows and not ask.reservation:
-            closed = mine & cluster.open_nodes(ask, self._now, self._now + cluster.limit(entry))
-            if closed.bit_count() < needed:
-                return Reason.RESERVED
         return Reason.RESERVATION if ask.reservation else Reason.RESOURCES

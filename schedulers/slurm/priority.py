@@ -70,6 +70,7 @@ class Multifactor(Accounting):
         self._rows, self._slots, self._free = np.zeros(16, _ROW), dict[int, int](), list[int]()
         self._associations: dict[int, int] = {}
         self._rates: dict[int, float] = {}
+        self._direct: dict[int, int] = {}  # priorities that an administrator has set
 
     # ------------------------------------------------------------------ what becomes of jobs
 
@@ -87,8 +88,22 @@ class Multifactor(Accounting):
 
     def eligible(self, ask: Ask, now: float) -> None:
         """The job's age counts from now on."""
+        if self._basic is not None:
+            self._basic.eligible(ask, now)
         row = self._rows[self._slots[ask.key]]
         row["since"] = min(float(row["since"]), math.floor(now))
+
+    def held(self, ask: Ask) -> None:
+        """Its age goes."""
+        if self._basic is not None:
+            self._basic.held(ask)
+        self._direct.pop(ask.key, None)
+        if "accrue_always" not in self.factors.flags:
+            self._rows[self._slots[ask.key]]["since"] = math.inf
+
+    def set_priority(self, ask: Ask, priority: int) -> None:
+        """It keeps this one until it is held."""
+        self._direct[ask.key] = priority
 
     def tested(self, ask: Ask, cpus: int) -> None:
         """From the next period on the job's size is what it would get."""
@@ -165,6 +180,8 @@ class Multifactor(Accounting):
         """The job's priority in one of its partitions, at least 1; 0: held."""
         if ask.held:
             return 0
+        if ask.key in self._direct:
+            return self._direct[ask.key]
         if self._basic is not None:
             return self._basic.priority(ask, partition)
         rows, slot = self._rows, self._slots[ask.key]  # added in Slurm's order: sums of floats are cut, not rounded

@@ -26,6 +26,12 @@ class Accounting:
     def eligible(self, ask: Ask, now: float) -> None:
         """From now on nothing but its turn keeps the job waiting: not held, begun, dependencies met. Its age counts from now."""
 
+    def held(self, ask: Ask) -> None:
+        """The job is held, or has to wait for others again: it has no priority until it is :meth:`eligible`."""
+
+    def set_priority(self, ask: Ask, priority: int) -> None:
+        """An administrator has given the job a priority, which stays."""
+
     def tested(self, ask: Ask, cpus: int) -> None:
         """The job has been tested for the first time, and would get this many CPUs: with whole nodes more than it asks for."""
 
@@ -77,10 +83,23 @@ class BasicPriority(Accounting):
         self._given, self._last = {}, self._FIRST
 
     def submitted(self, ask: Ask, now: float) -> None:
-        """It gets one less than the last; a requeued job keeps what it had."""
-        if ask.key not in self._given:
+        """It gets one less than the last got, less its nice value; a requeued job keeps what it had."""
+        if ask.key not in self._given and not ask.held:
             self._last -= 1
-            self._given[ask.key] = self._last
+            self._given[ask.key] = max(self._last - ask.nice, 1)
+
+    def eligible(self, ask: Ask, now: float) -> None:
+        """A job that was held gets one less than the last, too."""
+        self.submitted(ask, now)
+
+    def held(self, ask: Ask) -> None:
+        """Its priority goes, if it is held."""
+        if ask.held:
+            self._given.pop(ask.key, None)
+
+    def set_priority(self, ask: Ask, priority: int) -> None:
+        """It gets this one."""
+        self._given[ask.key] = priority
 
     def withdrawn(self, ask: Ask, now: float) -> None:
         """Its priority goes."""
@@ -91,5 +110,5 @@ class BasicPriority(Accounting):
         return self.given(ask.key)
 
     def given(self, key: int) -> int:
-        """The same by the job's key."""
-        return self._given[key]
+        """The same by the job's key; 0: it is held."""
+        return self._given.get(key, 0)

@@ -15,11 +15,14 @@ from cluster_sim.platform.accounts import Accounts
 from cluster_sim.platform.platform import Platform
 from cluster_sim.run.decisions import Decision, Hold, Preempt, Reject, Reserve, Start, WakeAt
 from schedulers.base import Scheduler
+from schedulers.slurm.administration import Administrator
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.backfill import BackfillPass, Started
 from schedulers.slurm.clockwork import TICK, BackfillClock, MainClock
 from schedulers.slurm.cluster import Cluster, Window
+from schedulers.slurm.commands import read_commands
 from schedulers.slurm.dependencies import Dependencies
+from schedulers.slurm.kept import KeptJobs
 from schedulers.slurm.main_loop import MainPass
 from schedulers.slurm.nodes import set_of
 from schedulers.slurm.priority import Multifactor
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
+NODE_FAIL = "NODE_FAIL"
 REQUEUED_WAIT_S = 121.0
 """How long a job that was requeued may not start."""
 
@@ -45,7 +49,9 @@ class Slurm(Scheduler):
     workload has no field for, see :class:`~schedulers.slurm.requests.Requests`. The controller started at ``start`` (s), from
     which everything periodic is counted; its main loop began ``main_delay`` s later, and looks every ``tick`` s. ``epoch`` is
     what the clock shows at 0 s, by which times are rounded. Nodes are free ``cleanup`` s after the end of a job,
-    ``kill_cleanup`` s after a kill. docs/slurm.md says what is simulated, and what is refused.
+    ``kill_cleanup`` s after a kill. ``commands`` of an administrator are played
+    when their time comes: a file, or pairs of a time (s) and a command, see :mod:`~schedulers.slurm.commands`. docs/slurm.md says
+    what is simulated, and what is refused.
     """
 
     keeps_limits = True
@@ -61,6 +67,7 @@ class Slurm(Scheduler):
         epoch: float = 0.0,
         cleanup: float = 0.02,
         kill_cleanup: float = 4.0,
+        commands: str | Iterable[tuple[float, str]] = (),
     ):
         self._platform = Platform.read(conf)
         if self._platform.slurm is None:
@@ -71,6 +78,7 @@ class Slurm(Scheduler):
         self._requests = Requests(asks, "" if default is None else default.name)
         self._start, self._main_delay, self._tick, self._epoch = start, main_delay, tick, epoch
         self._delay, self._kill_delay = cleanup, kill_cleanup
+        self._commands = read_commands(commands)
         self._view: View | None = None
         self.spec = f"slurm:conf={conf}"
 
@@ -94,11 +102,14 @@ class Slurm(Scheduler):
         self._clean: list[
             tuple[float, int]
         ] = []  # (s, job; of one that was killed also ~job, for all nodes but its first)
-        self._begins: list[tuple[float, int]] = []
         self._version: object = None
         self._in_vain = False  # whether the last look at the queue as it is has started nothing
         self._dependencies = Dependencies(self.cluster.held.__contains__) if self._requests.has_dependencies else None
-        self._dependents: set[int] = set()  # jobs that wait for others
+        self._kept = KeptJobs(self.cluster, self._dependencies)
+        self._deadlines: set[int] = set()  # jobs that have one
+        assert self._platform.slurm is not None
+        self._administrator = Administrator(self, self._waiting, self._commands, self._platform.slurm.node_names)
+        self._in_service = self.cluster.up  # nodes of which no hardware has failed
         for window in view.reservations:
             reserved = set_of(window.nodes.nonzero()[0].tolist())
             self.cluster.windows.append(Window(window.name, window.start, window.end, reserved))
@@ -115,8 +126,10 @@ class Slurm(Scheduler):
     def schedule(self, view: View) -> Iterable[Decision]:
         """Take in what happened; run the loops that are due."""
         now = latest(view.now)
+        yield from self._obey(view)
         yield from self._news(view)
         self._clean_up(now)
+        self._pass_time(view.now)
         yield from self._enforce_limits(view, now)
         if self.cluster.accounting.advance(view.now):
             self._reorder()
@@ -129,7 +142,7 @@ class Slurm(Scheduler):
             yield WakeAt(wake)
 
     def _news(self, view: View) -> Iterator[Decision]:
-        cluster, now = self.cluster, view.now
+        now = view.now
         for running in view.ended:
             self._ended(running, now)
         for job in view.submitted:
@@ -138,10 +151,33 @@ class Slurm(Scheduler):
                 yield from self._submitted(job, now)
         if view.version is not self._version:
             self._version = view.version
-            up = set_of((view.is_on | view.is_off).nonzero()[0].tolist())
-            if up != cluster.up:
-                cluster.up = up
-                self.changed()
+            self._in_service = set_of((view.is_on | view.is_off).nonzero()[0].tolist())
+            self._open_nodes()
+
+    def _open_nodes(self) -> None:
+        up = self._in_service & ~self._administrator.closed
+        if up != self.cluster.up:
+            self.cluster.up = up
+            self.changed()
+
+    def _obey(self, view: View) -> Iterator[Decision]:
+        """Commands of the administrator whose time has come."""
+        for decision in self._administrator.act(view):
+            if isinstance(decision, Preempt) and decision.because != NODE_FAIL:
+                self._killed.add(decision.job.index)
+            self._reorder()
+            yield decision
+        self._open_nodes()
+
+    def _pass_time(self, now: float) -> None:
+        """Jobs that time alone has made eligible, and advance reservations that begin or end: nobody tells the loops."""
+        if min(self._kept.next_time, self.cluster.next_boundary) <= now:
+            if self.cluster.note_windows(now):
+                self._main.ask()
+            self._kept.release(now)
+            self._main.ask_whole()
+            self._in_vain = False
+            self._reorder()
 
     def _ended(self, running: Running, now: float) -> None:
         key = running.job.index
@@ -168,9 +204,10 @@ class Slurm(Scheduler):
         if unknown:
             yield Reject(job, f"it asks for partition '{unknown[0]}', which there is not")
             return
+        self._administrator.amend(ask)
         if job.index in self._ran:
             ask.begin_time = now + REQUEUED_WAIT_S
-        reason = self._why_never(ask)
+        reason = self.cluster.why_not_admitted(ask) or self._why_never(ask)
         if reason:
             yield Reject(job, reason)
             return
@@ -179,13 +216,15 @@ class Slurm(Scheduler):
         self.cluster.accounting.submitted(ask, now)
         if self._dependencies is not None:
             self._dependencies.submitted(ask)
-            if ask.dependency:
-                self._dependents.add(ask.key)
-        if ask.begin_time > now:
-            heappush(self._begins, (ask.begin_time, ask.key))
-        elif not ask.dependency:
-            self.cluster.accounting.eligible(ask, now)
+        if ask.deadline_s < math.inf:
+            self._deadlines.add(ask.key)
+        self.keep(ask)
         self.changed()
+
+    def keep(self, ask: Ask) -> None:
+        """A job that waits is looked at again, whether it is eligible."""
+        if ask.key in self._waiting and self._view is not None:
+            self._kept.add(ask, self._view.now)
 
     def _why_never(self, ask: Ask) -> str:
         """Why no partition has nodes for a job, however free they are; empty: one has."""
@@ -196,7 +235,7 @@ class Slurm(Scheduler):
         return "requested node configuration is not available"
 
     def _clean_up(self, now: float) -> None:
-        """Nodes whose clean-up is over are free; jobs whose time to begin has come are eligible."""
+        """Nodes whose clean-up is over are free."""
         while self._clean and self._clean[0][0] <= now:
             _, key = heappop(self._clean)
             if key < 0:
@@ -204,12 +243,6 @@ class Slurm(Scheduler):
             else:
                 self.cluster.clean(key)
             self.changed()
-        while self._begins and self._begins[0][0] <= now:
-            _, key = heappop(self._begins)
-            if key in self._waiting:
-                if key not in self._dependents:
-                    self.cluster.accounting.eligible(self._waiting[key][1], now)
-                self.changed()
 
     def changed(self) -> None:
         """Jobs, nodes or partitions have changed: both loops are to look at the queue. For who administers the machine, too."""
@@ -248,38 +281,31 @@ class Slurm(Scheduler):
             for key, (job, _) in list(self._waiting.items()):
                 if not view.is_pending(job):
                     self._withdrawn(self._waiting.pop(key)[1], now)
-            self._release_dependents(view)
-            asks = [ask for _, ask in self._waiting.values() if ask.begin_time <= now and not ask.held]
-            asks = [ask for ask in asks if ask.key not in self._dependents] if self._dependents else asks
-            self._queue = order(self.cluster, asks)
+            self._kept.release(now)
+            kept = self._kept.reasons
+            self._queue = order(self.cluster, [ask for key, (_, ask) in self._waiting.items() if key not in kept])
         return self._queue
 
     def _withdrawn(self, ask: Ask, now: float) -> None:
         """The job has left the queue without a start."""
+        self._kept.drop(ask.key)
         self.cluster.accounting.withdrawn(ask, now)
-        self._dependents.discard(ask.key)
         if self._dependencies is not None:
             self._dependencies.over(ask, now, False)
 
-    def _release_dependents(self, view: View) -> None:
-        """Jobs that need not wait for others any more are eligible from now on."""
-        dependencies, now = self._dependencies, view.now
-        for key in sorted(self._dependents):
-            ask = self._waiting[key][1]
-            assert dependencies is not None
-            if dependencies.reason(ask, now) is Reason.NONE:
-                self._dependents.discard(key)
-                if ask.begin_time <= now:
-                    self.cluster.accounting.eligible(ask, now)
-            else:
-                later = dependencies.next_change(ask, now)
-                if later < math.inf and (later, key) not in self._begins:
-                    heappush(self._begins, (later, key))
+    def _miss_deadlines(self, now: float) -> Iterator[Decision]:
+        """Jobs that can no longer be over at their deadline never start."""
+        for key in sorted(self._deadlines & self._waiting.keys()):
+            job, ask = self._waiting[key]
+            if all(now + self.cluster.limit(entry) > ask.deadline_s for entry in self.cluster.entries(ask)):
+                self._queue = None
+                yield Reject(job, "it could not be over at its deadline any more")
 
     def _run_main(self, view: View) -> Iterator[Decision]:
         depth = self._main.ran(view.now)
         if not depth:
             return
+        yield from self._miss_deadlines(view.now)
         walk = MainPass(self.cluster, self._sorted(view), view.now, depth)
         self._in_vain = self._settings.builtin and depth >= len(self._waiting)
         for started in walk.decisions():
@@ -292,6 +318,7 @@ class Slurm(Scheduler):
                     yield Hold(waiting[0], f"reason {reason}", blocks=blocks)
 
     def _run_backfill(self, view: View) -> Iterator[Decision]:
+        yield from self._miss_deadlines(view.now)
         queue = self._sorted(view)
         self._backfill.changed = False
         started = planned = 0
@@ -328,11 +355,18 @@ class Slurm(Scheduler):
 
     def _is_stuck(self, now: float) -> bool:
         """Whether nobody who waits can start before something happens that is none of the scheduler's doing."""
-        comes = self.cluster.held or self._clean or self._begins or any(now < each.end for each in self.cluster.windows)
+        comes = self.cluster.held or self._clean or self._next_of_clock < math.inf
         return self._in_vain and not comes
 
+    @property
+    def _next_of_clock(self) -> float:
+        """When time alone, or the administrator, next changes something, s."""
+        return min(self._kept.next_time, self.cluster.next_boundary, self._administrator.next_time)
+
     def _next_wake(self, now: float) -> float:
-        times = [self._clean[0][0] if self._clean else math.inf, self._begins[0][0] if self._begins else math.inf]
+        times = [self._clean[0][0] if self._clean else math.inf]
+        if self._waiting or self.cluster.held:
+            times.append(self._next_of_clock)
         overrun = self._overrun()
         if overrun < math.inf:
             times.append(self._main.check_after(overrun))

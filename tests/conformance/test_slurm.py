@@ -67,6 +67,8 @@ WHOLE_RUNS = (
     "fair-classic",
     "qos-limits-2",
     "dependencies",
+    "control",
+    "part-limits",
 )
 
 

@@ -1,0 +1,174 @@
+"""The administrator of a simulated Slurm: plays commands on nodes, partitions, jobs and reservations when their time comes."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cluster_sim.errors import InputError, ModelWarning
+from cluster_sim.formats import slurm_values as values
+from cluster_sim.run.decisions import Decision, Preempt, Reject
+from schedulers.slurm.asks import Ask
+from schedulers.slurm.cluster import Window
+from schedulers.slurm.commands import Command
+from schedulers.slurm.nodes import Held, NodeSet, set_of
+
+if TYPE_CHECKING:
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
+    from schedulers.slurm.scheduler import Slurm
+
+_OF_PARTITION = {
+    "maxtime": "max_time",
+    "defaulttime": "default_time",
+    "minnodes": "min_nodes",
+    "maxnodes": "max_nodes",
+    "prioritytier": "tier",
+}
+_OF_JOB = {"nice": "nice", "timelimit": "limit_s", "qos": "qos", "dependency": "dependency"}
+
+
+class Administrator:
+    """Obeys commands in a run of a scheduler; it remembers which nodes it has closed, and what it changed of jobs."""
+
+    def __init__(
+        self,
+        slurm: Slurm,
+        waiting: Mapping[int, tuple[Job, Ask]],
+        commands: Sequence[Command],
+        node_names: Sequence[str],
+    ):
+        self._slurm = slurm
+        self._waiting = waiting
+        self._left = list(commands)
+        self._position = {name: index for index, name in enumerate(node_names)}
+        self.closed: NodeSet = 0  #: Nodes that are down or drained.
+        self._changed: dict[int, dict[str, Any]] = {}  # of each job: fields of its request
+        for command in commands:
+            self._check(command)
+
+    def _check(self, command: Command) -> None:
+        """Raise InputError for nodes and partitions that there are not."""
+        known: Any = {"update node": self._position, "update partition": self._slurm.cluster.queues}.get(command.action)
+        named = command.names
+        if command.action == "create reservation":
+            known, named = self._position, self._names(command)
+        for name in named if known is not None else ():
+            if name not in known:
+                where = f"scheduler 'slurm', commands, {command.time:g} s"
+                raise InputError(where, f"one of {', '.join(list(known)[:20])}", name)
+
+    def _names(self, command: Command) -> tuple[str, ...]:
+        nodes = command.options["nodes"]
+        return tuple(self._position) if nodes.upper() == "ALL" else tuple(values.host_list(nodes))
+
+    @property
+    def next_time(self) -> float:
+        """When the next command comes, s; inf: none does."""
+        return self._left[0].time if self._left else math.inf
+
+    def act(self, view: View) -> Iterator[Decision]:
+        """Obey the commands whose time has come."""
+        while self.next_time <= view.now:
+            command = self._left.pop(0)
+            kind = command.action.rpartition(" ")[2]
+            if kind == "node":
+                yield from self._node(command, view)
+            elif kind == "partition":
+                self._partition(command)
+            elif kind == "reservation":
+                self._reservation(command)
+            else:
+                yield from self._jobs(command, view)
+            if command.action != "cancel":
+                self._slurm.changed()
+
+    def amend(self, ask: Ask) -> None:
+        """A job that waits again keeps what was changed of it."""
+        for name, value in self._changed.get(ask.key, {}).items():
+            setattr(ask, name, value)
+
+    # ------------------------------------------------------------------ nodes, partitions, reservations
+
+    def _node(self, command: Command, view: View) -> Iterator[Decision]:
+        nodes, state = set_of([self._position[name] for name in command.names]), command.options.get("state", "")
+        if state in ("RESUME", "UNDRAIN"):
+            self.closed &= ~nodes
+        elif state:
+            self.closed |= nodes
+        if state == "DOWN":
+            for held in self._running(view):
+                if held.mask & nodes:
+                    mode = "cancel" if held.ask.no_requeue else "requeue"
+                    yield Preempt(view.running_by_index[held.ask.key].job, mode, because="NODE_FAIL")
+
+    def _partition(self, command: Command) -> None:
+        for name in command.names:
+            queue = self._slurm.cluster.queues[name]
+            for key, value in command.options.items():
+                if key == "state":
+                    queue.is_up = value == "UP"
+                else:
+                    setattr(queue, _OF_PARTITION[key], value)
+
+    def _reservation(self, command: Command) -> None:
+        windows, (name,) = self._slurm.cluster.windows, command.names
+        windows[:] = [window for window in windows if window.name != name]
+        if command.action == "create reservation":
+            options = command.options
+            nodes = set_of([self._position[node] for node in self._names(command)])
+            users = frozenset(options.get("users", ()))
+            windows.append(Window(name, options["starttime"], options["endtime"], nodes, users))
+
+    # ------------------------------------------------------------------ jobs
+
+    def _running(self, view: View) -> list[Held]:
+        """Jobs that hold nodes and have not ended."""
+        held = self._slurm.cluster.held.values()
+        return [one for one in held if not one.ending and one.ask.key in view.running_by_index]
+
+    def _jobs(self, command: Command, view: View) -> Iterator[Decision]:
+        """What becomes of jobs that wait, and of those that run."""
+        names = set(command.names)
+        waiting = [pair for pair in self._waiting.values() if _is_named(pair[1], names) and view.is_pending(pair[0])]
+        running = [held for held in self._running(view) if _is_named(held.ask, names)]
+        if not waiting and not running:
+            text = f"commands, {command.time:g} s: no job {', '.join(command.names)} waits or runs"
+            warnings.warn(f"scheduler 'slurm', {text}: nothing is done", ModelWarning, stacklevel=2)
+        for job, ask in waiting:
+            if command.action == "cancel":
+                yield Reject(job, "cancelled")
+            elif command.action != "requeue":
+                self._change(command, ask)
+        for held in running:
+            if command.action in ("cancel", "requeue"):
+                because = "cancelled by scancel" if command.action == "cancel" else "requeued by scontrol"
+                yield Preempt(view.running_by_index[held.ask.key].job, command.action, because=because)
+            elif "timelimit" in command.options:
+                held.end = math.floor(held.start) + command.options["timelimit"]
+
+    def _change(self, command: Command, ask: Ask) -> None:
+        """Hold or release a job, or change its request."""
+        slurm, options = self._slurm, command.options
+        accounting = slurm.cluster.accounting
+        fields = {_OF_JOB[key]: value for key, value in options.items() if key in _OF_JOB}
+        if command.action in ("hold", "release") or "priority" in options:
+            fields["held"] = command.action == "hold" or options.get("priority") == 0
+        if "numnodes" in options:
+            fields["min_nodes"], fields["max_nodes"] = options["numnodes"]
+        if "partition" in options:
+            fields["partitions"] = tuple(options["partition"].split(","))
+        self._changed.setdefault(ask.key, {}).update(fields)
+        self.amend(ask)
+        slurm.cluster.forget(ask)
+        if options.get("priority"):
+            accounting.set_priority(ask, options["priority"])
+        if ask.held or options.get("dependency"):
+            accounting.held(ask)
+        slurm.keep(ask)
+
+
+def _is_named(ask: Ask, names: set[str]) -> bool:
+    return ask.job_id in names or (bool(ask.array) and ask.array in names)

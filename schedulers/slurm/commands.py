@@ -1,0 +1,189 @@
+"""Commands of an administrator that are played while a run goes on: ``scontrol`` and ``scancel``, as they are typed."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from cluster_sim.errors import FormatError, InputError
+from cluster_sim.files.reading import read_text
+from cluster_sim.formats import slurm_values as values
+from schedulers.slurm.dependencies import Dependency
+
+NODE_STATES = ("DOWN", "DRAIN", "FAIL", "RESUME", "UNDRAIN")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What is to be done, when (s on the run's clock), and to whom: names of nodes, partitions, jobs, or a reservation.
+
+    ``action`` is a command's words, ``update node``, ``create reservation``, ``hold`` …; ``options`` are values, by keys in
+    small letters, with times in s.
+    """
+
+    time: float
+    action: str
+    names: tuple[str, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_commands(given: str | Iterable[tuple[float, str]]) -> list[Command]:
+    """Commands in order of time: of a file with lines such as ``37.2 scontrol update NodeName=n2 State=DOWN``, or of pairs.
+
+    Raises InputError naming the line for what is no command, or one that is not simulated.
+    """
+    if isinstance(given, str):
+        lines = (
+            [(f"{given} line {n}", line) for n, line in enumerate(read_text(given).splitlines(), 1)] if given else []
+        )
+        pairs = [(where, *_timed(where, line)) for where, line in lines if line.partition("#")[0].strip()]
+    else:
+        pairs = [(f"scheduler 'slurm', commands, {time:g} s", float(time), text) for time, text in given]
+    return sorted((_command(*pair) for pair in pairs), key=lambda command: command.time)
+
+
+def _timed(where: str, line: str) -> tuple[float, str]:
+    time, _, text = line.strip().partition(" ")
+    try:
+        seconds = float(time)
+    except ValueError:
+        seconds = math.nan
+    if not math.isfinite(seconds):
+        raise FormatError(where, "seconds and a command, such as 60 scancel 7", line)
+    return seconds, text
+
+
+def _command(where: str, time: float, text: str) -> Command:
+    try:
+        words = shlex.split(text, comments=True) or [""]
+        if words[0] == "scancel" and len(words) > 1:
+            return Command(time, "cancel", _ids(words[1:]))
+        if words[0] == "scontrol" and len(words) > 2:
+            verb = words[1].lower()
+            if verb in ("hold", "uhold", "release", "requeue"):
+                return Command(time, verb.removeprefix("u"), _ids(words[2:]))
+            if verb in ("update", "create", "delete"):
+                return _change(time, verb, [word for word in words[2:] if word.lower() != "reservation"])
+        raise ValueError(_KNOWN)
+    except ValueError as error:
+        raise InputError(where, str(error) if not isinstance(error, InputError) else error.expected, text) from None
+
+
+_KNOWN = "scancel JOB, or scontrol hold, release, requeue JOB, update NodeName=, PartitionName= or JobId=, create or delete reservation"
+
+
+def _ids(words: Iterable[str]) -> tuple[str, ...]:
+    return tuple(job for word in words for job in word.split(",") if job)
+
+
+def _change(time: float, verb: str, words: list[str]) -> Command:
+    options = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals:
+            raise ValueError("KEY=VALUE after scontrol " + verb)
+        options[key.lower()] = value
+    kind = next((kind for kind in _KINDS if kind + "name" in options or kind + "id" in options), "")
+    action = f"{verb} {kind}"
+    if action not in _OPTIONS:
+        raise ValueError(_KNOWN)
+    name = options.pop(kind + "name", "") or options.pop(kind + "id", "")
+    names = _ids([name]) if kind == "job" else tuple(values.host_list(name))
+    parsed = {}
+    for key, value in options.items():
+        if key not in _OPTIONS[action]:
+            raise ValueError(f"of {action} {', '.join(_OPTIONS[action])} (others are not simulated)")
+        parsed[key] = _OPTIONS[action][key](value)
+    if action == "create reservation":
+        parsed |= _window(parsed, time)
+    return Command(time, action, names, parsed)
+
+
+def _window(options: Mapping[str, Any], time: float) -> dict[str, float]:
+    """From when to when, in whole seconds."""
+    relative, start = options.get("starttime", (True, 0.0))
+    start = math.floor(time) + start if relative else start
+    if "endtime" in options:
+        relative, end = options["endtime"]
+        end = math.floor(time) + end if relative else end
+    else:
+        end = start + options.get("duration", math.inf)
+    if not end > start or end == math.inf or not options.get("nodes"):
+        raise ValueError("a reservation with StartTime, Duration or EndTime, and Nodes")
+    return {"starttime": start, "endtime": end}
+
+
+def _one_of(*allowed: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text.upper() not in allowed:
+            raise ValueError(f"one of {', '.join(allowed)}")
+        return text.upper()
+
+    return parse
+
+
+def _time(text: str) -> tuple[bool, float]:
+    """Whether it counts from now, and seconds: ``now``, ``now+130``, ``now+2minutes``, or seconds of the run's clock."""
+    match = re.fullmatch(r"(now)?\+?([0-9.]+)?(seconds?|minutes?|hours?|days?)?", text)
+    if match is None or not (match[1] or match[2]):
+        raise ValueError("a time such as now+130, now+2minutes, or seconds of the run's clock")
+    unit = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}[(match[3] or "s")[0]]
+    return bool(match[1]), float(match[2] or 0.0) * unit
+
+
+def _limit(text: str) -> float:
+    seconds = values.duration(text)
+    if math.isnan(seconds):
+        raise ValueError("a duration such as 3 (minutes), 1:30:00 or UNLIMITED")
+    return seconds
+
+
+def _count(text: str) -> int:
+    return 0 if text.upper() in ("UNLIMITED", "INFINITE") else values.count(text)
+
+
+def _nodes(text: str) -> tuple[int, int]:
+    least, _, most = text.partition("-")
+    return values.count(least), values.count(most)
+
+
+def _dependency(text: str) -> str:
+    if text:
+        Dependency.parse(text)
+    return text
+
+
+_KINDS = ("node", "partition", "job", "reservation")
+_OPTIONS: Mapping[str, Mapping[str, Callable[[str], Any]]] = {
+    "update node": {"state": _one_of(*NODE_STATES), "reason": str},
+    "update partition": {
+        "state": _one_of("UP", "DOWN", "DRAIN", "INACTIVE"),
+        "maxtime": _limit,
+        "defaulttime": _limit,
+        "minnodes": _count,
+        "maxnodes": _count,
+        "prioritytier": _count,
+    },
+    "update job": {
+        "priority": _count,
+        "nice": int,
+        "timelimit": _limit,
+        "numnodes": _nodes,
+        "partition": str,
+        "qos": str,
+        "dependency": _dependency,
+    },
+    "create reservation": {
+        "starttime": _time,
+        "endtime": _time,
+        "duration": _limit,
+        "nodes": str,
+        "users": lambda text: tuple(text.split(",")),
+        "flags": str,
+    },
+    "delete reservation": {},
+}

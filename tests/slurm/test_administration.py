@@ -1,0 +1,151 @@
+"""An administrator's commands under the scheduler ``slurm``: what each does to nodes, partitions, jobs and reservations."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cluster_sim import Platform, Result, Simulation, Workload, make_scheduler
+from cluster_sim.errors import InputError, ModelWarning
+from schedulers.slurm.commands import Command, read_commands
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*only the scheduler slurm", "ignore:.*unfinished", "ignore:.*left")
+
+CONF = """\
+ClusterName=lab
+SchedulerType=sched/backfill
+SelectType=select/linear
+PriorityType=priority/basic
+SchedulerParameters=bf_interval=1,bf_resolution=1,batch_sched_delay=0,sched_interval=2
+NodeName=n[1-2] CPUs=1
+PartitionName=p Nodes=ALL Default=YES
+PartitionName=q Nodes=n2 MaxTime=10
+"""
+
+
+def run(tmp_path: Path, commands: str, **asks: dict[str, Any]) -> Result:
+    """Jobs a second after one another, of one core and 60 s (limit 2 minutes); ``asks`` may say otherwise."""
+    conf, extra, script = tmp_path / "slurm.conf", tmp_path / "asks.json", tmp_path / "commands.txt"
+    conf.write_text(CONF)
+    extra.write_text(json.dumps(asks))
+    script.write_text(commands)
+    count = len(asks)
+    jobs: dict[str, Any] = {"job_id": list(asks), "submit_time": list(range(count)), "requested_cores": [1] * count}
+    jobs |= {"recorded_run_time": [60.0] * count, "requested_time": [120.0] * count}
+    scheduler = make_scheduler(f"slurm:conf={conf},asks={extra},commands={script}")
+    return Simulation(Platform.read(conf), Workload(jobs), scheduler).run()
+
+
+def starts(result: Result) -> dict[str, float]:
+    """When each job was last started, s; NaN: never."""
+    last = dict(zip(result.attempts["job_id"], result.attempts["start_time"], strict=True))
+    return {job: last.get(job, math.nan) for job in result.jobs["job_id"]}
+
+
+def test_commands_are_read(tmp_path: Path) -> None:
+    """Comments and empty lines aside, in order of time, with durations in s."""
+    path = tmp_path / "commands.txt"
+    path.write_text(
+        "# a day\n\n60 scontrol update PartitionName=p MaxTime=3 State=down # for an hour\n"
+        "5.5 scancel 7 8_1\n"
+        "20.7 scontrol create reservation ReservationName=r StartTime=now+2minutes Duration=1 Nodes=ALL Users=ann\n"
+    )
+    window = {"starttime": 140.0, "endtime": 200.0, "duration": 60.0, "nodes": "ALL", "users": ("ann",)}
+    assert read_commands(str(path)) == [
+        Command(5.5, "cancel", ("7", "8_1")),
+        Command(20.7, "create reservation", ("r",), window),
+        Command(60.0, "update partition", ("p",), {"maxtime": 180.0, "state": "DOWN"}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("scancel 7", "line 1: expected seconds and a command"),
+        ("5 reboot n1", "line 1: expected scancel JOB, or scontrol"),
+        ("5 scontrol update NodeName=n1 State=BROKEN", "expected one of DOWN, DRAIN"),
+        ("5 scontrol update NodeName=n9 State=DOWN", "expected one of n1, n2, found n9"),
+        ("5 scontrol update PartitionName=z State=UP", "expected one of p, q, found z"),
+        ("5 scontrol update JobId=1 Comment=x", "others are not simulated"),
+        ("5 scontrol create reservation ReservationName=r StartTime=now Nodes=n1", "a reservation with StartTime"),
+    ],
+)
+def test_what_is_no_command(tmp_path: Path, line: str, told: str) -> None:
+    """It is told with its line, before the run goes on."""
+    with pytest.raises(InputError, match=told):
+        run(tmp_path, line, a={})
+
+
+def test_a_node_goes_down_and_comes_back(tmp_path: Path) -> None:
+    """Its job waits for 121 s, or is over if it may not be requeued; a drained node finishes what it has."""
+    commands = "20 scontrol update NodeName=n1 State=DOWN\n20 scontrol update NodeName=n2 State=DRAIN\n"
+    commands += "70 scontrol update NodeName=n[1-2] State=RESUME"
+    result = run(tmp_path, commands, a={}, b={}, c={})
+    assert result.jobs["state"].tolist() == ["completed"] * 3
+    found = starts(result)
+    assert 141.0 <= found["a"] < 145.0
+    assert found["b"] < 5.0
+    assert 70.0 <= found["c"] < 72.5
+    lost = run(tmp_path, commands, a={"no_requeue": True})
+    assert (lost.jobs["state"][0], lost.jobs["reason"][0]) == ("killed", "NODE_FAIL")
+
+
+def test_a_partition_is_closed(tmp_path: Path) -> None:
+    """And its limits are changed."""
+    commands = "1 scontrol update PartitionName=p State=DOWN\n40 scontrol update PartitionName=p State=UP MaxTime=1"
+    found = starts(run(tmp_path, commands, a={"limit_s": 60}, b={}, c={"limit_s": 60}))
+    assert math.isnan(found["b"])  # of two minutes
+    assert 40.0 <= found["c"] < 43.0
+
+
+def test_jobs_are_held_cancelled_and_changed(tmp_path: Path) -> None:
+    """A released job stands last in the queue; a running one that is cancelled frees its node after its clean-up."""
+    commands = """\
+        4 scontrol hold d
+        5.5 scontrol update JobId=f Priority=4294901760
+        10 scontrol release d
+        20 scancel a e
+        21 scontrol update JobId=c TimeLimit=5
+        30 scontrol requeue b
+    """
+    result = run(tmp_path, commands, a={}, b={}, c={}, d={}, e={}, f={}, g={})
+    found = starts(result)
+    assert dict(zip(result.jobs["job_id"], result.jobs["state"], strict=True))["a"] == "killed"
+    assert result.jobs["reason"][4] == "cancelled"
+    assert 24.0 <= found["f"] < 26.5  # it has been given the highest priority
+    assert 34.0 <= found["c"] < 36.5  # on the node of the job that was requeued
+    assert found["c"] < found["g"] < found["d"] < found["b"]
+    assert found["b"] > 151.0
+
+
+def test_a_job_that_is_not_there_is_told(tmp_path: Path) -> None:
+    """The run goes on."""
+    with pytest.warns(ModelWarning, match="5 s: no job x waits or runs"):
+        result = run(tmp_path, "5 scancel x", a={})
+    assert result.jobs["state"].tolist() == ["completed"]
+
+
+def test_a_deadline(tmp_path: Path) -> None:
+    """A job that could not be over in time never starts."""
+    result = run(tmp_path, "# none", a={}, b={}, c={"deadline_s": 150.0}, d={"deadline_s": 200.0})
+    assert result.jobs["state"].tolist() == ["completed", "completed", "rejected", "completed"]
+    assert "deadline" in result.jobs["reason"][2]
+
+
+def test_a_reservation_is_made_while_jobs_wait(tmp_path: Path) -> None:
+    """Others keep off it, its own user's job comes in when it begins, and a stranger is rejected."""
+    window = "scontrol create reservation ReservationName=r StartTime=100 Duration=2 Nodes=n[1-2] Users=ann"
+    inside = {"reservation": "r", "user": "ann"}
+    stranger = {"reservation": "r", "user": "bob"}
+    result = run(tmp_path, f"0.5 {window}", a={"limit_s": 60}, b={}, c=inside, d=stranger)
+    found = starts(result)
+    assert found["a"] < 5.0
+    assert 220.0 <= found["b"] < 223.0  # its limit would have run into it
+    assert 100.0 <= found["c"] < 102.0
+    assert "may not use reservation" in result.jobs["reason"][3]
+    deleted = starts(run(tmp_path, f"0.5 {window}\n50 scontrol delete ReservationName=r", a={}, b={}))
+    assert 50.0 <= deleted["b"] < 52.0
