@@ -15,7 +15,7 @@ from types import ModuleType
 from cluster_sim.errors import InputError
 from cluster_sim.files.reading import instead_of_file
 
-FILE_OPTIONS = ("conf", "accounts", "asks")
+FILE_OPTIONS = ("conf", "accounts", "asks", "commands")
 """Options whose value is a file, of a policy or of an order within it: ``easy:order=multifactor:conf=FILE``."""
 _FILE_OPTION = re.compile(rf"(\b(?:{'|'.join(FILE_OPTIONS)})=)([^,]+)")
 

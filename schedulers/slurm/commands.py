@@ -73,7 +73,7 @@ def _command(where: str, time: float, text: str) -> Command:
         raise InputError(where, str(error) if not isinstance(error, InputError) else error.expected, text) from None
 
 
-_KNOWN = "scancel JOB, or scontrol hold, release, requeue JOB, update NodeName=, PartitionName= or JobId=, create or delete reservation"
+_KNOWN = "scancel JOB, or scontrol hold, release, requeue JOB, update Node-, PartitionName, JobId=, create or delete reservation"
 
 
 def _ids(words: Iterable[str]) -> tuple[str, ...]:
