@@ -1,4 +1,4 @@
-"""Ten lessons on scheduling, and what they import: exercises that check themselves, and schedules made by hand.
+"""Lessons on scheduling, and what they import: exercises that check themselves, and schedules made by hand.
 
 The lessons are notebooks in MyST Markdown, in the folder ``texts``; ``cluster-sim lesson`` lists, opens and runs them::
 
@@ -12,9 +12,10 @@ The lessons are notebooks in MyST Markdown, in the folder ``texts``; ``cluster-s
 | module | holds |
 |---|---|
 | ``catalogue`` | the lessons and exercises that there are |
-| ``checks`` | exercises: a number, a choice, a schedule |
+| ``checks`` | exercises: a number, a choice, a function, a schedule |
 | ``policies`` | exercises: a policy, held to properties |
 | ``plan`` | schedules made by hand: checked, and played |
+| ``fair_share`` | what lesson 14 runs |
 | ``notebook`` | running a lesson's cells; as a notebook file, as a page |
 | ``answers`` | the exercises of each lesson: what is right, and why |
 """

@@ -1,4 +1,4 @@
-"""Exercises that check themselves: a number, a choice, a schedule made by hand. A policy is in :mod:`.policies`.
+"""Exercises that check themselves: a number, a choice, a function, a schedule made by hand. Policies are in :mod:`.policies`.
 
 An exercise is asked ``check(answer)`` and answers with a :class:`Verdict`; it never raises, and never tells the answer.
 """
@@ -6,7 +6,7 @@ An exercise is asked ``check(answer)`` and answers with a :class:`Verdict`; it n
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,6 +108,38 @@ class Choice(Exercise):
         if letter not in self.why:
             return Verdict(False, f"one of the letters {', '.join(self.why)} is asked for, not {answer!r}")
         return Verdict(letter == self.right, self.why[letter])
+
+
+class Function(Exercise):
+    """A function of numbers: called with each of ``arguments``, it has to give what ``right`` gives, to three digits."""
+
+    def __init__(
+        self,
+        name: str,
+        right: Callable[..., float],
+        arguments: Sequence[Mapping[str, float]],
+        why: str,
+        hints: Sequence[str],
+    ):
+        super().__init__(name, hints)
+        self.right, self.arguments, self.why = right, tuple(arguments), why
+
+    def _judge(self, answer: Any) -> Verdict:
+        if not callable(answer):
+            return Verdict(False, f"a function is asked for, not {answer!r}")
+        for arguments in self.arguments:
+            call = f"with {', '.join(f'{name}={value:g}' for name, value in arguments.items())}"
+            try:
+                found = answer(**arguments)
+            except Exception as error:
+                # Whatever a student's code raises is an answer to be told of.
+                return Verdict(False, f"{call} it raises {type(error).__name__}: {error}")
+            if isinstance(found, bool) or not isinstance(found, int | float | np.number):
+                return Verdict(False, f"{call} it gives {found!r}; a number is asked for")
+            if not math.isclose(float(found), self.right(**arguments), rel_tol=1e-3):
+                size = "small" if found < self.right(**arguments) else "large"
+                return Verdict(False, f"{call} it gives {float(found):g}, which is too {size}")
+        return Verdict(True, self.why)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from cluster_sim.errors import InputError
 from cluster_sim.extras import needed, pip_line
 
 
-@click.command(short_help="Ten lessons on scheduling: list them, open one, run one.")
+@click.command(short_help="Lessons on scheduling: list them, open one, run one.")
 @click.argument("number", type=int, required=False, metavar="[N]")
 @click.option("--run", "runs", is_flag=True, help="Run its cells, and write a page with all results.")
 @click.option(
