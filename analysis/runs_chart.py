@@ -66,12 +66,14 @@ def gantt_runs(
     start_date: StartDate | None = None,
     workload: Workload | None = None,
     most_marks: int = 2_000,
+    other_jobs: bool = False,
 ) -> go.Figure:
     """Draw two to six runs of the same jobs above each other, and under them one line per run of each panel.
 
     A job that started earlier or later than in the first run, or on other cores at the same time, has a mark at its
     start there: ◂ black, ▸ red, a grey dot. Its hover says by how much. The legend counts all of them; the
-    ``most_marks`` largest shifts have marks. The other options are those of :func:`analysis.gantt`.
+    ``most_marks`` largest shifts have marks. With ``other_jobs`` a run may have jobs that another has not: those have no
+    mark. The other options are those of :func:`analysis.gantt`.
 
     Raises InputError for fewer than two runs or more than six, and for runs of other jobs than the first one's: other
     ids, cores or times of submission. These may differ where jobs are submitted after others have ended (think times).
@@ -79,7 +81,8 @@ def gantt_runs(
     runs = named_runs(results)
     if not 2 <= len(runs) <= MOST_RUNS:
         raise InputError("gantt_runs", f"2 to {MOST_RUNS} runs", len(runs))
-    _check_same_jobs(runs)
+    if not other_jobs:
+        _check_same_jobs(runs)
     strategy, lower = colour_strategy(colour_by), panels_of(panels)
     windows = [time_window(result) for result in runs.values()]
     window = x_range or (min(start for start, _ in windows), max(end for _, end in windows))

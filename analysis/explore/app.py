@@ -6,14 +6,16 @@ import inspect
 import socket
 import sys
 import traceback
+from collections.abc import Mapping
 from typing import Any
 
 from dash import ALL, ClientsideFunction, Dash, Input, Output, State, ctx, no_update, set_props
+from dash.exceptions import PreventUpdate
 from flask import abort, request
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
 from analysis.explore import callbacks
-from analysis.explore.layout import page
+from analysis.explore.layout import KEEP, LET_GO, page
 from analysis.explore.runs import Choices, Desk
 from analysis.page import render
 from cluster_sim.errors import ClusterSimError, InputError
@@ -48,6 +50,7 @@ def make_app(desk: Desk, host: str = "127.0.0.1") -> Dash:
     if desk.saved is None:
         _wire_form(app, desk)
         _wire_changes(app, desk)
+        _wire_comparison(app, desk)
     _wire_run(app, desk)
     return app
 
@@ -107,11 +110,18 @@ def _wire_form(app: Dash, desk: Desk) -> None:
         field = "power_options" if name == "power_policy" else f"{name}_options"
 
         @app.callback(
-            Output(field, "value"), Output(field, "disabled"), Input(name, "value"), prevent_initial_call=True
+            Output(field, "value"),
+            Output(field, "disabled"),
+            Input(name, "value"),
+            State("choices", "data"),
+            prevent_initial_call=True,
         )
-        def options(chosen: str, offers: Any = offers) -> Any:
+        def options(chosen: str, given: Any, offers: Any = offers, name: str = name, field: str = field) -> Any:
             offer = offers.get(chosen)
-            return (offer.example, not offer.takes_options) if offer else ("", True)
+            if offer is None:
+                return "", True
+            as_run = chosen == given[name]  # a scenario that was opened, or back to what is shown
+            return given[field] if as_run else offer.example, not offer.takes_options
 
 
 def _wire_changes(app: Dash, desk: Desk) -> None:
@@ -141,6 +151,46 @@ def _wire_changes(app: Dash, desk: Desk) -> None:
     @app.callback(Output("changes", "children"), Input("choices", "data"))
     def changes(given: Any) -> Any:
         return callbacks.changes(desk, given)
+
+
+def _wire_comparison(app: Dash, desk: Desk) -> None:
+    kept, beside = State("choices", "data"), State("beside", "data")
+
+    @app.callback(Output("beside", "data"), Input("keep", "n_clicks"), kept, beside, prevent_initial_call=True)
+    def keep(_: int, given: Any, now_beside: Any) -> Any:
+        return callbacks.kept(given, now_beside)
+
+    @app.callback(
+        Output("moved", "children"), Output("keep", "children"), Input("choices", "data"), Input("beside", "data")
+    )
+    def moved(given: Any, now_beside: Any) -> Any:
+        return callbacks.moved(desk, given, now_beside), LET_GO if now_beside else KEEP
+
+    @app.callback(Output("download", "data"), Input("save", "n_clicks"), kept, beside, prevent_initial_call=True)
+    def save(_: int, given: Any, now_beside: Any) -> Any:
+        return callbacks.saved_scenario(given, now_beside)
+
+    @app.callback(
+        Output("choices", "data", allow_duplicate=True),
+        Output("beside", "data", allow_duplicate=True),
+        Output("message", "children", allow_duplicate=True),
+        Output("open", "contents"),
+        *(Output(name, "value", allow_duplicate=True) for name in _CHOICES),
+        Input("open", "contents"),
+        State("open", "filename"),
+        prevent_initial_call=True,
+    )
+    def opened(content: Any, name: Any) -> Any:
+        if content is None:
+            raise PreventUpdate
+        given, *others = callbacks.opened_scenario(desk, content, name)
+        # Emptied, the same file may be opened once more.
+        return given, *others, None, *(no_update if given is no_update else _shown(given, each) for each in _CHOICES)
+
+
+def _shown(given: Mapping[str, Any], name: str) -> Any:
+    """A choice as its field in the form shows it."""
+    return (["yes"] if given[name] else []) if name == "enforce_walltime" else given[name]
 
 
 def _wire_run(app: Dash, desk: Desk) -> None:
@@ -173,11 +223,12 @@ def _wire_run(app: Dash, desk: Desk) -> None:
         Input("colour_by", "value"),
         Input("view", "data"),
         Input("step", "data"),
+        Input("beside", "data"),
     )
-    def chart(given: Any, colour_by: str, view: Any, step: int) -> Any:
+    def chart(given: Any, colour_by: str, view: Any, step: int, beside: Any) -> Any:
         if ctx.triggered_id == "step" and len(ctx.triggered_prop_ids) == 1:
             return callbacks.moved_cursor(desk, given, step)
-        return callbacks.chart(desk, given, colour_by, view, step)
+        return callbacks.chart(desk, given, colour_by, view, step, beside)
 
     @app.callback(
         Output("view", "data", allow_duplicate=True),
@@ -185,10 +236,13 @@ def _wire_run(app: Dash, desk: Desk) -> None:
         Input("whole", "n_clicks"),
         kept,
         State("view", "data"),
+        State("beside", "data"),
         prevent_initial_call=True,
     )
-    def zoomed(relayout: Any, _: int, given: Any, view: Any) -> Any:
-        return callbacks.whole(view) if ctx.triggered_id == "whole" else callbacks.zoomed(desk, given, relayout, view)
+    def zoomed(relayout: Any, _: int, given: Any, view: Any, beside: Any) -> Any:
+        if ctx.triggered_id == "whole":
+            return callbacks.whole(view)
+        return callbacks.zoomed(desk, given, relayout, view, beside)
 
     @app.callback(
         Output("wanted", "data", allow_duplicate=True),

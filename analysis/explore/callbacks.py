@@ -15,9 +15,10 @@ import numpy as np
 from dash import Patch, no_update
 
 from analysis.drawing import MOST_BARS
-from analysis.explore import panels
+from analysis.explore import compared, panels
 from analysis.explore.changes import Change, new_id
 from analysis.explore.runs import Choices
+from analysis.explore.scenario import FILE_NAME, Scenario
 from analysis.stepping import MOST_FRAMES
 from cluster_sim.errors import ClusterSimError, InputError
 
@@ -130,16 +131,53 @@ def _first_step(run: Run, given: Given) -> int:
     return _within(run, int(np.searchsorted(run.frames.time, at)))
 
 
-def chart(desk: Desk, given: Given, colour_by: str, view: View, step: int) -> Any:
-    """The chart of the run, or of the window in view, with the step marked. Raises InputError, as all below do."""
+def chart(desk: Desk, given: Given, colour_by: str, view: View, step: int, beside: Given = None) -> Any:
+    """The chart of the run, or of the window in view, with the step marked; below that of another one, if there is one.
+
+    Raises InputError, as all below do.
+    """
     run = desk.run(given)
     window = window_in(view)
-    figure = run.figure(_column(colour_by), window)
+    if beside:
+        figure = compared.both(desk.run(beside), run, _column(colour_by), window)
+    else:
+        figure = run.figure(_column(colour_by), window)
     # Whatever is zoomed by hand stays zoomed until the chart is of another run or window.
-    figure.update_layout(uirevision=str((given, view)), margin={"l": 110})
+    figure.update_layout(uirevision=str((given, view, beside)), margin={"l": 110})
     _legend_above(figure)
     figure.layout.shapes = (cursor(run, step), *figure.layout.shapes)
     return figure
+
+
+def kept(given: Given, beside: Given) -> Any:
+    """The button that keeps the run to compare others with, or lets go of it: the choices of that run, or None."""
+    return None if beside else Choices.of(given or {}).plain()
+
+
+def moved(desk: Desk, given: Given, beside: Given) -> list[Any]:
+    """What was chosen otherwise than in the kept run, and what that moved."""
+    if not beside:
+        return []
+    apart = compared.told_apart(Choices.of(beside), Choices.of(given or {}))
+    return compared.moved(desk.run(beside), desk.run(given), apart)
+
+
+def saved_scenario(given: Given, beside: Given) -> dict[str, Any]:
+    """The button that saves what was chosen: a file for the browser to keep."""
+    scenario = Scenario(Choices.of(given or {}), Choices.of(beside) if beside else None)
+    return {"content": scenario.text(), "filename": FILE_NAME, "type": "application/json"}
+
+
+def opened_scenario(desk: Desk, content: Any, name: Any) -> tuple[Any, Any, str]:
+    """The button that opens such a file: the choices, those of the kept run, and what is wrong with them."""
+    try:
+        scenario = Scenario.uploaded(content, name)
+        beside = None if scenario.kept is None else scenario.kept.plain()
+        for each in filter(None, (scenario.now.plain(), beside)):
+            desk.run(each)
+        return scenario.now.plain(), beside, ""
+    except ClusterSimError as error:
+        return no_update, no_update, str(error)
 
 
 def _column(colour_by: Any) -> str:
@@ -192,11 +230,12 @@ def window_in(view: View) -> tuple[float, float] | None:
     return None if low is None or high is None or not low < high else (low, high)
 
 
-def zoomed(desk: Desk, given: Given, relayout: Mapping[str, Any] | None, view: View) -> Any:
+def zoomed(desk: Desk, given: Given, relayout: Mapping[str, Any] | None, view: View, beside: Given = None) -> Any:
     """After a zoom, what to draw anew; no_update if what is drawn is exact already."""
     run = desk.run(given)
     window = window_in(view)
-    if not isinstance(relayout, Mapping) or (window is None and run.rectangles() <= MOST_BARS):
+    most = max(each.rectangles() for each in (run, desk.run(beside) if beside else run))
+    if not isinstance(relayout, Mapping) or (window is None and most <= MOST_BARS):
         return no_update
     if relayout.get("xaxis.autorange"):
         return no_update if window is None else whole(view)

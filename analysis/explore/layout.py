@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from dash import dcc, html
 
-from analysis.explore.runs import MOST_JOBS, Choices, Desk
+from analysis.explore.runs import MOST_JOBS
 from analysis.gantt_chart import CONFIG
 from analysis.wording import shortened
 
 if TYPE_CHECKING:
     from analysis.explore.offers import Offer
+    from analysis.explore.runs import Choices, Desk
 
 COLOURS = ("job", "user", "profile", "wait", "energy")
 KINDS = {
@@ -26,20 +27,22 @@ KINDS = {
 
 def page(desk: Desk) -> html.Div:
     """The page as it is when it is opened."""
-    choices = Choices.first(desk.offers)
-    top = [] if desk.saved is not None else [_form(desk, choices)]
+    choices = desk.first
+    changeable = desk.saved is None
+    top = [_form(desk, choices)] if changeable else []
     return html.Div(
         id="page",
         children=[
-            html.H1("cluster-sim explore" if desk.saved is None else "cluster-sim explore: a saved run"),
+            html.H1("cluster-sim explore" if changeable else "cluster-sim explore: a saved run"),
             *top,
             html.Div(id="message", role="alert"),
             html.Div(id="warned"),
             dcc.Loading([html.Div(id="headlines")], delay_show=300, type="dot", color="#0072b2"),
             dcc.Store(id="choices", data=choices.plain()),
             dcc.Store(id="view"),
+            dcc.Store(id="beside", data=None if desk.beside is None else desk.beside.plain()),
             *(dcc.Store(id=name) for name in ("wanted", "frames", "step")),
-            html.Div(className="columns", children=[_chart(), _steps(changeable=desk.saved is None)]),
+            html.Div(className="columns", children=[_chart(changeable), _steps(changeable)]),
         ],
     )
 
@@ -77,13 +80,16 @@ def _form(desk: Desk, choices: Choices) -> html.Div:
         id="enforce_walltime",
         options=[{"label": "kill jobs at their requested time", "value": "yes"}],
         inline=True,
-        value=[],
+        value=["yes"] if choices.enforce_walltime else [],
     )
     row = [
         _number("begin_h", "from hour", choices.begin_h, min=0, step="any"),
         _number("jobs", f"jobs (1 to {MOST_JOBS:,})", choices.jobs, min=1, step=1),
         _number("seed", "seed", choices.seed, min=0, step=1),
         wall,
+        html.Button("Save scenario", id="save", n_clicks=0),
+        dcc.Upload("Open scenario", id="open", accept=".json,application/json"),
+        dcc.Download(id="download"),
         html.Button("Run", id="run", n_clicks=0, className="main"),
     ]
     return html.Div([html.Div(fields, className="fields"), html.Div(row, className="bar")], className="form")
@@ -112,7 +118,10 @@ def _number(name: str, label: str, value: float | None, **limits: Any) -> html.D
     )
 
 
-def _chart() -> html.Div:
+KEEP, LET_GO = "Keep to compare", "Stop comparing"
+
+
+def _chart(changeable: bool) -> html.Div:
     return html.Div(
         [
             html.Div(
@@ -123,9 +132,11 @@ def _chart() -> html.Div:
                         dcc.Dropdown(list(COLOURS), COLOURS[0], id="colour_by", clearable=False), style={"width": 120}
                     ),
                     html.Button("Whole run", id="whole", n_clicks=0),
+                    *([html.Button(KEEP, id="keep", n_clicks=0)] if changeable else []),
                     html.Span("Drag to zoom; click a job to see why it waited.", className="soft"),
                 ],
             ),
+            *([html.Div(id="moved")] if changeable else []),
             dcc.Graph(
                 id="chart",
                 config=cast(dcc.Graph.Config, CONFIG),

@@ -28,11 +28,12 @@ def headlines(run: Run) -> list[Any]:
     table = comparison_table({"run": run.result})
     known = [key for key in HEADLINES if key in table.index]
     summary = run.result.summary()
-    return [html.Div([html.Span(label_of(key)), html.B(_metric(summary[key], unit_of(key)))]) for key in known]
+    return [html.Div([html.Span(label_of(key)), html.B(metric(summary[key], unit_of(key)))]) for key in known]
 
 
-def _metric(value: Any, unit: str) -> str:
-    return NOTHING if value is None else amount(float(value), unit)
+def metric(value: float | None, unit: str) -> str:
+    """A metric with its unit, or a dash for one that is unknown."""
+    return NOTHING if value is None or math.isnan(value) else amount(float(value), unit)
 
 
 def explanation(run: Run, job_id: str) -> list[Any]:
@@ -60,7 +61,7 @@ def changes(run: Run, made: Sequence[Change]) -> list[Any]:
     rows = [
         html.Tr(
             [
-                html.Td(shortened(change.job_id, 24) if change.cancel else _job_link(change.job_id)),
+                html.Td(shortened(change.job_id, 24) if change.cancel else job_link(change.job_id)),
                 html.Td(_change(change), className="text"),
                 html.Td("–" if change.cancel else _outcome(run, change.job_id), className="text"),
                 html.Td(html.Button("undo", id={"kind": "undo", "change": i}, className="link")),
@@ -89,6 +90,6 @@ def _outcome(run: Run, job_id: str) -> str:
     return f"{job['state']}; waited {seconds(job['wait_time'])}, started at {seconds(job['start_time'])}"
 
 
-def _job_link(job_id: str) -> html.Button:
+def job_link(job_id: str) -> html.Button:
     """A job's id that shows what became of it when it is clicked."""
     return html.Button(shortened(job_id, 24), id={"kind": "job", "job": job_id}, className="link")

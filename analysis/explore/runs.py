@@ -136,14 +136,15 @@ class Run:
         self.frames = Frames(result)
 
     @cached_property
-    def _held(self) -> Held:
+    def held(self) -> Held:
+        """What is drawn of it."""
         return Held.of(self.result)
 
     def figure(self, colour_by: str = "job", window: tuple[float, float] | None = None) -> go.Figure:
         """The chart of the run or of a window of it (s): exact where the rectangles are few enough, else shaded."""
         options = options_of({"colour_by": colour_by, "time_unit": self.axis.unit, "x_range": window})
         del options["rows"], options["workload"]
-        return draw_held(self._held, **options)
+        return draw_held(self.held, **options)
 
     def classes(self, colour_by: str) -> ColourClasses:
         """The colours that jobs have in that chart."""
@@ -151,14 +152,25 @@ class Run:
 
     def rectangles(self, window: tuple[float, float] | None = None) -> int:
         """How many of them are in view."""
-        return len(within(self._held.rectangles, *(window or self.window)))
+        return len(within(self.held.rectangles, *(window or self.window)))
 
 
 class Desk:
-    """Where runs are made and kept: the one thing that the callbacks share. ``saved`` is a run to look at, if any."""
+    """Where runs are made and kept: the one thing that the callbacks share.
 
-    def __init__(self, offers: Offers, saved: Result | None = None):
+    ``saved`` is a run to look at, if any; else the page begins with the choices ``first``, and ``beside`` to compare with.
+    """
+
+    def __init__(
+        self,
+        offers: Offers,
+        saved: Result | None = None,
+        first: Choices | None = None,
+        beside: Choices | None = None,
+    ):
         self.offers = offers
+        self.first = first or Choices.first(offers)
+        self.beside = beside
         self.saved = None if saved is None else Run(saved)
         # A browser asks for several things about a new run at once, from several threads; it is made by the first. What
         # went wrong is kept as well: it took as long to find out.

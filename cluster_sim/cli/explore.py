@@ -12,6 +12,8 @@ from cluster_sim.errors import InputError
 from cluster_sim.extras import needed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from analysis.explore.runs import Desk
 
 HERE = ("127.0.0.1", "localhost", "::1")
@@ -54,6 +56,7 @@ HERE = ("127.0.0.1", "localhost", "::1")
     metavar="Q",
     help="Offer it, such as learned:agent.",
 )
+@click.option("--scenario", type=click.Path(), metavar="FILE", help="Begin with a scenario that the page has saved.")
 @click.option("--host", default=HERE[0], show_default=True, metavar="H", help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8050, show_default=True, metavar="N",
               help="Port to listen on; 0 takes a free one.")  # fmt: skip
@@ -66,6 +69,7 @@ def explore(
     platforms: tuple[str, ...],
     schedulers: tuple[str, ...],
     power_policies: tuple[str, ...],
+    scenario: str | None,
     host: str,
     port: int,
     no_browser: bool,
@@ -79,9 +83,10 @@ def explore(
         import dash  # noqa: F401
     from analysis.explore.app import make_app_server
 
-    if directory is not None and (workloads or platforms or schedulers or power_policies):
+    if directory is not None and (workloads or platforms or schedulers or power_policies or scenario):
         raise InputError("explore", "either DIR, a run to look at, or what to offer for runs", "both")
-    server = make_app_server(_desk(directory, workloads, platforms, schedulers, power_policies), host, port)
+    named = {"workload": workloads, "platform": platforms, "scheduler": schedulers, "power_policy": power_policies}
+    server = make_app_server(_desk(directory, named, scenario), host, port)
     invocation.tell_warnings()
     address = f"http://{f'[{host}]' if ':' in host else host}:{server.socket.getsockname()[1]}/"
     click.echo(f"The page is {address} (Ctrl-C ends it)")
@@ -99,9 +104,24 @@ def explore(
         server.server_close()
 
 
-def _desk(directory: str | None, *named: tuple[str, ...]) -> Desk:
+def _desk(directory: str | None, named: Mapping[str, Sequence[str]], scenario: str | None) -> Desk:
+    """What the page shows: a saved run, or what is built in, was named, and what a scenario names."""
     from analysis.explore.offers import Offers
     from analysis.explore.runs import Desk
+    from analysis.explore.scenario import Scenario
     from cluster_sim.records.result import Result
 
-    return Desk(Offers.of(*named), None if directory is None else Result.load(directory))
+    if directory is not None:
+        return Desk(Offers.of(), Result.load(directory))
+    if scenario is None:
+        return Desk(Offers.of(*named.values()))
+    begun, offered = Scenario.read(scenario), Offers.of()
+    built_in = (offered.workloads, offered.platforms, offered.schedulers, offered.power_policies)
+    wanted = [
+        [*dict.fromkeys([*given, *(name for name in begun.named()[kind] if name not in of_kind)])]
+        for (kind, given), of_kind in zip(named.items(), built_in, strict=True)
+    ]
+    desk = Desk(Offers.of(*wanted), first=begun.now, beside=begun.kept)
+    for choices in filter(None, (begun.now, begun.kept)):
+        desk.run(choices.plain())
+    return desk

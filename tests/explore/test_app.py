@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import builtins
 import json
 import re
@@ -25,6 +26,7 @@ from analysis.explore.runs import Choices, Desk
 from analysis.page import render
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.cli import main
+from cluster_sim.cli.explore import _desk
 
 from .conftest import Story
 
@@ -123,6 +125,52 @@ def test_a_large_run_is_drawn_exactly_in_a_window() -> None:
     assert callbacks.zoomed(desk, None, {"xaxis.autorange": True}, view)["range"] is None
     assert callbacks.zoomed(desk, None, {"autosize": True}, view) is no_update
     assert callbacks.zoomed(desk, None, {"xaxis.range[0]": 5, "xaxis.range[1]": "x"}, view) is no_update
+
+
+def test_a_run_is_kept_to_compare_others_with(tmp_path: Path, story: Story) -> None:
+    """Under EASY small need not wait for wide: what was changed, both metrics, the job that moved, and both charts."""
+    log = tmp_path / "log.csv"
+    story.workload().write(log)
+    desk = Desk(Offers.of([str(log)], ["homogeneous:nodes=1,cores=8"], ["fcfs", "easy"]))
+    fcfs = callbacks.kept(desk.first.plain(), None)
+    assert fcfs == desk.first.plain()
+    easy = fcfs | {"scheduler": "easy"}
+    said = text_of(callbacks.moved(desk, easy, fcfs))
+    assert "Changed, from the kept run to the one of now: scheduler: fcfs → easy." in said
+    assert "mean wait1 min 13 s30 s-59.1 %" in said  # (0 + 90 + 130) / 3 s, (0 + 90 + 0) / 3 s
+    assert "3 jobs started in both: 1 earlier than in the kept run, 0 later" in said
+    assert "Furthest earlier: small by 2 min 10 s." in said
+    several = text_of(callbacks.moved(desk, easy | {"seed": 3}, fcfs))
+    assert "scheduler: fcfs → easy; seed: 0 → 3. Several things were changed" in several
+    figure = callbacks.chart(desk, easy, "job", None, 0, fcfs)
+    assert [figure.layout.yaxis.title.text, figure.layout.yaxis2.title.text] == ["kept", "now"]
+    assert [trace.name for trace in figure.data if trace.meta == "differences"] == ["run 2: 1 earlier"]
+    changed, _ = callbacks.submitted(desk, easy, 0, (5.0, 1, 10.0, None, ""))
+    assert "changes to the jobs: 0 → 1" in text_of(callbacks.moved(desk, changed, easy))
+    assert callbacks.chart(desk, changed, "job", None, 0, easy).layout.shapes[0].name == "cursor"
+    assert callbacks.kept(easy, fcfs) is None
+    assert callbacks.moved(desk, easy, None) == []
+
+
+def test_a_scenario_is_kept_and_shared(tmp_path: Path, desk: Desk) -> None:
+    """What was chosen comes back from its file, in the page and at the start; another file is told in one line."""
+    now, beside = CHOICES | {"scheduler": "fcfs", "jobs": 20}, CHOICES | {"jobs": 20}
+    file = callbacks.saved_scenario(now, beside)
+    (tmp_path / file["filename"]).write_text(file["content"])
+    sent = f"data:application/json;base64,{base64.b64encode(file['content'].encode()).decode()}"
+    assert callbacks.opened_scenario(desk, sent, file["filename"]) == (now, beside, "")
+    begun = _desk(
+        None, dict.fromkeys(("workload", "platform", "scheduler", "power_policy"), ()), str(tmp_path / file["filename"])
+    )
+    assert (begun.first.plain(), begun.beside and begun.beside.plain()) == (now, beside)
+    for wrong in (None, "data:,?", "data:x;base64,e30=", "data:x;base64,/w=="):
+        kept, other, said = callbacks.opened_scenario(desk, wrong, "<b>.json")
+        assert kept is no_update
+        assert other is no_update
+        assert said.startswith("<b>.json: expected a scenario that the page of explore has saved")
+    hostile = file["content"].replace('"fcfs"', '"learned:agent"')
+    sent = f"data:application/json;base64,{base64.b64encode(hostile.encode()).decode()}"
+    assert callbacks.opened_scenario(desk, sent, "x.json")[2].startswith("scheduler: expected one of")
 
 
 def test_a_job_explains_itself(saved: Desk) -> None:
@@ -253,9 +301,13 @@ const bars = () => document.querySelectorAll("#chart .bars path").length;
   await until(() => at("headlines").textContent.includes("completed2"));
   await until(() => bars() == 2);
   found.push(at("headlines").textContent, at("message").textContent, bars());
+  at("keep").click();
+  await until(() => at("moved").textContent.includes("Both are the same run"));
   at("submit_job").click();
   await until(() => at("headlines").textContent.includes("completed3"));
-  found.push(at("changes").textContent);
+  await until(() => at("moved").textContent.includes("0 → 1"));
+  await until(() => bars() == 5);
+  found.push(at("changes").textContent, at("keep").textContent, bars());
   type("cancel_id", "solver"); await pause();
   at("cancel_job").click();
   await until(() => at("changes").textContent.includes("solver"));
@@ -300,7 +352,8 @@ def test_the_page_in_a_browser(story: Story, monkeypatch: pytest.MonkeyPatch, tm
     assert wrong == "begin: expected an hour before the last submission, at 0.01 h, found 7 h"
     assert "jobs completed2" in metrics
     assert (message, after) == ("", "2")
-    own, without, undone, unknown = texts[13:]
+    own, letting_go, compared, without, undone, unknown = texts[13:]
+    assert (letting_go, compared) == ("Stop comparing", "5")  # two jobs of the kept run above three
     assert "own1submitted at 0 s: 1 core, runs for 600 s, asks for 900 s" in own
     assert "completed; waited 0 s, started at 0 s" in own
     assert "Job own1 starts" in without
