@@ -20,14 +20,7 @@ from cluster_sim.formats.sacctmgr import read_accounts
 from cluster_sim.platform.accounts import Accounts
 from cluster_sim.platform.slurm import SlurmMachine
 from schedulers import Scheduler
-from schedulers.slurm.asks import Ask
-from schedulers.slurm.backfill import BackfillPass, Planned, Started
 from schedulers.slurm.clockwork import TICK
-from schedulers.slurm.cluster import Cluster, Entry
-from schedulers.slurm.nodes import Held
-from schedulers.slurm.protocols import Accounting, BasicPriority
-from schedulers.slurm.queue import order
-from schedulers.slurm.requests import Requests
 from schedulers.slurm.scheduler import Slurm
 from schedulers.slurm.settings import Settings
 
@@ -83,7 +76,7 @@ class Recording:
             if job.get("nodes_free") is not None and job.get("end") is not None and job_id in asks:
                 attempts = [a["end"] + SUBMISSION_S for a in job.get("attempts", ()) if a["end"] < job["nodes_free"]]
                 asks[job_id]["kill_cleanup_s"] = max(
-                    job["nodes_free"] - (attempts[-1] if attempts else _end(job)), 0.02
+                    job["nodes_free"] - (attempts[-1] if attempts else end_of(job)), 0.02
                 )
         conf = str(folder / "slurm.conf")
         return cls(
@@ -198,105 +191,17 @@ def extras(asks: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     return {job_id: {k: v for k, v in ask.items() if k not in NOT_OF_ASK} for job_id, ask in asks.items()}
 
 
-def state_at(recording: Recording, accounting: Accounting, plan: Mapping[str, Any]) -> tuple[Cluster, list[Entry]]:
-    """The cluster and the queue as they were at a recorded pass, which ``plan`` is.
-
-    A job that ended less than 0.15 s before still holds its nodes, unless the pass gave them to another.
-    """
-    now, settings = plan["t"], Settings.of(_slurm(recording))
-    cluster = Cluster.of(recording.platform, settings, accounting, recording.epoch)
-    requests = Requests(extras(recording.asks), "")
-    started = {job_id: values.host_list(nodes) for job_id, nodes in plan.get("started", ())}
-    given = {node for nodes in started.values() for node in nodes}
-    named = {job_id.partition("_")[0] for job_id, *_ in plan["plan"]} | {i.partition("_")[0] for i in started}
-    waiting: list[Ask] = []
-    for key, job_id in enumerate(recording.asks):
-        job = recording.jobs.get(job_id)
-        if job is None or job["state"] == "REJECTED":
-            continue
-        ask = requests.plain(key, job_id, float(recording.asks[job_id]["submitted"]))
-        accounting.submitted(ask, 0.0)
-        start = job.get("start_exact")
-        if start is not None and start < now and job_id not in started and start < now - 0.05:
-            if not _is_clean(job, now, given):
-                cluster.hold(_held(recording, cluster, ask, job))
-                if _end(job) <= now:
-                    cluster.end(key)
-        elif start is None or start >= now - 0.05:
-            waits = not ask.array or ask.dependency
-            known = job.get("eligible") if waits else recording.asks[job_id]["submitted"]
-            if known is None:
-                continue
-            if known + 0.3 <= now or (known <= now and job_id.partition("_")[0] in named):
-                waiting.append(ask)
-    return cluster, order(cluster, waiting)
-
-
-def _slurm(recording: Recording) -> SlurmMachine:
+def slurm_of(recording: Recording) -> SlurmMachine:
+    """What the slurm.conf says."""
     assert recording.platform.slurm is not None
     return recording.platform.slurm
 
 
-def _end(job: Mapping[str, Any]) -> float:
+def end_of(job: Mapping[str, Any]) -> float:
+    """When a job ended, s; inf: it did not."""
     exact = job.get("end_exact")
     end = job.get("end") if exact is None else exact
     return math.inf if end is None else float(end)
-
-
-def _is_clean(job: Mapping[str, Any], now: float, given: set[str]) -> bool:
-    """Whether the nodes of a job that ran are free again."""
-    if "nodes_free" in job:
-        return bool(job["nodes_free"] <= now)
-    cleanup = 0.15 if job.get("end_exact") is not None else 4.0
-    return _end(job) + cleanup <= now or (_end(job) <= now and bool(given & set(job["nodes"])))
-
-
-def _held(recording: Recording, cluster: Cluster, ask: Ask, job: Mapping[str, Any]) -> Held:
-    queue = cluster.queues[job["partition"]]
-    on = {node: piece for piece in job["allocation"] for node in piece["nodes"]}
-    nodes = sorted(recording.nodes[node] for node in on)
-    names = {recording.nodes[node]: piece for node, piece in on.items()}
-    cpus = tuple(sum(len(part) for part in values.array_tasks(names[node]["cores"])) for node in nodes)
-    memory = tuple(float(names[node]["mem"]) for node in nodes)
-    limit = job["limit_s"] if "limit_s" in job else cluster.limit(Entry(ask, queue))
-    start = job["start_exact"]
-    return Held(ask, tuple(nodes), cpus, memory, start, math.floor(start) + limit)
-
-
-Decided = list[tuple[str, float, list[str]]]
-
-
-def recorded_pass(plan: Mapping[str, Any]) -> tuple[Decided, Decided]:
-    """Who started in a recorded pass, and who was planned: id (of the whole array), start (s), nodes."""
-    started = [(_head(job_id), plan["t"], values.host_list(nodes)) for job_id, nodes in plan.get("started", ())]
-    return started, [(_head(job_id), start, nodes) for job_id, start, nodes in plan["plan"]]
-
-
-def computed_pass(recording: Recording, plan: Mapping[str, Any]) -> tuple[Decided, Decided]:
-    """The same by our rules, from the recorded state of that instant."""
-    cluster, queue = state_at(recording, BasicPriority(), plan)
-    names = _slurm(recording).node_names
-    started: Decided = []
-    planned: Decided = []
-    for outcome in BackfillPass(cluster, queue, plan["t"]).decisions():
-        if isinstance(outcome, (Started, Planned)):
-            where = [names[node] for node in outcome.choice.nodes]
-            head = _head(outcome.entry.ask.job_id)
-            if isinstance(outcome, Started):
-                started.append((head, plan["t"], where))
-            else:
-                planned.append((head, outcome.start, where))
-    return started, planned
-
-
-def _head(job_id: str) -> str:
-    return job_id.partition("_")[0]
-
-
-def passes_that_agree(recording: Recording) -> tuple[int, int]:
-    """How many recorded backfill passes we compute exactly, and how many there are (but for those before the first job)."""
-    plans = [plan for plan in recording.plans["plans"] if plan["t"] >= 0.0]
-    return sum(computed_pass(recording, plan) == recorded_pass(plan) for plan in plans), len(plans)
 
 
 @dataclass
@@ -321,7 +226,7 @@ def replay(recording: Recording, scheduler: Scheduler) -> Replay:
     for job_id, node, start in zip(*pieces, strict=True):
         if start == starts[job_id]:
             where.setdefault(job_id, set()).add(recording.platform.node_index(node))
-    interval = Settings.of(_slurm(recording)).bf_interval
+    interval = Settings.of(slurm_of(recording)).bf_interval
     found = Replay(recording.name, 0, 0, 0, 0.0)
     for job_id, job in recording.jobs.items():
         if not job.get("stable") or job_id not in starts:

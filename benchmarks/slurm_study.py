@@ -12,7 +12,8 @@ from pathlib import Path
 
 import click
 
-from benchmarks.slurm_runs import Recording, Replay, passes_that_agree, replay, slurm_for
+from benchmarks.slurm_passes import passes_that_agree
+from benchmarks.slurm_runs import Recording, Replay, replay, slurm_for
 from cluster_sim.errors import ClusterSimError
 from schedulers import make_scheduler
 

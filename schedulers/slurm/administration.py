@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cluster_sim.errors import InputError, ModelWarning
@@ -30,6 +31,10 @@ _OF_PARTITION = {
 _OF_JOB = {"nice": "nice", "timelimit": "limit_s", "qos": "qos", "dependency": "dependency"}
 
 
+ANSWER_S = 1.0
+"""How long after it is resumed a node has answered, and gets jobs."""
+
+
 class Administrator:
     """Obeys commands in a run of a scheduler; it remembers which nodes it has closed, and what it changed of jobs."""
 
@@ -42,7 +47,7 @@ class Administrator:
     ):
         self._slurm = slurm
         self._waiting = waiting
-        self._left = list(commands)
+        self._left = sorted(map(_when_done, commands), key=lambda command: command.time)
         self._position = {name: index for index, name in enumerate(node_names)}
         self.closed: NodeSet = 0  #: Nodes that are down or drained.
         self._changed: dict[int, dict[str, Any]] = {}  # of each job: fields of its request
@@ -172,3 +177,9 @@ class Administrator:
 
 def _is_named(ask: Ask, names: set[str]) -> bool:
     return ask.job_id in names or (bool(ask.array) and ask.array in names)
+
+
+def _when_done(command: Command) -> Command:
+    """A command at the time at which it takes effect."""
+    is_resumed = command.options.get("state") in ("RESUME", "UNDRAIN")
+    return replace(command, time=command.time + ANSWER_S) if is_resumed else command

@@ -127,13 +127,15 @@ class BackfillPass:
         time = self._now
         tested: dict[NodeSet, tuple[float, Choice] | None] = {}
         while True:
-            nodes, later = table.over(candidates, time, time + length)
+            unreserved = candidates
             if cluster.windows or ask.reservation:
-                unreserved = cluster.open_nodes(ask, time, time + length)
-                if not ask.reservation and unreserved.bit_count() < shape.min_nodes:
+                open_nodes = cluster.open_nodes(ask, time, time + length)
+                if not ask.reservation and open_nodes.bit_count() < shape.min_nodes:
                     time = cluster.window_over(time, time + length)
                     continue
-                nodes &= unreserved
+                unreserved &= open_nodes
+            nodes, later = table.over(unreserved, time, time + length)
+            if cluster.windows:
                 closing = cluster.next_window(time) + 1.0
                 if 1.0 < closing < self._now + settings.bf_window:
                     later = min(filter(None, (later, closing)))

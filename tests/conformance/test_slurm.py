@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.slurm_runs import Recording, computed_pass, passes_that_agree, recorded_pass, replay, slurm_for
+from benchmarks.slurm_passes import computed_pass, passes_that_agree, recorded_pass
+from benchmarks.slurm_runs import Recording, replay, slurm_for
 from cluster_sim import Platform, Simulation, Workload
 from cluster_sim.errors import InputError
 from schedulers import make_scheduler
@@ -38,6 +39,11 @@ PASSES = {
     "weights-features": 39,
     "licences": 15,
     "dependencies": 25,
+    "control": 48,
+    "part-limits": 42,
+    "node-failure": 55,
+    "maintenance": 50,
+    "reservation": 67,
 }
 """Recorded runs with the number of their passes that started or planned something."""
 

@@ -1,0 +1,172 @@
+"""Recorded backfill passes of the real Slurm, computed anew from the recorded state of their instant."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+from benchmarks.slurm_runs import Recording, end_of, extras, slurm_of
+from cluster_sim.errors import ModelWarning
+from cluster_sim.formats import slurm_values as values
+from schedulers.slurm.administration import Administrator
+from schedulers.slurm.asks import Ask
+from schedulers.slurm.backfill import BackfillPass, Planned, Started
+from schedulers.slurm.cluster import Cluster, Entry
+from schedulers.slurm.commands import read_commands
+from schedulers.slurm.nodes import Held
+from schedulers.slurm.protocols import Accounting, BasicPriority
+from schedulers.slurm.queue import order
+from schedulers.slurm.requests import Requests
+from schedulers.slurm.scheduler import REQUEUED_WAIT_S
+from schedulers.slurm.settings import Settings
+
+COMMAND_S = 0.2
+"""How long after its whole second a command is carried out."""
+
+
+def state_at(recording: Recording, accounting: Accounting, plan: Mapping[str, Any]) -> tuple[Cluster, list[Entry]]:
+    """The cluster and the queue as they were at a recorded pass, which ``plan`` is.
+
+    A job that ended less than 0.15 s before still holds its nodes, unless the pass gave them to another.
+    """
+    now = plan["t"]
+    past = _Past(recording, accounting, now)
+    cluster, asks = past.cluster, past.asks
+    started = {job_id: values.host_list(nodes) for job_id, nodes in plan.get("started", ())}
+    given = {node for nodes in started.values() for node in nodes}
+    named = {job_id.partition("_")[0] for job_id, *_ in plan["plan"]} | {i.partition("_")[0] for i in started}
+    waiting: list[Ask] = []
+    for job_id, ask in asks.items():
+        job = _then(recording.jobs[job_id], now)
+        start = job.get("start_exact")
+        if start is not None and start < now - 0.05 and job_id not in started:
+            if not _is_clean(job, now, given):
+                cluster.hold(_held(recording, cluster, ask, job))
+                if end_of(job) <= now:
+                    cluster.end(ask.key)
+        elif (start is None or start >= now - 0.05 or job_id in started) and not ask.held and cluster.is_open(ask, now):
+            waits = ask.dependency or ask.begin_time > -math.inf or "attempts" in job
+            known = job.get("eligible") if waits else recording.asks[job_id]["submitted"]
+            gone = math.inf if start is not None or job.get("end") is None else float(job["end"])
+            if known is None or gone <= now:
+                continue
+            if known + 0.3 <= now or (known <= now and job_id.partition("_")[0] in named):
+                waiting.append(ask)
+    return cluster, order(cluster, waiting)
+
+
+class _Past:
+    """What had been submitted by an instant, and what the administrator had done; it stands for the scheduler there."""
+
+    def __init__(self, recording: Recording, accounting: Accounting, now: float):
+        machine = slurm_of(recording)
+        self.cluster = Cluster.of(recording.platform, Settings.of(machine), accounting, recording.epoch)
+        self.asks: dict[str, Ask] = {}
+        self._waiting: dict[int, tuple[Any, Ask]] = {}
+        self._view: Any = SimpleNamespace(now=0.0, is_pending=lambda job: True, running_by_index={})
+        commands = read_commands([(event["t"], event["command"]) for event in recording.events if event["t"] <= now])
+        self._administrator = Administrator(self, self._waiting, commands, machine.node_names)  # type: ignore[arg-type]
+        requests = Requests(extras(recording.asks), "")
+        for key, (job_id, given) in enumerate(recording.asks.items()):
+            job = recording.jobs.get(job_id)
+            if job is not None and job["state"] != "REJECTED" and given["submitted"] <= now:
+                self._pass_until(float(given["submitted"]), recording)
+                ask = requests.plain(key, job_id, float(given["submitted"]))
+                self.asks[job_id], self._waiting[key] = ask, (None, ask)
+                accounting.submitted(ask, 0.0)
+        self._pass_until(now, recording)
+        self.cluster.up &= ~self._administrator.closed
+        self.cluster.note_windows(now)
+
+    def _pass_until(self, time: float, recording: Recording) -> None:
+        for key, (_, ask) in list(self._waiting.items()):
+            if (recording.jobs[ask.job_id].get("start_exact") or math.inf) < time:
+                del self._waiting[key]
+        self._view.now = time
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ModelWarning)  # commands on jobs that run change no pass
+            list(self._administrator.act(self._view))
+
+    def changed(self) -> None:
+        """Nobody has to be told."""
+
+    def keep(self, ask: Ask) -> None:
+        """A job that is no longer held has a priority again."""
+        if not ask.held:
+            self.cluster.accounting.eligible(ask, 0.0)
+
+
+def _then(job: Mapping[str, Any], now: float) -> Mapping[str, Any]:
+    """A recorded job as it was at an instant: of one that was run several times, the run that then had not ended."""
+    eligible = job.get("submit")
+    for attempt in job.get("attempts", ())[:-1]:
+        end = attempt["end"] + COMMAND_S
+        free = job.get("nodes_free", 0.0)
+        clean = free if end < free < job["start"] else end
+        if now < clean + COMMAND_S:
+            one = {"eligible": eligible, "start_exact": attempt["start"], "end_exact": end, "nodes": attempt["nodes"]}
+            return {"partition": job["partition"], "nodes_free": clean, **one}
+        eligible = attempt["end"] + REQUEUED_WAIT_S
+    return job
+
+
+def _is_clean(job: Mapping[str, Any], now: float, given: set[str]) -> bool:
+    """Whether the nodes of a job that ran are free again."""
+    if "nodes_free" in job:
+        return bool(job["nodes_free"] <= now)
+    cleanup = 0.15 if job.get("end_exact") is not None else 4.0
+    return end_of(job) + cleanup <= now or (end_of(job) <= now and bool(given & set(job["nodes"])))
+
+
+def _held(recording: Recording, cluster: Cluster, ask: Ask, job: Mapping[str, Any]) -> Held:
+    queue = cluster.queues[job["partition"]]
+    names = {recording.nodes[node]: None for node in job["nodes"]}
+    names |= {recording.nodes[node]: piece for piece in job.get("allocation", ()) for node in piece["nodes"]}
+    nodes = sorted(names)
+    cores = [names[node] and sum(map(len, values.array_tasks(names[node]["cores"]))) for node in nodes]
+    cpus = tuple(
+        int(cluster.facts.cpus[node]) if count is None else count for node, count in zip(nodes, cores, strict=True)
+    )
+    memory = tuple(float(piece["mem"]) if (piece := names[node]) else 0.0 for node in nodes)
+    limit = job["limit_s"] if "limit_s" in job else cluster.limit(Entry(ask, queue))
+    start = job["start_exact"]
+    return Held(ask, tuple(nodes), cpus, memory, start, math.floor(start) + limit)
+
+
+Decided = list[tuple[str, float, list[str]]]
+
+
+def recorded_pass(plan: Mapping[str, Any]) -> tuple[Decided, Decided]:
+    """Who started in a recorded pass, and who was planned: id (of the whole array), start (s), nodes."""
+    started = [(_head(job_id), plan["t"], values.host_list(nodes)) for job_id, nodes in plan.get("started", ())]
+    return started, [(_head(job_id), start, nodes) for job_id, start, nodes in plan["plan"]]
+
+
+def computed_pass(recording: Recording, plan: Mapping[str, Any]) -> tuple[Decided, Decided]:
+    """The same by our rules, from the recorded state of that instant."""
+    cluster, queue = state_at(recording, BasicPriority(), plan)
+    names = slurm_of(recording).node_names
+    started: Decided = []
+    planned: Decided = []
+    for outcome in BackfillPass(cluster, queue, plan["t"]).decisions():
+        if isinstance(outcome, (Started, Planned)):
+            where = [names[node] for node in outcome.choice.nodes]
+            head = _head(outcome.entry.ask.job_id)
+            if isinstance(outcome, Started):
+                started.append((head, plan["t"], where))
+            else:
+                planned.append((head, outcome.start, where))
+    return started, planned
+
+
+def _head(job_id: str) -> str:
+    return job_id.partition("_")[0]
+
+
+def passes_that_agree(recording: Recording) -> tuple[int, int]:
+    """How many recorded backfill passes we compute exactly, and how many there are (but for those before the first job)."""
+    plans = [plan for plan in recording.plans["plans"] if plan["t"] >= 0.0]
+    return sum(computed_pass(recording, plan) == recorded_pass(plan) for plan in plans), len(plans)
