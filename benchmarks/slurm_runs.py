@@ -20,7 +20,6 @@ from cluster_sim.formats.sacctmgr import read_accounts
 from cluster_sim.platform.accounts import Accounts
 from cluster_sim.platform.slurm import SlurmMachine
 from schedulers import Scheduler
-from schedulers.slurm.clockwork import TICK
 from schedulers.slurm.scheduler import Slurm
 from schedulers.slurm.settings import Settings
 
@@ -255,20 +254,9 @@ def slurm_for(recording: Recording) -> Slurm:
         extras(recording.asks),
         start,
         later,
-        _tick(recording, start + later),
-        recording.epoch,
+        epoch=recording.epoch,
         commands=[(event["t"], event["command"]) for event in recording.events],
     )
-
-
-def _tick(recording: Recording, start: float) -> float:
-    """How long the main loop's second was in this recording, s: its last pass that is known stands on a tick."""
-    passes = [float(time) for time in recording.plans.get("main_passes", ())]
-    passes += [job["start_exact"] for job in recording.jobs.values() if job.get("started_by") == "main"]
-    if not passes:
-        return TICK
-    lasted = max(passes) - start
-    return lasted / round(lasted / TICK)
 
 
 MAIN_LATER_S = 0.36

@@ -6,10 +6,12 @@ import math
 
 from schedulers.slurm.settings import Settings
 
-TICK = 1.0018
+TICK = 1.0019
 """The main loop sleeps a second and then works a little: s from one look to the next."""
 LOOK = 1.0004
 """The same for the backfill loop while nothing has changed."""
+PASS_S = 0.0006
+"""How long a pass of the backfill loop takes, s: its clock is the end of the last."""
 TICKS_TO_CHECK = 30
 """Limits are checked every so many ticks."""
 _SAME = 1e-6
@@ -88,7 +90,7 @@ class BackfillClock:
         """When the next pass is, s; inf: not before something changes."""
         if not self.changed:
             return math.inf
-        first = self._last + self._interval
+        first = self._last + self._interval + PASS_S
         if now <= first:
             return first
         return first + math.ceil((now - first) / self._step - _SAME) * self._step

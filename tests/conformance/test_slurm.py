@@ -51,10 +51,11 @@ WHOLE_RUNS = (
     "fifo-builtin",
     "bf-linear-1",
     "bf-defaults",
-    "bf-max-job-test",
+    "bf-linear-2",
     "bf-max-job-user",
     "bf-min-age",
     "bf-window",
+    "bf-yield",
     "time-min",
     "bf-tres-1",
     "bf-tres-2",
@@ -75,6 +76,7 @@ WHOLE_RUNS = (
     "dependencies",
     "control",
     "part-limits",
+    "reservation",
 )
 
 
