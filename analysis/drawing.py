@@ -39,8 +39,8 @@ MOST_OUTLINED = 2_000
 MOST_CELLS, TIME_BINS = 400, 1_200
 DRAWINGS = ("auto", "bars", "polygons", "raster")
 
-JOBS, HOVER_POINTS = "jobs", "hover"
-"""What ``trace.meta`` says of a trace of jobs, for tests and for the page's filters and search."""
+JOBS, HOVER_POINTS, LABELS, COLOURS = "jobs", "hover", "labels", "colours"
+"""What ``trace.meta`` says of a trace of jobs, for tests and for pages, which draw them anew at every zoom."""
 PATTERNS = ("", "/", "x", ".", "\\", "+", "-", "|")
 _HATCHING = {"size": 6, "solidity": 0.35, "fillmode": "overlay"}
 _STATE_PATTERNS = {"OFF": "", "SWITCHING_ON": "/", "SWITCHING_OFF": "\\", "FAILED": "x"}
@@ -177,6 +177,7 @@ def job_raster(rectangles: pd.DataFrame, scale: RowScale, canvas: Canvas) -> go.
         },
         hovertemplate=f"%{{z}} % busy<br>%{{x:,.8~g}} s, {scale.unit} %{{y:.0f}}<extra></extra>",
         name="busy share",
+        meta=JOBS,
     )
 
 
@@ -273,6 +274,7 @@ def job_labels(
             text=plotly_text(rows["label"]),
             textfont={"size": 11, "color": text_colour(colour)},
             hoverinfo="skip",
+            meta=LABELS,
             **(_legend(name, classes) | {"showlegend": False}),
         )
         for name, colour, rows in _by_class(chosen, classes)
@@ -299,6 +301,7 @@ def colour_bar(classes: ColourClasses) -> go.Scatter:
         mode="markers",
         showlegend=False,
         hoverinfo="skip",
+        meta=COLOURS,
         marker={
             "color": [0],
             "cmin": 0,
@@ -306,7 +309,7 @@ def colour_bar(classes: ColourClasses) -> go.Scatter:
             "colorscale": scale,
             "showscale": True,
             "colorbar": {
-                "title": {"text": plotly_text([classes.title])[0], "side": "right"},
+                "title": {"text": plotly_text([classes.title])[0], "side": "top"},
                 "tickvals": [place for place, _ in ticks],
                 "ticktext": [text for _, text in ticks],
                 "thickness": 14,
@@ -318,8 +321,27 @@ def colour_bar(classes: ColourClasses) -> go.Scatter:
     )
 
 
+def class_legend(classes: ColourClasses) -> list[go.Bar]:
+    """Empty traces that are the legend of classes; of a scale, the legend of those beyond its steps."""
+    return [
+        go.Bar(
+            x=[None],
+            y=[None],
+            orientation="h",
+            marker={"color": colour},
+            meta=COLOURS,
+            legendgrouptitle={"text": plotly_text([classes.title])[0]} if not place and not classes.edges else None,
+            **_legend(name, classes),
+        )
+        for place, (name, colour) in enumerate(zip(classes.names, classes.colours, strict=True))
+    ]
+
+
 def _legend(name: str, classes: ColourClasses | str) -> dict[str, Any]:
-    title, shown = (classes, True) if isinstance(classes, str) else (classes.title, not classes.edges)
+    if isinstance(classes, str):
+        title, shown = classes, True
+    else:  # a colour bar tells the steps of a scale
+        title, shown = classes.title, name in classes.names[max(0, len(classes.edges) - 1) :]
     group = f"{title}: {name}"
     return {"name": plotly_text([shortened(name, 18)])[0], "legendgroup": group, "showlegend": bool(title) and shown}
 

@@ -11,6 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from analysis.drawing import MOST_BARS, chosen_drawing, colour_bar, raster_note
+from analysis.gantt_data import MOST_CARRIED, MOST_TOLD, tool
 from analysis.gantt_panels import (
     GAP_PX,
     PANEL_PX,
@@ -21,6 +22,7 @@ from analysis.gantt_panels import (
     panels_of,
     stacked_domains,
 )
+from analysis.hover import Hover
 from analysis.job_pieces import piece_traces
 from analysis.palette import ColourStrategy, colour_strategy
 from analysis.reservations import reservation_traces
@@ -54,7 +56,7 @@ MOST_NAMED = 64  # nodes of one core that are named; beyond, their axis has numb
 
 def gantt(
     result: Result,
-    colour_by: str | ColourStrategy = "job",
+    colour_by: str | ColourStrategy = "auto",
     rows: str = "auto",
     *,
     drawing: str = "auto",
@@ -80,7 +82,8 @@ def gantt(
 
     Args:
         result: a finished run.
-        colour_by: "job", "profile", "user", "wait", "energy", any column of ``result.jobs`` (numbers are shaded, with a
+        colour_by: "auto" (a few jobs by job; many by wait, with those that did not complete by state), "job", "profile",
+            "user", "state", "wait", "energy", any column of ``result.jobs`` (numbers are shaded, with a
             colour bar), "speedup" if ``workload`` is given, or a function ``jobs table -> ColourClasses``.
         rows: "node" (every node equally high, divided among its cores), "core" (every core equally high), or "auto":
             cores when there are at most 64.
@@ -102,8 +105,10 @@ def gantt(
 
     Returns the figure. Raises SpecError for an unknown name, and for patterns on another drawing than bars.
     """
+    held = Held.of(result, rows, workload)
     return draw_held(
-        Held.of(result, rows, workload),
+        held,
+        carry=len(held.rectangles) <= MOST_CARRIED,
         colour_by=colour_by,
         drawing=drawing,
         labels=labels,
@@ -117,6 +122,12 @@ def gantt(
         start_date=start_date,
         slider=slider,
     )
+
+
+def tool_chart(result: Result, **options: Any) -> go.Figure:
+    """The chart of a run for a page, where it becomes a tool whatever its size; ``options`` are those of :func:`gantt`."""
+    known = options_of(options)
+    return draw_held(Held.of(result, known.pop("rows"), known.pop("workload")), **known, carry=True)
 
 
 def options_of(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -143,8 +154,12 @@ def draw_held(
     time_unit: str,
     start_date: StartDate | None,
     slider: bool,
+    carry: bool = False,
 ) -> go.Figure:
-    """The chart of rectangles that are known; the options are those of :func:`gantt`."""
+    """The chart of rectangles that are known; the options are those of :func:`gantt`.
+
+    With ``carry`` it has in its ``meta`` what makes it a tool in a page (:mod:`analysis.gantt_data`).
+    """
     result, lower = held.result, panels_of(panels)
     window = x_range or time_window(result)
     axis = TimeAxis.of(time_unit, window, start_date or held.start_date)
@@ -156,7 +171,10 @@ def draw_held(
     figure = go.Figure()
     how = chosen_drawing(drawing, len(scene.rectangles))
     _check_patterns(pattern_by, how, held.jobs)
-    draw_rows(figure, scene, colour_strategy(colour_by), how, axis, labels=labels, pattern_by=pattern_by)
+    hover = draw_rows(figure, scene, colour_strategy(colour_by), how, axis, labels=labels, pattern_by=pattern_by)
+    if carry:
+        hover = scene.hover(axis) if hover is None and len(scene.jobs) <= MOST_TOLD else hover
+        figure.update_layout(meta={"tool": tool([scene], [hover], axis, colour_by) | {"fixed": pattern_by is not None}})
     if reservations and how != "raster":
         figure.add_traces(reservation_traces(scene, axis))
     for position, name in enumerate(lower, start=2):
@@ -180,15 +198,13 @@ def draw_rows(
     legend: bool = True,
     remarks: Sequence[str] | None = None,
     **options: Any,
-) -> None:
-    """Add a scene's node states and jobs to a figure, on the rows of ``yaxis``."""
+) -> Hover | None:
+    """Add a scene's node states and jobs to a figure, on the rows of ``yaxis``, and return their hovers, if made."""
     classes = scene.classes(strategy)
     hover = scene.hover(axis, remarks) if how != "raster" else None
     traces = scene.state_traces(axis) + scene.guest_traces(axis) + scene.job_traces(classes, how, hover, **options)
     if how != "raster":
         traces += piece_traces(scene, axis)
-    # The page's filters look users and profiles up in customdata.
-    figure.update_layout(meta={"columns": hover.columns} if hover else None)
     if classes.edges and len(scene.jobs) and how != "raster" and legend:
         traces.append(colour_bar(classes))
     if classes.title and not classes.edges:
@@ -198,6 +214,7 @@ def draw_rows(
         if not legend:
             trace.update(showlegend=False)
     figure.add_traces(traces)
+    return hover
 
 
 def _check_patterns(pattern_by: str | None, how: str, jobs: pd.DataFrame) -> None:

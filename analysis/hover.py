@@ -40,6 +40,7 @@ class Hover:
     pieces: np.ndarray | None = (
         None  #: What is said of each piece of jobs, by the number that rectangles have as ``said``.
     )
+    waited: Sequence[str] | None = None  #: For pages: why each job waited last; empty where it did not.
 
     def of(self, rectangles: pd.DataFrame) -> tuple[np.ndarray, str]:
         """The values for each of some rectangles of jobs, and the template; with lines on the piece, if jobs have some."""
@@ -178,11 +179,16 @@ def place_texts(used: Holds, platform: Platform, jobs: int, pieces: int = SHOWN_
     return found
 
 
-def reasons(result: Result, job_ids: pd.Series) -> list[str] | None:
-    """Why each job started when it did: what was said of its start, else why it waited last; None if none did."""
+def last_reasons(result: Result, job_ids: pd.Series) -> list[str] | None:
+    """Why each job waited last, before it got its cores; None if none waited."""
     waits = getattr(result, "waits", None)  # which tables that only look like a result do not have
-    waited = waits.last(job_ids.tolist()) if waits is not None else []
-    if not any(waited):
+    waited: list[str] = waits.last(job_ids.tolist()) if waits is not None else []
+    return waited if any(waited) else None
+
+
+def reasons(result: Result, job_ids: pd.Series, waited: Sequence[str] | None) -> list[str] | None:
+    """Why each job started when it did: what was said of its start, else why it ``waited`` last; None if none did."""
+    if waited is None:
         return None
     log = result.decisions
     starts = log[(log["decision"] == "start") & (log["because"] != "")]

@@ -12,7 +12,8 @@ import plotly.graph_objects as go
 
 from analysis.drawing import JOBS, MOST_BARS
 from analysis.gantt_chart import GRID, PANEL, run_title, style, time_axis_layout, time_window
-from analysis.hover import Hover, job_hover, place_texts, reasons
+from analysis.gantt_data import row_tool
+from analysis.hover import Hover, job_hover, last_reasons, place_texts, reasons
 from analysis.palette import ColourStrategy, colour_strategy, darker
 from analysis.time_axis import StartDate, TimeAxis, start_date_of
 from analysis.wording import plotly_text, shortened
@@ -31,7 +32,7 @@ WAIT_OPACITY = 0.3
 
 def gantt_by_job(
     result: Result,
-    colour_by: str | ColourStrategy = "job",
+    colour_by: str | ColourStrategy = "auto",
     *,
     title: str | None = None,
     time_unit: str = "auto",
@@ -52,8 +53,10 @@ def gantt_by_job(
     jobs = result.jobs.iloc[rows["job"]].reset_index(drop=True)
     of_job = place_texts(result.core_holds.used_by_job, result.platform, len(jobs))
     places = [of_job[job] for job in rows["job"]]
-    hover = job_hover(jobs, places, reasons(result, jobs["job_id"]), axis)
-    figure = go.Figure(_bars(rows, jobs, strategy(result.jobs), hover, window[1], getattr(result, "spells", {})))
+    why = reasons(result, jobs["job_id"], last_reasons(result, jobs["job_id"]))
+    hover = job_hover(jobs, places, why, axis)
+    spells = getattr(result, "spells", {})
+    figure = go.Figure(_bars(rows, jobs, strategy(result.jobs), hover, window[1], spells))
     inner = max(220.0, min(26.0 * len(rows) + 10, 4_000.0))
     style(figure, inner)
     names = [_row_name(*row) for row in zip(jobs["job_id"], rows["nodes"], strict=True)]
@@ -67,7 +70,7 @@ def gantt_by_job(
                 "font": {"size": 12, "color": "#5A6772"},
             },
         },
-        meta={"columns": hover.columns},
+        meta={"tool": row_tool(jobs, hover, axis, colour_by, names, _spans(rows, jobs, window[1], spells))},
         xaxis=time_axis_layout(axis, window, "y"),
         yaxis=PANEL
         | {
@@ -176,6 +179,16 @@ def _pieces(
         found += [(row, *each) for each in own]
     table = np.array(found, np.float64).reshape(-1, 3)
     return table[:, 0].astype(np.int64), table[:, 1], table[:, 2]
+
+
+def _spans(
+    rows: pd.DataFrame, jobs: pd.DataFrame, until: float, spells: Mapping[int, Sequence[Spell]]
+) -> dict[str, np.ndarray]:
+    """The pieces of all jobs that ran."""
+    start, finish = (jobs[name].to_numpy(dtype=float) for name in ("start_time", "finish_time"))
+    end = np.where(np.isnan(finish), until, finish)
+    row, begin, stop = _pieces(np.flatnonzero(~np.isnan(start)), rows["job"].to_numpy(), start, end, spells)
+    return {"owner": row, "start": begin, "end": stop}
 
 
 def _row_name(job_id: object, nodes: int) -> str:

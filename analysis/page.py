@@ -18,6 +18,7 @@ from markupsafe import Markup
 
 from analysis.compressed_page import packed, plotly_js
 from analysis.gantt_chart import CONFIG
+from analysis.gantt_data import carried, without_jobs
 from analysis.payload import payload
 from cluster_sim.errors import InputError
 from cluster_sim.files.atomic import atomic_path
@@ -41,10 +42,11 @@ def page(heading: str, figures: Iterable[Markup]) -> str:
 def figure_html(figure: go.Figure, div_id: str) -> Markup:
     """A figure as a piece of a page; ``div_id`` is a plain word.
 
-    A chart of jobs also gets a line of controls: search for a job, filters by user and profile.
+    A Gantt chart becomes a tool, with a table of its jobs beside it (:mod:`analysis.gantt_data`).
     """
     height = figure.layout.height or 450
-    return piece("figure.html", div=div_id, height=height, data=packed(payload(figure)), config=CONFIG)
+    content = figure.to_dict() if carried(figure) is None else without_jobs(figure)
+    return piece("figure.html", div=div_id, height=height, data=packed(payload(content)), config=CONFIG)
 
 
 def figures_html(figures: Iterable[go.Figure]) -> list[Markup]:

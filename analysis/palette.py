@@ -6,8 +6,8 @@ becomes one trace; and they depend on the workload only, so a job keeps its colo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -30,6 +30,15 @@ STATE_COLOURS = {
     "SWITCHING_OFF": "#8A8A8A",
     "FAILED": "#B3261E",
 }
+JOB_STATES = {
+    "completed": "#0072B2",
+    "killed": "#D55E00",
+    "unfinished": "#009E73",
+    "rejected": "#4A4A4A",
+}
+COMPARED = {"earlier": "#009E73", "later": "#D55E00", "elsewhere": "#56B4E9", "same": OTHERS}
+MOST_BY_JOB = 100
+"""Jobs up to which each has a colour that tells it from its neighbours, where nothing else is asked for."""
 POWER = "#D55E00"
 BUSY = "#0072B2"
 CAPACITY = "#444444"
@@ -60,6 +69,42 @@ def by_job(jobs: pd.DataFrame) -> ColourClasses:
     """Neighbours in submission order get different colours, in a cycle of seven."""
     code = np.arange(len(jobs)) % len(OKABE_ITO)
     return ColourClasses(code, tuple(f"jobs {i + 1}" for i in range(len(OKABE_ITO))), OKABE_ITO)
+
+
+def by_meaning(jobs: pd.DataFrame) -> ColourClasses:
+    """What colours are for: a few jobs by job; many by their waits, those that did not complete by their state.
+
+    Where all waited equally long: by user, or profile, where there are several.
+    """
+    if len(jobs) <= MOST_BY_JOB:
+        return by_job(jobs)
+    for column in ("wait_time", "user", "profile"):
+        if column in jobs and jobs[column].nunique() > 1:
+            break
+    else:
+        return by_job(jobs)
+    classes = by_any(column)(jobs)
+    ended = jobs["state"].astype(str) if "state" in jobs else pd.Series("completed", jobs.index)
+    if column != "wait_time" or ended.isin(("completed", "rejected")).all():
+        return classes
+    code, names, colours = classes.code.copy(), list(classes.names), list(classes.colours)
+    for state in sorted(set(ended) - {"completed", "rejected"}):
+        code[(ended == state).to_numpy()] = len(names)
+        names.append(state)
+        colours.append(JOB_STATES.get(state, OTHERS))
+    return replace(classes, code=code, names=tuple(names), colours=tuple(colours))
+
+
+def by_named(column: str, colours: Mapping[str, str]) -> ColourStrategy:
+    """A strategy for a column of few values, each of which always has the same colour, such as the states of jobs."""
+
+    def strategy(jobs: pd.DataFrame) -> ColourClasses:
+        values = jobs[column].fillna("").astype(str)
+        names = tuple(values.value_counts().index)
+        code = pd.Index(names).get_indexer(pd.Index(values))
+        return ColourClasses(code, names, tuple(colours.get(name, OTHERS) for name in names), _titled(column)[0])
+
+    return strategy
 
 
 def by_column(column: str) -> ColourStrategy:
@@ -147,6 +192,8 @@ STRATEGIES: dict[str, ColourStrategy] = {
     "user": by_column("user"),
     "wait": by_number("wait_time"),
     "energy": by_number("energy_j"),
+    "state": by_named("state", JOB_STATES),
+    "auto": by_meaning,
 }
 
 
@@ -173,6 +220,18 @@ def by_any(column: str) -> ColourStrategy:
         return (by_number if numeric else by_column)(column)(jobs)
 
     return strategy
+
+
+def jointly(strategy: ColourStrategy, tables: Sequence[pd.DataFrame]) -> list[ColourClasses]:
+    """The classes of several runs' jobs by one scale, so that equal colours mean the same.
+
+    Colours without a meaning go by a job's place in its table, which is the same in all.
+    """
+    if len(tables) == 1 or not strategy(tables[0]).title:
+        return [strategy(table) for table in tables]
+    classes = strategy(pd.concat(tables, ignore_index=True))
+    ends = np.cumsum([len(table) for table in tables])[:-1]
+    return [replace(classes, code=code) for code in np.split(classes.code, ends)]
 
 
 def mixed(colour: str, other: str, share: float) -> str:

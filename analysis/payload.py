@@ -1,7 +1,7 @@
 """A figure as few bytes: its arrays column by column in the form that deflates best, beside the rest as JSON.
 
 A payload is a line of JSON, a newline, and bytes. In the JSON each array is an object with one of the keys below;
-``controls.js`` turns it back into the very numbers that it was made of, and into the same type of array.
+``payload.js`` turns it back into the very numbers that it was made of, and into the same type of array.
 
 ===========  =======================================================================================================
 key          stands for
@@ -12,6 +12,8 @@ key          stands for
 ``$rows``    a table of rows, from columns: of numbers; of texts that are whole numbers (``$text``), times of a run as
              :func:`cluster_sim.amounts.moments` writes them (``$moment``, ``rest`` by place), or few (``$of``)
 ===========  =======================================================================================================
+
+What stands under the key ``lazily`` the page reads row by row, when it needs it.
 
 ``at`` is where among the bytes they begin; ``count`` numbers of ``wide`` bytes stand there by planes, all their lowest
 bytes first. Arrays that are alike stand there once.
@@ -36,10 +38,10 @@ _ORDERS = {"abbaa": (0, 1, 1, 0, 0), "aabba": (0, 0, 1, 1, 0)}
 """Of a rectangle's two edges at its corners and again at the first, on x and on y."""
 
 
-def payload(figure: go.Figure) -> bytes:
-    """What the page unpacks into ``figure``'s data and layout."""
+def payload(figure: go.Figure | dict[str, Any]) -> bytes:
+    """What the page unpacks into ``figure``'s data and layout; it may be given as the dict that it is."""
     store = _Store()
-    rest = to_json_plotly(_walked(figure.to_dict(), store))
+    rest = to_json_plotly(_walked(figure.to_dict() if isinstance(figure, go.Figure) else figure, store))
     return str(rest).encode("utf-8") + b"\n" + bytes(store.data)
 
 

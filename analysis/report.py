@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from analysis.distributions import arrivals, ecdf
 from analysis.fairness import fairness_index, user_fairness, user_table
-from analysis.gantt_chart import gantt, run_title, time_window
+from analysis.gantt_chart import run_title, time_window, tool_chart
 from analysis.page import figure_html, figures_html, page, render, write_whole
 from analysis.tables import cells_html, comparison_table, headlines, named_runs, table_html
 from analysis.timelines import energy_timeline, power_timeline, queue_timeline, utilisation_timeline
@@ -114,7 +114,7 @@ def write_gantt(figure: go.Figure | Result, path: str | Path, **options: Any) ->
     ``options`` go to :func:`analysis.gantt` when a run is given. Raises InputError when the file cannot be
     written.
     """
-    chart = figure if isinstance(figure, go.Figure) else gantt(figure, **options)
+    chart = figure if isinstance(figure, go.Figure) else tool_chart(figure, **options)
     heading = "Gantt chart" if isinstance(figure, go.Figure) else run_title(figure)
     return write_whole(path, page(heading, figures_html([chart])))
 
@@ -151,7 +151,7 @@ def _summary(runs: Mapping[str, Result], replications: pd.DataFrame | None) -> _
 
 
 def _schedules(runs: Mapping[str, Result], figures: _Figures, options: dict[str, Any]) -> dict[str, _Section]:
-    charts = _aligned([gantt(result, **options) for result in runs.values()])
+    charts = _aligned([tool_chart(result, **options) for result in runs.values()])
     # A run may have the name of a section: sections are told apart by where they stand.
     return {
         f"Schedule: {name}": _Section(figures=[figures.html(chart)]) for name, chart in zip(runs, charts, strict=True)

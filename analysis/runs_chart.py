@@ -21,6 +21,7 @@ from analysis.gantt_chart import (
     time_axis_layout,
     time_window,
 )
+from analysis.gantt_data import MOST_CARRIED, compared, tool
 from analysis.gantt_panels import (
     GAP_PX,
     PANEL_PX,
@@ -31,7 +32,8 @@ from analysis.gantt_panels import (
     panels_of,
     stacked_domains,
 )
-from analysis.palette import ColourStrategy, colour_strategy
+from analysis.hover import Hover
+from analysis.palette import ColourClasses, ColourStrategy, colour_strategy, jointly
 from analysis.scene import Held, Scene
 from analysis.tables import named_runs
 from analysis.time_axis import StartDate, TimeAxis
@@ -54,7 +56,7 @@ _MARKS = (("earlier", EARLIER, "triangle-left"), ("later", LATER, "triangle-righ
 
 def gantt_runs(
     results: Mapping[str, Result],
-    colour_by: str | ColourStrategy = "job",
+    colour_by: str | ColourStrategy = "auto",
     rows: str = "auto",
     *,
     drawing: str = "auto",
@@ -83,7 +85,7 @@ def gantt_runs(
         raise InputError("gantt_runs", f"2 to {MOST_RUNS} runs", len(runs))
     if not other_jobs:
         _check_same_jobs(runs)
-    strategy, lower = colour_strategy(colour_by), panels_of(panels)
+    lower = panels_of(panels)
     windows = [time_window(result) for result in runs.values()]
     window = x_range or (min(start for start, _ in windows), max(end for _, end in windows))
     held = [Held.of(result, rows, workload) for result in runs.values()]
@@ -92,17 +94,27 @@ def gantt_runs(
     inner = sum(upper) + len(lower) * PANEL_PX + (len(upper) + len(lower) - 1) * GAP_PX
     scenes = [Scene.of(each, window, WIDTH_PX, px, x_range is not None) for each, px in zip(held, upper, strict=True)]
     figure = go.Figure()
-    for place, scene in enumerate(scenes, start=1):
+    moved = [differences(held[0], other) for other in held[1:]]
+    colours = jointly(colour_strategy(colour_by), [each.jobs for each in held])
+    hovers = [
         _add_run(
             figure,
             scene,
-            held[0],
+            None if place == 1 else moved[place - 2],
             place,
-            strategy,
+            classes,
             chosen_drawing(drawing, len(scene.rectangles)),
             axis,
             labels,
             most_marks,
+        )
+        for place, (scene, classes) in enumerate(zip(scenes, colours, strict=True), start=1)
+    ]
+    if sum(len(scene.rectangles) for scene in scenes) <= MOST_CARRIED:
+        tables = compared([each.jobs for each in held], moved)
+        hovers = [hover or scene.hover(axis) for hover, scene in zip(hovers, scenes, strict=True)]
+        figure.update_layout(
+            meta={"tool": tool(scenes, hovers, axis, colour_by, list(runs), tables) | {"fixed": False}}
         )
     for place, name in enumerate(lower, start=len(runs) + 1):
         figure.add_traces(_lines(name, dict(zip(runs, scenes, strict=True)), f"y{place}", name == lower[0]))
@@ -176,23 +188,31 @@ def _places(held: Held) -> pd.Series:
 def _add_run(
     figure: go.Figure,
     scene: Scene,
-    first: Held,
+    moved: pd.DataFrame | None,
     place: int,
-    strategy: ColourStrategy,
+    classes: ColourClasses,
     how: str,
     axis: TimeAxis,
     labels: bool,
     most_marks: int,
-) -> None:
+) -> Hover | None:
+    """Draw a run; ``moved`` are its differences to the first one, which has none."""
     yaxis = "y" if place == 1 else f"y{place}"
-    if place == 1:
-        draw_rows(figure, scene, strategy, how, axis, yaxis=yaxis, labels=labels)
-        return
-    found = differences(first, scene.held).set_index("job_id").reindex(scene.jobs["job_id"])
+    if moved is None:
+        return draw_rows(figure, scene, _always(classes), how, axis, yaxis=yaxis, labels=labels)
+    found = moved.set_index("job_id").reindex(scene.jobs["job_id"])
     remarks = _remarks(found, axis)
-    draw_rows(figure, scene, strategy, how, axis, yaxis=yaxis, legend=False, remarks=remarks, labels=labels)
+    hover = draw_rows(
+        figure, scene, _always(classes), how, axis, yaxis=yaxis, legend=False, remarks=remarks, labels=labels
+    )
     if how != "raster":
         figure.add_traces(_marks(scene, found, yaxis, place, most_marks))
+    return hover
+
+
+def _always(classes: ColourClasses) -> ColourStrategy:
+    """A strategy for jobs whose classes are known."""
+    return lambda _: classes
 
 
 def _remarks(found: pd.DataFrame, axis: TimeAxis) -> list[str]:
@@ -269,6 +289,8 @@ def _lay_out(
     for place, (name, scene) in enumerate(zip(names, scenes, strict=True), start=1):
         settings = PANEL | row_axis(scene, scene.held.result.platform) | {"domain": domains[place - 1]}
         settings["title"] = {"text": plotly_text([shortened(name, 30)])[0], "standoff": 8}
+        if place > 1 and np.array_equal(scene.held.scale.node_edge, scenes[0].held.scale.node_edge):
+            settings["matches"] = "y"  # one zoom for all
         figure.update_layout({"yaxis" if place == 1 else f"yaxis{place}": settings})
     for place, panel in enumerate(lower, start=len(names) + 1):
         settings = PANEL | {"domain": domains[place - 1], "anchor": "x"} | panel_axis(panel, scenes[0])

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.drawing import Canvas, guest_traces, job_bars, job_labels, job_polygons, job_raster, state_traces
-from analysis.hover import Hover, job_hover, place_texts, reasons
+from analysis.hover import Hover, job_hover, last_reasons, place_texts, reasons
 from analysis.job_pieces import JobPieces
 from analysis.palette import ColourClasses, ColourStrategy
 from analysis.rectangles import RowScale, guest_rectangles, job_rectangles, state_rectangles
@@ -129,7 +129,9 @@ class Scene:
         places = place_texts(
             used.of(np.searchsorted(self.position, used.tenant)), self.held.result.platform, len(self.jobs)
         )
-        hover = job_hover(self.jobs, places, reasons(self.held.result, self.jobs["job_id"]), axis, remarks)
+        waited = last_reasons(self.held.result, self.jobs["job_id"])
+        why = reasons(self.held.result, self.jobs["job_id"], waited)
+        hover = replace(job_hover(self.jobs, places, why, axis, remarks), waited=waited)
         pieces = self.held.pieces
         return hover if pieces is None else replace(hover, pieces=pieces.texts(axis))
 

@@ -34,7 +34,7 @@ MOST_PAGES = 100
 def animation(
     result: Result,
     x_range: tuple[float, float] | None = None,
-    colour_by: str | ColourStrategy = "job",
+    colour_by: str | ColourStrategy = "auto",
     title: str | None = None,
 ) -> str:
     """The text of an HTML page that steps through a run, forwards and backwards.
@@ -62,7 +62,7 @@ def write_animation(
     result: Result,
     path: str | Path,
     x_range: tuple[float, float] | None = None,
-    colour_by: str | ColourStrategy = "job",
+    colour_by: str | ColourStrategy = "auto",
     title: str | None = None,
 ) -> list[Path]:
     """Write :func:`animation` to a file and return its path, or the paths of all pages of a long run.

@@ -130,6 +130,12 @@ class TimeAxis:
         # Whole milliseconds: more digits than any log has, and what a browser's dates can hold.
         return np.round(1e3 * (values + _wall_clock(self.start))) if self.start else values / self.seconds
 
+    def scale(self) -> dict[str, Any]:
+        """How a page goes from seconds to places, factor × seconds + offset, and the unit in which it tells times."""
+        if self.start:
+            return {"unit": CALENDAR, "factor": 1e3, "offset": 1e3 * _wall_clock(self.start)}
+        return {"unit": self.unit, "factor": 1 / self.seconds, "offset": 0.0}
+
     def dates(self, seconds: Sequence[float] | np.ndarray) -> list[str]:
         """Times as dates. Only on a calendar."""
         assert self.start is not None

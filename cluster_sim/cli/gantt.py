@@ -21,8 +21,9 @@ PANELS = "power,busy,queue"
 @click.argument("directories", type=click.Path(), nargs=-1, required=True, metavar="DIR...")
 @click.option("--out", metavar="FILE.html",
               help="The page to write. [default: gantt.html, or steps.html, in the first DIR]")  # fmt: skip
-@click.option("--colour-by", "--color-by", "colour_by", default="job", show_default=True, metavar="NAME",
-              help="job, profile, user, wait, energy, speedup (with --workload), or any column of jobs.csv.")  # fmt: skip
+@click.option("--colour-by", "--color-by", "colour_by", default="auto", show_default=True, metavar="NAME",
+              help="auto (few jobs by job, many by wait), job, profile, user, state, wait, energy, speedup (with --workload), or "
+                   "any column of jobs.csv.")  # fmt: skip
 @click.option("--rows", type=click.Choice(["auto", "node", "core"]), default="auto", show_default=True)
 @click.option("--view", type=click.Choice(VIEWS), default="resources", show_default=True,
               help="Resources x time, a row per job with its wait faded, or the scheduler's decisions step by step.")  # fmt: skip
@@ -67,9 +68,8 @@ def gantt(directories: tuple[str, ...], out: str | None, workload: str | None, p
 
 
 def _figure(results: dict[str, Result], options: dict[str, Any]) -> Any:
-    from analysis import gantt as one_run
     from analysis import gantt_by_job, gantt_runs
-    from analysis.gantt_chart import time_window
+    from analysis.gantt_chart import time_window, tool_chart
 
     view = options.pop("view")
     if view == "jobs":
@@ -79,7 +79,7 @@ def _figure(results: dict[str, Result], options: dict[str, Any]) -> Any:
         return gantt_by_job(result, **{name: options[name] for name in names})
     options["x_range"] = _window(options.pop("begin"), options.pop("end"), [time_window(r) for r in results.values()])
     if len(results) == 1:
-        return one_run(next(iter(results.values())), **options)
+        return tool_chart(next(iter(results.values())), **options)
     for name in ("pattern_by", "slider"):
         if options.pop(name):
             raise InputError(f"gantt, --{name.replace('_', '-')}", "one DIR", f"{len(results)}")

@@ -110,6 +110,16 @@ def hand_made() -> FakeResult:
     return make_result(platform, held, states, power, user=["ann", "bob", "ann"], profile=["x", "y", "x"])
 
 
+def later() -> FakeResult:
+    """The same jobs, c a second later."""
+    result = hand_made()
+    moved = result.jobs["job_id"] == "c"
+    for name in ("start_time", "finish_time", "wait_time"):
+        result.jobs.loc[moved, name] += 1.0
+    result.allocations.loc[result.allocations["job_id"] == "c", ["start", "end"]] += 1.0
+    return result
+
+
 @pytest.fixture
 def many() -> Callable[[int, int], FakeResult]:
     """A function (jobs, nodes) -> run of one-core jobs laid side by side in columns, seeded."""

@@ -16,54 +16,82 @@ import pytest
 from click.testing import CliRunner
 from markupsafe import Markup
 
-from analysis import gantt
+from analysis import gantt, gantt_runs
 from analysis.page import figure_html, page
 from analysis.time_axis import round_ticks
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
+from cluster_sim.amounts import durations, moments
 from cluster_sim.cli import main
 
-from .conftest import hand_made
+from .conftest import hand_made, later
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-# In each chart of jobs chooses a user, then looks for a job, and writes down what the chart has then; of the last chart
-# it writes down the arrays.
+# Uses each chart as a reader would, and writes down what it shows then; of the last chart it writes down the arrays.
 SCRIPT = """
 <pre id="found"></pre>
 <script>
-const shown = chart => chart._fullData.filter(t => t.meta === "jobs")
-  .map(t => t.type === "bar" ? t.customdata.length : (t.x || []).length / 6).reduce((a, b) => a + b, 0);
-const pause = () => new Promise(done => setTimeout(done, 100));
+const pause = () => new Promise(done => setTimeout(done, 150));
 const listed = values => values && Array.from(values, each => each && each.length ? listed(each) : each);
-const used = async (chart, controls) => {
-  const user = controls.querySelector("select[name=user]"), job = controls.querySelector("input");
-  const said = controls.querySelector("output"), found = [shown(chart)];
-  user.value = "ann"; user.dispatchEvent(new Event("change")); await pause();
-  found.push(shown(chart), said.textContent);
-  user.value = ""; user.dispatchEvent(new Event("change")); await pause();
-  found.push(shown(chart));
-  job.value = "c"; job.dispatchEvent(new Event("change")); await pause();
-  found.push(chart.layout.shapes.filter(s => s.name === "found").map(s => [s.x0, s.x1, s.y0, s.y1])[0]);
-  job.value = "zz"; job.dispatchEvent(new Event("change")); await pause();
-  return [...found, said.textContent];
+const key = name => document.dispatchEvent(new KeyboardEvent("keydown", { key: name }));
+const shownIds = tool => tool.chart.data.find(t => t.meta === "ids").text.map(text => text.split("<br>")[0]).sort();
+const colours = tool => [...new Set(tool.chart.data.filter(t => t.meta === "jobs").map(t => t.marker.color))].length;
+const rows = tool => [...tool.table.body.rows].map(row => row.cells[0].textContent);
+const range = tool => tool.chart._fullLayout.xaxis.range.map(each => Math.round(each));
+const marks = tool => tool.chart.layout.shapes.filter(s => s.name === "chosen").map(s => [s.type, s.x0, s.x1, s.y0, s.y1]);
+const used = async tool => {
+  const found = { rows: rows(tool), ids: shownIds(tool) };
+  tool.selects.user.value = "ann"; tool.selects.user.dispatchEvent(new Event("change")); await pause();
+  found.ann = { rows: rows(tool), ids: shownIds(tool), said: tool.said.textContent, hash: location.hash };
+  key("Escape"); await pause();
+  found.after = rows(tool);
+  tool.table.body.rows[0].click(); await pause();
+  found.chosen = { marks: marks(tool), told: tool.aside.textContent, hash: location.hash };
+  key("Escape"); key("0"); await pause();
+  const all = range(tool);
+  key("w"); await pause();
+  found.zoomed = [all, range(tool)];
+  key("0"); await pause();
+  tool.search.value = "zz"; tool.search.dispatchEvent(new Event("change")); await pause();
+  found.missing = tool.said.textContent;
+  key("Escape"); await pause();
+  tool.group("user"); await pause();
+  found.groups = [...tool.table.body.rows].map(row => [row.cells[0].textContent, row.cells[1].textContent]);
+  tool.group(""); await pause();
+  const before = colours(tool);
+  tool.colours.value = tool.colourings.findIndex(each => each.name === "user");
+  tool.colours.dispatchEvent(new Event("change")); await pause();
+  found.colours = [before, colours(tool)];
+  location.hash = `#chart=${GanttTool.all.indexOf(tool) + 1}&job=c&t=1,9`; await pause(); await pause();
+  found.linked = { range: range(tool), marks: marks(tool) };
+  key("Escape"); key("0"); await pause();
+  return found;
 };
 (async () => {
   await clusterSim.ready;
   const arrays = document.getElementById("arrays");
-  while (document.querySelectorAll(".controls").length < 2 || !arrays.data) await pause();
+  while (GanttTool.all.length < 2 || !arrays.data) await pause();
   const found = { arrays: arrays.data.map(trace => ({
     x: listed(trace.x), y: listed(trace.y), z: listed(trace.z), rows: trace.customdata,
     type: (trace.x || trace.z[0]).constructor.name,
   })) };
-  for (const id of ["bars", "polygons"]) {
-    const chart = document.getElementById(id);
-    found[id] = await used(chart, chart.previousElementSibling);
+  for (const id of ["bars", "two"]) {
+    GanttTool.used = GanttTool.all.find(tool => tool.chart.id === id);
+    found[id] = await used(GanttTool.used);
   }
+  const view = { start: 0, end: 40, low: -0.5, high: 7.5, width: 4, height: 16 };
+  const shades = jobTraces(GanttTool.all[0].run, { colours: ["#000000"], lines: [], inks: [] }, [0, 0, 0], view,
+    { paper: "#ffffff", dim: "#cccccc" }, asShades);
+  found.shades = shades.traces[0].z.map(listed);
   found.ticks = WINDOWS.map(([begin, end]) => roundTicks(begin, end, 9)).map(({ places, texts }) => [places, texts]);
+  found.lengths = LENGTHS_S.map(lasting);
+  found.moments = LENGTHS_S.map(moment);
   const bars = document.getElementById("bars");
   await Plotly.relayout(bars, { "xaxis.range": [2, 4] }); await pause();
   found.zoomed = Array.from(bars._fullLayout.xaxis.ticktext);
+  return found;
+})().catch(error => ({ error: error.stack })).then(found => {
   document.getElementById("found").textContent = JSON.stringify(found);
-})();
+});
 </script>
 """
 NUMBERS = (
@@ -75,6 +103,7 @@ WINDOWS = [
     *((0.0, 30.0), (0.0, 0.037), (1.0, 5_400.0), (0.0, 1.5 * 86_400), (100.0, 1_200_000.0), (0.0, 2e7), (5e6, 2e9)),
     *((375_300.0, 375_400.0), (375_300.25, 375_301.5), (86_300.0, 90_100.0), (-50.0, 700.0), (3e6, 3e6 + 7_000)),
 ]
+LENGTHS_S = [0.0, 8.25, 59.9, 59.96, 605.0, 3_599.0, 3_599.7, 5_400.0, 86_369.0, 86_371.0, 375_379.0, 1e8, -90.0]
 TABLE = [[1.5, "7", "a", "01:30:00"], [2**45, "8", "a", "1,234 d 08:16:19"], [-3, "900", "a", "83.5 s"]]
 OUTLINES = [1.0, 2.0, 2.0, 1.0, 1.0, 5.0, 6.0, 6.0, 5.0, 5.0, 5.0, 1.0]
 
@@ -142,7 +171,7 @@ def in_browser(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     if CHROMIUM is None:
         pytest.skip("needs a Chromium")
     folder = tmp_path_factory.mktemp("browser")
-    charts = {drawing: gantt(hand_made(), drawing=drawing) for drawing in ("bars", "polygons")}
+    charts = {"bars": gantt(hand_made()), "two": gantt_runs({"a": hand_made(), "b": later()})}
     table = np.empty((3, 4), dtype=object)
     table[:] = TABLE
     edges = np.array(OUTLINES)
@@ -157,7 +186,7 @@ def in_browser(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "charts",
         [
             *(figure_html(chart, name) for name, chart in charts.items()),
-            Markup(SCRIPT.replace("WINDOWS", json.dumps(WINDOWS))),
+            Markup(SCRIPT.replace("WINDOWS", json.dumps(WINDOWS)).replace("LENGTHS_S", json.dumps(LENGTHS_S))),
         ],
     )
     (folder / "page.html").write_text(text, encoding="utf-8")
@@ -170,16 +199,53 @@ def in_browser(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     found = re.search(r'<pre id="found">([^<]+)</pre>', done.stdout)
     assert found is not None, done.stderr[-2000:]
     read: dict[str, Any] = json.loads(html.unescape(found[1]))
+    assert "error" not in read, read["error"]
     return read
 
 
-@pytest.mark.parametrize("drawing", ["bars", "polygons"])
-def test_filters_and_search_in_a_browser(in_browser: dict[str, Any], drawing: str) -> None:
-    """ann has two of three jobs; job c is marked on core 7 from 2 s to 8 s; there is no job zz."""
-    before, ann, said, after, marked, missing = in_browser[drawing]
-    assert (before, ann, said, after) == (3, 2, "2 of 3 jobs shown", 3)
-    assert marked == pytest.approx([2.0, 8.0, 6.5, 7.5], abs=0.05)
-    assert missing == "no such job among those drawn"
+@pytest.mark.parametrize("chart", ["bars", "two"])
+def test_a_chart_is_a_tool(in_browser: dict[str, Any], chart: str) -> None:
+    """A reader filters by user, chooses a job in the table, zooms by keys, sums up by user, colours anew, opens an address.
+
+    b waited longest and is first in the table; it has three cores from 5 s to 20 s, and waited from 0 s. With two runs all
+    of this holds for both, one above the other.
+    """
+    found, times = in_browser[chart], 1 if chart == "bars" else 2
+    assert sorted(found["rows"]) == ["a", "b", "c"] == sorted(found["after"])
+    assert found["ids"] == ["a", "b", "c"]
+    ann = found["ann"]
+    assert sorted(ann["rows"]) == ["a", "c"]
+    assert (ann["said"], "user=ann" in ann["hash"]) == ("2 of 3 jobs", True)
+    assert "b" not in ann["ids"]
+    chosen = found["chosen"]
+    assert chosen["marks"][:2] == [["rect", 5, 20, 1.5, 4.5], ["line", 0, 5, 3, 3]]
+    assert len(chosen["marks"]) == 2 * times
+    assert "job b" in chosen["told"]
+    assert "job=b" in chosen["hash"]
+    (begin, end), (left, right) = found["zoomed"]
+    assert begin < left < right < end
+    assert found["missing"] == "0 of 3 jobs"
+    assert sorted(found["groups"]) == [["ann", "2"], ["bob", "1"]]
+    assert found["colours"] == [3, 2]
+    assert found["linked"]["range"] == [1, 9]
+    assert found["linked"]["marks"][0] == ["rect", 2, 8, 6.5, 7.5]
+
+
+def test_shades_are_of_all_that_is_held(in_browser: dict[str, Any]) -> None:
+    """Four bins of 10 s of eight cores, worked out by hand: three shades from pale to full, nothing where nothing is held."""
+    full, none = 2.5, None
+    assert in_browser["shades"] == [
+        *[[full, none, none, none]] * 2,  # a: 0 to 10 s
+        *[[1.5, full, none, none]] * 3,  # b: 5 to 20 s
+        *[[none, none, none, none]] * 2,
+        [1.5, none, none, none],  # c: 2 to 8 s, six tenths of the bin
+    ]
+
+
+def test_a_page_tells_times_as_the_tables_do(in_browser: dict[str, Any]) -> None:
+    """Lengths and times of a run as cluster_sim.amounts writes them."""
+    assert in_browser["lengths"] == durations(LENGTHS_S)
+    assert in_browser["moments"] == moments(LENGTHS_S)
 
 
 def test_a_browser_reads_the_arrays_that_were_written(in_browser: dict[str, Any]) -> None:

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
-from analysis.palette import NONE, OKABE_ITO, OTHERS, by_column, by_job, mixed, text_colour
+from analysis.palette import (
+    JOB_STATES,
+    NONE,
+    OKABE_ITO,
+    OTHERS,
+    by_column,
+    by_job,
+    by_meaning,
+    by_number,
+    jointly,
+    mixed,
+    text_colour,
+)
 
 
 def test_jobs_cycle_through_seven_colours() -> None:
@@ -44,3 +57,28 @@ def test_labels_contrast_with_their_background() -> None:
     """White on blue, black on yellow."""
     assert (text_colour("#0072B2"), text_colour("#F0E442")) == ("#FFFFFF", "#000000")
     assert mixed("#000000", "#FFFFFF", 0.5) == "#808080"
+
+
+def test_colours_mean_something_by_default() -> None:
+    """A hundred jobs by job; more by wait, the killed ones apart; by user where none waited; by job where nothing differs."""
+    jobs = pd.DataFrame(
+        {"wait_time": np.arange(101.0), "state": "completed", "user": ["a", "b", "c"] * 33 + ["a", "b"]}
+    )
+    assert by_meaning(jobs[:100]).title == ""
+    waits = by_meaning(jobs)
+    assert (waits.title, waits.edges) == ("Wait time", by_number("wait_time")(jobs).edges)
+    jobs.loc[[3, 7], "state"] = "killed"
+    killed = by_meaning(jobs)
+    assert (killed.names[-1], killed.colours[-1]) == ("killed", JOB_STATES["killed"])
+    assert np.flatnonzero(killed.code == len(killed.names) - 1).tolist() == [3, 7]
+    assert by_meaning(jobs.assign(wait_time=0.0)).title == "User"
+    assert by_meaning(jobs.assign(wait_time=0.0, user="a")).title == ""
+
+
+def test_runs_share_a_scale() -> None:
+    """Equal waits have equal colours in two runs; without a meaning a job has its place's colour in both."""
+    tables = [pd.DataFrame({"wait_time": waits}) for waits in ([0.0, 8.0], [8.0, 80.0])]
+    first, second = jointly(by_number("wait_time"), tables)
+    assert first.edges == second.edges == tuple(np.linspace(0.0, 80.0, 9))
+    assert first.code[1] == second.code[0]
+    assert [classes.code.tolist() for classes in jointly(by_job, tables)] == [[0, 1], [0, 1]]

@@ -1,0 +1,71 @@
+// What the pages add to plotly: they unpack what they contain, draw it light or dark, and keep ticks at round times.
+"use strict";
+const clusterSim = {
+  ready: null,
+
+  async unpack(base64) {
+    const text = atob(base64), bytes = new Uint8Array(text.length);
+    for (let place = 0; place < text.length; place++) bytes[place] = text.charCodeAt(place);
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+  },
+
+  // What analysis/payload.py wrote: a line of JSON, and the bytes of the arrays in it.
+  async figure(base64) {
+    const bytes = await this.unpack(base64), end = bytes.indexOf(10);
+    const text = new TextDecoder().decode(bytes.subarray(0, end));
+    return opened(JSON.parse(text), bytes.subarray(end + 1));
+  },
+
+  load(plotly) {
+    this.ready = this.unpack(plotly).then(bytes => {
+      const text = new TextDecoder().decode(bytes);
+      const script = document.createElement("script");
+      script.textContent = text;
+      document.head.append(script);
+    });
+  },
+
+  failed: id => error => {
+    const old = typeof DecompressionStream === "undefined";
+    document.getElementById(id).textContent =
+      old ? "This page needs a browser of 2023 or later." : `The figure could not be drawn: ${error}`;
+  },
+
+  // A page that is dark, by its own style, has its charts on the same ground: their papers, texts and grids change places.
+  onGround(layout) {
+    if (getComputedStyle(document.documentElement).colorScheme !== "dark") return layout;
+    const dark = { "#ffffff": "#15191d", "#22303c": "#e3e8ec", "#e4e8ec": "#313a42", "#5a6772": "#a7b1ba" };
+    const turned = value =>
+      typeof value === "string" ? dark[value.toLowerCase()] || value :
+      Array.isArray(value) ? value.map(turned) :
+      value === null || typeof value !== "object" || ArrayBuffer.isView(value) ? value :
+      Object.fromEntries(Object.entries(value).map(([key, each]) => [key, turned(each)]));
+    return turned(layout);
+  },
+
+  async draw(id, figure, config) {
+    const chart = document.getElementById(id);
+    await this.ready;
+    const tool = (figure.layout.meta || {}).tool;
+    if (tool) return new GanttTool(chart, figure, tool).begin(config);
+    await Plotly.newPlot(chart, figure.data, this.onGround(figure.layout), config);
+    this.followTime(chart);
+  },
+
+  // An axis of seconds from the start of a run has ticks at round times, wherever it is zoomed to: analysis/time_axis.py
+  // makes those of the whole in the same way.
+  followTime(chart) {
+    if (!chart.layout.meta || !chart.layout.meta.elapsed) return;
+    const names = Object.keys(chart._fullLayout).filter(name => /^xaxis\d*$/.test(name));
+    let told = "";
+    chart.on("plotly_relayout", () => {
+      const [start, end] = chart._fullLayout.xaxis.range;
+      if (told === `${start} ${end}`) return;
+      told = `${start} ${end}`;
+      const { places, texts } = roundTicks(start, end, 9);
+      Plotly.relayout(chart, Object.fromEntries(names.flatMap(
+        name => [[`${name}.tickvals`, places], [`${name}.ticktext`, texts]])));
+    });
+  },
+};

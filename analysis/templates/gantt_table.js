@@ -1,0 +1,121 @@
+// The table of jobs under a chart: sorted by any column, or summed up by user, queue, …; a click chooses a job or a group.
+"use strict";
+const SHOWN_AT_ONCE = 100;
+const GROUPED = ["jobs", "waited in all", "mean wait", "longest wait", "mean slowdown", "core time"];
+
+function element(name, attributes = {}, ...children) {
+  const made = Object.assign(document.createElement(name), attributes);
+  made.append(...children);
+  return made;
+}
+
+class JobTable {
+  constructor(run, chosen, grouped) {
+    Object.assign(this, { run, chosen, grouped, sort: "wait_time", down: true, by: "", rows: [] });
+    this.columns = Object.keys(TITLES).filter(name => run.has(name));
+    this.head = element("tr");
+    this.body = element("tbody");
+    this.box = element("div", { className: "scroll jobs" }, element("table", {}, element("thead", {}, this.head), this.body));
+    this.box.addEventListener("scroll", () => {
+      if (this.box.scrollTop + this.box.clientHeight > this.box.scrollHeight - 40) this.more();
+    });
+    this.head.addEventListener("click", event => {
+      const name = event.target.closest("th")?.dataset.name;
+      if (!name) return;
+      this.down = this.sort === name ? !this.down : !(name in run.texts);
+      this.sort = name;
+      this.show(this.rows);
+    });
+    this.body.addEventListener("click", event => {
+      const row = event.target.closest("tr");
+      if (row?.dataset.row) chosen(Number(row.dataset.row));
+      else if (row) grouped(this.by, row.dataset.value);
+    });
+  }
+
+  // Rows of the run that the table is of; by: "" or the column that sums them up.
+  show(rows) {
+    this.rows = rows;
+    this.body.replaceChildren();
+    if (this.by) return this.showGroups();
+    this.titles(this.columns.map(name => [name, TITLES[name]]));
+    const { texts, numbers } = this.run, name = this.sort in texts || this.sort in numbers ? this.sort : "submit_time";
+    let compare;
+    if (name in texts) {
+      const { code, names } = this.run.values(name), order = names.map((_, place) => place)
+        .sort((a, b) => byNumberOrName(names[a], names[b])), rank = [];
+      order.forEach((place, at) => { rank[place] = at; });
+      compare = (a, b) => rank[code[a]] - rank[code[b]];
+    } else {
+      const values = numbers[name], least = value => value === value ? value : -Infinity;
+      compare = (a, b) => least(values[a]) - least(values[b]) || 0;
+    }
+    this.sorted = Uint32Array.from(rows).sort(this.down ? (a, b) => compare(b, a) || a - b : (a, b) => compare(a, b) || a - b);
+    this.shown = 0;
+    this.more();
+    this.mark(this.marked);
+  }
+
+  more() {
+    if (this.by || this.shown >= this.sorted.length) return;
+    const next = this.sorted.subarray(this.shown, this.shown + SHOWN_AT_ONCE);
+    this.body.append(...Array.from(next, row => this.line(row)));
+    this.shown += next.length;
+  }
+
+  line(row) {
+    const line = element("tr", {}, ...this.columns.map(name => element("td", { textContent: this.run.cell(name, row) })));
+    line.dataset.row = row;
+    return line;
+  }
+
+  // The chosen job is marked, and comes first where it is not among the rows that are shown.
+  mark(row) {
+    this.marked = row;
+    this.body.querySelectorAll(".first").forEach(line => line.remove());
+    this.body.querySelectorAll(".chosen").forEach(line => line.classList.remove("chosen"));
+    if (row === undefined || this.by) return;
+    let line = this.body.querySelector(`[data-row="${row}"]`);
+    if (!line) {
+      this.body.prepend(line = this.line(row));
+      line.classList.add("first");
+    }
+    line.classList.add("chosen");
+    const from = line.offsetTop - this.head.offsetHeight;
+    if (from < this.box.scrollTop || line.offsetTop + line.offsetHeight > this.box.scrollTop + this.box.clientHeight)
+      this.box.scrollTop = from;
+  }
+
+  showGroups() {
+    const { wait_time: wait, slowdown, run_time: ran, requested_cores: cores } = this.run.numbers;
+    const { code, names } = this.run.values(this.by), groups = new Map();
+    for (const row of this.rows) {
+      if (!groups.has(code[row])) groups.set(code[row], { jobs: 0, waits: 0, wait: 0, most: 0, slow: 0, slows: 0, work: 0 });
+      const group = groups.get(code[row]);
+      group.jobs++;
+      if (wait[row] === wait[row]) { group.waits++; group.wait += wait[row]; group.most = Math.max(group.most, wait[row]); }
+      if (slowdown?.[row] === slowdown?.[row]) { group.slows++; group.slow += slowdown?.[row] || 0; }
+      if (ran[row] === ran[row]) group.work += ran[row] * cores[row];
+    }
+    const lines = [...groups].map(([place, { jobs, waits, wait: all, most, slow, slows, work }]) =>
+      [names[place], jobs, all, all / waits, most, slow / slows, work]);
+    const at = Math.max(0, [this.by, ...GROUPED].indexOf(this.sort)) || (this.sort === this.by ? 0 : 2);
+    const sign = this.down ? -1 : 1;
+    lines.sort((a, b) => sign * (at ? (a[at] || 0) - (b[at] || 0) : byNumberOrName(a[0], b[0])));
+    this.titles([[this.by, TITLES[this.by]], ...GROUPED.map(name => [name, name])], [this.by, ...GROUPED][at]);
+    this.body.append(...lines.slice(0, 1000).map(([value, jobs, all, mean, most, slow, work]) => {
+      const cells = [value || "–", short(jobs), lasting(all), lasting(mean), lasting(most), short(slow), `${short(work / 3600)} core h`];
+      const line = element("tr", {}, ...cells.map(text => element("td", { textContent: text })));
+      line.dataset.value = value;
+      return line;
+    }));
+  }
+
+  titles(columns, sorted = this.sort) {
+    this.head.replaceChildren(...columns.map(([name, title]) => {
+      const cell = element("th", { scope: "col", textContent: title + (name === sorted ? (this.down ? " ▾" : " ▴") : "") });
+      cell.dataset.name = name;
+      return cell;
+    }));
+  }
+}
