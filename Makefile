@@ -15,10 +15,13 @@ SOURCES := setup.cfg setup.py pyproject.toml requirements.lock
 CORE    := $(VENV)/.core-installed
 TEST    := $(VENV)/.$(TEST_EXTRAS)-installed
 DOCS    := $(VENV)/.docs-installed
+LESSONS := $(VENV)/.lessons$(if $(LEARNING),-learning)-installed
+SITE    := $(if $(TEACHERS),teachers,html)
+comma   := ,
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo check test lint format docs bench clean
+.PHONY: help demo check test lint format docs lessons bench clean
 
 help: ## say what the targets do
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,9 +44,17 @@ format: $(TEST) ## let ruff mend what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(DOCS) ## build the manual as a site, docs/_build/html/index.html; a warning is an error
-	$(BIN)/python -m sphinx -W --keep-going -q -j $(JOBS) docs docs/_build/html
-	@echo "docs/_build/html/index.html"
+docs: $(DOCS) ## build the manual as a site, docs/_build/html, with TEACHERS=1 one with solutions; a warning is an error
+	$(BIN)/python -m sphinx -W --keep-going -q -j $(JOBS) $(if $(TEACHERS),-t teachers) docs docs/_build/$(SITE)
+	@echo "docs/_build/$(SITE)/index.html"
+
+lessons: $(LESSONS) ## set up JupyterLab, with LEARNING=1 torch for lesson 9, and write every lesson as a notebook into lessons
+	@mkdir -p lessons
+	@for text in analysis/lessons/texts/lesson-*.md; do \
+	  name=$$(basename $$text .md); number=$${name#lesson-}; \
+	  [ -e lessons/$$name.ipynb ] || $(BIN)/cluster-sim lesson $${number#0} --out lessons/$$name.ipynb >/dev/null || exit 1; \
+	done
+	@echo "$(BIN)/jupyter lab lessons"
 
 bench: $(TEST) ## measure the speed figures of the README
 	$(BIN)/python -m benchmarks
@@ -67,4 +78,8 @@ $(TEST): $(SOURCES) | $(BIN)/python
 
 $(DOCS): $(SOURCES) | $(BIN)/python
 	$(INSTALL) --editable '.[docs]'
+	@touch $@ $(CORE)
+
+$(LESSONS): $(SOURCES) | $(BIN)/python
+	$(INSTALL) --editable '.[lessons$(if $(LEARNING),$(comma)learning)]'
 	@touch $@ $(CORE)

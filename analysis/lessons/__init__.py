@@ -17,11 +17,12 @@ The lessons are notebooks in MyST Markdown, in the folder ``texts``; ``cluster-s
 | ``plan`` | schedules made by hand: checked, and played |
 | ``fair_share`` | what lesson 14 runs |
 | ``notebook`` | running a lesson's cells; as a notebook file, as a page |
+| ``grading``, ``handed_in`` | a class's files: run in processes of their own, points by student and exercise |
 | ``answers`` | the exercises of each lesson: what is right, and why |
 """
 
-from analysis.lessons.catalogue import exercise, exercises, lesson, lessons
+from analysis.lessons.catalogue import add_exercises, exercise, exercises, lesson, lessons
 from analysis.lessons.checks import Verdict
 from analysis.lessons.plan import play
 
-__all__ = ["Verdict", "exercise", "exercises", "lesson", "lessons", "play"]
+__all__ = ["Verdict", "add_exercises", "exercise", "exercises", "lesson", "lessons", "play"]

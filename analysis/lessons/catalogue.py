@@ -10,6 +10,7 @@ from importlib.resources import files
 
 from analysis.lessons.checks import Exercise
 from cluster_sim.errors import InputError
+from cluster_sim.files.source import load
 
 _TEXTS = files("analysis.lessons") / "texts"
 _NAME = re.compile(r"lesson-(\d\d)\.md")
@@ -60,14 +61,36 @@ def lesson(number: int) -> Lesson:
     return lessons()[number]
 
 
+_own: dict[str, Exercise] = {}
+
+
 @cache
-def exercises() -> dict[str, Exercise]:
-    """All exercises by name, ``1.1``, ``1.2``, …"""
+def _built_in() -> dict[str, Exercise]:
     return {
         exercise.name: exercise
         for number in lessons()
         for exercise in import_module(f"analysis.lessons.answers.lesson{number:02}").EXERCISES
     }
+
+
+def exercises() -> dict[str, Exercise]:
+    """All exercises by name, ``1.1``, ``1.2``, …, and then those that :func:`add_exercises` has added."""
+    return _built_in() | _own
+
+
+def add_exercises(path: str) -> list[str]:
+    """Make the exercises of a Python file known, those that it calls ``EXERCISES``; their names come back.
+
+    Raises InputError for a file that does not run, has none, or has one with the name of a lesson's exercise.
+    """
+    found = getattr(load(path), "EXERCISES", None)
+    if not isinstance(found, list | tuple) or not all(isinstance(one, Exercise) for one in found) or not found:
+        raise InputError(path, "EXERCISES, a list of exercises such as Number(…)", found)
+    for one in found:
+        if one.name in _built_in():
+            raise InputError(path, "exercises with names that no lesson has", one.name)
+    _own.update({one.name: one for one in found})
+    return [one.name for one in found]
 
 
 def exercise(name: str) -> Exercise:

@@ -27,6 +27,7 @@ class Verdict:
     right: bool
     text: str
     score: float | None = None  #: Of a schedule: best possible value over the schedule's, 1 at best.
+    answered: bool = True  #: False: there was no answer to judge.
 
     def __bool__(self) -> bool:
         return self.right
@@ -52,7 +53,7 @@ class Exercise:
     def check(self, answer: Any = None) -> Verdict:
         """Whether the answer is right, and if not, what is wrong with it."""
         if answer is None or answer is Ellipsis:
-            return Verdict(False, f"{self.name}: {NO_ANSWER}")
+            return Verdict(False, f"{self.name}: {NO_ANSWER}", answered=False)
         verdict = self._judge(answer)
         word = "right" if verdict.right else "not yet"
         return Verdict(verdict.right, f"{self.name}, {word}: {verdict.text}", verdict.score)

@@ -1,17 +1,31 @@
-"""``cluster-sim lesson``: lists the lessons, writes one as a notebook, or runs one into a page."""
+"""``cluster-sim lesson``: lists the lessons, writes one as a notebook, runs one into a page; or grades a class."""
 
 from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import click
 
+from cluster_sim.cli.grade import grade
 from cluster_sim.errors import InputError
 from cluster_sim.extras import needed, pip_line
 
 
-@click.command(short_help="Lessons on scheduling: list them, open one, run one.")
+class _Lesson(click.Command):
+    """``lesson [N]``, beside which ``lesson grade`` is a command of its own."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """The context of the command that is meant."""
+        if args[:1] == [grade.name]:
+            return grade.make_context(f"{info_name} {grade.name}", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+@click.command(cls=_Lesson, short_help="Lessons on scheduling: list them, open one, run one.")
 @click.argument("number", type=int, required=False, metavar="[N]")
 @click.option("--run", "runs", is_flag=True, help="Run its cells, and write a page with all results.")
 @click.option(
@@ -29,6 +43,8 @@ def lesson(number: int | None, runs: bool, out: str | None, opens: bool, force: 
 
     With --run, run it as it stands and write a page that any browser shows, with every table and figure in it. No server
     is needed for either. A notebook that is there already is not replaced, since it may hold your answers.
+
+    'cluster-sim lesson grade FOLDER' gives points to a class: see its --help.
     """
     from analysis.lessons.catalogue import lesson as find
     from analysis.lessons.catalogue import lessons
