@@ -133,7 +133,10 @@ def _held(recording: Recording, cluster: Cluster, ask: Ask, job: Mapping[str, An
     memory = tuple(float(piece["mem"]) if (piece := names[node]) else 0.0 for node in nodes)
     limit = job["limit_s"] if "limit_s" in job else cluster.limit(Entry(ask, queue))
     start = job["start_exact"]
-    return Held(ask, tuple(nodes), cpus, memory, start, math.floor(start) + limit)
+    held = Held(ask, tuple(nodes), cpus, memory, start, math.floor(start) + limit)
+    array = [j.get("start_exact") for i, j in recording.jobs.items() if ask.array and i.partition("_")[0] == ask.array]
+    held.made = max((time for time in array if time is not None and time < start), default=held.made)
+    return held
 
 
 Decided = list[tuple[str, float, list[str]]]

@@ -93,6 +93,7 @@ class Cluster:
         self.licences = Counter(self.all_licences)  #: Those that nobody holds.
         self.windows: list[Window] = []
         self.array_tasks: Counter[str] = Counter()  #: Tasks of each array that run.
+        self._split: dict[str, float] = {}  # when the last task of each array was started, s
         self._shapes: dict[tuple[int, bool], Shape] = {}
         self._eligible: dict[int, NodeSet] = {}
         self._tested: set[int] = set()
@@ -257,6 +258,9 @@ class Cluster:
         """The job has its nodes, until its limit ends it."""
         ask = entry.ask
         held = Held(ask, choice.nodes, choice.cpus, choice.memory, now, math.floor(now) + limit)
+        if ask.array:
+            held.made = self._split.get(ask.array, held.made)
+            self._split[ask.array] = now
         self.hold(held)
         self.accounting.started(ask, entry.queue.name, choice.nodes, sum(choice.cpus), now)
         return held

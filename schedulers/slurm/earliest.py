@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from operator import itemgetter
 
 from schedulers.slurm.nodes import Free, Held, NodeSet
 from schedulers.slurm.selection import Choice, Shape, choose
@@ -34,7 +33,7 @@ class Releases:
                 first.release(one)
             else:
                 running.append((self.expected_end(one), one.mask, one))
-        running.sort(key=itemgetter(0))
+        running.sort(key=lambda each: (each[0], each[2].made, each[2].ask.key))  # equal ends: as they stand in Slurm's list
         self._running = running
         self._after = {0: first}  # what is free when so many have ended
         self._known = [0]

@@ -110,10 +110,12 @@ class Held:
     start: float  #: s
     end: float  #: By its limit, s.
     ending: bool = False  #: Its end has come, its nodes are not yet cleaned up.
+    made: float = math.nan  #: When Slurm made its record, s: at its submission, or when the task before it was started.
     mask: NodeSet = 0
     arrays: tuple[npt.NDArray[Any], ...] = ()
 
     def __post_init__(self) -> None:
+        self.made = self.ask.submit_time if math.isnan(self.made) else self.made
         self.mask = set_of(self.nodes)
         self.arrays = (np.array(self.nodes), np.array(self.cpus), np.array(self.memory))
 
