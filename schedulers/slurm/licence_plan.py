@@ -19,8 +19,8 @@ class LicencePlan:
             self._uses.append((start, end, licences))
 
     def wait(self, wanted: Mapping[str, int], start: float, end: float) -> float:
-        """Until when a job that would have them from ``start`` to ``end`` has to wait, s: 0 not at all, inf for ever."""
-        uses = [use for use in self._uses if use[0] < end and start < use[1]]
+        """Until when a job that would have them from ``start`` to ``end``, that instant included, has to wait, s: 0 not at all, inf for ever."""
+        uses = [use for use in self._uses if use[0] <= end and start < use[1]]
         for name, count in wanted.items():
             if count > self._total.get(name, 0):
                 return math.inf

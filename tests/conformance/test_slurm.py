@@ -40,6 +40,8 @@ PASSES = {
     "licences": 15,
     "dependencies": 25,
     "control": 48,
+    "arrays": 29,
+    "licences-bf": 58,
     "part-limits": 42,
     "node-failure": 55,
     "maintenance": 50,
