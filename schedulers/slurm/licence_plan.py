@@ -19,7 +19,10 @@ class LicencePlan:
             self._uses.append((start, end, licences))
 
     def wait(self, wanted: Mapping[str, int], start: float, end: float) -> float:
-        """Until when a job that would have them from ``start`` to ``end``, that instant included, has to wait, s: 0 not at all, inf for ever."""
+        """Until when a job that would have them from ``start`` to ``end`` has to wait, s: 0 not at all, inf for ever.
+
+        What begins at its end counts, too.
+        """
         uses = [use for use in self._uses if use[0] <= end and start < use[1]]
         for name, count in wanted.items():
             if count > self._total.get(name, 0):
