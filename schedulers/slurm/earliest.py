@@ -33,7 +33,9 @@ class Releases:
                 first.release(one)
             else:
                 running.append((self.expected_end(one), one.mask, one))
-        running.sort(key=lambda each: (each[0], each[2].made, each[2].ask.key))  # equal ends: as they stand in Slurm's list
+        running.sort(
+            key=lambda each: (each[0], each[2].made, each[2].ask.key)
+        )  # equal ends: as they stand in Slurm's list
         self._running = running
         self._after = {0: first}  # what is free when so many have ended
         self._known = [0]
