@@ -99,7 +99,8 @@ def by_named(column: str, colours: Mapping[str, str]) -> ColourStrategy:
     """A strategy for a column of few values, each of which always has the same colour, such as the states of jobs."""
 
     def strategy(jobs: pd.DataFrame) -> ColourClasses:
-        values = jobs[column].fillna("").astype(str)
+        # The first of several runs has no column that compares it with the first.
+        values = jobs[column].fillna("").astype(str) if column in jobs else pd.Series("", jobs.index)
         names = tuple(values.value_counts().index)
         code = pd.Index(names).get_indexer(pd.Index(values))
         return ColourClasses(code, names, tuple(colours.get(name, OTHERS) for name in names), _titled(column)[0])
