@@ -26,7 +26,6 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
-    "sphinx_click",
     "tables_of_fields",
     "plotly_pages",
     "our_docstrings",

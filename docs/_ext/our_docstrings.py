@@ -58,17 +58,6 @@ def _put_back(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines
         lines[:] = _AS_WRITTEN.pop()
 
 
-def _keep_columns(app: Sphinx, context: Any, lines: list[str]) -> None:
-    """What a command's help lays out by hand becomes a block of plain text, in which its columns stay."""
-    kept: list[str] = []
-    for line in lines:
-        if line.startswith("| "):
-            kept += ["::", ""] * (not kept or not kept[-1].startswith("   ")) + ["   " + line[2:]]
-        else:
-            kept.append(line)
-    lines[:] = kept
-
-
 def _list_table(table: list[str]) -> list[str]:
     indent = table[0][: len(table[0]) - len(table[0].lstrip())]
     lines = [f"{indent}.. list-table::", f"{indent}   :header-rows: 1", ""]
@@ -155,7 +144,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("autodoc-process-docstring", _convert_tables, priority=100)
     app.connect("autodoc-process-docstring", _set_aside, priority=200)  # napoleon comes at 500
     app.connect("autodoc-process-docstring", _put_back, priority=900)
-    app.connect("sphinx-click-process-description", _keep_columns)
     app.connect("doctree-read", _name_in_full)
     app.connect("doctree-read", _without_object)
     app.connect("missing-reference", _resolve)
