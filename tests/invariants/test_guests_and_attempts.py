@@ -361,7 +361,7 @@ def test_guests_beside_every_scheduler(scheduler: str, case: Case, plan: list[Or
     check_run(simulation, result, seen, plan, case.options["quirks"])
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(
     case=cases(), plan=orders, guests=visits, scheduler=st.sampled_from(LIST_SPECS), more=st.sampled_from(["yes", "no"])
 )

@@ -22,7 +22,7 @@ from .runs import AnyCase, Case, tables
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = 12  #: Of so many cases one is tried in the ordinary tests,
-SLOW = 3  #: of so many of the others in the slow ones,
+SLOW = 6  #: of so many of the others in the slow ones,
 PARTS = 4  #: which are so many tests, for several processes.
 NEEDS_A_FILE = {"learned", "slurm", "multifactor"}  #: An agent, a slurm.conf: checked where these are.
 
@@ -49,8 +49,8 @@ def test_a_sample_of_the_runs_is_as_recorded(recorded: Recorded) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
-def test_every_third_run_is_as_recorded(recorded: Recorded, part: int) -> None:
-    """A third of the other cases too, with those of ../shared if it is there."""
+def test_every_sixth_run_is_as_recorded(recorded: Recorded, part: int) -> None:
+    """A sixth of the other cases too, with those of ../shared if it is there."""
     sampled = {case.name for case in core_cases()[::QUICK]}
     rest = [case for case in all_cases() if case.name not in sampled and (has_shared() or not case.needs_shared)]
     assert compare(rest[::SLOW][part::PARTS], recorded) == []

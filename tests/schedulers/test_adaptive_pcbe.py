@@ -63,7 +63,7 @@ class TestForecast:
         return view, scheduler, pcbe
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=16, deadline=None)
 @given(
     metric=st.sampled_from(METRICS),
     rows=st.lists(st.tuples(st.integers(1, 8), st.integers(1, 4)), min_size=1, max_size=7),
