@@ -44,7 +44,7 @@ def state_at(recording: Recording, accounting: Accounting, plan: Mapping[str, An
         start = job.get("start_exact")
         if start is not None and start < now - 0.05 and job_id not in started:
             if not _is_clean(job, now, given):
-                cluster.hold(_held(recording, cluster, ask, job))
+                cluster.hold(_held(recording, cluster, ask, job, now))
                 if end_of(job) <= now:
                     cluster.end(ask.key)
         elif (start is None or start >= now - 0.05 or job_id in started) and not ask.held and cluster.is_open(ask, now):
@@ -121,22 +121,33 @@ def _is_clean(job: Mapping[str, Any], now: float, given: set[str]) -> bool:
     return end_of(job) + cleanup <= now or (end_of(job) <= now and bool(given & set(job["nodes"])))
 
 
-def _held(recording: Recording, cluster: Cluster, ask: Ask, job: Mapping[str, Any]) -> Held:
-    queue = cluster.queues[job["partition"]]
-    names = {recording.nodes[node]: None for node in job["nodes"]}
-    names |= {recording.nodes[node]: piece for piece in job.get("allocation", ()) for node in piece["nodes"]}
-    nodes = sorted(names)
-    cores = [names[node] and sum(map(len, values.array_tasks(names[node]["cores"]))) for node in nodes]
-    cpus = tuple(
-        int(cluster.facts.cpus[node]) if count is None else count for node, count in zip(nodes, cores, strict=True)
-    )
-    memory = tuple(float(piece["mem"]) if (piece := names[node]) else 0.0 for node in nodes)
-    limit = job["limit_s"] if "limit_s" in job else cluster.limit(Entry(ask, queue))
+def _held(recording: Recording, cluster: Cluster, ask: Ask, job: Mapping[str, Any], now: float) -> Held:
+    entry = Entry(ask, cluster.queues[job["partition"]])
+    pieces = {recording.nodes[node]: piece for piece in job.get("allocation", ()) for node in piece["nodes"]}
+    nodes = tuple(sorted(recording.nodes[node] for node in job["nodes"]))
+    cores = [_cores(pieces[node]["cores"]) if node in pieces else () for node in nodes]
+    shape = cluster.shape(entry)
+    each = shape.fixed if shape.fixed and not shape.whole else 0
+    cpus = tuple(len(own) or each or int(cluster.facts.cpus[node]) for node, own in zip(nodes, cores, strict=True))
+    memory = tuple(float(pieces[node]["mem"]) if node in pieces else 0.0 for node in nodes)
+    limit = job["limit_s"] if "limit_s" in job else cluster.limit(entry)
     start = job["start_exact"]
-    held = Held(ask, tuple(nodes), cpus, memory, start, math.floor(start) + limit)
+    held = Held(
+        ask, nodes, cpus, memory, start, math.floor(start) + limit, partition=entry.queue.name, cores=tuple(cores)
+    )
     array = [j.get("start_exact") for i, j in recording.jobs.items() if ask.array and i.partition("_")[0] == ask.array]
     held.made = max((time for time in array if time is not None and time < start), default=held.made)
+    for time, what in job.get("suspensions", ()):
+        if time <= now and what == "suspended":
+            held.stopped = time
+        elif time <= now:
+            held.end += time - held.stopped
+            held.stopped = math.nan
     return held
+
+
+def _cores(text: str) -> tuple[int, ...]:
+    return tuple(core for part in values.array_tasks(text) for core in part)
 
 
 Decided = list[tuple[str, float, list[str]]]

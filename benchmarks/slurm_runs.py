@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from benchmarks.slurm_accounts import sacctmgr_output
-from cluster_sim import Platform, Simulation, Workload
+from cluster_sim import Platform, Result, Simulation, Workload
 from cluster_sim.formats import slurm_values as values
 from cluster_sim.formats.sacctmgr import read_accounts
 from cluster_sim.platform.accounts import Accounts
@@ -72,11 +72,8 @@ class Recording:
                 asks[job_id] = ask
         jobs = {job["id"]: job for job in content["expected"]["jobs"]}
         for job_id, job in jobs.items():
-            if job.get("nodes_free") is not None and job.get("end") is not None and job_id in asks:
-                attempts = [a["end"] + SUBMISSION_S for a in job.get("attempts", ()) if a["end"] < job["nodes_free"]]
-                asks[job_id]["kill_cleanup_s"] = max(
-                    job["nodes_free"] - (attempts[-1] if attempts else end_of(job)), 0.02
-                )
+            if job_id in asks:
+                asks[job_id]["kill_cleanups_s"] = tuple(_clean_ups(job, content["expected"].get("log", ())))
         conf = str(folder / "slurm.conf")
         return cls(
             folder.name,
@@ -96,6 +93,17 @@ class Recording:
         """What the clock shows at 0 s, modulo an hour."""
         return float(self.expected["epoch_mod_3600"])
 
+    @property
+    def submission(self) -> float:
+        """How long after its whole second a job is there, s: shortly before the first sign of one in its second."""
+        signs = [job["start_exact"] - job["submit"] for job in self.jobs.values() if job.get("start_exact")]
+        for time, text in self.expected.get("log", ()):
+            by = text.rpartition(" for job ")[2]
+            if text.startswith("preempted job") and by in self.jobs:
+                signs.append(time - self.jobs[by]["submit"])
+        first = min((sign for sign in signs if 0.0 < sign < 1.0), default=0.0)
+        return min(max(first - 0.03, SUBMISSION_S), LATEST_S)
+
     def workload(self) -> Workload:
         """The jobs that were submitted, with their recorded run times."""
         rows = []
@@ -103,7 +111,7 @@ class Recording:
             job = self.jobs.get(job_id)
             if job is None:
                 continue
-            submit = float(ask["submitted"]) + SUBMISSION_S
+            submit = float(ask["submitted"]) + self.submission
             rows.append((job_id, submit, self._cores(job, ask), self._limit(ask), self.run_time(job, ask)))
         columns = ["job_id", "submit_time", "requested_cores", "requested_time", "recorded_run_time"]
         table = pd.DataFrame(rows, columns=columns).sort_values("submit_time", kind="stable", ignore_index=True)
@@ -123,13 +131,29 @@ class Recording:
             job.get("start_exact") is None
             or job.get("end_exact") is None
             or job["state"] not in ("COMPLETED", "FAILED")
+            or job.get("suspensions")
         ):
             return float(ask["run"]) + 0.05
         return float(job["end_exact"]) - float(job["start_exact"])
 
 
-SUBMISSION_S = 0.15
-"""How long after its whole second a job is there."""
+def _clean_ups(job: Mapping[str, Any], log: Iterable[tuple[float, str]]) -> list[float]:
+    """How long it took, s, each time that the job was killed, until its nodes were clean."""
+    end, found = math.nan, []
+    for time, text in log:
+        if text.startswith(f"preempted job {job['id']} "):
+            end = time
+        elif text == f"Requeuing job {job['id']}" and end == end:
+            found.append(time - end)
+    free = job.get("nodes_free")
+    if not found and free is not None and job.get("end") is not None:
+        ends = [attempt["end"] + SUBMISSION_S for attempt in job.get("attempts", ()) if attempt["end"] < free]
+        found = [max(free - (end if end == end else ends[-1] if ends else end_of(job)), 0.02)]
+    return found
+
+
+SUBMISSION_S, LATEST_S = 0.15, 0.3
+"""How long after its whole second a job is there at the soonest, and at the latest."""
 
 
 def _requests(job: Mapping[str, Any], nodes: Mapping[str, int]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -205,43 +229,76 @@ def end_of(job: Mapping[str, Any]) -> float:
 
 @dataclass
 class Replay:
-    """A whole run, simulated freely: of the jobs that both recordings share, how many have their nodes, and start in time."""
+    """A whole run, simulated freely: of the jobs that both recordings share, how many have their nodes, and start in time.
+
+    A job that was requeued has all its attempts where they were, and starts all of them in time.
+    """
 
     name: str
     jobs: int
     nodes: int
     within: int
     largest: float  #: Deviation of a start, s.
+    states: int  #: How many end as they did.
+
+
+Start = tuple[float, set[int]]
+"""When (s) and on which nodes an attempt of a job began."""
+
+_ENDS = {"COMPLETED": ("completed",), "PREEMPTED": ("cancelled", "preempted"), "TIMEOUT": ("timeout", "completed")}
+"""A job that ends by itself past its limit, or after its grace, is TIMEOUT with exit code 0: it has done its work."""
+_AFTER_S = 3.0
+"""So much longer than the recording a run is simulated: jobs that end in its last second may come a little later."""
 
 
 def replay(recording: Recording, scheduler: Scheduler) -> Replay:
     """Simulate a recorded run with its own run times, and compare every stable job."""
-    until = float(recording.expected["recorded_until"])
+    until = float(recording.expected["recorded_until"]) + _AFTER_S
     result = Simulation(recording.platform, recording.workload(), scheduler, until=until).run()
-    last = dict(zip(result.attempts["job_id"], result.attempts["start_time"], strict=True))
-    starts = {job_id: last.get(job_id, math.nan) for job_id in result.jobs["job_id"]}
-    where: dict[str, set[int]] = {}
-    pieces = (result.allocations[column] for column in ("job_id", "node", "start"))
-    for job_id, node, start in zip(*pieces, strict=True):
-        if start == starts[job_id]:
-            where.setdefault(job_id, set()).add(recording.platform.node_index(node))
+    ours = _starts(recording, result)
+    ends = dict(zip(result.attempts["job_id"], result.attempts["outcome"], strict=True))
     interval = Settings.of(slurm_of(recording)).bf_interval
-    found = Replay(recording.name, 0, 0, 0, 0.0)
+    known = set(result.jobs["job_id"])
+    found = Replay(recording.name, 0, 0, 0, 0.0, 0)
     for job_id, job in recording.jobs.items():
-        if not job.get("stable") or job_id not in starts:
+        if not job.get("stable") or job_id not in known:
             continue
         found.jobs += 1
-        start, recorded = starts[job_id], job.get("start_exact")
-        if recorded is None or start != start:
-            found.nodes += recorded is None and start != start
-            found.within += recorded is None and start != start
+        found.states += ends.get(job_id) in _ENDS.get(job["state"], ())
+        starts, recorded = ours.get(job_id, []), list(_recorded_starts(recording, job))
+        if not recorded or not starts:
+            found.nodes += recorded == starts
+            found.within += recorded == starts
             continue
-        same = where[job_id] == {recording.nodes[node] for node in job["nodes"]}
+        same = [nodes for _, nodes in starts] == [nodes for _, nodes in recorded]
         allowed = 1.5 if job["started_by"] == "main" else 1.5 + interval
+        late = [abs(start - real) for (start, _), (real, _) in zip(starts, recorded, strict=False)]
         found.nodes += same
-        found.within += same and abs(start - recorded) <= allowed
-        found.largest = max(found.largest, abs(start - recorded))
+        found.within += same and max(late) <= allowed
+        found.largest = max(found.largest, *late)
     return found
+
+
+def _starts(recording: Recording, result: Result) -> dict[str, list[Start]]:
+    """The attempts of each simulated job that began."""
+    begun = result.attempts[result.attempts["start_time"].notna()]
+    starts: dict[str, list[Start]] = {}
+    for job_id, start in zip(begun["job_id"], begun["start_time"], strict=True):
+        starts.setdefault(job_id, []).append((start, set()))
+    held = result.allocations
+    for job_id, node, start in zip(held["job_id"], held["node"], held["start"], strict=True):
+        attempt = [nodes for begin, nodes in starts[job_id] if begin <= start][-1]
+        attempt.add(recording.platform.node_index(node))
+    return starts
+
+
+def _recorded_starts(recording: Recording, job: Mapping[str, Any]) -> Iterator[Start]:
+    """The same of a recorded job. All but the last are known in whole seconds, which is half a second early, more or less."""
+    if job.get("start_exact") is None:
+        return
+    for attempt in job.get("attempts", ())[:-1]:
+        yield attempt["start"] + 0.5, {recording.nodes[node] for node in attempt["nodes"]}
+    yield job["start_exact"], {recording.nodes[node] for node in job["nodes"]}
 
 
 def slurm_for(recording: Recording) -> Slurm:

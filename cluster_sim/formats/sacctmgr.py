@@ -35,7 +35,7 @@ _OTHER_NAMES = {
 _NOT_SIMULATED = frozenset(
     "grptresmins grptresrunmins grpwall grpsubmit grpsubmitjobs maxsubmit maxsubmitjobs maxtrespernode maxtresmins "
     "maxtresrunmins maxsubmitpu maxsubmitpa maxjobsaccrue grpjobsaccrue maxjobsaccruepu maxjobsaccruepa minpriothres "
-    "minprio mintres minpriothresh usagethres limitfactor flags gracetime preemptexempttime".split()
+    "minprio mintres minpriothresh usagethres limitfactor flags".split()
 )
 """Columns that would change a schedule, and change none here: named where one is set."""
 _TRES = ("cpu", "node", "mem")
@@ -180,6 +180,8 @@ def _quality(row: _Row) -> QualityOfService:
         row.get("usagefactor", _factor, 1.0),
         frozenset(filter(None, row.cells.get("preempt", "").lower().split(","))),
         "" if mode == "CLUSTER" else mode,
+        row.get("preemptexempttime", values.duration, math.nan),
+        row.get("gracetime", values.duration, 0.0),
         grp_jobs=row.get("grpjobs", _most, math.inf),
         grp_tres=row.tres("grptres"),
         max_jobs_per_user=row.get("maxjobspu", _most, math.inf),

@@ -38,7 +38,7 @@ _NODE_UNUSED = {
 _LEFT_OUT = ("DOWN", "DRAIN", "FAIL", "FAILING", "FUTURE")
 _STATES = (*_LEFT_OUT, "UNKNOWN", "IDLE", "CLOUD", "UP", "RESUME", "ALLOCATED", "MIXED", "POWER_DOWN", "UNDRAIN")
 _SCHEDULING = re.compile(
-    "(scheduler|priority|preempt|select).*|accountingstorageenforce|overtimelimit|killwait|completewait|enforcepartlimits|"
+    "(scheduler|priority|preempt|select).*|accountingstorageenforce|overtimelimit|killwait|messagetimeout|completewait|enforcepartlimits|"
     "(def|max)mem.*|maxarraysize|maxjobcount|jobrequeue|licenses|fairsharedampeningfactor|maxstepcount"
 )
 NOT_SIMULATED = {

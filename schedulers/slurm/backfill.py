@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from schedulers.slurm.asks import Ask
@@ -13,6 +13,7 @@ from schedulers.slurm.earliest import Releases
 from schedulers.slurm.licence_plan import LicencePlan
 from schedulers.slurm.node_table import NodeTable
 from schedulers.slurm.nodes import NodeSet
+from schedulers.slurm.preemption import Preempted
 from schedulers.slurm.queue import Reason, why_not_in
 from schedulers.slurm.selection import Choice
 
@@ -35,7 +36,7 @@ class Planned:
     choice: Choice
 
 
-Outcome = Started | Planned
+Outcome = Started | Planned | Preempted
 
 
 class BackfillPass:
@@ -53,10 +54,13 @@ class BackfillPass:
             for held in cluster.held.values():
                 if not held.ending:
                     self._licences.hold(held.ask.licences, -math.inf, max(held.end, self._now + 1.0))
-        self._releases: Releases | None = None
+        self._releases: dict[Hashable, Releases] = {}
+        self._preempted: Preempted | None = None  # what was done for the job that was last tested
         self._tested: Counter[object] = Counter()
         self._planned: Counter[str] = Counter()  # tasks of each array
         self._done: set[int] = set()
+        self._postponed = False  # whether a job is planned later than when it would fit
+        self._kept: NodeSet = 0  # nodes that are in plans
         self.over = False  #: Whether the pass has come to an end before the end of the queue.
 
     def decisions(self) -> Iterator[Outcome]:
@@ -70,14 +74,27 @@ class BackfillPass:
                 break
             tested += 1
             outcome = self._decide(entry)
+            if self._preempted is not None:
+                self._releases.clear()
+                yield self._preempted
+                self._preempted = None
+                self._done.add(entry.ask.key)
             if isinstance(outcome, Started):
-                self._releases = None
+                self._releases.clear()
                 self._done.add(entry.ask.key)
                 started += 1
             if outcome is not None:
                 yield outcome
             if self.over or 0 < settings.bf_max_job_start <= started:
                 break
+
+    @property
+    def stirs(self) -> bool:
+        """Whether it is a reason for another pass, as a change is: idle nodes are in plans, or a plan was put off."""
+        busy = 0
+        for held in self._cluster.held.values():
+            busy |= 0 if held.ending else held.mask
+        return self._postponed or bool(self._kept & ~busy)
 
     def _rounded(self, time: float) -> float:
         """A time rounded down to bf_resolution of the clock."""
@@ -149,7 +166,7 @@ class BackfillPass:
             found = None
             if nodes.bit_count() >= shape.min_nodes and not shape.required & ~nodes:
                 if nodes not in tested:
-                    tested[nodes] = self._soonest().first_fit(shape, nodes)
+                    tested[nodes] = self._soonest(entry).first_fit(shape, nodes)
                 found = tested[nodes]
                 cluster.note_test(entry, None if found is None else found[1])
             if found is None:
@@ -158,20 +175,22 @@ class BackfillPass:
                 time = later
                 continue
             start, choice = max(found[0], time), found[1]
+            self._postponed = self._postponed or time > found[0]
             if cluster.accounting.refusal_on(ask, choice.nodes, sum(choice.cpus), self._now):
                 return None
             if start <= self._now:
-                if not choice.mask & cluster.completing:
-                    cluster.start(entry, choice, length, self._now)
-                    self._licences.hold(ask.licences, self._now, self._now + length)
-                    return Started(entry, choice, length)
-                start = self._now + 1.0
+                if choice.mask & cluster.completing:
+                    start = self._now + 1.0
+                else:
+                    started = self._start(entry, choice, nodes, length)
+                    if started is not None:
+                        return started
             elif later and start > later:
                 time = later
                 continue
             if start > self._now + settings.bf_window:
                 return Planned(entry, start, choice)
-            if cluster.is_young(entry, self._now):
+            if start > self._now and cluster.is_young(entry, self._now):
                 return None
             begin, end = self._rounded(start), self._rounded(start + length)
             end = max(end, begin + max(settings.bf_resolution, 1.0))
@@ -180,14 +199,36 @@ class BackfillPass:
                 continue
             return self._plan(entry, start, begin, end, choice)
 
-    def _soonest(self) -> Releases:
-        if self._releases is None:
-            cluster = self._cluster
-            self._releases = Releases(cluster.free, cluster.held.values(), self._now, self._settings, cluster.epoch)
-        return self._releases
+    def _start(self, entry: Entry, choice: Choice, nodes: NodeSet, length: float) -> Started | None:
+        """Start a job that could start now; None if it has to wait for nodes of the set that it takes from others."""
+        cluster, now = self._cluster, self._now
+        if cluster.preemption is not None:
+            nodes &= ~cluster.completing
+            chosen = cluster.choose(entry, nodes, now, length)
+            if chosen is None:
+                self._preempted = cluster.preempt(entry, nodes, now, length)
+                return None
+            choice = chosen
+        cluster.start(entry, choice, length, now)
+        self._licences.hold(entry.ask.licences, now, now + length)
+        return Started(entry, choice, length)
+
+    def _soonest(self, entry: Entry) -> Releases:
+        """When what is free, for jobs that may take nodes from the same others."""
+        cluster, now = self._cluster, self._now
+        candidates = cluster.candidates(entry, now)
+        queue = entry.queue if cluster.is_shared else None
+        key = None if cluster.preemption is None else (queue, *(held.ask.key for held in candidates))
+        found = self._releases.get(key)
+        if found is None:
+            helds = cluster.held.values()
+            found = Releases(cluster.free, helds, now, self._settings, cluster.epoch, candidates, queue)
+            self._releases[key] = found
+        return found
 
     def _plan(self, entry: Entry, start: float, begin: float, end: float, choice: Choice) -> Planned:
         """Keep the nodes; if the table is full the pass ends with this job, which knows its start but has no nodes kept."""
+        self._kept |= choice.mask
         if self._table.is_full:
             self.over = True
         else:

@@ -27,10 +27,12 @@ class MainClock:
         self._last = self._last_whole = start
         self.asked = False  #: Whether something happened that it should look at.
         self.asked_whole = False  #: The same, for jobs that stand far behind.
+        self._at_once = False
 
-    def ask(self) -> None:
-        """Something happened: a submission, a clean-up, a change of a job or partition."""
+    def ask(self, at_once: bool = False) -> None:
+        """Something happened: a submission, a clean-up, a change of a job or partition. Some of it lets it run at once."""
         self.asked = self.asked_whole = True
+        self._at_once = self._at_once or at_once
 
     def ask_whole(self) -> None:
         """Time has made a job startable, which nobody tells it: it finds it out when it looks at the whole queue."""
@@ -52,6 +54,8 @@ class MainClock:
 
     def next_run(self, now: float) -> float:
         """When it next runs, if nothing else happens, s; inf: not."""
+        if self._at_once:
+            return now
         after = math.inf
         if self.asked:
             after = self._first(self._last, self._settings.batch_sched_delay)
@@ -68,6 +72,7 @@ class MainClock:
     def ran(self, now: float) -> int:
         """It runs now: over how many jobs. 0: it need not."""
         self._note_whole(now)
+        self._at_once = False
         whole = self.asked_whole and now >= self._first(self._last_whole, self._settings.sched_interval)
         if not whole and not self.asked:
             return 0
@@ -78,13 +83,22 @@ class MainClock:
 
 
 class BackfillClock:
-    """Looks bf_interval after the last pass, and again each second (while nothing is planned) until something has changed."""
+    """Looks bf_interval after the last pass, and again each second until something has changed.
+
+    A pass that stirs is followed by another in any case: those between which nothing changes are left out.
+    """
 
     def __init__(self, start: float, settings: Settings):
         self._interval = settings.bf_interval
         self._last = start
         self._step = LOOK
         self.changed = False  #: Whether a pass could come to another result than the last.
+        self.goes_on = False  #: Whether it passes again anyway.
+        self._second = -math.inf  # of the last change
+
+    def note(self, now: float) -> None:
+        """Something has changed."""
+        self.changed, self._second = True, math.floor(now)
 
     def next_pass(self, now: float) -> float:
         """When the next pass is, s; inf: not before something changes."""
@@ -95,9 +109,12 @@ class BackfillClock:
             return first
         return first + math.ceil((now - first) / self._step - _SAME) * self._step
 
-    def passed(self, now: float, started: bool, planned: bool) -> None:
-        """A pass is over."""
+    def passed(self, now: float, changed: bool, stirs: bool) -> None:
+        """A pass is over: whether it changed something, and whether it is itself a reason to pass again.
+
+        What changed in its second may have come after it, by Slurm's clock.
+        """
         self._last = now
-        # As long as a job is planned there is a pass in each interval: what happens between waits for the next.
-        self._step = max(self._interval, LOOK) if planned else LOOK
-        self.changed = started
+        self._step = max(self._interval, LOOK) if stirs else LOOK
+        self.changed = changed or self._second == math.floor(now)
+        self.goes_on = stirs

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cluster_sim.platform.platform import Platform
 from cluster_sim.platform.slurm import Partition
 from schedulers.slurm.asks import Ask
+from schedulers.slurm.gang import SharedFree
 from schedulers.slurm.nodes import Free, Held, NodeFacts, NodeSet, set_of
+from schedulers.slurm.preemption import Preempted, Preemption
 from schedulers.slurm.protocols import Accounting, BasicPriority
 from schedulers.slurm.selection import Choice, Shape, choose
 from schedulers.slurm.settings import Settings
@@ -85,7 +87,9 @@ class Cluster:
         self.epoch = epoch  #: What the clock shows at 0 s of the run, s: roundings go by it.
         self.accounting: Accounting = BasicPriority() if accounting is None else accounting
         self.queues = {queue.name: queue for queue in queues}
-        self.free = Free(facts)
+        self.preemption = self._preemption()
+        shared = self.preemption is not None and self.preemption.gang
+        self.free: Free = SharedFree(facts, self.preemption.levels()) if self.preemption and shared else Free(facts)
         self._unused = Free(facts)
         self.held: dict[int, Held] = {}
         self.up: NodeSet = facts.all  #: Nodes that are neither down nor drained.
@@ -110,6 +114,17 @@ class Cluster:
         memory = [math.inf if kind.memory_gb is None else kind.memory_gb * 1024 for kind in types]
         facts = NodeFacts(platform.node_cores.tolist(), memory, slurm.weights, [kind.tags for kind in types])
         return cls(facts, map(Queue.of, slurm.partitions), settings, accounting, epoch)
+
+    def _preemption(self) -> Preemption | None:
+        settings = self.settings
+        if settings.preempt is None:
+            return None
+        return Preemption(settings.preempt, self.queues, self.accounting.quality, settings.whole_nodes)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether jobs of several tiers may share cores, all but one of them suspended."""
+        return isinstance(self.free, SharedFree)
 
     # ------------------------------------------------------------------ what a job asks for
 
@@ -228,18 +243,46 @@ class Cluster:
     def is_young(self, entry: Entry, now: float) -> bool:
         """Whether the job waits too short, or is too low, to have nodes kept for it."""
         ask, settings = entry.ask, self.settings
-        age = now - max(ask.submit_time, ask.begin_time)
+        age = math.floor(now) - math.floor(max(ask.submit_time, ask.begin_time))
         return age < settings.bf_min_age_reserve or entry.priority < settings.bf_min_prio_reserve
 
     def choose(self, entry: Entry, nodes: NodeSet, now: float, length: float) -> Choice | None:
         """Nodes of a set on which the job can start now, for so long (s); None if it cannot."""
-        ask = entry.ask
-        nodes &= entry.queue.nodes & self.nodes_for(ask)
-        if self.windows or ask.reservation:
-            nodes &= self.open_nodes(ask, now, now + length)
-        choice = choose(self.shape(entry), self.free, nodes)
+        nodes = self._open_to(entry, nodes, now, length)
+        if isinstance(self.free, SharedFree):
+            choice = self.free.choices(self.shape(entry), nodes, entry.queue)
+        else:
+            choice = choose(self.shape(entry), self.free, nodes)
         self.note_test(entry, choice)
         return choice
+
+    def _open_to(self, entry: Entry, nodes: NodeSet, now: float, length: float) -> NodeSet:
+        ask = entry.ask
+        nodes &= entry.queue.nodes & self.nodes_for(ask)
+        return nodes & self.open_nodes(ask, now, now + length) if self.windows or ask.reservation else nodes
+
+    def candidates(self, entry: Entry, now: float) -> list[Held]:
+        """The jobs that run from which a job may take nodes, the first to be taken first."""
+        return [] if self.preemption is None else self.preemption.candidates(entry, self.held.values(), now)
+
+    def preempt(self, entry: Entry, nodes: NodeSet, now: float, length: float) -> Preempted | None:
+        """Take nodes of a set for a job from others: those that are to go at once have ended. None if that is no use."""
+        preemption, candidates = self.preemption, self.candidates(entry, now)
+        if preemption is None or not candidates:
+            return None
+        nodes = self._open_to(entry, nodes, now, length)
+        found = preemption.victims(self.shape(entry), self.free, nodes, candidates)
+        if found is None:
+            return None
+        choice, victims = found
+        if self.accounting.refusal_on(entry.ask, choice.nodes, sum(choice.cpus), now):
+            return None
+        gone = preemption.stop(entry.ask.key, victims, now)
+        if gone is None:
+            return None
+        for held in gone:
+            self.end(held.ask.key)
+        return Preempted(entry, gone)
 
     def note_test(self, entry: Entry, choice: Choice | None) -> None:
         """A job has been tested: the first time that counts for its priority."""
@@ -257,7 +300,8 @@ class Cluster:
     def start(self, entry: Entry, choice: Choice, limit: float, now: float) -> Held:
         """The job has its nodes, until its limit ends it."""
         ask = entry.ask
-        held = Held(ask, choice.nodes, choice.cpus, choice.memory, now, math.floor(now) + limit)
+        end, partition = math.floor(now) + limit, entry.queue.name
+        held = Held(ask, choice.nodes, choice.cpus, choice.memory, now, end, partition=partition, cores=choice.cores)
         if ask.array:
             held.made = self._split.get(ask.array, held.made)
             self._split[ask.array] = now
@@ -286,14 +330,8 @@ class Cluster:
         """Of a job that was killed the nodes are free on which its script did not run."""
         held = self.held[key]
         self.free.release(held)
-        first = Held(
-            held.ask,
-            held.nodes[:1],
-            held.cpus[:1],
-            held.memory[:1],
-            held.start,
-            held.end,
-            ending=True,
+        first = replace(
+            held, nodes=held.nodes[:1], cpus=held.cpus[:1], memory=held.memory[:1], cores=held.cores[:1], ending=True
         )
         self.held[key] = first
         self.free.take(first)

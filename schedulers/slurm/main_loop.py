@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from schedulers.slurm.backfill import Started
 from schedulers.slurm.cluster import Cluster, Entry
+from schedulers.slurm.preemption import Preempted
 from schedulers.slurm.queue import Reason, why_not_in
 
 
@@ -26,8 +27,8 @@ class MainPass:
         self._reservations: set[str] = set()
         self.reasons: dict[int, str] = {}
 
-    def decisions(self) -> Iterator[Started]:
-        """The jobs that start; they are started on the cluster first."""
+    def decisions(self) -> Iterator[Started | Preempted]:
+        """The jobs that start, or take nodes from others; these are started, or ended, on the cluster first."""
         done: set[int] = set()
         looked_at = 0
         for entry in self._queue:
@@ -45,6 +46,10 @@ class MainPass:
                     self.reasons.pop(key, None)
                     yield started
                     continue
+                if isinstance(started, Preempted):
+                    done.add(key)
+                    yield started
+                    started = None
                 reason = self._block(entry) if started is None else started
             self.reasons.setdefault(key, reason)
             if reason == Reason.LICENSES and self._cluster.settings.bf_licenses:
@@ -74,13 +79,13 @@ class MainPass:
                 return Reason.RESERVED
         return None
 
-    def _start(self, entry: Entry) -> Started | str | None:
-        """Start the job; or the limit that keeps it from that; None: it does not fit."""
+    def _start(self, entry: Entry) -> Started | Preempted | str | None:
+        """Start the job, or take nodes for it; or the limit that keeps it from that; None: it does not fit."""
         cluster, now = self._cluster, self._now
         limit = cluster.limit(entry)
         choice = cluster.choose(entry, self._open & ~self._taken, now, limit)
         if choice is None:
-            return None
+            return cluster.preempt(entry, self._open & ~self._taken, now, limit)
         refusal = cluster.accounting.refusal_on(entry.ask, choice.nodes, sum(choice.cpus), now)
         if refusal:
             return refusal

@@ -111,6 +111,11 @@ class Held:
     end: float  #: By its limit, s.
     ending: bool = False  #: Its end has come, its nodes are not yet cleaned up.
     made: float = math.nan  #: When Slurm made its record, s: at its submission, or when the task before it was started.
+    partition: str = ""
+    cores: tuple[tuple[int, ...], ...] = ()  #: Which on each of its nodes, where jobs of several tiers share them.
+    preemptor: int = -1  #: The job that has last asked for its nodes; -1: none.
+    is_told: bool = False  #: Whether it has to leave them.
+    stopped: float = math.nan  #: Since when it is suspended, s; NaN: it runs.
     mask: NodeSet = 0
     arrays: tuple[npt.NDArray[Any], ...] = ()
 

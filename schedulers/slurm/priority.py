@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cluster_sim.errors import ModelWarning
-from cluster_sim.platform.accounts import Accounts, Association
+from cluster_sim.platform.accounts import Accounts, Association, QualityOfService
 from cluster_sim.run.account_limits import Demand, Limits
 from cluster_sim.run.limit_gate import are_enforced
 from schedulers.slurm.asks import Ask
@@ -121,7 +121,7 @@ class Multifactor(Accounting):
 
     def _rate(self, ask: Ask, cpus: int) -> float:
         """Weighted CPUs of a job that has this many."""
-        quality = self.shares.accounts.qos_by_name.get(self.qos(ask))
+        quality = self.quality(ask)
         return cpus * (1.0 if quality is None else quality.usage_factor)
 
     def suspended(self, ask: Ask, now: float) -> None:
@@ -220,8 +220,12 @@ class Multifactor(Accounting):
 
     def qos_priority(self, ask: Ask) -> int:
         """The priority of its quality of service; 0 for one that nobody knows."""
-        quality = self.shares.accounts.qos_by_name.get(self.qos(ask))
+        quality = self.quality(ask)
         return 0 if quality is None else quality.priority
+
+    def quality(self, ask: Ask) -> QualityOfService | None:
+        """Its quality of service; None for one that nobody knows."""
+        return self.shares.accounts.qos_by_name.get(self.qos(ask))
 
     def qos(self, ask: Ask) -> str:
         """The job's quality of service: what it says, else its association's default, else ``normal``."""

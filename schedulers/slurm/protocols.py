@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 
+from cluster_sim.platform.accounts import QualityOfService
 from schedulers.slurm.asks import Ask
 
 
@@ -38,6 +39,12 @@ class Accounting:
     def started(self, ask: Ask, partition: str, nodes: tuple[int, ...], cpus: int, now: float) -> None:
         """The job has its nodes (positions in the platform, rising) and CPUs, in that of its partitions."""
 
+    def suspended(self, ask: Ask, now: float) -> None:
+        """The job uses nothing until it is resumed."""
+
+    def resumed(self, ask: Ask, now: float) -> None:
+        """The job goes on as it was."""
+
     def ended(self, ask: Ask, now: float) -> None:
         """The job has ended, however that came about; a requeued one is then submitted again."""
 
@@ -55,6 +62,10 @@ class Accounting:
     @abstractmethod
     def priority(self, ask: Ask, partition: str) -> int:
         """The job's priority in one of its partitions, higher first; 0: held."""
+
+    def quality(self, ask: Ask) -> QualityOfService | None:
+        """The job's quality of service; None where nobody knows it."""
+        return None
 
     def refusal(self, ask: Ask, now: float) -> str:
         """Why a limit of its association or quality of service keeps the job waiting now, in Slurm's word for it.

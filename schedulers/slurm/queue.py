@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from enum import StrEnum
+from functools import cmp_to_key
 
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.cluster import Cluster, Entry
@@ -33,7 +34,8 @@ class Reason(StrEnum):
 def order(cluster: Cluster, asks: Iterable[Ask]) -> list[Entry]:
     """Jobs as they stand in the queue: once for each partition, the first to be looked at first.
 
-    By reservation, tier of the partition, priority, submission in whole seconds, and number.
+    Those that could take nodes from others before these, where there is preemption; then by reservation, tier of the partition,
+    priority, submission in whole seconds, and number.
     """
     accounting = cluster.accounting
     entries = [entry for ask in asks for entry in cluster.entries(ask)]
@@ -45,8 +47,17 @@ def order(cluster: Cluster, asks: Iterable[Ask]) -> list[Entry]:
         ask = entry.ask
         return not ask.reservation, -entry.queue.tier, -entry.priority, math.floor(ask.submit_time), ask.key
 
-    entries.sort(key=key)
-    return entries
+    preemption = cluster.preemption
+    if preemption is None:
+        entries.sort(key=key)
+        return entries
+
+    def compare(first: Entry, second: Entry) -> int:
+        if preemption.goes_before(first, second):
+            return -1
+        return 1 if preemption.goes_before(second, first) or key(first) > key(second) else -1
+
+    return sorted(entries, key=cmp_to_key(compare))
 
 
 def why_not_in(cluster: Cluster, entry: Entry) -> Reason:

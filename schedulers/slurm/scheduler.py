@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from cluster_sim.engine import latest
@@ -13,18 +12,21 @@ from cluster_sim.formats.sacctmgr import read_accounts
 from cluster_sim.machine.placement import Placement
 from cluster_sim.platform.accounts import Accounts
 from cluster_sim.platform.platform import Platform
-from cluster_sim.run.decisions import Decision, Hold, Preempt, Reject, Reserve, Start, WakeAt
+from cluster_sim.run.decisions import Decision, Hold, Preempt, Reject, Reserve, Resume, Start, WakeAt
 from schedulers.base import Scheduler
 from schedulers.slurm.administration import Administrator
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.backfill import BackfillPass, Started
+from schedulers.slurm.clean_up import CleanUps, Freed
 from schedulers.slurm.clockwork import TICK, BackfillClock, MainClock
 from schedulers.slurm.cluster import Cluster, Window
 from schedulers.slurm.commands import read_commands
 from schedulers.slurm.dependencies import Dependencies
+from schedulers.slurm.gang import SharedFree, turns
 from schedulers.slurm.kept import KeptJobs
 from schedulers.slurm.main_loop import MainPass
-from schedulers.slurm.nodes import set_of
+from schedulers.slurm.nodes import Held, set_of
+from schedulers.slurm.preemption import Preempted
 from schedulers.slurm.priority import Multifactor
 from schedulers.slurm.protocols import Accounting, BasicPriority
 from schedulers.slurm.queue import Reason, order
@@ -66,7 +68,7 @@ class Slurm(Scheduler):
         tick: float = TICK,
         epoch: float = 0.0,
         cleanup: float = 0.02,
-        kill_cleanup: float = 4.0,
+        kill_cleanup: float = 3.7,
         commands: str | Iterable[tuple[float, str]] = (),
     ):
         self._platform = Platform.read(conf)
@@ -99,10 +101,9 @@ class Slurm(Scheduler):
         self._queue: list[Any] | None = None
         self._ran: set[int] = set()  # who has been started before
         self._killed: set[int] = set()
-        self._clean: list[
-            tuple[float, int]
-        ] = []  # (s, job; of one that was killed also ~job, for all nodes but its first)
+        self._clean = CleanUps(self.cluster, self._delay, self._kill_delay)
         self._version: object = None
+        self._reasons: dict[int, str] = {}  # why jobs wait, as the main loop has it
         self._in_vain = False  # whether the last look at the queue as it is has started nothing
         self._dependencies = Dependencies(self.cluster.held.__contains__) if self._requests.has_dependencies else None
         self._kept = KeptJobs(self.cluster, self._dependencies)
@@ -144,7 +145,9 @@ class Slurm(Scheduler):
     def _news(self, view: View) -> Iterator[Decision]:
         now = view.now
         for running in view.ended:
-            self._ended(running, now)
+            yield from self._ended(running, view)
+        if self.cluster.is_shared:
+            yield from self._ended_asleep(view)
         for job in view.submitted:
             known = self._waiting.get(job.index)
             if known is None or known[0] is not job:
@@ -173,30 +176,40 @@ class Slurm(Scheduler):
         """Jobs that time alone has made eligible, and advance reservations that begin or end: nobody tells the loops."""
         if min(self._kept.next_time, self.cluster.next_boundary) <= now:
             if self.cluster.note_windows(now):
-                self._main.ask()
+                self.changed()
             self._kept.release(now)
             self._main.ask_whole()
-            self._in_vain = False
-            self._reorder()
+            self._queue, self._in_vain = None, False
+            self._backfill.changed = self._backfill.changed or self._backfill.goes_on
 
-    def _ended(self, running: Running, now: float) -> None:
+    def _ended(self, running: Running, view: View) -> Iterator[Decision]:
         key = running.job.index
         held = self.cluster.held.get(key)
-        if held is None or held.ending:
-            return
-        self.cluster.end(key)
+        lives_on = key in view.running_by_index or key in view.suspended_by_index
+        if held is not None and not held.ending and not lives_on:
+            yield from self._let_go(held, view)
+
+    def _ended_asleep(self, view: View) -> Iterator[Decision]:
+        """Jobs that were suspended and have been killed meanwhile."""
+        for key, held in list(self.cluster.held.items()):
+            lives_on = math.isnan(held.stopped) or key in view.suspended_by_index
+            if not held.ending and not lives_on:
+                self._killed.add(key)
+                yield from self._let_go(held, view)
+
+    def _let_go(self, held: Held, view: View, waits_again: bool = False) -> Iterator[Decision]:
+        """A job has ended: others go on, and when its nodes are cleaned up they are free."""
+        key, now = held.ask.key, view.now
+        if not held.ending:
+            self.cluster.end(key)
         self.cluster.accounting.ended(held.ask, now)
-        if self._dependencies is not None:
+        if self._dependencies is not None and not waits_again:
             is_well = not held.ask.exit_code and key not in self._killed and now <= held.end
             self._dependencies.over(held.ask, now, is_well)
-        delay = self._delay
-        if key in self._killed:
-            self._killed.discard(key)
-            own = held.ask.kill_cleanup_s
-            heappush(self._clean, (now + delay, ~key))
-            delay = self._kill_delay if math.isnan(own) else own
-        heappush(self._clean, (now + delay, key))
-        self._backfill.changed = True
+        self._clean.begin(key, now, key in self._killed)
+        self._killed.discard(key)
+        self._backfill.note(now)
+        yield from self._go_on(view)
 
     def _submitted(self, job: Job, now: float) -> Iterator[Decision]:
         ask = self._requests.of(job, now)
@@ -206,7 +219,8 @@ class Slurm(Scheduler):
             return
         self._administrator.amend(ask)
         if job.index in self._ran:
-            ask.begin_time = now + REQUEUED_WAIT_S
+            ask.submit_time = self._clean.over(ask.key, now)
+            ask.begin_time = math.floor(ask.submit_time) + REQUEUED_WAIT_S
         reason = self.cluster.why_not_admitted(ask) or self._why_never(ask)
         if reason:
             yield Reject(job, reason)
@@ -236,41 +250,95 @@ class Slurm(Scheduler):
 
     def _clean_up(self, now: float) -> None:
         """Nodes whose clean-up is over are free."""
-        while self._clean and self._clean[0][0] <= now:
-            _, key = heappop(self._clean)
-            if key < 0:
-                self.cluster.clean_all_but_first(~key)
-            else:
-                self.cluster.clean(key)
+        freed = self._clean.advance(now)
+        if freed in (Freed.JOB, Freed.KILLED_JOB):
             self.changed()
+            self._main.ask(at_once=freed is Freed.KILLED_JOB)
+        elif freed is Freed.NODES:
+            self._in_vain = False
+            self._main.ask_whole()
+            self._reorder()
 
     def changed(self) -> None:
         """Jobs, nodes or partitions have changed: both loops are to look at the queue. For who administers the machine, too."""
         self._main.ask()
-        self._backfill.changed = True
         self._in_vain = False
         self._reorder()
 
     def _reorder(self) -> None:
         self._queue = None
-        self._backfill.changed = True
+        self._backfill.note(-math.inf if self._view is None else self._view.now)
 
     # ------------------------------------------------------------------ time limits
 
+    def _last_end(self, held: Held) -> float:
+        """After when a job that runs is killed, s."""
+        if held.ending or not math.isnan(held.stopped):
+            return math.inf
+        return held.end + (0.0 if held.is_told else self._settings.over_time_limit)
+
     def _overrun(self) -> float:
         """When the first job comes to be past its limit, s."""
-        over = self._settings.over_time_limit
-        return min((held.end + over for held in self.cluster.held.values() if not held.ending), default=math.inf)
+        return min(map(self._last_end, self.cluster.held.values()), default=math.inf)
 
     def _enforce_limits(self, view: View, now: float) -> Iterator[Decision]:
         due = self._overrun()
         if due == math.inf or self._main.check_after(due) > now:
             return
-        over = self._settings.over_time_limit
         for held in list(self.cluster.held.values()):
-            if not held.ending and self._main.check_after(held.end + over) <= now:
-                self._killed.add(held.ask.key)
-                yield Preempt(view.running_by_index[held.ask.key].job, "timeout", because="TimeLimit")
+            last = self._last_end(held)
+            if last < math.inf and self._main.check_after(last) <= now:
+                if held.is_told:
+                    yield from self._stop(held, view)
+                else:
+                    self._killed.add(held.ask.key)
+                    yield Preempt(view.running_by_index[held.ask.key].job, "timeout", because="TimeLimit")
+
+    # ------------------------------------------------------------------ preemption
+
+    def _stop(self, held: Held, view: View) -> Iterator[Decision]:
+        """A job loses its nodes to another."""
+        key, preemption = held.ask.key, self.cluster.preemption
+        assert preemption is not None
+        mode = preemption.mode(held).lower()
+        yield self._taken(held, mode, view)
+        self._killed.add(key)
+        yield from self._let_go(held, view, waits_again=mode == "requeue")
+
+    def _taken(self, held: Held, mode: str, view: View) -> Preempt:
+        assert self.cluster.preemption is not None
+        by = self._waiting.get(held.preemptor)
+        running = view.running_by_index.get(held.preemptor)
+        behind = by[0] if by is not None else running.job if running is not None else None
+        job = view.running_by_index[held.ask.key].job
+        return Preempt(job, mode, because=self.cluster.preemption.because, behind=behind)
+
+    def _make_way(self, started: Held, job: Job, view: View) -> Iterator[Decision]:
+        """Where jobs share cores: those of lower tiers stop when another starts on theirs."""
+        cluster = self.cluster
+        if not isinstance(cluster.free, SharedFree) or cluster.preemption is None:
+            return
+        for held in turns(cluster.held.values(), cluster.preemption.tiers())[0]:
+            held.preemptor = started.ask.key
+            if cluster.preemption.mode(held) != "SUSPEND":
+                yield from self._stop(held, view)
+                continue
+            held.stopped = view.now
+            cluster.accounting.suspended(held.ask, view.now)
+            running = view.running_by_index[held.ask.key].job
+            yield Preempt(running, "suspend", because=cluster.preemption.because, behind=job)
+
+    def _go_on(self, view: View) -> Iterator[Decision]:
+        """Suspended jobs go on whose cores no job of a higher tier uses any more; their limits are put off."""
+        cluster = self.cluster
+        if not isinstance(cluster.free, SharedFree) or cluster.preemption is None:
+            return
+        for held in turns(cluster.held.values(), cluster.preemption.tiers())[1]:
+            held.end += math.floor(view.now) - math.floor(held.stopped)
+            held.stopped = math.nan
+            cluster.accounting.resumed(held.ask, view.now)
+            asleep = view.suspended_by_index[held.ask.key]
+            yield Resume(asleep.job, asleep.placement)
 
     # ------------------------------------------------------------------ the loops
 
@@ -308,8 +376,13 @@ class Slurm(Scheduler):
         yield from self._miss_deadlines(view.now)
         walk = MainPass(self.cluster, self._sorted(view), view.now, depth)
         self._in_vain = self._settings.builtin and depth >= len(self._waiting)
-        for started in walk.decisions():
-            yield self._begin_job(started)
+        for outcome in walk.decisions():
+            yield from self._carry_out(outcome, view)
+        if self._waits_for_time(view.now):
+            self._main.ask_whole()
+        if walk.reasons != self._reasons:
+            self._reasons = walk.reasons
+            self._backfill.note(view.now)
         if view.explains:
             for key, reason in walk.reasons.items():
                 waiting = self._waiting.get(key)
@@ -322,16 +395,17 @@ class Slurm(Scheduler):
         queue = self._sorted(view)
         self._backfill.changed = False
         started = planned = 0
-        for outcome in BackfillPass(self.cluster, queue, view.now).decisions():
-            if isinstance(outcome, Started):
+        walk = BackfillPass(self.cluster, queue, view.now)
+        for outcome in walk.decisions():
+            if isinstance(outcome, (Started, Preempted)):
                 started += 1
-                yield self._begin_job(outcome, "backfilled")
+                yield from self._carry_out(outcome, view, "backfilled")
             else:
                 planned += 1
                 if view.explains:
                     yield Reserve(self._waiting[outcome.entry.ask.key][0], outcome.start)
         changed = self._backfill.changed or self._can_change(view.now)
-        self._backfill.passed(view.now, changed or started > 0, planned > 0)
+        self._backfill.passed(view.now, changed or started > 0, walk.stirs)
         self._in_vain = not started and len(self._waiting) <= self._settings.bf_max_job_test
 
     def _can_change(self, now: float) -> bool:
@@ -342,20 +416,33 @@ class Slurm(Scheduler):
         overdue = any(held.end <= now + settings.bf_interval + 1.0 for held in self.cluster.held.values())
         return overdue or bool(self.cluster.windows) or settings.bf_min_age_reserve > 0.0
 
+    def _waits_for_time(self, now: float) -> bool:
+        preemption = self.cluster.preemption
+        return preemption is not None and bool(self._queue) and preemption.may_change(now)
+
+    def _carry_out(self, outcome: Started | Preempted, view: View, because: str = "") -> Iterator[Decision]:
+        if isinstance(outcome, Preempted):
+            for held in outcome.victims:
+                yield from self._stop(held, view)
+            return
+        start = self._begin_job(outcome, because)
+        yield from self._make_way(self.cluster.held[start.job.index], start.job, view)
+        yield start
+        yield from self._go_on(view)
+
     def _begin_job(self, started: Started, because: str = "") -> Start:
         key = started.entry.ask.key
         job, ask = self._waiting.pop(key)
         if self._dependencies is not None:
             self._dependencies.started(ask, self._view.now if self._view is not None else 0.0)
         self._ran.add(key)
-        self._queue = None
-        self._backfill.changed = True
         self._in_vain = False
+        self._reorder()
         return Start(job, _placed(job, started), because)
 
     def _is_stuck(self, now: float) -> bool:
         """Whether nobody who waits can start before something happens that is none of the scheduler's doing."""
-        comes = self.cluster.held or self._clean or self._next_of_clock < math.inf
+        comes = self.cluster.held or self._clean.next < math.inf or self._next_of_clock < math.inf
         return self._in_vain and not comes
 
     @property
@@ -364,7 +451,7 @@ class Slurm(Scheduler):
         return min(self._kept.next_time, self.cluster.next_boundary, self._administrator.next_time)
 
     def _next_wake(self, now: float) -> float:
-        times = [self._clean[0][0] if self._clean else math.inf]
+        times = [self._clean.next]
         if self._waiting or self.cluster.held:
             times.append(self._next_of_clock)
         overrun = self._overrun()

@@ -26,6 +26,7 @@ class Choice:
     cpus: tuple[int, ...]
     memory: tuple[float, ...]
     mask: NodeSet = 0
+    cores: tuple[tuple[int, ...], ...] = ()  #: Which on each, where jobs of several tiers share them.
 
     def __post_init__(self) -> None:
         self.mask = set_of(self.nodes)

@@ -15,8 +15,30 @@ _NOT_SIMULATED = {
     "suspendprogram": (),
     "resumeprogram": (),
 }
+_WHO = "scheduler 'slurm'"
 _WITHOUT_EFFECT = ("bf_max_time", "bf_yield_interval", "bf_yield_sleep", "sched_min_interval")
 """Of the time that passes take, of which there is none here; what is said of it has to be numbers nevertheless."""
+
+
+PREEMPT_MODES = ("OFF", "REQUEUE", "CANCEL", "SUSPEND")
+"""What PreemptMode may say beside GANG."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptSettings:
+    """Who takes nodes from whom, and how. Times in s."""
+
+    by_qos: bool  #: preempt/qos; otherwise preempt/partition_prio.
+    mode: str  #: Where a partition, or a quality of service, has none of its own.
+    gang: bool  #: Jobs of a higher tier run on cores of others, which are suspended meanwhile.
+    modes: Mapping[str, str]  #: Of the partitions that have one of their own, by their names.
+    grace: Mapping[str, float]  #: How long jobs go on when they are preempted, by partition.
+    exempt_time: float = 0.0  #: How long jobs run before they may be preempted.
+    may_requeue: bool = True  #: JobRequeue; otherwise those that would be requeued are cancelled.
+    youngest_first: bool = False
+    strict_order: bool = False
+    reorder_count: int = 1
+    pause: float = 40.0  #: KillWait and MessageTimeout: no job takes nodes from more jobs before that is over.
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +72,7 @@ class Settings:
     def_memory_per_cpu: float = 0.0  #: MB.
     def_memory_per_node: float = 0.0
     licences: Mapping[str, int] | None = None
+    preempt: PreemptSettings | None = None
 
     @classmethod
     def of(cls, machine: SlurmMachine) -> Settings:
@@ -60,13 +83,12 @@ class Settings:
         tests = parameters.whole("bf_max_job_test", 500)
         for name in _WITHOUT_EFFECT:
             parameters.number(name, 0.0)
-        parameters.whole("preempt_reorder_count", 0)
-        _check_duration(given, "preemptexempttime")
+        whole_nodes = given.get("selecttype", "select/cons_tres").lower().endswith("linear")
         select = given.get("selecttypeparameters", "").lower()
         scheduler = given.get("schedulertype", "sched/backfill").lower()
         return cls(
             builtin=scheduler.endswith("builtin"),
-            whole_nodes=given.get("selecttype", "select/cons_tres").lower().endswith("linear"),
+            whole_nodes=whole_nodes,
             counts_memory="memory" in select,
             priority_type=given.get("prioritytype", "priority/multifactor").lower(),
             bf_interval=parameters.number("bf_interval", 30.0),
@@ -92,6 +114,7 @@ class Settings:
             def_memory_per_cpu=_whole(given, "defmempercpu", 0),
             def_memory_per_node=_whole(given, "defmempernode", 0),
             licences=licences_of(given["licenses"]) if "licenses" in given else None,
+            preempt=_preemption(machine, parameters, whole_nodes),
         )
 
 
@@ -112,18 +135,77 @@ def _refuse(machine: SlurmMachine) -> None:
     for key, refused in _NOT_SIMULATED.items():
         value = given.get(key, "").lower()
         if value and value != "(null)" and (not refused or value in refused):
-            raise InputError(f"scheduler 'slurm', {key}", "a configuration without it: it is not simulated", given[key])
+            raise InputError(f"{_WHO}, {key}", "a configuration without it: it is not simulated", given[key])
     if given.get("suspendtime", "").lower() not in ("", "-1", "infinite", "none"):
-        raise InputError("scheduler 'slurm', SuspendTime", "no power saving: it is not simulated", given["suspendtime"])
-    if given.get("preempttype", "preempt/none").lower() != "preempt/none":
-        raise InputError(
-            "scheduler 'slurm', PreemptType", "preempt/none: preemption is not simulated", given["preempttype"]
-        )
-    gang = "GANG" in given.get("preemptmode", "").upper()
-    if gang and given.get("preempttype", "preempt/none").lower() == "preempt/none":
-        raise InputError(
-            "scheduler 'slurm', PreemptMode", "no time slices: they are not simulated", given["preemptmode"]
-        )
+        raise InputError(f"{_WHO}, SuspendTime", "no power saving: it is not simulated", given["suspendtime"])
+
+
+def _preemption(machine: SlurmMachine, parameters: _Parameters, whole_nodes: bool) -> PreemptSettings | None:
+    """What is said of preemption; None without. Raises FormatError, and InputError for what is not simulated."""
+    given = machine.parameters
+    exempt_time = _duration(given, "preemptexempttime")
+    reorder_count = parameters.whole("preempt_reorder_count", 1)
+    kind = given.get("preempttype", "preempt/none").lower().removeprefix("preempt/")
+    mode, gang = _preempt_mode("PreemptMode", given.get("preemptmode", "OFF"))
+    if kind == "none":
+        if gang:
+            raise InputError(f"{_WHO}, PreemptMode", "no time slices: they are not simulated", given["preemptmode"])
+        return None
+    if kind not in ("partition_prio", "qos"):
+        raise InputError(f"{_WHO}, PreemptType", "partition_prio, qos or none", given["preempttype"])
+    modes = {
+        p.name: _preempt_mode(f"PartitionName={p.name}", p.preempt_mode)[0]
+        for p in machine.partitions
+        if p.preempt_mode
+    }
+    if (gang or "SUSPEND" in {mode, *modes.values()}) and (kind == "qos" or whole_nodes or not gang):
+        expected = "SUSPEND with GANG, partition_prio and cons_tres: other ways to suspend are not simulated"
+        raise InputError(f"{_WHO}, PreemptMode", expected, given.get("preemptmode", mode))
+    if gang:
+        _refuse_slices(machine)
+    own = _Parameters(given.get("preemptparameters", ""))
+    for name in ("min_exempt_priority", "reclaim_licenses"):
+        if own.has(name):
+            raise InputError(f"{_WHO}, PreemptParameters", "others: it is not simulated", name)
+    return PreemptSettings(
+        kind == "qos",
+        mode,
+        gang,
+        modes,
+        {p.name: p.grace_time_s for p in machine.partitions},
+        exempt_time,
+        given.get("jobrequeue", "1") != "0",
+        parameters.has("preempt_youngest_first") or own.has("youngest_first"),
+        parameters.has("preempt_strict_order") or own.has("strict_order"),
+        own.whole("reorder_count", reorder_count),
+        float(_whole(given, "killwait", 30) + _whole(given, "messagetimeout", 10)),
+    )
+
+
+def _preempt_mode(where: str, text: str) -> tuple[str, bool]:
+    """A value of PreemptMode: what is done to jobs, and whether it has GANG."""
+    words = [word.strip() for word in text.upper().split(",")]
+    modes = [word for word in words if word != "GANG"] or ["OFF"]
+    if len(modes) > 1 or modes[0] not in PREEMPT_MODES:
+        raise InputError(f"{_WHO}, {where}", f"one of {', '.join(PREEMPT_MODES)}, perhaps with GANG", text)
+    return modes[0], "GANG" in words
+
+
+def _refuse_slices(machine: SlurmMachine) -> None:
+    """Raise InputError where jobs of one tier would take turns on their cores."""
+    tiers: dict[int, set[int]] = {}
+    for partition in machine.partitions:
+        kind, _, rows = partition.over_subscribe.partition(":")
+        if kind in ("YES", "FORCE") and rows != "1":
+            where = f"{_WHO}, PartitionName={partition.name}, OverSubscribe"
+            raise InputError(where, f"{kind}:1: time slices are not simulated", partition.over_subscribe)
+        nodes = tiers.setdefault(partition.priority_tier, set())
+        if not nodes.isdisjoint(partition.nodes):
+            where = f"{_WHO}, PartitionName={partition.name}"
+            raise InputError(
+                where, "other nodes than another of its PriorityTier: time slices are not simulated", "some"
+            )
+        nodes.update(partition.nodes)
 
 
 class _Parameters:
@@ -171,10 +253,11 @@ def _minutes(given: Mapping[str, str], key: str, default: float) -> float:
     return math.inf if unlimited else 60.0 * _whole(given, key, int(default))
 
 
-def _check_duration(given: Mapping[str, str], key: str) -> None:
-    """Raises FormatError for what is no duration."""
+def _duration(given: Mapping[str, str], key: str) -> float:
+    """A duration, s; 0 where nothing is said. Raises FormatError."""
     text = given.get(key, "")
     try:
-        values.duration(text if text != "-1" else "")
+        seconds = values.duration(text if text != "-1" else "")
     except ValueError as error:
         raise FormatError(key, str(error), text) from None
+    return 0.0 if math.isnan(seconds) else seconds

@@ -103,6 +103,27 @@ def test_a_run_goes_as_recorded(shared: Path, name: str) -> None:
     assert easy.within < found.within
 
 
+PREEMPTION = (
+    "preempt-requeue",
+    "preempt-requeue-2",
+    "preempt-cancel",
+    "preempt-cancel-grace",
+    "preempt-cancel-grace-2",
+    "preempt-suspend",
+    "preempt-suspend-2",
+    "qos-preempt",
+)
+
+
+@pytest.mark.parametrize("name", PREEMPTION)
+def test_a_run_with_preemption_goes_as_recorded(shared: Path, name: str) -> None:
+    """Every attempt of every stable job has its nodes, starts in time, and each job comes to its end; by EASY they do not."""
+    recording = Recording.read(shared / "cases" / "slurm" / name)
+    found = replay(recording, slurm_for(recording))
+    assert (found.nodes, found.within, found.states) == (found.jobs, found.jobs, found.jobs)
+    assert replay(recording, make_scheduler("easy")).within < found.within
+
+
 def _case_cluster(case_file: dict[str, Any], exclusive: bool) -> Cluster:
     """The idle cluster of Slurm's own backfill test."""
     described = case_file["cluster"]
@@ -179,8 +200,6 @@ def test_only_so_many_jobs_are_tested(facts: dict[str, Any]) -> None:
         ("topology", "topologyplugin"),
         ("power-saving", "suspendprogram"),
         ("gang-timeslice", "PreemptMode"),
-        ("preempt-requeue", "PreemptType"),
-        ("qos-preempt", "PreemptType"),
     ],
 )
 def test_what_is_not_simulated_is_refused_by_name(shared: Path, name: str, key: str) -> None:

@@ -1,0 +1,124 @@
+"""GANG with preemption by tier: jobs of several tiers share cores, and those of lower tiers are suspended meanwhile."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from schedulers.slurm.nodes import Free, Held, NodeFacts, NodeSet
+from schedulers.slurm.selection import Choice, Shape, choose
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from schedulers.slurm.cluster import Queue
+
+    Busy = npt.NDArray[np.int64]
+    """How many jobs are on each core, shape (nodes, cores of the widest)."""
+
+
+class SharedFree(Free):
+    """What is free where jobs of several partitions may be on one core: it keeps who is on which.
+
+    ``levels`` are the partitions by name, lowest tier first, with whether their jobs may be suspended.
+    """
+
+    def __init__(self, facts: NodeFacts, levels: Mapping[str, tuple[int, bool]]):
+        super().__init__(facts)
+        width = int(facts.cpus.max(initial=0))
+        self._levels = levels
+        self._busy: dict[str, Busy] = {name: np.zeros((facts.count, width), np.int64) for name in levels}
+        self._missing = np.arange(width) >= facts.cpus[:, None]
+        self._views: dict[frozenset[str], tuple[Free, Busy]] = {}
+
+    def copy(self) -> SharedFree:
+        """Another with the same jobs."""
+        other = SharedFree(self.facts, self._levels)
+        other._busy = {name: busy.copy() for name, busy in self._busy.items()}
+        other.memory = self.memory.copy()
+        return other
+
+    def take(self, held: Held) -> None:
+        """The job is on its cores."""
+        self._add(held, 1)
+        self.memory[held.arrays[0]] -= held.arrays[2]
+
+    def release(self, held: Held) -> None:
+        """The job leaves them."""
+        self.release_cores(held)
+        self.memory[held.arrays[0]] += held.arrays[2]
+
+    def release_cores(self, held: Held) -> None:
+        """The job leaves its cores, and keeps its memory."""
+        self._add(held, -1)
+
+    def _add(self, held: Held, jobs: int) -> None:
+        busy = self._busy[held.partition]
+        for node, cores in zip(held.nodes, held.cores, strict=True):
+            busy[node, list(cores)] += jobs
+        self._views.clear()
+
+    def choices(self, shape: Shape, within: NodeSet, queue: Queue) -> Choice | None:
+        """Nodes and cores for a job of a partition: idle ones, else those of as few, and as low, other tiers as may be."""
+        for ignored in self._ever_more(queue):
+            free, busy = self._beside(ignored)
+            choice = choose(shape, free, within)
+            if choice is not None:
+                choice.cores = tuple(
+                    tuple(np.flatnonzero(busy[node] == 0)[:cpus].tolist())
+                    for node, cpus in zip(choice.nodes, choice.cpus, strict=True)
+                )
+                return choice
+        return None
+
+    def _ever_more(self, queue: Queue) -> Iterator[frozenset[str]]:
+        """The partitions whose jobs do not count: none; the lowest; …; all lower ones whose jobs may be suspended."""
+        ignored: frozenset[str] = frozenset()
+        yield ignored
+        for name, (tier, may_stop) in self._levels.items():
+            if tier < queue.tier and may_stop:
+                ignored |= {name}
+                yield ignored
+
+    def _beside(self, ignored: frozenset[str]) -> tuple[Free, Busy]:
+        """What is free beside the jobs of the other partitions, and which cores those are on."""
+        known = self._views.get(ignored)
+        if known is None:
+            busy = sum(
+                (busy for name, busy in self._busy.items() if name not in ignored), self._missing.astype(np.int64)
+            )
+            free = Free(self.facts)
+            free.cpus, free.memory = (busy == 0).sum(axis=1), self.memory
+            free.empty = sum(1 << node for node in np.flatnonzero(free.cpus == self.facts.cpus).tolist())
+            known = self._views[ignored] = free, busy
+        return known
+
+
+def running_jobs(helds: Iterable[Held], tiers: Mapping[str, int]) -> set[int]:
+    """The keys of the jobs that run, of all that are on cores: nobody of a higher tier runs on theirs."""
+    runs: set[int] = set()
+    taken: set[tuple[int, int]] = set()  # node, core
+    by_tier: dict[int, list[Held]] = {}
+    for held in helds:
+        by_tier.setdefault(tiers[held.partition], []).append(held)
+    for tier in sorted(by_tier, reverse=True):
+        own = {held.ask.key: _cores(held) for held in by_tier[tier]}
+        own = {key: cores for key, cores in own.items() if taken.isdisjoint(cores)}
+        runs.update(own)
+        taken.update(*own.values())
+    return runs
+
+
+def _cores(held: Held) -> set[tuple[int, int]]:
+    return {(node, core) for node, cores in zip(held.nodes, held.cores, strict=True) for core in cores}
+
+
+def turns(helds: Iterable[Held], tiers: Mapping[str, int]) -> tuple[list[Held], list[Held]]:
+    """The jobs that run and have to stop, and those that are suspended and can go on."""
+    helds = [held for held in helds if not held.ending]
+    runs = running_jobs(helds, tiers)
+    stop = [held for held in helds if math.isnan(held.stopped) and held.ask.key not in runs]
+    return stop, [held for held in helds if held.ask.key in runs and not math.isnan(held.stopped)]
