@@ -25,6 +25,7 @@ from analysis.palette import (
     jointly,
     text_colour,
 )
+from analysis.time_axis import CALENDAR, ELAPSED
 from analysis.wording import plotly_text, shortened
 
 if TYPE_CHECKING:
@@ -43,8 +44,9 @@ TEXTS = ("user", "account", "group", "queue", "partition", "qos", "profile", "st
 """Columns whose values a page can filter and group by."""
 _NUMBERS = ("submit_time", "start_time", "finish_time", "wait_time", "run_time", "requested_time", "requested_cores",
             "slowdown", "energy_j", "shift_s")  # fmt: skip
+_TOLD_ALIKE = ("submit_time", "start_time", "finish_time", "wait_time", "run_time", "requested_time")
 _REDRAWN = (JOBS, HOVER_POINTS, LABELS, COLOURS)
-_SMALLEST_S = 3  # places of a second that a chart can show
+_SMALLEST_S, _LONG_S = 3, 1e4  # places of a second that matter in a run of that length
 
 
 def tool(
@@ -76,7 +78,7 @@ def tool(
                 "name": name,
                 "yaxis": f"y{place}" if place > 1 else "y",
                 "jobs": _jobs(table),
-                "hover": None if hover is None else _hover(hover),
+                "hover": None if hover is None else _hover(hover, table.iloc[: len(hover.data)], axis),
                 **_rows(scene),
             }
             for place, (scene, table, hover, name) in enumerate(
@@ -98,7 +100,7 @@ def row_tool(
     places = np.arange(len(jobs) + 1)
     rectangles = {**spans, "first_core": spans["owner"], "last_core": spans["owner"]}
     rows = {"rectangles": rectangles, "edge": places - 0.5, "first": places, "nodes": plotly_text(names)}
-    layer = {"name": "", "yaxis": "y", "jobs": _jobs(jobs), "hover": _hover(hover), **rows}
+    layer = {"name": "", "yaxis": "y", "jobs": _jobs(jobs), "hover": _hover(hover, jobs, axis), **rows}
     colourings = list(_colourings([jobs], [places[:-1]], colour_by))[:1]
     return {"colourings": colourings, "time": axis.scale(), "layers": [layer], "fixed": True}
 
@@ -180,7 +182,9 @@ def _filled(column: pd.Series) -> bool:
 def _plain(values: np.ndarray) -> dict[str, Any]:
     """Numbers to the millisecond, and which of them are none: a payload has finite numbers in few bytes."""
     missing = np.flatnonzero(~np.isfinite(values))
-    return {"values": np.round(np.nan_to_num(values, posinf=0.0, neginf=0.0), _SMALLEST_S), "missing": missing}
+    finite = np.nan_to_num(values, posinf=0.0, neginf=0.0)
+    places = _SMALLEST_S if np.abs(finite).max(initial=0.0) > _LONG_S else 2 * _SMALLEST_S
+    return {"values": np.round(finite, places), "missing": missing}
 
 
 def _rows(scene: Scene) -> dict[str, Any]:
@@ -198,11 +202,14 @@ def _rows(scene: Scene) -> dict[str, Any]:
     }
 
 
-def _hover(hover: Hover) -> dict[str, Any]:
-    columns = [hover.data[:, place] for place in range(hover.data.shape[1])]
+def _hover(hover: Hover, jobs: pd.DataFrame, axis: TimeAxis) -> dict[str, Any]:
+    """The hovers by column; times that the table has, too, only by name where a page tells them alike."""
+    alike = [name for name in _TOLD_ALIKE if name in jobs and axis.unit in (ELAPSED, CALENDAR)]
+    same = {place: name for name, place in hover.columns.items() if name in alike and np.isfinite(jobs[name]).all()}
+    columns = {place: hover.data[:, place] for place in range(hover.data.shape[1]) if place not in same}
     pieces = None if hover.pieces is None else list(hover.pieces)
     waited = None if hover.waited is None else {"lazily": np.array(hover.waited, dtype=object)}
-    return {"template": hover.template, "lazily": dict(enumerate(columns)), "pieces": pieces, "waited": waited}
+    return {"template": hover.template, "lazily": columns, "same": same, "pieces": pieces, "waited": waited}
 
 
 def carried(figure: go.Figure) -> dict[str, Any] | None:

@@ -126,9 +126,10 @@ class _Table:
         self.columns.append(values)
         return f"%{{customdata[{len(self.columns) - 1}]{form}}}"
 
-    def said(self, texts: Sequence[str]) -> str:
+    def said(self, texts: Sequence[str], name: str = "") -> str:
         """A column of texts, or the text itself where all jobs have the same."""
-        return texts[0] if len(texts) > 1 and len(set(texts)) == 1 and "%{" not in texts[0] else self.placed(texts)
+        shared = len(texts) > 1 and len(set(texts)) == 1 and "%{" not in texts[0]
+        return texts[0] if shared else self.placed(texts, name)
 
     def data(self) -> np.ndarray:
         """Shape (jobs, columns)."""
@@ -150,7 +151,7 @@ def _quantity(jobs: pd.DataFrame, quantity: _Quantity, axis: TimeAxis, table: _T
         texts = axis.texts(values) if quantity.kind == "time" else axis.durations(values)
     if quantity.column == "requested_time":  # one that is infinite is none
         texts = ["nothing" if value == np.inf else text for value, text in zip(values.tolist(), texts, strict=True)]
-    return table.said(texts)
+    return table.said(texts, quantity.column if quantity.kind != "energy" else "")
 
 
 def rounded(values: np.ndarray, digits: int) -> list[int | float]:

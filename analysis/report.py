@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from analysis.distributions import arrivals, ecdf
 from analysis.fairness import fairness_index, user_fairness, user_table
 from analysis.gantt_chart import run_title, time_window, tool_chart
 from analysis.page import figure_html, figures_html, page, render, write_whole
+from analysis.runs_chart import MOST_RUNS, gantt_runs, same_jobs
 from analysis.tables import cells_html, comparison_table, headlines, named_runs, table_html
 from analysis.timelines import energy_timeline, power_timeline, queue_timeline, utilisation_timeline
 from analysis.wording import listing, shortened
@@ -43,6 +45,9 @@ _USER_COLUMNS = {
     "energy_j": "energy",
 }
 _USER_UNITS = {"core_s": "s", "mean_wait_s": "s", "energy_j": "J"}
+
+_OF_SEVERAL = signature(gantt_runs).parameters.keys()
+"""Options that a chart of several runs has, too."""
 
 # The settings worth a row, in this order; what else `meta` holds follows under its own key.
 _SETTINGS = {
@@ -151,6 +156,10 @@ def _summary(runs: Mapping[str, Result], replications: pd.DataFrame | None) -> _
 
 
 def _schedules(runs: Mapping[str, Result], figures: _Figures, options: dict[str, Any]) -> dict[str, _Section]:
+    """The charts of the runs: as one, with what differs marked, where they are of the same jobs."""
+    if 2 <= len(runs) <= MOST_RUNS and options.keys() <= _OF_SEVERAL and same_jobs(runs):
+        chart = gantt_runs(runs, carry=True, **options)
+        return {"Schedules": _Section(figures=[figures.html(chart)])}
     charts = _aligned([tool_chart(result, **options) for result in runs.values()])
     # A run may have the name of a section: sections are told apart by where they stand.
     return {

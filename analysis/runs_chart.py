@@ -21,7 +21,7 @@ from analysis.gantt_chart import (
     time_axis_layout,
     time_window,
 )
-from analysis.gantt_data import MOST_CARRIED, compared, tool
+from analysis.gantt_data import MOST_CARRIED, MOST_TOLD, compared, tool
 from analysis.gantt_panels import (
     GAP_PX,
     PANEL_PX,
@@ -69,13 +69,15 @@ def gantt_runs(
     workload: Workload | None = None,
     most_marks: int = 2_000,
     other_jobs: bool = False,
+    carry: bool | None = None,
 ) -> go.Figure:
     """Draw two to six runs of the same jobs above each other, and under them one line per run of each panel.
 
     A job that started earlier or later than in the first run, or on other cores at the same time, has a mark at its
     start there: ◂ black, ▸ red, a grey dot. Its hover says by how much. The legend counts all of them; the
     ``most_marks`` largest shifts have marks. With ``other_jobs`` a run may have jobs that another has not: those have no
-    mark. The other options are those of :func:`analysis.gantt`.
+    mark. With ``carry`` a page of the figure is a tool (:mod:`analysis.gantt_data`); by default up to 100,000 rectangles.
+    The other options are those of :func:`analysis.gantt`.
 
     Raises InputError for fewer than two runs or more than six, and for runs of other jobs than the first one's: other
     ids, cores or times of submission. These may differ where jobs are submitted after others have ended (think times).
@@ -110,9 +112,12 @@ def gantt_runs(
         )
         for place, (scene, classes) in enumerate(zip(scenes, colours, strict=True), start=1)
     ]
-    if sum(len(scene.rectangles) for scene in scenes) <= MOST_CARRIED:
+    if carry or carry is None and sum(len(scene.rectangles) for scene in scenes) <= MOST_CARRIED:
         tables = compared([each.jobs for each in held], moved)
-        hovers = [hover or scene.hover(axis) for hover, scene in zip(hovers, scenes, strict=True)]
+        hovers = [
+            scene.hover(axis) if hover is None and len(scene.jobs) <= MOST_TOLD else hover
+            for hover, scene in zip(hovers, scenes, strict=True)
+        ]
         figure.update_layout(
             meta={"tool": tool(scenes, hovers, axis, colour_by, list(runs), tables) | {"fixed": False}}
         )
@@ -129,6 +134,15 @@ def gantt_runs(
     put_heading(figure, title or " vs ".join(runs), notes)
     axis.convert(figure)
     return figure
+
+
+def same_jobs(runs: Mapping[str, Result]) -> bool:
+    """Whether these runs can be drawn by :func:`gantt_runs`."""
+    try:
+        _check_same_jobs(runs)
+    except InputError:
+        return False
+    return True
 
 
 def _check_same_jobs(runs: Mapping[str, Result]) -> None:

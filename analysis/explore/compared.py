@@ -54,7 +54,7 @@ def _said(value: Any) -> str:
 def both(kept: Run, now: Run, colour_by: str, window: tuple[float, float] | None) -> go.Figure:
     """The kept run above the one of now, on one axis, with a mark at each job of now that starts at another time."""
     runs = {KEPT: kept.result, NOW: now.result}
-    return gantt_runs(runs, colour_by, x_range=window, time_unit=now.axis.unit, other_jobs=True)
+    return gantt_runs(runs, colour_by, x_range=window, time_unit=now.axis.unit, other_jobs=True, carry=False)
 
 
 def moved(kept: Run, now: Run, apart: list[str]) -> list[Any]:

@@ -134,12 +134,12 @@ class Run {
 
   // The lines of a job's hover, each a list of [text, bold].
   lines(row, rectangle = -1) {
-    if (!this.hover || row >= this.hover.lazily[0].length)
+    if (!this.hover || row >= this.hover.lazily[0].length)  // column 0 is the id
       return [[[`job ${this.id(row)}`, true]], ...Object.keys(TITLES).filter(name => name !== "job_id" && this.has(name))
         .map(name => [[`${TITLES[name]} ${this.cell(name, row)}`, false]])];
-    const { template, lazily, pieces } = this.hover, { said } = this.rectangles;
+    const { template, lazily, same, pieces } = this.hover, { said } = this.rectangles;
     const filled = template.replace("<extra></extra>", "").replace(/%\{customdata\[(\d+)\](:[^}]*)?\}/g, (_, place, form) => {
-      const value = lazily[place].at(row);
+      const value = place in same ? this.cell(same[place], row) : lazily[place].at(row);
       return form ? Number(value).toLocaleString("en") : value;
     }) + (pieces && rectangle >= 0 ? pieces[said[rectangle]] : "");
     return filled.split("<br>").map(line => line.split(/<\/?b>/).map((text, place) => [plain(text), place % 2 === 1]));
@@ -154,7 +154,7 @@ class Time {
   seconds(place) { return (place - this.offset) / this.factor; }
 
   moment(seconds) {
-    if (this.unit === "calendar") return new Date(this.place(seconds)).toISOString().slice(0, 16).replace("T", " ");
+    if (this.unit === "calendar") return new Date(this.place(seconds)).toISOString().slice(0, 19).replace("T", " ");
     return this.unit === "elapsed" ? moment(seconds) : `${short(seconds * this.factor)} ${this.unit}`;
   }
 }

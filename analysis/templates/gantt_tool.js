@@ -1,5 +1,6 @@
 // A Gantt chart as a tool: zoom by wheel and keys, colours and filters, a table, a job's explanation, addresses to send.
 "use strict";
+const MOST_MARKS = 300;
 const KEYS = "wheel or w, s: zoom · drag: a part · a, d: along · double click or 0: all · /: search · Esc: let go";
 
 class GanttTool {
@@ -16,6 +17,7 @@ class GanttTool {
     this.dim = this.dark ? "#2b333a" : "#e6eaed";
     this.original = figure;
     this.others = this.dark ? figure.data.map(onDark) : figure.data;
+    this.differing = this.others.filter(trace => trace.meta === "differences").map(trace => [trace, { x: trace.x, y: trace.y }]);
     this.layout = clusterSim.onGround(figure.layout);
     this.layout.margin.r = Math.max(this.layout.margin.r, 185);
     this.whole = structuredClone(this.layout.xaxis.range);
@@ -55,6 +57,7 @@ class GanttTool {
       for (const name of Object.keys(this.layout).filter(each => /^xaxis\d*$/.test(each)))
         Object.assign(this.layout[name], { tickvals: places, ticktext: texts });
     }
+    this.thin();
     const data = [...this.others];
     [...this.runs.entries()].reverse().forEach(([place, run]) => {
       const view = this.view(run);
@@ -67,6 +70,15 @@ class GanttTool {
     this.layout.shapes = [...this.shapes, ...this.marks()];
     if (!this.fixed) this.layout.legend.y = colouring.legend.some(each => each.marker.showscale) ? 0.45 : 1;
     return this.fixed ? data : [...data, ...colouring.legend.map(each => ({ ...each, yaxis: this.runs[0].yaxis }))];
+  }
+
+  // Marks of what differs from the first run, where there are few enough in view to be told apart.
+  thin() {
+    const { start, end } = this.view(), low = this.time.place(start), high = this.time.place(end);
+    for (const [trace, { x, y }] of this.differing) {
+      const few = Array.from(x).filter(each => each >= low && each <= high).length <= MOST_MARKS;
+      Object.assign(trace, few ? { x, y } : { x: [], y: [] });
+    }
   }
 
   ranges() {

@@ -83,7 +83,7 @@ def _figure(results: dict[str, Result], options: dict[str, Any]) -> Any:
     for name in ("pattern_by", "slider"):
         if options.pop(name):
             raise InputError(f"gantt, --{name.replace('_', '-')}", "one DIR", f"{len(results)}")
-    return gantt_runs(results, **options)
+    return gantt_runs(results, carry=True, **options)
 
 
 def _steps(results: dict[str, Result], options: dict[str, Any], path: str | Path) -> list[Path]:

@@ -20,6 +20,7 @@ from cluster_sim.records.clock_table import clock_table
 from cluster_sim.records.conditions import Conditions
 from cluster_sim.records.core_holds import CoreHolds, bounds_of_parts
 from cluster_sim.records.empty_table import no_rows
+from cluster_sim.records.job_labels import job_labels
 from cluster_sim.records.metrics import InPieces, job_columns
 from cluster_sim.records.node_table import node_table
 from cluster_sim.records.summary import Changes, TenantsEnergy, summarise
@@ -131,7 +132,8 @@ class RunTables:
             "profile": table["profile"],
             "user": table["user"],
         }
-        return pd.DataFrame(columns, columns=names(RESULT_TABLES["jobs"]), copy=False)
+        labels = job_labels(table)
+        return pd.DataFrame(columns | labels, columns=[*names(RESULT_TABLES["jobs"]), *labels], copy=False)
 
     def _in_pieces(self) -> InPieces | None:
         """The jobs that were attempted more than once, or held cores more than once."""

@@ -24,6 +24,7 @@ from cluster_sim.records.clock_table import as_clock_table
 from cluster_sim.records.conditions import Conditions
 from cluster_sim.records.core_holds import CoreHolds
 from cluster_sim.records.empty_table import no_rows
+from cluster_sim.records.job_labels import JOB_LABELS
 from cluster_sim.records.spells import without_reservations
 from cluster_sim.workload.fields import RESULT_TABLES, names
 
@@ -93,7 +94,8 @@ class SavedTables(InOnePart):
             if path.exists():
                 check_regular(path)
                 try:
-                    text = {f.name: str for f in RESULT_TABLES[name] if f.kind == "str"} | {"allocation": str}
+                    text = {f.name: str for f in RESULT_TABLES[name] if f.kind == "str"}
+                    text |= dict.fromkeys(("allocation", *JOB_LABELS), str)
                     with warnings.catch_warnings():
                         warnings.simplefilter("error", pd.errors.ParserWarning)  # of rows longer than the header
                         table = (
@@ -133,7 +135,8 @@ class SavedTables(InOnePart):
 
     def jobs(self) -> pd.DataFrame:
         """The rows of jobs.csv, without the allocations."""
-        return self._jobs[names(RESULT_TABLES["jobs"])]
+        labels = [name for name in JOB_LABELS if name in self._jobs]
+        return self._jobs[[*names(RESULT_TABLES["jobs"]), *labels]]
 
     def core_holds(self) -> CoreHolds:
         """What holds.csv says; where there is none, the allocation texts of jobs.csv, each job in one attempt."""

@@ -55,24 +55,24 @@ def titles(page: str) -> list[str]:
 
 
 def test_a_report_of_two_runs(run: Run, tmp_path: Path) -> None:
-    """Summary, a chart per run, curves, distributions, users, inputs; plotly.js once, and nothing from elsewhere."""
+    """Summary, one chart of both runs, curves, distributions, users, inputs; plotly.js once, and nothing from elsewhere."""
     first = run()
     jobs = first.jobs[["submit_time", "requested_cores"]].assign(recorded_run_time=1.0)
     workload = Workload(jobs, header=["; UnixStartTime: 1000000"])
     runs = {"fcfs": first, "easy": run("easy")}
     page = write_report(runs, tmp_path / "new" / "report.html", workload=workload).read_text(encoding="utf-8")
     assert titles(page) == [
-        "fcfs — six jobs on homogeneous", "easy — six jobs on homogeneous", "Cores in use", "Jobs that wait",
+        "fcfs vs easy", "Cores in use", "Jobs that wait",
         "Energy used so far", "Power by state: fcfs", "Power by state: easy", "Distribution of the wait time",
         "Distribution of the bounded slowdown", "Jobs submitted, by hour of the day", "Jobs submitted, by weekday",
         "Mean bounded slowdown by user",
     ]  # fmt: skip
     assert page.count("clusterSim.load(") == 1
     assert not re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=", page)
-    assert page.count('"showSendToCloud": false') == 12
+    assert page.count('"showSendToCloud": false') == 11
     for text in ("fcfs vs easy", "makespan", "0123abc", "2 nodes, 4 cores", "Jain&#39;s index", ">bob<"):
         assert text in page
-    assert charts(page)[4].data[0].y[-1] == pytest.approx(first.summary()["energy_j"])
+    assert charts(page)[3].data[0].y[-1] == pytest.approx(first.summary()["energy_j"])
 
 
 def test_a_report_of_one_run(run: Run, tmp_path: Path) -> None:
@@ -95,9 +95,12 @@ def test_a_report_over_replications(run: Run, tmp_path: Path) -> None:
 
 
 def test_charts_of_a_report_have_the_same_time_axis(run: Run, tmp_path: Path) -> None:
-    """The window is the union of the runs' windows."""
+    """The window is the union of the runs' windows, of one chart of the same jobs, and of a chart each of others."""
     short = run()
     long = run(recorded_run_time=[500.0] * 6)
+    [both, *_] = charts(write_report({"short": short, "long": long}, tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert both.layout.xaxis.range[1] >= 1000.0
+    long = run(recorded_run_time=[500.0] * 6, requested_cores=[1] * 6)
     figures = charts(write_report({"short": short, "long": long}, tmp_path / "r.html").read_text(encoding="utf-8"))
     assert figures[0].layout.xaxis.range == figures[1].layout.xaxis.range
     assert figures[0].layout.xaxis.range[1] >= 1000.0

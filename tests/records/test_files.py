@@ -239,3 +239,23 @@ def test_a_file_where_the_folder_should_be(worked_by_hand: Result, tmp_path: Pat
     with pytest.raises(InputError, match="expected a directory for the results, found a file"):
         worked_by_hand.save(tmp_path / "out")
     assert (tmp_path / "out").read_text() == "mine"
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_labels_of_jobs_are_kept(tmp_path: Path, file_format: Literal["csv", "parquet"]) -> None:
+    """Queue and account as text, where the workload has some; no column where no job has one."""
+    workload = Workload(
+        {
+            "submit_time": [0.0, 1.0, 2.0],
+            "requested_cores": [1, 1, 1],
+            "recorded_run_time": [5.0, 5.0, 5.0],
+            "queue": [2, -1, 10],
+            "account": ["physics", "", "001"],
+        }
+    )
+    result = Simulation(Platform.homogeneous(nodes=1, cores=1), workload, Fcfs()).run()
+    result.save(tmp_path, file_format)
+    for jobs in (result.jobs, Result.load(tmp_path).jobs):
+        assert jobs.columns.tolist() == [*names(RESULT_TABLES["jobs"]), "account", "queue"]
+        assert jobs["queue"].tolist() == ["2", "", "10"]
+        assert jobs["account"].tolist() == ["physics", "", "001"]
