@@ -111,6 +111,8 @@ class Multifactor(Accounting):
 
     def started(self, ask: Ask, partition: str, nodes: tuple[int, ...], cpus: int, now: float) -> None:
         """The job waits no more, uses its CPUs, and counts in its limits."""
+        if self.told is not None:
+            self.told[ask.key] = self.tell(ask, partition)
         association = self._associations[ask.key]
         if self._enforces:
             self._limits.started(ask.key, self._demand(ask), nodes, cpus)
@@ -209,6 +211,14 @@ class Multifactor(Accounting):
             "qos": float(row["qos"]),
             "nice": float(row["nice"]),
         }
+
+    def tell(self, ask: Ask, partition: str) -> str:
+        """What a waiting job's priority is made of, for people."""
+        parts = self.parts(ask, partition)
+        told = [f"{name} {value:.0f}" for name, value in parts.items() if value and name != "nice"]
+        if parts.get("nice"):
+            told.append(f"less nice {parts['nice']:.0f}")
+        return f"priority {self.priority(ask, partition)} ({', '.join(told)})" if told else ""
 
     def refusal(self, ask: Ask, now: float) -> str:
         """Slurm's word for the limit that keeps the job waiting before nodes are chosen for it; empty: none does."""

@@ -18,6 +18,9 @@ class Accounting:
     that it has not told of, or one that is over. Times are s on the run's clock.
     """
 
+    told: dict[int, str] | None = None
+    """What jobs' priorities were made of when they started, for people, by their keys; None: nobody wants to know."""
+
     def begin(self, controller_start: float) -> None:
         """A run begins; the controller started then (s, often negative), from which periods are counted."""
 

@@ -84,11 +84,7 @@ class PrioritiesInRun:
     def tell(self, job: Job) -> str:
         """What a waiting job's priority is made of, for people."""
         ask = self._asked(job, self.view.now)
-        parts = self.priorities.parts(ask, ask.partitions[0])
-        told = [f"{name} {value:.0f}" for name, value in parts.items() if value and name != "nice"]
-        if parts["nice"]:
-            told.append(f"less nice {parts['nice']:.0f}")
-        return f"priority {self.priorities.priority(ask, ask.partitions[0])} ({', '.join(told)})" if told else ""
+        return self.priorities.tell(ask, ask.partitions[0])
 
     def _asked(self, job: Job, now: float) -> Ask:
         """The request of a job that waits."""

@@ -95,6 +95,7 @@ class Slurm(Scheduler):
         settings = self._settings
         self.cluster = Cluster.of(self._platform, settings, self._accounting(), self._epoch)
         self.cluster.accounting.begin(self._start + self._main_delay)
+        self.cluster.accounting.told = {} if view.explains else None
         self._main = MainClock(self._start + self._main_delay, settings, self._tick)
         self._backfill = BackfillClock(self._start, settings)
         self._waiting: dict[int, tuple[Job, Ask]] = {}
@@ -384,11 +385,11 @@ class Slurm(Scheduler):
             self._reasons = walk.reasons
             self._backfill.note(view.now)
         if view.explains:
-            for key, reason in walk.reasons.items():
+            for key, reason in (walk.reasons | self._kept.reasons).items():
                 waiting = self._waiting.get(key)
                 if waiting is not None and view.is_pending(waiting[0]):
                     blocks = reason == Reason.RESOURCES
-                    yield Hold(waiting[0], f"reason {reason}", blocks=blocks)
+                    yield Hold(waiting[0], f"has Slurm's reason {reason}", blocks=blocks)
 
     def _run_backfill(self, view: View) -> Iterator[Decision]:
         yield from self._miss_deadlines(view.now)
@@ -438,7 +439,8 @@ class Slurm(Scheduler):
         self._ran.add(key)
         self._in_vain = False
         self._reorder()
-        return Start(job, _placed(job, started), because)
+        told = (self.cluster.accounting.told or {}).pop(key, "")
+        return Start(job, _placed(job, started), "; ".join(filter(None, (because, told))))
 
     def _is_stuck(self, now: float) -> bool:
         """Whether nobody who waits can start before something happens that is none of the scheduler's doing."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,22 @@ def test_a_run_with_preemption_goes_as_recorded(shared: Path, name: str) -> None
     found = replay(recording, slurm_for(recording))
     assert (found.nodes, found.within, found.states) == (found.jobs, found.jobs, found.jobs)
     assert replay(recording, make_scheduler("easy")).within < found.within
+
+
+@pytest.mark.parametrize("name", ["mf-1", "mf-2", "mf-3"])
+def test_the_priority_with_which_a_job_started_is_explained(shared: Path, name: str) -> None:
+    """It is the last that sprio showed of the job while it waited."""
+    recording = Recording.read(shared / "cases" / "slurm" / name)
+    until = float(recording.expected["recorded_until"])
+    run = Simulation(recording.platform, recording.workload(), slurm_for(recording), until=until, explain=True).run()
+    told = {job_id: re.search(r"priority (\d+) \(", run.explain(job_id)) for job_id in recording.jobs}
+    shown = {
+        job_id: job["priority"]
+        for job_id, job in recording.jobs.items()
+        if job.get("start_exact") and "priority" in job
+    }
+    last = {job_id: found[-1][1] if isinstance(found, list) else found for job_id, found in shown.items()}
+    assert {job_id: int(told[job_id][1]) for job_id in last if told[job_id]} == last  # type: ignore[index]
 
 
 def _case_cluster(case_file: dict[str, Any], exclusive: bool) -> Cluster:

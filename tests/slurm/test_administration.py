@@ -37,7 +37,7 @@ def run(tmp_path: Path, commands: str, **asks: dict[str, Any]) -> Result:
     jobs: dict[str, Any] = {"job_id": list(asks), "submit_time": list(range(count)), "requested_cores": [1] * count}
     jobs |= {"recorded_run_time": [60.0] * count, "requested_time": [120.0] * count}
     scheduler = make_scheduler(f"slurm:conf={conf},asks={extra},commands={script}")
-    return Simulation(Platform.read(conf), Workload(jobs), scheduler).run()
+    return Simulation(Platform.read(conf), Workload(jobs), scheduler, explain=True).run()
 
 
 def starts(result: Result) -> dict[str, float]:
@@ -120,6 +120,7 @@ def test_jobs_are_held_cancelled_and_changed(tmp_path: Path) -> None:
     assert 33.7 <= found["c"] < 36.5  # on the node of the job that was requeued
     assert found["c"] < found["g"] < found["d"] < found["b"]
     assert found["b"] > 151.0
+    assert "Slurm's reason BeginTime" in result.explain("b")
 
 
 def test_a_job_that_is_not_there_is_told(tmp_path: Path) -> None:
@@ -147,5 +148,6 @@ def test_a_reservation_is_made_while_jobs_wait(tmp_path: Path) -> None:
     assert 220.0 <= found["b"] < 223.0  # its limit would have run into it
     assert 100.0 <= found["c"] < 102.0
     assert "may not use reservation" in result.jobs["reason"][3]
+    assert "Slurm's reason ReqNodeNotAvail, reserved for maintenance" in result.explain("b")
     deleted = starts(run(tmp_path, f"0.5 {window}\n50 scontrol delete ReservationName=r", a={}, b={}))
     assert 50.0 <= deleted["b"] < 52.0
