@@ -152,7 +152,8 @@ class Administrator:
                 because = "cancelled by scancel" if command.action == "cancel" else "requeued by scontrol"
                 yield Preempt(view.running_by_index[held.ask.key].job, command.action, because=because)
             elif "timelimit" in command.options:
-                held.end = math.floor(held.start) + command.options["timelimit"]
+                end = math.floor(held.start) + command.options["timelimit"]
+                self._slurm.cluster.end_later(held.ask.key, end)
 
     def _change(self, command: Command, ask: Ask) -> None:
         """Hold or release a job, or change its request."""

@@ -15,7 +15,7 @@ from schedulers.slurm.node_table import NodeTable
 from schedulers.slurm.nodes import NodeSet
 from schedulers.slurm.preemption import Preempted
 from schedulers.slurm.queue import Reason, why_not_in
-from schedulers.slurm.selection import Choice
+from schedulers.slurm.selection import Choice, Shape
 
 
 @dataclass(slots=True)
@@ -56,23 +56,24 @@ class BackfillPass:
                     self._licences.hold(held.ask.licences, -math.inf, max(held.end, self._now + 1.0))
         self._releases: dict[Hashable, Releases] = {}
         self._preempted: Preempted | None = None  # what was done for the job that was last tested
-        self._tested: Counter[object] = Counter()
+        self._counted: Counter[object] = Counter()
         self._planned: Counter[str] = Counter()  # tasks of each array
         self._done: set[int] = set()
         self._postponed = False  # whether a job is planned later than when it would fit
         self._kept: NodeSet = 0  # nodes that are in plans
         self.over = False  #: Whether the pass has come to an end before the end of the queue.
+        self.tested = 0  #: How many jobs it has tested.
 
     def decisions(self) -> Iterator[Outcome]:
         """The decisions on each job in turn."""
         settings = self._settings
-        tested = started = 0
+        started = 0
         for entry in self._queue:
             if not self._may_be_tested(entry):
                 continue
-            if tested >= settings.bf_max_job_test:
+            if self.tested >= settings.bf_max_job_test:
                 break
-            tested += 1
+            self.tested += 1
             outcome = self._decide(entry)
             if self._preempted is not None:
                 self._releases.clear()
@@ -91,10 +92,7 @@ class BackfillPass:
     @property
     def stirs(self) -> bool:
         """Whether it is a reason for another pass, as a change is: idle nodes are in plans, or a plan was put off."""
-        busy = 0
-        for held in self._cluster.held.values():
-            busy |= 0 if held.ending else held.mask
-        return self._postponed or bool(self._kept & ~busy)
+        return self._postponed or bool(self._kept & ~self._cluster.busy)
 
     def _rounded(self, time: float) -> float:
         """A time rounded down to bf_resolution of the clock."""
@@ -119,7 +117,7 @@ class BackfillPass:
 
     def _is_over_count(self, ask: Ask, partition: str) -> bool:
         """Whether as many jobs of its user, partition, or association have been tested as may; if not, it counts."""
-        settings, tested = self._settings, self._tested
+        settings, tested = self._settings, self._counted
         for most, key in (
             (settings.bf_max_job_part, ("part", partition)),
             (settings.bf_max_job_user_part, ("user", ask.user, partition)),
@@ -141,6 +139,9 @@ class BackfillPass:
         length = min(ask.time_min_s, limit) if ask.time_min_s else limit
         shape = cluster.shape(entry)
         candidates = entry.queue.nodes & cluster.up & cluster.nodes_for(ask)
+        needs_licences = bool(ask.licences) and settings.bf_licenses
+        is_restricted = needs_licences or bool(cluster.windows) or bool(ask.reservation)
+        least, not_before = self._least(entry, shape, candidates)
         time = self._now
         tested: dict[NodeSet, tuple[float, Choice] | None] = {}
         while True:
@@ -151,12 +152,15 @@ class BackfillPass:
                     time = cluster.window_over(time, time + length)
                     continue
                 unreserved &= open_nodes
-            nodes, later = table.over(unreserved, time, time + length)
+            if is_restricted:
+                nodes, later = table.over(unreserved, time, time + length)
+            else:
+                time, nodes, later = table.first_open(candidates, time, length, least, not_before)
             if cluster.windows:
                 closing = cluster.next_window(time) + 1.0
                 if 1.0 < closing < self._now + settings.bf_window:
                     later = min(filter(None, (later, closing)))
-            if ask.licences and settings.bf_licenses:
+            if needs_licences:
                 wait = self._licences.wait(ask.licences, time, time + length)
                 if wait:
                     if wait == math.inf:
@@ -195,7 +199,11 @@ class BackfillPass:
             begin, end = self._rounded(start), self._rounded(start + length)
             end = max(end, begin + max(settings.bf_resolution, 1.0))
             if table.overlaps(choice.mask, begin, end):
-                time = start
+                if start <= time and not later:
+                    return None
+                time = (
+                    start if start > time else later
+                )  # at the end of the window a plan may begin before the time tried
                 continue
             return self._plan(entry, start, begin, end, choice)
 
@@ -213,6 +221,18 @@ class BackfillPass:
         self._licences.hold(entry.ask.licences, now, now + length)
         return Started(entry, choice, length)
 
+    def _least(self, entry: Entry, shape: Shape, candidates: NodeSet) -> tuple[int, float]:
+        """How many nodes the job needs at least, and a time before which it fits nowhere, s: less need not be tried.
+
+        A trial tells more than whether the job fits where it is its first, where limits are asked about what it would get, or
+        where it may take nodes from others.
+        """
+        cluster = self._cluster
+        if cluster.accounting.limits_resources or cluster.preemption is not None or not cluster.is_tested(entry.ask):
+            return shape.min_nodes, -math.inf
+        least = max(shape.min_nodes, -(-shape.cpus // cluster.facts.most_cpus))
+        return least, self._soonest(entry).not_before(shape, candidates) if self._table.has_plans else -math.inf
+
     def _soonest(self, entry: Entry) -> Releases:
         """When what is free, for jobs that may take nodes from the same others."""
         cluster, now = self._cluster, self._now
@@ -221,8 +241,8 @@ class BackfillPass:
         key = None if cluster.preemption is None else (queue, *(held.ask.key for held in candidates))
         found = self._releases.get(key)
         if found is None:
-            helds = cluster.held.values()
-            found = Releases(cluster.free, helds, now, self._settings, cluster.epoch, candidates, queue)
+            running, ending = cluster.running, cluster.ending.values()
+            found = Releases(cluster.free, running, ending, now, self._settings, cluster.epoch, candidates, queue)
             self._releases[key] = found
         return found
 

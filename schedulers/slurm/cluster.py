@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from cluster_sim.platform.platform import Platform
 from cluster_sim.platform.slurm import Partition
 from schedulers.slurm.asks import Ask
+from schedulers.slurm.ends import Ends
 from schedulers.slurm.gang import SharedFree
 from schedulers.slurm.nodes import Free, Held, NodeFacts, NodeSet, set_of
 from schedulers.slurm.preemption import Preempted, Preemption
@@ -92,6 +93,8 @@ class Cluster:
         self.free: Free = SharedFree(facts, self.preemption.levels()) if self.preemption and shared else Free(facts)
         self._unused = Free(facts)
         self.held: dict[int, Held] = {}
+        self.running = Ends()  #: Of them, those whose end has not come.
+        self.ending: dict[int, Held] = {}  #: And the others.
         self.up: NodeSet = facts.all  #: Nodes that are neither down nor drained.
         self.all_licences = dict(settings.licences or {})
         self.licences = Counter(self.all_licences)  #: Those that nobody holds.
@@ -175,9 +178,18 @@ class Cluster:
     def completing(self) -> NodeSet:
         """Nodes on which a job has ended and is not yet cleaned up."""
         mask = 0
-        for held in self.held.values():
-            if held.ending:
-                mask |= held.mask
+        for held in self.ending.values():
+            mask |= held.mask
+        return mask
+
+    @property
+    def busy(self) -> NodeSet:
+        """Nodes on which a job runs."""
+        if not self.ending and not self.is_shared:
+            return self.facts.all & ~self.free.empty
+        mask = 0
+        for held in self.running.jobs:
+            mask |= held.mask
         return mask
 
     def open_nodes(self, ask: Ask, start: float, end: float) -> NodeSet:
@@ -277,12 +289,20 @@ class Cluster:
         choice, victims = found
         if self.accounting.refusal_on(entry.ask, choice.nodes, sum(choice.cpus), now):
             return None
+        for held in victims:
+            self.running.remove(held)
         gone = preemption.stop(entry.ask.key, victims, now)
+        for held in victims:
+            self.running.add(held)
         if gone is None:
             return None
         for held in gone:
             self.end(held.ask.key)
         return Preempted(entry, gone)
+
+    def is_tested(self, ask: Ask) -> bool:
+        """Whether the job has been tested before."""
+        return ask.key in self._tested
 
     def note_test(self, entry: Entry, choice: Choice | None) -> None:
         """A job has been tested: the first time that counts for its priority."""
@@ -291,7 +311,7 @@ class Cluster:
             return
         self._tested.add(ask.key)
         whole = self.shape(entry).whole
-        cpus = ask.least_nodes * int(self.facts.cpus.max()) if whole else ask.cpus
+        cpus = ask.least_nodes * self.facts.most_cpus if whole else ask.cpus
         self.accounting.tested(ask, cpus if choice is None else sum(choice.cpus))
         self.order_changed = True
 
@@ -313,15 +333,24 @@ class Cluster:
         """A job runs on these nodes."""
         ask = held.ask
         self.held[ask.key] = held
+        self.running.add(held)
         self.free.take(held)
         self.licences.subtract(ask.licences)
         if ask.array:
             self.array_tasks[ask.array] += 1
 
+    def end_later(self, key: int, end: float) -> None:
+        """Its limit ends a job that runs at another time, s."""
+        held = self.held[key]
+        self.running.remove(held)
+        held.end = end
+        self.running.add(held)
+
     def end(self, key: int) -> None:
         """A job has ended; its nodes are not yet cleaned up."""
-        held = self.held[key]
+        held = self.ending[key] = self.held[key]
         held.ending = True
+        self.running.remove(held)
         self.licences.update(held.ask.licences)
         if held.ask.array:
             self.array_tasks[held.ask.array] -= 1
@@ -333,9 +362,10 @@ class Cluster:
         first = replace(
             held, nodes=held.nodes[:1], cpus=held.cpus[:1], memory=held.memory[:1], cores=held.cores[:1], ending=True
         )
-        self.held[key] = first
+        self.held[key] = self.ending[key] = first
         self.free.take(first)
 
     def clean(self, key: int) -> None:
         """The nodes of a job that has ended are free."""
+        del self.ending[key]
         self.free.release(self.held.pop(key))

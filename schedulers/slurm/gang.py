@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from schedulers.slurm.cluster import Queue
+    from schedulers.slurm.ends import Ends
 
     Busy = npt.NDArray[np.int64]
     """How many jobs are on each core, shape (nodes, cores of the widest)."""
@@ -39,6 +40,13 @@ class SharedFree(Free):
         other = SharedFree(self.facts, self._levels)
         other._busy = {name: busy.copy() for name, busy in self._busy.items()}
         other.memory = self.memory.copy()
+        return other
+
+    def after(self, ends: Ends, first: int, last: int) -> SharedFree:
+        """Another in which jobs ``first`` to ``last`` of those that run, this one left out, have left."""
+        other = self.copy()
+        for held in ends.jobs[first:last]:
+            other.release(held)
         return other
 
     def take(self, held: Held) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+
 from schedulers.slurm.nodes import NodeSet
 
 
@@ -23,6 +25,11 @@ class NodeTable:
         """Whether there is no room for another reservation."""
         return self._made >= self._size
 
+    @property
+    def has_plans(self) -> bool:
+        """Whether any node is in a plan."""
+        return len(self._nodes) > 1
+
     def over(self, nodes: NodeSet, start: float, end: float) -> tuple[NodeSet, float]:
         """Those of the nodes that are in no plan from ``start`` to ``end`` (s), and when more of them come free; 0: not.
 
@@ -31,9 +38,7 @@ class NodeTable:
         later, candidates = 0.0, nodes
         begins, ends, table = self._begins, self._ends, self._nodes
         last = len(begins) - 1
-        for index in range(last + 1):
-            if ends[index] <= start:
-                continue
+        for index in range(bisect_right(ends, start), last + 1):
             if not later and index < last and table[index + 1] & ~table[index] & candidates:
                 later = ends[index]
             if begins[index] > end:
@@ -41,33 +46,57 @@ class NodeTable:
             nodes &= table[index]
         return nodes, later
 
+    def first_open(
+        self, nodes: NodeSet, start: float, length: float, least: int, not_before: float
+    ) -> tuple[float, NodeSet, float]:
+        """The first time from ``start`` on at which ``least`` nodes are in no plan for ``length`` s, they, and when more are.
+
+        As long as more nodes come free before ``not_before`` it goes on, too; and it ends where none come free.
+        """
+        begins, ends, table = self._begins, self._ends, self._nodes
+        last = len(begins) - 1
+        index = bisect_right(ends, start)
+        while True:
+            later, following = 0.0, 0
+            left, end = nodes, start + length
+            for place in range(index, last + 1):
+                kept = table[place]
+                if not later and place < last and table[place + 1] & ~kept & nodes:
+                    later, following = ends[place], place + 1
+                    if later < not_before:
+                        break
+                if begins[place] > end:
+                    break
+                left &= kept
+                if later and left.bit_count() < least:
+                    break
+            if not later or (later >= not_before and left.bit_count() >= least):
+                return start, left, later
+            start, index = later, following
+
     def overlaps(self, nodes: NodeSet, start: float, end: float) -> bool:
         """Whether any of the nodes is in a plan between ``start`` and ``end``."""
-        return any(
-            nodes & ~kept
-            for begins, ends, kept in zip(self._begins, self._ends, self._nodes, strict=True)
-            if ends > start and begins < end
-        )
+        table = self._nodes
+        first, last = bisect_right(self._ends, start), bisect_left(self._begins, end)
+        return any(nodes & ~table[index] for index in range(first, last))
 
     def reserve(self, nodes: NodeSet, start: float, end: float) -> None:
         """Take nodes out of every record from ``start`` to ``end``; records are split there, and joined where they can be."""
         self._split(start)
         self._split(end)
         begins, ends, table = self._begins, self._ends, self._nodes
-        for index, (begin, stop) in enumerate(zip(begins, ends, strict=True)):
-            if begin >= start and stop <= end:
-                table[index] &= ~nodes
-        for index in range(len(begins) - 1, 0, -1):
+        first, last = bisect_left(begins, start), bisect_right(ends, end)
+        for index in range(first, last):
+            table[index] &= ~nodes
+        for index in range(min(last, len(begins) - 1), max(first, 1) - 1, -1):
             if table[index] == table[index - 1]:
                 ends[index - 1] = ends[index]
                 del begins[index], ends[index], table[index]
 
     def _split(self, time: float) -> None:
-        for index, (begin, end) in enumerate(zip(self._begins, self._ends, strict=True)):
-            if begin < time < end:
-                self._begins.insert(index + 1, time)
-                self._ends.insert(index + 1, end)
-                self._nodes.insert(index + 1, self._nodes[index])
-                self._ends[index] = time
-                self._made += 1
-                return
+        index = bisect_right(self._ends, time)
+        if index < len(self._begins) and self._begins[index] < time:
+            self._begins.insert(index + 1, time)
+            self._ends.insert(index, time)
+            self._nodes.insert(index + 1, self._nodes[index])
+            self._made += 1

@@ -14,6 +14,8 @@ from schedulers.slurm.asks import Ask
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from schedulers.slurm.ends import Ends
+
     Counts = npt.NDArray[np.int64]
     """One entry per node."""
 
@@ -76,6 +78,7 @@ class NodeFacts:
         self.capacities = self.cpus, before(self.cpus)
         alike = self.count and (self.cpus == self.cpus[0]).all()
         self.cpus_of_each = self.cpus.item(0) if alike else 0  #: CPUs of every node; 0: they differ.
+        self.most_cpus = int(self.cpus.max(initial=1))  #: CPUs of the widest node.
         self.all: NodeSet = (1 << self.count) - 1
         self._at_least: dict[tuple[int, float], NodeSet] = {}
         by_weight: dict[int, NodeSet] = {}
@@ -132,23 +135,44 @@ class Free:
         self.facts = facts
         self.cpus = np.array(facts.cpus)
         self.memory = np.array(facts.memory)
-        self.empty: NodeSet = facts.all  #: Nodes with no job.
+        self._empty: NodeSet | None = facts.all
         self._jobs = np.zeros(facts.count, np.int64)
         self._masks: dict[tuple[float, int], NodeSet] = {}
         self._capacities: dict[tuple[float, int], tuple[Counts, Counts]] = {}
 
+    @property
+    def empty(self) -> NodeSet:
+        """Nodes with no job."""
+        if self._empty is None:
+            self._empty = _set_where(self._jobs == 0)
+        return self._empty
+
+    @empty.setter
+    def empty(self, nodes: NodeSet) -> None:
+        self._empty = nodes
+
     def copy(self) -> Free:
         """Another with the same free."""
         other = Free.__new__(Free)
-        other.facts, other.empty, other._masks, other._capacities = self.facts, self.empty, {}, {}
+        other.facts, other._empty, other._masks, other._capacities = self.facts, self._empty, {}, {}
         other.cpus, other.memory, other._jobs = self.cpus.copy(), self.memory.copy(), self._jobs.copy()
         return other
 
     def emptied(self, nodes: NodeSet) -> Free:
         """Another in which these nodes are empty, too: good for jobs that want whole nodes only."""
         other = Free.__new__(Free)
-        other.facts, other.empty, other._masks, other._capacities = self.facts, self.empty | nodes, {}, {}
+        other.facts, other._empty, other._masks, other._capacities = self.facts, self.empty | nodes, {}, {}
         other.cpus, other.memory, other._jobs = self.cpus, self.memory, self._jobs
+        return other
+
+    def after(self, ends: Ends, first: int, last: int) -> Free:
+        """Another in which jobs ``first`` to ``last`` of those that run, this one left out, have given back what they hold."""
+        other = self.copy()
+        nodes, cpus, memory = ends.given_back(first, last)
+        np.add.at(other.cpus, nodes, cpus)
+        np.add.at(other.memory, nodes, memory)
+        np.subtract.at(other._jobs, nodes, 1)
+        other._empty = None
         return other
 
     def take(self, held: Held) -> None:
@@ -157,7 +181,7 @@ class Free:
         self.cpus[nodes] -= cpus
         self.memory[nodes] -= memory
         self._jobs[nodes] += 1
-        self.empty &= ~held.mask
+        self._empty = self.empty & ~held.mask
         self._forget()
 
     def release(self, held: Held) -> None:
@@ -166,9 +190,7 @@ class Free:
         self.cpus[nodes] += cpus
         self.memory[nodes] += memory
         self._jobs[nodes] -= 1
-        for node in held.nodes:
-            if not self._jobs[node]:
-                self.empty |= 1 << node
+        self._empty = None
         self._forget()
 
     def _forget(self) -> None:

@@ -45,7 +45,7 @@ class Multifactor(Accounting):
         self, slurm: SlurmMachine, all_cpus: int, accounts: Accounts | None = None, all_nodes: int | None = None
     ):
         self.factors = Factors.of(slurm.parameters)
-        self._enforces = accounts is not None and are_enforced(slurm)
+        self.limits_resources = accounts is not None and are_enforced(slurm)
         self._given = accounts
         self._all_nodes = len(slurm.node_names) if all_nodes is None else all_nodes
         self._all_cpus = all_cpus
@@ -114,7 +114,7 @@ class Multifactor(Accounting):
         if self.told is not None:
             self.told[ask.key] = self.tell(ask, partition)
         association = self._associations[ask.key]
-        if self._enforces:
+        if self.limits_resources:
             self._limits.started(ask.key, self._demand(ask), nodes, cpus)
         self._leave(ask)
         if association >= 0:
@@ -222,11 +222,11 @@ class Multifactor(Accounting):
 
     def refusal(self, ask: Ask, now: float) -> str:
         """Slurm's word for the limit that keeps the job waiting before nodes are chosen for it; empty: none does."""
-        return self._limits.refusal(self._demand(ask)) if self._enforces else ""
+        return self._limits.refusal(self._demand(ask)) if self.limits_resources else ""
 
     def refusal_on(self, ask: Ask, nodes: tuple[int, ...], cpus: int, now: float) -> str:
         """Slurm's word for the limit that would be exceeded if the job got these nodes and CPUs; empty: none."""
-        return self._limits.refusal_on(self._demand(ask), nodes, cpus) if self._enforces else ""
+        return self._limits.refusal_on(self._demand(ask), nodes, cpus) if self.limits_resources else ""
 
     def qos_priority(self, ask: Ask) -> int:
         """The priority of its quality of service; 0 for one that nobody knows."""

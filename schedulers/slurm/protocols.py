@@ -20,6 +20,7 @@ class Accounting:
 
     told: dict[int, str] | None = None
     """What jobs' priorities were made of when they started, for people, by their keys; None: nobody wants to know."""
+    limits_resources = False  #: Whether :meth:`refusal_on` may refuse anything.
 
     def begin(self, controller_start: float) -> None:
         """A run begins; the controller started then (s, often negative), from which periods are counted."""

@@ -280,6 +280,8 @@ class Slurm(Scheduler):
 
     def _overrun(self) -> float:
         """When the first job comes to be past its limit, s."""
+        if self.cluster.preemption is None:
+            return self.cluster.running.first + self._settings.over_time_limit
         return min(map(self._last_end, self.cluster.held.values()), default=math.inf)
 
     def _enforce_limits(self, view: View, now: float) -> Iterator[Decision]:
@@ -335,7 +337,7 @@ class Slurm(Scheduler):
         if not isinstance(cluster.free, SharedFree) or cluster.preemption is None:
             return
         for held in turns(cluster.held.values(), cluster.preemption.tiers())[1]:
-            held.end += math.floor(view.now) - math.floor(held.stopped)
+            cluster.end_later(held.ask.key, held.end + math.floor(view.now) - math.floor(held.stopped))
             held.stopped = math.nan
             cluster.accounting.resumed(held.ask, view.now)
             asleep = view.suspended_by_index[held.ask.key]
@@ -414,7 +416,8 @@ class Slurm(Scheduler):
         settings = self._settings
         if not self._waiting:
             return False
-        overdue = any(held.end <= now + settings.bf_interval + 1.0 for held in self.cluster.held.values())
+        soon, cluster = now + settings.bf_interval + 1.0, self.cluster
+        overdue = cluster.running.first <= soon or any(held.end <= soon for held in cluster.ending.values())
         return overdue or bool(self.cluster.windows) or settings.bf_min_age_reserve > 0.0
 
     def _waits_for_time(self, now: float) -> bool:

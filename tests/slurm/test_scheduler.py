@@ -20,10 +20,10 @@ PartitionName=short Nodes=ALL Default=YES MaxTime=10
 """
 
 
-def run(tmp_path: Path, **columns: list[Any]) -> Result:
+def run(tmp_path: Path, conf: str = CONF, **columns: list[Any]) -> Result:
     """Jobs of one core and a minute under the rules of that configuration."""
     path = tmp_path / "slurm.conf"
-    path.write_text(CONF)
+    path.write_text(conf)
     count = len(next(iter(columns.values())))
     usual: dict[str, list[Any]] = {"submit_time": [0.0] * count, "requested_cores": [1] * count}
     usual |= {"recorded_run_time": [60.0] * count, "requested_time": [120.0] * count}
@@ -43,3 +43,17 @@ def test_nothing_starts_at_its_submission(tmp_path: Path) -> None:
     result = run(tmp_path, submit_time=[0.0, 0.5, 100.0])
     waits = (result.jobs["start_time"] - result.jobs["submit_time"]).tolist()
     assert all(0.0 < wait <= 62.0 for wait in waits)
+
+
+def test_a_pass_ends_where_a_job_could_start_at_the_very_end_of_the_window(tmp_path: Path) -> None:
+    """A minute of bf_resolution before it is planned for another: the pass looked at that instant again and again."""
+    conf = CONF.replace("SelectType", "SchedulerParameters=bf_window=10,bf_interval=1\nSelectType").replace(
+        "[1-2]", "1"
+    )
+    submitted = [7.0, *(float(time) for time in range(250, 360))]
+    columns = {"requested_time": [900.0 if time == 7.0 else 60.0 for time in submitted]}
+    columns |= {"requested_cores": [1] * 111, "recorded_run_time": [1.0] * 111}
+    conf = conf.replace("MaxTime=10", "MaxTime=60")
+    columns["recorded_run_time"][0] = 500.0
+    result = run(tmp_path, conf, submit_time=submitted, **columns)
+    assert result.jobs["state"].tolist() == ["completed"] * 111
