@@ -63,7 +63,6 @@ _SETTINGS = {
     "until_s": "Stopped at (s)",
     "origin_s": "Time 0 in the input (s)",
     "start_date": "Date at time 0",
-    "command": "Command",
     "version": "Version",
 }
 
@@ -93,14 +92,14 @@ def write_report(
     options.setdefault("x_range", (min(start for start, _ in windows), max(end for _, end in windows)))
     first = next(iter(runs.values()))
     heading = title or (run_title(first) if len(runs) == 1 else _comparison_title(runs))
-    figures = _Figures()
+    figures = Figures()
     sections = {
         "Summary" if len(runs) == 1 else "Comparison": _summary(runs, replications),
         **_schedules(runs, figures, options),
         "Over time": _over_time(runs, figures),
         "Jobs": _distributions(runs, workload, figures),
         "Users": _users(runs, figures),
-        "Inputs and settings": _Section(table=_settings_html(runs)),
+        "Inputs and settings": Section(table=_settings_html(runs)),
     }
     text = render(
         "report.html",
@@ -109,6 +108,7 @@ def write_report(
         assumptions=_assumptions(runs),
         sections={name: section for name, section in sections.items() if section is not None},
         maker=_maker(first),
+        again=str(first.meta.get("command", "")),
     )
     return write_whole(path, text)
 
@@ -125,8 +125,8 @@ def write_gantt(figure: go.Figure | Result, path: str | Path, **options: Any) ->
 
 
 @dataclass(frozen=True, slots=True)
-class _Section:
-    """What stands under a heading, in this order; ``folded`` is a table that the reader unfolds."""
+class Section:
+    """A part of a page. What stands under a heading, in this order; ``folded`` is a table that the reader unfolds."""
 
     text: str = ""
     figures: Sequence[Markup] = ()
@@ -136,7 +136,7 @@ class _Section:
     left_out: str = ""
 
 
-class _Figures:
+class Figures:
     """Turns figures into pieces of the page, each with an id of its own."""
 
     def __init__(self) -> None:
@@ -148,26 +148,26 @@ class _Figures:
         return figure_html(figure, f"figure{self._count}")
 
 
-def _summary(runs: Mapping[str, Result], replications: pd.DataFrame | None) -> _Section:
+def _summary(runs: Mapping[str, Result], replications: pd.DataFrame | None) -> Section:
     table = comparison_table(runs) if replications is None else replications
     told = "" if replications is None else ("Means over replications ± half of the 95 % confidence interval; "
             "differences are paired by seed. The figures below are of the first seed.")  # fmt: skip
-    return _Section(told, table=table_html(headlines(table)), folded=table_html(table), unfolds="All metrics")
+    return Section(told, table=table_html(headlines(table)), folded=table_html(table), unfolds="All metrics")
 
 
-def _schedules(runs: Mapping[str, Result], figures: _Figures, options: dict[str, Any]) -> dict[str, _Section]:
+def _schedules(runs: Mapping[str, Result], figures: Figures, options: dict[str, Any]) -> dict[str, Section]:
     """The charts of the runs: as one, with what differs marked, where they are of the same jobs."""
     if 2 <= len(runs) <= MOST_RUNS and options.keys() <= _OF_SEVERAL and same_jobs(runs):
         chart = gantt_runs(runs, carry=True, **options)
-        return {"Schedules": _Section(figures=[figures.html(chart)])}
+        return {"Schedules": Section(figures=[figures.html(chart)])}
     charts = _aligned([tool_chart(result, **options) for result in runs.values()])
     # A run may have the name of a section: sections are told apart by where they stand.
     return {
-        f"Schedule: {name}": _Section(figures=[figures.html(chart)]) for name, chart in zip(runs, charts, strict=True)
+        f"Schedule: {name}": Section(figures=[figures.html(chart)]) for name, chart in zip(runs, charts, strict=True)
     }
 
 
-def _over_time(runs: Mapping[str, Result], figures: _Figures) -> _Section | None:
+def _over_time(runs: Mapping[str, Result], figures: Figures) -> Section | None:
     drawn = []
     if len(runs) > 1:  # those of a single run are under its Gantt chart
         drawn += [utilisation_timeline(runs, most_points=_POINTS), queue_timeline(runs, most_points=_POINTS)]
@@ -178,19 +178,19 @@ def _over_time(runs: Mapping[str, Result], figures: _Figures) -> _Section | None
     for name, result in powered.items():
         title = "Power by state" + (f": {shortened(name, 60)}" if len(runs) > 1 else "")
         drawn.append(power_timeline(result, most_points=_POINTS, title=title))
-    return _Section(figures=[figures.html(figure) for figure in drawn]) if drawn else None
+    return Section(figures=[figures.html(figure) for figure in drawn]) if drawn else None
 
 
-def _distributions(runs: Mapping[str, Result], workload: Workload | None, figures: _Figures) -> _Section | None:
+def _distributions(runs: Mapping[str, Result], workload: Workload | None, figures: Figures) -> Section | None:
     if not any(result.jobs["start_time"].notna().any() for result in runs.values()):
         return None
     drawn = [ecdf(runs, column, most_points=_POINTS) for column in ("wait_time", "bounded_slowdown")]
     if workload is not None and workload.unix_start_time is not None:
         drawn += [arrivals(workload, by) for by in ("hour", "weekday")]
-    return _Section(figures=[figures.html(figure) for figure in drawn])
+    return Section(figures=[figures.html(figure) for figure in drawn])
 
 
-def _users(runs: Mapping[str, Result], figures: _Figures) -> _Section | None:
+def _users(runs: Mapping[str, Result], figures: Figures) -> Section | None:
     table = user_table(runs)
     if table["user"].nunique() < 2:
         return None
@@ -201,7 +201,7 @@ def _users(runs: Mapping[str, Result], figures: _Figures) -> _Section | None:
     # Of very many users those with the most core-seconds.
     shown = table[table.groupby("run").cumcount() < _MOST_USERS]
     left = len(table) - len(shown)
-    return _Section(
+    return Section(
         text,
         [figures.html(user_fairness(runs))],
         folded=_user_html(shown),
@@ -253,7 +253,7 @@ def _maker(result: Result) -> str:
 
 def _settings_html(runs: Mapping[str, Result]) -> Markup:
     keys = [key for key in _SETTINGS if any(key in result.meta for result in runs.values())]
-    keys += sorted({key for result in runs.values() for key in result.meta} - set(keys))
+    keys += sorted({key for result in runs.values() for key in result.meta} - {*keys, "command"})
     rows = [
         [_SETTINGS.get(key, str(key)), *(_setting(result.meta.get(key)) for result in runs.values())] for key in keys
     ]

@@ -69,6 +69,7 @@ def write_sweep_page(
     title: str = "",
     *,
     facts: Mapping[str, str] | None = None,
+    command: str = "",
     assumptions: Sequence[str] = (),
     confidence: float = CONFIDENCE,
 ) -> Path:
@@ -100,6 +101,7 @@ def write_sweep_page(
         panels=_table(sweep, known, units),
         sections=sections,
         settings=_settings(runs, sweep) | dict(facts or {}),
+        again=command,
         equal=[members for members in sweep.groups.values() if len(members) > _MOST_EQUALS + 1],
     )
     return write_whole(path, text)

@@ -68,7 +68,7 @@ def sweep(
     invocation.tell_all()
     _tell_failures(outcome, Path(out))
     _write_results(outcome, Path(out))
-    page = {"facts": _facts(grid, invocation), "assumptions": assumptions} if report else None
+    page = {"facts": _facts(grid), "assumptions": assumptions, "command": invocation.command} if report else None
     _conclude(outcome, grid, Path(out), page)
 
 
@@ -111,14 +111,13 @@ def _write_results(outcome: Outcome, out: Path) -> None:
             chunk.drop_columns(["error"]).to_pandas().to_csv(file, index=False, header=number == 0, lineterminator="\n")
 
 
-def _facts(grid: Grid, invocation: Invocation) -> dict[str, str]:
+def _facts(grid: Grid) -> dict[str, str]:
     """What the report says of how the sweep was made, beside its factors."""
     from cluster_sim import __version__
 
     return {
         "Seed": str(grid.config.seed),
         "Configuration": str(grid.source),
-        "Command": invocation.command,
         "Version": f"cluster-sim {__version__}",
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 @click.option(
     "--workers", type=click.IntRange(min=1), metavar="N", help="Processes. [default: as many as there are cores]"
 )
+@click.option("--report", is_flag=True, help="Leave a report.html, too: what the agents reach, curves, settings.")
 @click.pass_obj
 def train(
     invocation: Invocation,
@@ -33,6 +35,7 @@ def train(
     seed: int | None,
     seeds: int | None,
     workers: int | None,
+    report: bool,
 ) -> None:
     """Train an agent as a YAML file says, and leave it in a folder.
 
@@ -57,6 +60,13 @@ def train(
     for summary in summaries:
         click.echo(_told(summary))
     click.echo(f"\nThe agent is a scheduler now: learned:{out}")
+    if report:
+        from analysis.training_report import write_training_report
+
+        page = write_training_report(
+            summaries, Path(out) / "report.html", assumptions=assumptions, command=invocation.command
+        )
+        click.echo(f"The report is {page}")
 
 
 def _told(summary: Summary) -> str:

@@ -33,6 +33,26 @@ def training(here: Path) -> Path:
     return path
 
 
+def test_a_training_leaves_a_report(done) -> None:
+    """What the best agents of two seeds reach, beside the baseline; curves; settings; how to make it again; names escaped."""
+    hostile = TRAINING.replace("jobs.json", '"<i>.json"')
+    Path("<i>.json").write_text(Path("jobs.json").read_text())
+    Path("training.yaml").write_text(hostile)
+    told = done("train", "training.yaml", "--out", "agent", "--seeds", "2", "--report", "--workers", "1").stdout
+    assert "The report is agent/report.html" in told
+    page = Path("agent/report.html").read_text()
+    text = re.sub(r"<[^>]*>", "|", page.partition("<body>")[2])
+    reached = re.findall(r"seed (\d): energy_j \S+ after (\d) of 3 iterations", told)
+    assert [seed for seed, _ in reached] == ["0", "1"]
+    for seed, found in reached:
+        assert re.search(rf"\|{seed}\|\|[^|]+J\)?\|\|{found} of 3 iterations\|", text)
+    assert ("it has learned nothing since" in text) == any(found == "0" for _, found in reached)
+    assert "2 trainings, which differ by their seeds, of 3 iterations of 2 episodes, by PPO" in text
+    assert "To make it again: |cluster-sim train training.yaml --out agent --seeds 2 --report --workers 1|" in text
+    assert page.count('class="plotly-graph-div"') == 6
+    assert "<i>.json" not in page
+
+
 def test_train_and_use(done) -> None:
     """An agent is trained, and then runs, is compared, and is evaluated."""
     told = done("train", "training.yaml", "--out", "agent").stdout
