@@ -304,7 +304,7 @@ def _recorded_starts(recording: Recording, job: Mapping[str, Any]) -> Iterator[S
 def slurm_for(recording: Recording) -> Slurm:
     """The scheduler with the configuration, requests and phases of a recorded run."""
     start = float(recording.expected["controller_started"])
-    later = MAIN_LATER_S if recording.accounts is not None else 0.0
+    later = MAIN_LATER_S if recording.accounts is not None else MAIN_S
     return Slurm(
         recording.conf,
         recording.accounts or "",
@@ -316,8 +316,10 @@ def slurm_for(recording: Recording) -> Slurm:
     )
 
 
+MAIN_S = 0.03
+"""How much later than the controller its main loop started, s: what its recorded passes have in common."""
 MAIN_LATER_S = 0.36
-"""How much later the main loop of a controller started that had to ask the accounting database first."""
+"""The same of a controller that had to ask the accounting database first."""
 
 
 def _accounts(folder: Path) -> Accounts | None:

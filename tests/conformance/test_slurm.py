@@ -80,6 +80,7 @@ WHOLE_RUNS = (
     "control",
     "part-limits",
     "reservation",
+    "shapes-2",
 )
 
 
