@@ -97,8 +97,7 @@ def grade(
     A subfolder of ``folder`` is a student, and so is a notebook or Python file in it; their names are the students'. A file has
     ``limit_s`` seconds. ``exercises_file`` has exercises of your own. Raises InputError for a folder without students.
     """
-    if exercises_file is not None:
-        add_exercises(exercises_file)
+    own = add_exercises(exercises_file) if exercises_file is not None else []
     handed_in = students_in(Path(folder), exercises_file)
     grader = _Grader(Path(folder), limit_s, exercises_file)
     students = []
@@ -112,7 +111,7 @@ def grade(
             pool.shutdown(wait=False, cancel_futures=True)
             grader.stop()
             raise
-    return ClassMarks(students, _exercises(students, handed_in.values()))
+    return ClassMarks(students, _exercises(students, handed_in.values(), own))
 
 
 def students_in(folder: Path, exercises_file: str | None = None) -> dict[str, list[Path]]:
@@ -144,14 +143,13 @@ def _is_answer(path: Path, leave_out: str) -> bool:
     return path.suffix in SUFFIXES and path.is_file() and not path.is_symlink() and not hidden
 
 
-def _exercises(students: Iterable[Marks], files: Iterable[list[Path]]) -> list[str]:
-    """All exercises of the lessons that anybody handed in, and of one's own those that anybody checks."""
+def _exercises(students: Iterable[Marks], files: Iterable[list[Path]], own: Sequence[str]) -> list[str]:
+    """All exercises of the lessons that anybody handed in, and those of one's own."""
     asked = {name for marks in students for name in marks.asked}
-    named = {str(int(match[1])) for paths in files for path in paths if (match := _LESSON.search(path.name))}
-    known = list(exercises())
-    numbers = named | {name.partition(".")[0] for name in asked if name in known}
-    chosen = [name for name in known if name.partition(".")[0] in numbers]
-    return chosen + sorted(asked.difference(chosen))
+    numbers = {str(int(match[1])) for paths in files for path in paths if (match := _LESSON.search(path.name))}
+    numbers |= {name.partition(".")[0] for name in asked.difference(own)}
+    of_lessons = [name for name in exercises() if name.partition(".")[0] in numbers and name not in own]
+    return [*of_lessons, *own, *sorted(asked.difference(of_lessons, own))]
 
 
 class _Grader:

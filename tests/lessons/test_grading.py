@@ -138,15 +138,20 @@ def test_pieces_are_statements_and_cells(tmp_path: Path) -> None:
     ]
 
 
-def test_own_exercises_are_found_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_own_exercises_are_found_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """As the page for teachers has it: a file, used beside a notebook."""
     page = (DOCS / "lessons/class.md").read_text(encoding="utf-8")
     own, beside = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     monkeypatch.chdir(tmp_path)
     Path("week3.py").write_text(own)
     exec(beside, {})
-    assert exercise("W3.1").check(5)
-    assert exercise("W3.2").check("b")
+    printed = capsys.readouterr().out
+    assert printed == "".join(f"{line}\n" for line in re.findall(r"^    (W3.*)$", page, re.MULTILINE))
+    for name, answer in (("W3.1", 5), ("W3.2", "b"), ("W3.3", lambda wait_s, run_s: 1 + wait_s / run_s)):
+        assert exercise(name).check(answer)
+    assert exercise("W3.4").check({"a": 0, "b": 3, "c": 0, "d": 2, "e": 4})
     assert exercise("W3.5").check(Sjf())
     assert not exercise("W3.5").check(Fcfs())
     with pytest.raises(InputError, match=r"nowhere\.py"):
