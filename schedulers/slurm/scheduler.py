@@ -12,7 +12,7 @@ from cluster_sim.formats.sacctmgr import read_accounts
 from cluster_sim.machine.placement import Placement
 from cluster_sim.platform.accounts import Accounts
 from cluster_sim.platform.platform import Platform
-from cluster_sim.run.decisions import Decision, Hold, Preempt, Reject, Reserve, Resume, Start, WakeAt
+from cluster_sim.run.decisions import Decision, Hold, Preempt, Reject, Reserve, Start, WakeAt
 from schedulers.base import Scheduler
 from schedulers.slurm.administration import Administrator
 from schedulers.slurm.asks import Ask
@@ -22,19 +22,18 @@ from schedulers.slurm.clockwork import TICK, BackfillClock, MainClock
 from schedulers.slurm.cluster import Cluster, Window
 from schedulers.slurm.commands import read_commands
 from schedulers.slurm.dependencies import Dependencies
-from schedulers.slurm.gang import SharedFree, turns
 from schedulers.slurm.kept import KeptJobs
 from schedulers.slurm.main_loop import MainPass
-from schedulers.slurm.nodes import Held, set_of
+from schedulers.slurm.nodes import set_of
 from schedulers.slurm.preemption import Preempted
 from schedulers.slurm.priority import Multifactor
 from schedulers.slurm.protocols import Accounting, BasicPriority
 from schedulers.slurm.queue import Reason, order
 from schedulers.slurm.requests import Requests
+from schedulers.slurm.running_jobs import RunningJobs
 from schedulers.slurm.settings import Settings
 
 if TYPE_CHECKING:
-    from cluster_sim.machine.running import Running
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
@@ -101,12 +100,14 @@ class Slurm(Scheduler):
         self._waiting: dict[int, tuple[Job, Ask]] = {}
         self._queue: list[Any] | None = None
         self._ran: set[int] = set()  # who has been started before
-        self._killed: set[int] = set()
         self._clean = CleanUps(self.cluster, self._delay, self._kill_delay)
         self._version: object = None
         self._reasons: dict[int, str] = {}  # why jobs wait, as the main loop has it
         self._in_vain = False  # whether the last look at the queue as it is has started nothing
         self._dependencies = Dependencies(self.cluster.held.__contains__) if self._requests.has_dependencies else None
+        self._running = RunningJobs(
+            self.cluster, self._clean, self._waiting, self._dependencies, self._main.check_after, self._backfill.note
+        )
         self._kept = KeptJobs(self.cluster, self._dependencies)
         self._deadlines: set[int] = set()  # jobs that have one
         assert self._platform.slurm is not None
@@ -132,7 +133,7 @@ class Slurm(Scheduler):
         yield from self._news(view)
         self._clean_up(now)
         self._pass_time(view.now)
-        yield from self._enforce_limits(view, now)
+        yield from self._running.enforce_limits(view, now)
         if self.cluster.accounting.advance(view.now):
             self._reorder()
         if self._main.next_run(view.now) <= now:
@@ -145,10 +146,7 @@ class Slurm(Scheduler):
 
     def _news(self, view: View) -> Iterator[Decision]:
         now = view.now
-        for running in view.ended:
-            yield from self._ended(running, view)
-        if self.cluster.is_shared:
-            yield from self._ended_asleep(view)
+        yield from self._running.follow(view)
         for job in view.submitted:
             known = self._waiting.get(job.index)
             if known is None or known[0] is not job:
@@ -168,7 +166,7 @@ class Slurm(Scheduler):
         """Commands of the administrator whose time has come."""
         for decision in self._administrator.act(view):
             if isinstance(decision, Preempt) and decision.because != NODE_FAIL:
-                self._killed.add(decision.job.index)
+                self._running.killed.add(decision.job.index)
             self._reorder()
             yield decision
         self._open_nodes()
@@ -182,35 +180,6 @@ class Slurm(Scheduler):
             self._main.ask_whole()
             self._queue, self._in_vain = None, False
             self._backfill.changed = self._backfill.changed or self._backfill.goes_on
-
-    def _ended(self, running: Running, view: View) -> Iterator[Decision]:
-        key = running.job.index
-        held = self.cluster.held.get(key)
-        lives_on = key in view.running_by_index or key in view.suspended_by_index
-        if held is not None and not held.ending and not lives_on:
-            yield from self._let_go(held, view)
-
-    def _ended_asleep(self, view: View) -> Iterator[Decision]:
-        """Jobs that were suspended and have been killed meanwhile."""
-        for key, held in list(self.cluster.held.items()):
-            lives_on = math.isnan(held.stopped) or key in view.suspended_by_index
-            if not held.ending and not lives_on:
-                self._killed.add(key)
-                yield from self._let_go(held, view)
-
-    def _let_go(self, held: Held, view: View, waits_again: bool = False) -> Iterator[Decision]:
-        """A job has ended: others go on, and when its nodes are cleaned up they are free."""
-        key, now = held.ask.key, view.now
-        if not held.ending:
-            self.cluster.end(key)
-        self.cluster.accounting.ended(held.ask, now)
-        if self._dependencies is not None and not waits_again:
-            is_well = not held.ask.exit_code and key not in self._killed and now <= held.end
-            self._dependencies.over(held.ask, now, is_well)
-        self._clean.begin(key, now, key in self._killed)
-        self._killed.discard(key)
-        self._backfill.note(now)
-        yield from self._go_on(view)
 
     def _submitted(self, job: Job, now: float) -> Iterator[Decision]:
         ask = self._requests.of(job, now)
@@ -269,79 +238,6 @@ class Slurm(Scheduler):
     def _reorder(self) -> None:
         self._queue = None
         self._backfill.note(-math.inf if self._view is None else self._view.now)
-
-    # ------------------------------------------------------------------ time limits
-
-    def _last_end(self, held: Held) -> float:
-        """After when a job that runs is killed, s."""
-        if held.ending or not math.isnan(held.stopped):
-            return math.inf
-        return held.end + (0.0 if held.is_told else self._settings.over_time_limit)
-
-    def _overrun(self) -> float:
-        """When the first job comes to be past its limit, s."""
-        if self.cluster.preemption is None:
-            return self.cluster.running.first + self._settings.over_time_limit
-        return min(map(self._last_end, self.cluster.held.values()), default=math.inf)
-
-    def _enforce_limits(self, view: View, now: float) -> Iterator[Decision]:
-        due = self._overrun()
-        if due == math.inf or self._main.check_after(due) > now:
-            return
-        for held in list(self.cluster.held.values()):
-            last = self._last_end(held)
-            if last < math.inf and self._main.check_after(last) <= now:
-                if held.is_told:
-                    yield from self._stop(held, view)
-                else:
-                    self._killed.add(held.ask.key)
-                    yield Preempt(view.running_by_index[held.ask.key].job, "timeout", because="TimeLimit")
-
-    # ------------------------------------------------------------------ preemption
-
-    def _stop(self, held: Held, view: View) -> Iterator[Decision]:
-        """A job loses its nodes to another."""
-        key, preemption = held.ask.key, self.cluster.preemption
-        assert preemption is not None
-        mode = preemption.mode(held).lower()
-        yield self._taken(held, mode, view)
-        self._killed.add(key)
-        yield from self._let_go(held, view, waits_again=mode == "requeue")
-
-    def _taken(self, held: Held, mode: str, view: View) -> Preempt:
-        assert self.cluster.preemption is not None
-        by = self._waiting.get(held.preemptor)
-        running = view.running_by_index.get(held.preemptor)
-        behind = by[0] if by is not None else running.job if running is not None else None
-        job = view.running_by_index[held.ask.key].job
-        return Preempt(job, mode, because=self.cluster.preemption.because, behind=behind)
-
-    def _make_way(self, started: Held, job: Job, view: View) -> Iterator[Decision]:
-        """Where jobs share cores: those of lower tiers stop when another starts on theirs."""
-        cluster = self.cluster
-        if not isinstance(cluster.free, SharedFree) or cluster.preemption is None:
-            return
-        for held in turns(cluster.held.values(), cluster.preemption.tiers())[0]:
-            held.preemptor = started.ask.key
-            if cluster.preemption.mode(held) != "SUSPEND":
-                yield from self._stop(held, view)
-                continue
-            held.stopped = view.now
-            cluster.accounting.suspended(held.ask, view.now)
-            running = view.running_by_index[held.ask.key].job
-            yield Preempt(running, "suspend", because=cluster.preemption.because, behind=job)
-
-    def _go_on(self, view: View) -> Iterator[Decision]:
-        """Suspended jobs go on whose cores no job of a higher tier uses any more; their limits are put off."""
-        cluster = self.cluster
-        if not isinstance(cluster.free, SharedFree) or cluster.preemption is None:
-            return
-        for held in turns(cluster.held.values(), cluster.preemption.tiers())[1]:
-            cluster.end_later(held.ask.key, held.end + math.floor(view.now) - math.floor(held.stopped))
-            held.stopped = math.nan
-            cluster.accounting.resumed(held.ask, view.now)
-            asleep = view.suspended_by_index[held.ask.key]
-            yield Resume(asleep.job, asleep.placement)
 
     # ------------------------------------------------------------------ the loops
 
@@ -427,12 +323,12 @@ class Slurm(Scheduler):
     def _carry_out(self, outcome: Started | Preempted, view: View, because: str = "") -> Iterator[Decision]:
         if isinstance(outcome, Preempted):
             for held in outcome.victims:
-                yield from self._stop(held, view)
+                yield from self._running.stop(held, view)
             return
         start = self._begin_job(outcome, because)
-        yield from self._make_way(self.cluster.held[start.job.index], start.job, view)
+        yield from self._running.make_way(start.job, view)
         yield start
-        yield from self._go_on(view)
+        yield from self._running.go_on(view)
 
     def _begin_job(self, started: Started, because: str = "") -> Start:
         key = started.entry.ask.key
@@ -456,12 +352,9 @@ class Slurm(Scheduler):
         return min(self._kept.next_time, self.cluster.next_boundary, self._administrator.next_time)
 
     def _next_wake(self, now: float) -> float:
-        times = [self._clean.next]
+        times = [self._clean.next, self._running.next_check]
         if self._waiting or self.cluster.held:
             times.append(self._next_of_clock)
-        overrun = self._overrun()
-        if overrun < math.inf:
-            times.append(self._main.check_after(overrun))
         if self._waiting:
             times.append(self._main.next_run(now))
         if self._waiting and not self._is_stuck(now):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -46,8 +47,8 @@ def run(path: str, *jobs: tuple[float, str, int, float], limit: float = 600.0) -
 
 def attempts(result: Result, job: str) -> list[tuple[float, float, str]]:
     """Start, end and outcome of a job's attempts."""
-    rows = result.attempts[result.attempts["job_id"] == job]
-    return list(zip(rows["start_time"], rows["end_time"], rows["outcome"], strict=True))
+    rows: Any = result.attempts[result.attempts["job_id"] == job].itertuples()
+    return [(row.start_time, row.end_time, row.outcome) for row in rows]
 
 
 def test_a_requeued_job_waits_two_minutes(tmp_path: Path) -> None:
@@ -200,12 +201,13 @@ class Case:
 def check_no_core_twice(result: Result) -> None:
     """At any time a core is held by one job."""
     cores: dict[tuple[str, str, int], list[tuple[float, float]]] = {}
-    for row in result.holds.itertuples():
+    rows: Any = result.holds.itertuples()
+    for row in rows:
         for core in range(row.first_core, row.last_core + 1):
             cores.setdefault((row.node, row.processor, core), []).append((row.start, row.end))
     for spells in cores.values():
         spells.sort()
-        assert all(first[1] <= second[0] for first, second in zip(spells, spells[1:], strict=False))
+        assert all(first[1] <= second[0] for first, second in pairwise(spells))
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -215,18 +217,25 @@ def test_over_random_machines_and_jobs(tmp_path: Path, seed: int) -> None:
     scheduler = Slurm(case.path, case.accounts)
     result = Simulation(Platform.read(case.path), case.jobs, scheduler, explain=True).run()
     check_no_core_twice(result)
-    jobs, asked = result.jobs.set_index("job_id"), case.jobs.jobs.set_index("job_id")
-    decisions = result.decisions[result.decisions["decision"] == "preempt"]
-    for row in decisions[decisions["behind"] != ""].itertuples():
-        assert case.may_take(asked.loc[row.behind], asked.loc[row.job_id])
-    worked: dict[str, float] = {}
-    for row in result.holds[result.holds["attempt"] > 0].drop_duplicates(["owner", "attempt", "start"]).itertuples():
+    asked: Any = case.jobs.jobs.set_index("job_id").to_dict("index")
+    taken: Any = result.decisions[result.decisions["decision"] == "preempt"].itertuples()
+    for row in taken:
+        assert not row.behind or case.may_take(asked[row.behind], asked[row.job_id])
+    pieces: Any = result.holds.drop_duplicates(["owner", "attempt", "start"]).itertuples()
+    worked: dict[tuple[str, int], float] = {}
+    for row in pieces:
         worked[row.owner, row.attempt] = worked.get((row.owner, row.attempt), 0.0) + row.end - row.start
-    last = result.attempts.groupby("job_id")["attempt"].max()
-    for job_id, job in jobs.iterrows():
-        if job["state"] == "completed":
-            assert worked[job_id, last[job_id]] == pytest.approx(asked.loc[job_id, "recorded_run_time"])
-        elif job["state"] == "killed":
-            assert result.attempts.set_index("job_id").loc[[job_id], "outcome"].iloc[-1] in ("cancelled", "timeout")
+    last: dict[str, tuple[int, str]] = {}
+    attempts: Any = result.attempts.itertuples()
+    for row in attempts:
+        last[row.job_id] = row.attempt, row.outcome
+    jobs: Any = result.jobs.itertuples()
+    for job in jobs:
+        attempt, outcome = last.get(job.job_id, (0, ""))
+        if job.state == "completed":
+            assert worked[job.job_id, attempt] == pytest.approx(asked[job.job_id]["recorded_run_time"])
+        elif job.state == "killed":
+            assert outcome in ("cancelled", "timeout")
         else:
-            assert job["state"] == "rejected" or math.isnan(job["start_time"])
+            assert job.state == "rejected"
+            assert math.isnan(job.start_time)
