@@ -216,7 +216,8 @@ def _user_html(table: pd.DataFrame) -> Markup:
         [str(row.user), str(row.run), *(amount(getattr(row, name), _USER_UNITS.get(name, "")) for name in figures)]
         for row in table.itertuples(index=False)
     ]
-    return cells_html(_USER_COLUMNS.values(), rows, "users")
+    values = [[None, None, *(float(value) for value in row)] for row in table[figures].itertuples(index=False)]
+    return cells_html(_USER_COLUMNS.values(), rows, "users sortable", values)
 
 
 def _aligned(figures: list[go.Figure]) -> list[go.Figure]:

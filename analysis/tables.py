@@ -84,11 +84,20 @@ def table_html(table: pd.DataFrame) -> Markup:
     return cells_html(header, body)
 
 
-def cells_html(header: Iterable[str], rows: Iterable[Sequence[str]], kind: str = "") -> Markup:
-    """An HTML table of these texts, the first of each row its heading; ``kind`` is its class in the style."""
+def cells_html(
+    header: Iterable[str],
+    rows: Iterable[Sequence[str]],
+    kind: str = "",
+    values: Sequence[Sequence[float | None]] | None = None,
+) -> Markup:
+    """An HTML table of these texts, the first of each row its heading; ``kind`` are its classes in the style.
+
+    One of the class ``sortable`` is sorted by a click on a heading: by ``values``, for each cell a number or None, else
+    by its texts.
+    """
     from analysis.page import piece  # brings plotly, which the text tables do without
 
-    return piece("table.html", head=header, rows=rows, kind=kind)
+    return piece("table.html", head=header, rows=rows, kind=kind, values=values)
 
 
 def named_runs(results: Mapping[str, Result] | Result) -> dict[str, Result]:

@@ -161,8 +161,11 @@ def _by_class(study: Study, by: str, drawn: Any) -> dict[str, Any]:
         + ([change_text(row["change_s"], row["low_s"], row["high_s"])] if CHANGED in names else [])
         for _, row in table.iterrows()
     ]
+    measured = ["jobs", "share", *(f"{name}_s" for name in names), *(["change_s"] if CHANGED in names else [])]
+    values = [[None, *row] for row in table[measured].astype(float).to_numpy().tolist()]
     left = f"{len(table) - MOST_ROWS:,} more are in the table." if len(table) > MOST_ROWS else ""
-    return {"name": _CLASS[by], "figure": drawn(waits_of_classes(table)), "table": cells_html(head, rows), "left": left}
+    told = cells_html(head, rows, "sortable", values)
+    return {"name": _CLASS[by], "figure": drawn(waits_of_classes(table)), "table": told, "left": left}
 
 
 def overall_rows(study: Study) -> list[list[str]]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import html
 import json
 import re
-import shutil
-import subprocess
 from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import Any
@@ -23,8 +21,8 @@ from cluster_sim.cli import main
 from cluster_sim.platform import PowerTransitions
 from cluster_sim.records import Result
 from schedulers import Scheduler
+from tests.browser import browse
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 EVIL = "<script>document.title='caught'</script>"
 # Goes through the steps with the buttons, then with every other means, and writes down what the page says at each.
 SCRIPT = """
@@ -112,24 +110,12 @@ def data_of(text: str) -> dict[str, Any]:
     return data
 
 
-def browse(page: Path, fragment: str = "") -> str:
-    """The page after its scripts have run for a while, as headless Chromium has it."""
-    if CHROMIUM is None:
-        pytest.skip("needs a Chromium")
-    command = [
-        str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-        "--disable-component-update", "--disable-sync", f"--user-data-dir={page.parent / 'profile'}",
-        "--virtual-time-budget=8000", "--dump-dom", page.as_uri() + fragment,
-    ]  # fmt: skip
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False).stdout
-
-
 @pytest.fixture(scope="module")
 def in_browser(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What the script above finds on the page of the small run."""
     page = tmp_path_factory.mktemp("page") / "steps.html"
     page.write_text(animation(small()).replace("</body>", f"{SCRIPT}</body>"), encoding="utf-8")
-    dom = browse(page)
+    dom = browse(page.as_uri(), page.parent, 8_000)
     found = re.search(r'<pre id="found">([^<]+)</pre>', dom)
     assert found is not None, dom[-2000:]
     read: dict[str, Any] = json.loads(html.unescape(found[1]))
@@ -202,7 +188,7 @@ def test_texts_from_the_input_stay_texts() -> None:
     """No name of a job ends the script that the data stand in; the page may load nothing."""
     text = animation(small(), title="a </title> & b", colour_by="job_id")
     assert EVIL not in text
-    assert text.count("<script") == text.count("</script>") == 2
+    assert text.count("<script") == text.count("</script>") == 3
     assert "<title>a &lt;/title&gt; &amp; b</title>" in text
     assert "default-src 'none'" in text
     assert re.findall(r'(?:src|href)="', text) == []
@@ -389,7 +375,7 @@ def test_a_stopped_job_and_a_guest_in_a_browser(tmp_path: Path) -> None:
     """At its second start, a is outlined where it goes and the guest hatched beside it; both are told in words."""
     page = tmp_path / "steps.html"
     page.write_text(animation(troubled(explain=True)), encoding="utf-8")
-    dom = browse(page, "#3")
+    dom = browse(page.as_uri() + "#3", page.parent, 8_000)
     assert "Since the step before: job a was stopped; job a waits again; guest: &lt;backup&gt; came." in dom
     assert "Running: 0 jobs, 1 guest" in dom
     assert "<title>guest: &lt;backup&gt;: 1 core of cluster0.node0</title>" in dom
@@ -434,7 +420,7 @@ def test_a_long_run_is_several_pages(tmp_path: Path) -> None:
     first, second = (path.read_text() for path in paths)
     assert 'href="a%20b-2.html">301–351</a>' in first
     assert (data_of(first)["time"][-1], data_of(second)["time"][0]) == (299.0, 300.0)
-    dom = browse(paths[0], "#320")
+    dom = browse(paths[0].as_uri() + "#320", paths[0].parent, 8_000)
     assert '<b id="clock">319 s</b>' in dom
     assert "Job 319 starts on 1 core of cluster0.node0." in dom
     assert "Queue before it: 31 jobs, 31 cores" in dom
@@ -447,7 +433,7 @@ def test_a_later_page_begins_with_what_was_before(tmp_path: Path, monkeypatch: p
     }  # fmt: skip
     result = Simulation(Platform.homogeneous(1, 2), Workload(columns), make_scheduler("fcfs")).run()
     paths = write_animation(result, tmp_path / "steps.html")
-    dom = browse(paths[1])
+    dom = browse(paths[1].as_uri(), paths[1].parent, 8_000)
     assert re.search(r"<td[^>]*>0</td><td>299 s</td>", dom)  # in the table of what runs
     shown = re.search(r'<clipPath id="past"><rect[^>]* width="([0-9.]+)"', dom)
     assert shown is not None

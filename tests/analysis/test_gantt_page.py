@@ -5,8 +5,6 @@ from __future__ import annotations
 import html
 import json
 import re
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +20,10 @@ from analysis.time_axis import round_ticks
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.amounts import durations, moments
 from cluster_sim.cli import main
+from tests.browser import browse
 
 from .conftest import hand_made, later
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 # Uses each chart as a reader would, and writes down what it shows then; of the last chart it writes down the arrays.
 SCRIPT = """
 <pre id="found"></pre>
@@ -168,8 +166,6 @@ def test_what_cannot_be_drawn_is_one_line(runs: list[str], options: list[str], s
 @pytest.fixture(scope="module")
 def in_browser(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What the script above finds in a page of three charts: one browser for all, since starting it takes seconds."""
-    if CHROMIUM is None:
-        pytest.skip("needs a Chromium")
     folder = tmp_path_factory.mktemp("browser")
     charts = {"bars": gantt(hand_made()), "two": gantt_runs({"a": hand_made(), "b": later()})}
     table = np.empty((3, 4), dtype=object)
@@ -190,14 +186,9 @@ def in_browser(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         ],
     )
     (folder / "page.html").write_text(text, encoding="utf-8")
-    command = [
-        str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-        "--disable-component-update", "--disable-sync", f"--user-data-dir={folder / 'profile'}",
-        "--virtual-time-budget=20000", "--dump-dom", (folder / "page.html").as_uri(),
-    ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    found = re.search(r'<pre id="found">([^<]+)</pre>', done.stdout)
-    assert found is not None, done.stderr[-2000:]
+    dom = browse((folder / "page.html").as_uri(), folder, 20_000)
+    found = re.search(r'<pre id="found">([^<]+)</pre>', dom)
+    assert found is not None, dom[-2000:]
     read: dict[str, Any] = json.loads(html.unescape(found[1]))
     assert "error" not in read, read["error"]
     return read

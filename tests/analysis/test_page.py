@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 from jinja2 import UndefinedError
 from markupsafe import Markup
 
 from analysis.page import page, piece, render
+from analysis.tables import cells_html
+from tests.browser import browse
 
 EVIL = "</script><script>alert('1')</script> {{ 6 * 7 }}"
 
@@ -47,3 +50,22 @@ def test_no_template_turns_escaping_off() -> None:
     assert {"base.html", "report.html"} <= {path.name for path in templates}
     off = re.compile(r"\|\s*safe\b|autoescape")
     assert [path.name for path in templates if off.search(path.read_text(encoding="utf-8"))] == []
+
+
+def test_a_table_is_sorted_by_its_headings(tmp_path: Path) -> None:
+    """By the numbers behind the texts where they are given, up and then down; what is unknown comes last."""
+    rows = [["b", "2 h", "1,000"], ["a", "3 min", "–"], ["c", "1 d", "20"]]
+    table = cells_html(
+        ["user", "wait", "jobs"], rows, "sortable", [[None, 7200.0, None], [None, 180.0, None], [None, 86400.0, None]]
+    )
+    script = """<pre id="found"></pre><script>
+    const heads = document.querySelectorAll("th[scope=col]"), orders = [];
+    for (const column of [0, 1, 1, 2, 2]) {
+      heads[column].click();
+      orders.push([...document.querySelectorAll("tbody th")].map(cell => cell.textContent).join(""));
+    }
+    document.getElementById("found").textContent = orders.join(" ");
+    </script></body>"""
+    (tmp_path / "page.html").write_text(page("sorted", [table]).replace("</body>", script))
+    dom = browse((tmp_path / "page.html").as_uri(), tmp_path)
+    assert '<pre id="found">abc abc cba cba bca</pre>' in dom

@@ -6,8 +6,6 @@ import base64
 import builtins
 import json
 import re
-import shutil
-import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,10 +25,10 @@ from analysis.page import render
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.cli import main
 from cluster_sim.cli.explore import _desk
+from tests.browser import browse
 
 from .conftest import Story
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 CHOICES = Choices().plain()
 
 
@@ -324,7 +322,6 @@ const bars = () => document.querySelectorAll("#chart .bars path").length;
 """
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="needs a Chromium")
 def test_the_page_in_a_browser(story: Story, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Three bars are there; a button and a key step on, a click explains a job; a wrong hour is told; two jobs are run.
 
@@ -359,19 +356,3 @@ def test_the_page_in_a_browser(story: Story, monkeypatch: pytest.MonkeyPatch, tm
     assert "Job own1 starts" in without
     assert undone == "jobchangeoutcomesolvertaken out of the workload–undo"
     assert unknown == "cancel, job: expected the id of a job of this workload, found moon"
-
-
-def browse(address: str, folder: Path) -> str:
-    """The page after its scripts have run for a while, as headless Chromium has it."""
-    command = [
-        str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-        "--disable-background-networking", "--disable-component-update", "--disable-sync",
-        "--virtual-time-budget=10000", "--dump-dom", address,
-    ]  # fmt: skip
-    for attempt in range(2):  # on a busy machine Chromium sometimes does not end
-        profile = f"--user-data-dir={folder / f'profile{attempt}'}"
-        try:
-            return subprocess.run([*command, profile], capture_output=True, text=True, timeout=60, check=False).stdout
-        except subprocess.TimeoutExpired:
-            continue
-    pytest.fail("Chromium did not end, twice")
