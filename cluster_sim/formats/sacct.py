@@ -210,8 +210,9 @@ def _columns(
     not_told = np.isnan(limit)
     cpu_time = cells.numbers(chosen, values.duration, "totalcpu")
     used_kb = np.array([jobs.most_memory_kb.get(_plain(jobs.ids[row]), float(UNKNOWN)) for row in rows])
+    ids = jobs.ids_of(rows)
     columns: Columns = {
-        "job_id": np.array(jobs.ids_of(rows), dtype=object),
+        "job_id": np.array(ids, dtype=object),
         "submit_time": joins,
         "recorded_run_time": run,
         "requested_time": np.where(not_told, run if assume_recorded else math.inf, limit),
@@ -220,6 +221,7 @@ def _columns(
         "requested_cores_assumed": facts.asked[rows] <= 0,
         "nodes": facts.nodes[rows],
         "memory": facts.memory[rows],
+        "array_limit": np.array(jobs.limits_of(ids), dtype=np.int64),
         "gpus": facts.gpus[rows],
         "licenses": np.array([facts.licenses[row] for row in rows], dtype=object),
         "requires": np.array([facts.requires[row] for row in rows], dtype=object),

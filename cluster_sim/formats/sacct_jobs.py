@@ -102,6 +102,7 @@ class FoldedJobs:
         self.submitted = np.where(np.isinf(submitted), math.nan, submitted)
         restarts = np.nan_to_num(cells.numbers(self.rows, values.count, "restarts"))
         self.attempts = np.maximum(np.array(attempts, dtype=float), np.where(restarts > 0, restarts + 1, 0))
+        self._limits = {one.job.partition("_")[0]: one.limit for one in found if one.limit}
         self.most_memory_kb = _largest_of_steps(cells, found, every)
 
     def ids_of(self, rows: np.ndarray) -> list[str]:
@@ -112,6 +113,10 @@ class FoldedJobs:
             base = self.ids[row].partition("_")[0]
             ids += [self.ids[row]] if shared is None else [f"{base}_{task}" for part in shared for task in part]
         return ids
+
+    def limits_of(self, ids: list[str]) -> list[int]:
+        """How many tasks of the arrays of these jobs may run at once, as the rows of those that wait have it; 0: all."""
+        return [self._limits.get(job.partition("_")[0], 0) if "_" in job else 0 for job in ids]
 
     def _by_job(self, cells: Cells, own: list[int], found: list[_JobId]) -> dict[str, list[int]]:
         """The positions of each job's rows. A number that Slurm gave again, to another's job, gets ``#2`` behind it."""
@@ -140,6 +145,7 @@ class _JobId(NamedTuple):
     job: str
     step: bool
     tasks: tuple[range, ...] | None  #: Of an array, those that wait and share a row.
+    limit: int = 0  #: How many of its tasks may run at once; 0: all.
 
 
 def _job_id(text: str) -> _JobId:
@@ -148,9 +154,9 @@ def _job_id(text: str) -> _JobId:
         raise ValueError("a job's id such as 123, 123_4, 123_[5-9], 123+1 or 123.batch")
     if match["tasks"] is None:
         return _JobId(match["job"], match["step"] is not None, None)
-    return _JobId(
-        f"{match['job']}_[{match['tasks']}]", match["step"] is not None, tuple(values.array_tasks(match["tasks"]))
-    )
+    tasks = tuple(values.array_tasks(match["tasks"]))
+    name = f"{match['job']}_[{match['tasks']}]"
+    return _JobId(name, match["step"] is not None, tasks, values.array_limit(match["tasks"]))
 
 
 def _largest_of_steps(cells: Cells, found: list[_JobId], rows: list[int]) -> dict[str, float]:

@@ -106,6 +106,14 @@ def array_tasks(text: str) -> list[range]:
     return tasks
 
 
+def array_limit(text: str) -> int:
+    """How many tasks of ``5-9,12%2`` may run at once; 0: all."""
+    count = text.partition("%")[2].strip()
+    if count and not count.isdigit():
+        raise ValueError("array tasks such as 5-9,12%2")
+    return int(count or 0)
+
+
 def host_list(text: str) -> list[str]:
     """The names of ``node[01-16,20],login1`` in their order; ranges keep leading zeros, several in a name multiply."""
     names: list[str] = []

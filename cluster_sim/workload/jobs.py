@@ -173,6 +173,11 @@ class Job:
         return self._text("licenses")
 
     @property
+    def array_limit(self) -> int:
+        """How many tasks of its job array, the jobs ``7_…`` of job ``7_1``, may run at once; 0: all."""
+        return int(self._columns["array_limit"].item(self.index))
+
+    @property
     def gpus(self) -> int:
         """GPUs that it needs, on all its nodes together."""
         return int(self._columns["gpus"].item(self.index))
@@ -222,7 +227,7 @@ class JobColumns:
 REQUEST_COLUMNS = (
     "job_id submit_time requested_cores requested_time nodes ntasks_per_node mem_vol memory req_energy max_energy "
     "deadline priority profile user group tags requires exclusive reservation queue partition "
-    "qos account licenses gpus "
+    "qos account licenses array_limit gpus "
     "min_cores max_cores malleable speedup parts checkpoint_interval checkpoint_time restart_time reconfiguration_time"
 ).split()
 """The workload's columns that a scheduler may see. How much work a job really is stays with the simulation."""

@@ -61,6 +61,7 @@ class Requests:
             licences=licences_of(job.licenses),
             reservation=job.reservation,
             array=array,
+            array_limit=job.array_limit,
             name=job.profile,
         )
         return self._with_more(ask)

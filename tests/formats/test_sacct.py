@@ -119,6 +119,8 @@ def test_tasks_of_an_array_are_jobs(tmp_path: Path) -> None:
     jobs = Workload.read(path, unfinished="limit").jobs
     assert jobs["job_id"].tolist() == ["7_1", "7_2", "7_3", "7_4", "7_5", "7_9"]
     assert jobs["recorded_run_time"].tolist() == [600] + [3600] * 5
+    assert jobs["array_limit"].tolist() == [2] * 6
+    assert Workload.read(path).jobs["array_limit"].tolist() == [2]
 
 
 def test_requeues_are_attempts_of_one_job(tmp_path: Path) -> None:

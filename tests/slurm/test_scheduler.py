@@ -57,3 +57,11 @@ def test_a_pass_ends_where_a_job_could_start_at_the_very_end_of_the_window(tmp_p
     columns["recorded_run_time"][0] = 500.0
     result = run(tmp_path, conf, submit_time=submitted, **columns)
     assert result.jobs["state"].tolist() == ["completed"] * 111
+
+
+def test_only_so_many_tasks_of_an_array_run_at_once(tmp_path: Path) -> None:
+    """Nodes are free, and the second task waits for the end of the first; a job of its own does not."""
+    result = run(tmp_path, job_id=["7_1", "7_2", "8"], submit_time=[0.0, 0.0, 1.0], array_limit=[1, 1, 0])
+    first, second, other = result.jobs["start_time"].tolist()
+    assert first + 60.0 < second
+    assert other < first + 60.0
