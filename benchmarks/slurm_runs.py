@@ -137,19 +137,30 @@ class Recording:
         return float(job["end_exact"]) - float(job["start_exact"])
 
 
-def _clean_ups(job: Mapping[str, Any], log: Iterable[tuple[float, str]]) -> list[float]:
-    """How long it took, s, each time that the job was killed, until its nodes were clean."""
-    end, found = math.nan, []
+def preemptions(job: Mapping[str, Any], log: Iterable[tuple[float, str]]) -> list[tuple[float, float]]:
+    """When the job lost its nodes to others, each time, and these were clean (s; NaN: that is not recorded)."""
+    found: list[tuple[float, float]] = []
     for time, text in log:
         if text.startswith(f"preempted job {job['id']} "):
-            end = time
-        elif text == f"Requeuing job {job['id']}" and end == end:
-            found.append(time - end)
+            found.append((time, math.nan))
+        elif text == f"Requeuing job {job['id']}" and found:
+            found[-1] = found[-1][0], time
     free = job.get("nodes_free")
-    if not found and free is not None and job.get("end") is not None:
-        ends = [attempt["end"] + SUBMISSION_S for attempt in job.get("attempts", ()) if attempt["end"] < free]
-        found = [max(free - (end if end == end else ends[-1] if ends else end_of(job)), 0.02)]
+    if found and job["state"] == "PREEMPTED" and free is not None:
+        found[-1] = found[-1][0], free
     return found
+
+
+def _clean_ups(job: Mapping[str, Any], log: Iterable[tuple[float, str]]) -> list[float]:
+    """How long it took, s, each time that the job was killed, until its nodes were clean."""
+    found = preemptions(job, log)
+    if found:
+        return [free - end for end, free in found if free == free]
+    free = job.get("nodes_free")
+    if free is None or job.get("end") is None:
+        return []
+    ends = [attempt["end"] + SUBMISSION_S for attempt in job.get("attempts", ()) if attempt["end"] < free]
+    return [max(free - (ends[-1] if ends else end_of(job)), 0.02)]
 
 
 SUBMISSION_S, LATEST_S = 0.15, 0.3

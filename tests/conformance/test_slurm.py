@@ -47,6 +47,11 @@ PASSES = {
     "node-failure": 55,
     "maintenance": 50,
     "reservation": 67,
+    "preempt-requeue": 37,
+    "preempt-requeue-2": 32,
+    "preempt-cancel": 45,
+    "preempt-suspend": 31,
+    "preempt-suspend-2": 16,
 }
 """Recorded runs with the number of their passes that started or planned something."""
 
