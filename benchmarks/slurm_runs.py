@@ -256,7 +256,15 @@ class Replay:
 Start = tuple[float, set[int]]
 """When (s) and on which nodes an attempt of a job began."""
 
-_ENDS = {"COMPLETED": ("completed",), "PREEMPTED": ("cancelled", "preempted"), "TIMEOUT": ("timeout", "completed")}
+_ENDS = {
+    "COMPLETED": ("completed",),
+    "FAILED": ("completed",),
+    "PREEMPTED": ("cancelled", "preempted"),
+    "TIMEOUT": ("timeout", "completed"),
+    "RUNNING": ("unfinished", "completed"),
+    "PENDING": ("unfinished",),
+    **dict.fromkeys(("CANCELLED", "DEADLINE", "REJECTED"), ("rejected",)),
+}
 """A job that ends by itself past its limit, or after its grace, is TIMEOUT with exit code 0: it has done its work."""
 _AFTER_S = 3.0
 """So much longer than the recording a run is simulated: jobs that end in its last second may come a little later."""
@@ -267,7 +275,8 @@ def replay(recording: Recording, scheduler: Scheduler) -> Replay:
     until = float(recording.expected["recorded_until"]) + _AFTER_S
     result = Simulation(recording.platform, recording.workload(), scheduler, until=until).run()
     ours = _starts(recording, result)
-    ends = dict(zip(result.attempts["job_id"], result.attempts["outcome"], strict=True))
+    ends = dict(zip(result.jobs["job_id"], result.jobs["state"], strict=True))
+    ends |= dict(zip(result.attempts["job_id"], result.attempts["outcome"], strict=True))
     interval = Settings.of(slurm_of(recording)).bf_interval
     known = set(result.jobs["job_id"])
     found = Replay(recording.name, 0, 0, 0, 0.0, 0)

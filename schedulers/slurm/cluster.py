@@ -252,6 +252,10 @@ class Cluster:
         shape = self.shape(entry)
         return choose(shape, self._unused, entry.queue.nodes & self.nodes_for(entry.ask)) is not None
 
+    def fits_elsewhere(self, entry: Entry) -> bool:
+        """Whether the cluster has nodes for a job that its partition has not: Slurm lets it wait for a change of that."""
+        return choose(self.shape(entry), self._unused, self.nodes_for(entry.ask)) is not None
+
     def is_young(self, entry: Entry, now: float) -> bool:
         """Whether the job waits too short, or is too low, to have nodes kept for it."""
         ask, settings = entry.ask, self.settings

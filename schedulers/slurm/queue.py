@@ -68,7 +68,7 @@ def why_not_in(cluster: Cluster, entry: Entry) -> Reason:
     shape = cluster.shape(entry)
     if shape.min_nodes < queue.min_nodes and shape.most_nodes and shape.most_nodes < queue.min_nodes:
         return Reason.NODE_LIMIT
-    if queue.max_nodes and shape.min_nodes > queue.max_nodes:
+    if shape.min_nodes > min(queue.max_nodes or math.inf, queue.nodes.bit_count()):
         return Reason.NODE_LIMIT
     least = min(entry.ask.time_min_s, cluster.limit(entry)) if entry.ask.time_min_s else cluster.limit(entry)
     return Reason.TIME_LIMIT if least > queue.max_time else Reason.NONE

@@ -214,7 +214,8 @@ class Slurm(Scheduler):
         """Why no partition has nodes for a job, however free they are; empty: one has."""
         cluster = self.cluster
         for entry in cluster.entries(ask):
-            if cluster.could_ever(entry):
+            is_too_wide = cluster.shape(entry).min_nodes > entry.queue.nodes.bit_count()
+            if cluster.could_ever(entry) or (is_too_wide and cluster.fits_elsewhere(entry)):
                 return ""
         return "requested node configuration is not available"
 

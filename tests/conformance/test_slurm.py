@@ -105,7 +105,7 @@ def test_a_run_goes_as_recorded(shared: Path, name: str) -> None:
     """Fed with recorded run times, every job that two recordings share has its nodes and starts in time; by EASY they do not."""
     recording = Recording.read(shared / "cases" / "slurm" / name)
     found = replay(recording, slurm_for(recording))
-    assert (found.nodes, found.within) == (found.jobs, found.jobs)
+    assert (found.nodes, found.within, found.states) == (found.jobs, found.jobs, found.jobs)
     easy = replay(recording, make_scheduler("easy"))
     assert easy.within < found.within
 
