@@ -221,8 +221,13 @@ def capacity_trace(cores: int, start: float, end: float) -> go.Scatter:
 
 def busy_cores(used: Holds) -> tuple[np.ndarray, np.ndarray]:
     """Times (s) at which the number of cores held by jobs changes, and the number from then on."""
-    width = used.last - used.first + 1
-    time, position = np.unique(np.concatenate((used.start, used.end)), return_inverse=True)
+    if not len(used.start):
+        return np.zeros(0), np.zeros(0)
+    # What a job holds stands together, and begins and ends together: a row for all of it is enough.
+    differs = (np.diff(used.start) != 0) | (np.diff(used.end) != 0)
+    row = np.flatnonzero(np.append(True, differs))
+    width = np.add.reduceat(used.last - used.first + 1, row)
+    time, position = np.unique(np.concatenate((used.start[row], used.end[row])), return_inverse=True)
     change = np.bincount(position, weights=np.concatenate((width, -width)), minlength=len(time))
     # Widths are whole numbers well below 2**53, so the running sum is exact and ends at exactly zero.
     return time, np.cumsum(change)

@@ -16,7 +16,7 @@ class Run {
     this.texts = told.jobs.lazily;
     this.numbers = {};
     for (const [name, { values, missing }] of Object.entries(told.jobs.numbers)) {
-      this.numbers[name] = Float64Array.from(values);
+      this.numbers[name] = values;
       for (const row of missing) this.numbers[name][row] = NaN;
     }
     this.nodes = told.nodes;
@@ -73,6 +73,11 @@ class Run {
 
   // The values of a column of texts, those of most jobs first, and of each job which it has.
   values(name) {
+    if (!this.known[name] && this.texts[name].kind === "$of") {
+      const { numbers: code, value: { $of: names } } = this.texts[name], counts = names.map(() => 0);
+      for (let row = 0; row < code.length; row++) counts[code[row]]++;
+      this.known[name] = { code, names, counts };
+    }
     if (!this.known[name]) {
       const code = new Int32Array(this.count), places = new Map(), counts = [];
       for (let row = 0; row < this.count; row++) {

@@ -1,6 +1,7 @@
 // Why a job, or a group of jobs, waited: what the run says, and who held the machine meanwhile.
 "use strict";
 const MOST_NAMED = 4;
+const AMOUNTS = /\b\d[\d,.:]*(?: (?:d|h|min|s)\b)?(?: \d[\d:]*(?: (?:min|s)\b)?)?/g;
 
 // What is told of one job, as elements; job(row) makes a link to another.
 function toldOfJob(run, row, by, job) {
@@ -21,12 +22,12 @@ function toldOfJob(run, row, by, job) {
 // What is told of several.
 function toldOfJobs(run, rows, by, title) {
   const { wait_time: wait, run_time: ran, requested_cores: cores } = run.numbers;
-  const waits = rows.map(row => wait[row]).filter(value => value === value).sort((a, b) => a - b);
+  const waits = Float64Array.from(rows.filter(row => wait[row] === wait[row]), row => wait[row]).sort();
   if (!waits.length) return [];
   const all = waits.reduce((a, b) => a + b, 0), work = rows.reduce((sum, row) => sum + (ran[row] * cores[row] || 0), 0);
   const middle = waits[Math.floor(waits.length / 2)];
   const told = [element("p", {}, element("b", { textContent: title }), `: ${short(rows.length)} jobs, ${short(work / 3600)} core h. `
-    + `They waited ${lasting(all)} in all, ${lasting(all / waits.length)} on average; half of them at most ${lasting(middle)}.`)];
+    + `They waited ${lasting(all)} in all, ${lasting(all / waits.length)} on average;${middle ? ` half of them at most ${lasting(middle)}` : " half of them not at all"}.`)];
   const reasons = commonReasons(run, rows);
   if (reasons.length) told.push(element("p", { textContent: "Those that waited did so last because:" }),
     element("ul", {}, ...reasons.map(([text, count]) => element("li", { textContent: `${short(count)} × ${text}` }))));
@@ -57,27 +58,27 @@ function predecessors(run, row) {
 // as jobs waited in it.
 function holders(run, rows, by) {
   const { submit_time: submit, start_time: start } = run.numbers, { code, names } = run.values(by);
-  const changes = rows.flatMap(row => start[row] > submit[row] ? [[submit[row], 1], [start[row], -1]] : []).sort((a, b) => a[0] - b[0]);
-  if (!changes.length) return null;
-  const times = [], before = [0], waiting = [];  // before[i]: seconds of waiting up to times[i]
-  let now = 0;
-  changes.forEach(([time, step], place) => {
-    if (place) before.push(before[place - 1] + now * (time - times[place - 1]));
-    times.push(time);
-    waiting.push(now += step);
-  });
-  const upTo = time => {
-    if (time <= times[0]) return 0;
-    let low = 0, high = times.length - 1;
-    while (low < high) { const middle = (low + high + 1) >> 1; if (times[middle] <= time) low = middle; else high = middle - 1; }
-    return before[low] + waiting[low] * (time - times[low]);
-  };
+  const waited = rows.filter(row => start[row] > submit[row]);
+  if (!waited.length) return null;
+  const until = secondsUpTo(waited.map(row => submit[row])), since = secondsUpTo(waited.map(row => start[row]));
+  const upTo = time => until(time) - since(time), whole = waited.reduce((sum, row) => sum + start[row] - submit[row], 0);
   const all = run.rectangles, held = new Float64Array(names.length);
   for (let i = 0; i < all.owner.length; i++)
     held[code[all.owner[i]]] += all.cores[i] * (upTo(all.end[i]) - upTo(all.start[i]));
-  const total = before.at(-1) * run.firstCore.at(-1), busy = held.reduce((a, b) => a + b, 0);
+  const total = whole * run.firstCore.at(-1), busy = held.reduce((a, b) => a + b, 0);
   const ranked = Array.from(held, (seconds, place) => [names[place], seconds / busy]).sort((a, b) => b[1] - a[1]);
   return busy && total ? { busy: busy / total, ranked: ranked.filter(each => each[1] >= 0.005) } : null;
+}
+
+// Of moments: how many seconds are between them, all together, and a time that is later than they are.
+function secondsUpTo(moments) {
+  const times = Float64Array.from(moments).sort(), sums = new Float64Array(times.length + 1);
+  times.forEach((time, place) => { sums[place + 1] = sums[place] + time; });
+  return time => {
+    let low = 0, high = times.length;
+    while (low < high) { const middle = (low + high) >> 1; if (times[middle] < time) low = middle + 1; else high = middle; }
+    return low * time - sums[low];
+  };
 }
 
 function toldHolders(run, rows, by, when) {
@@ -98,7 +99,8 @@ function commonReasons(run, rows) {
   const told = run.hover?.waited?.lazily, counts = new Map();
   if (!told) return [];
   for (const row of rows) {
-    const text = row < told.length ? told.at(row).replace(/job \S*\d\S*/g, "job …").replace(/\b\d[\d,.:]*/g, "n") : "";
+    const text = row < told.length ? told.at(row).replace(/job \S*\d\S*/g, "job …").replace(AMOUNTS, "…")
+      .replace(/it asks for … cores?, … free/, "it asks for more cores than are free") : "";
     if (text) counts.set(text, (counts.get(text) || 0) + 1);
   }
   return [...counts].sort((a, b) => b[1] - a[1]).slice(0, 4);

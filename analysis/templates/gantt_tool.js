@@ -26,8 +26,9 @@ class GanttTool {
 
   async begin(config) {
     this.controls();
-    this.fill();
     await Plotly.newPlot(this.chart, this.data(), this.layout, config);
+    await new Promise(done => setTimeout(done));  // the picture first
+    this.fill();
     this.told = this.ranges();
     this.listen();
     GanttTool.all.push(this);
@@ -209,7 +210,7 @@ class GanttTool {
     this.groups = element("select", { name: "by" }, new Option("each job", ""), ...Object.keys(this.selects).map(name => new Option(`by ${TITLES[name]}`, name)));
     this.groups.addEventListener("change", () => this.group(this.groups.value));
     this.inView = element("input", { type: "checkbox", name: "view" });
-    this.inView.addEventListener("change", () => this.fill());
+    this.inView.addEventListener("change", () => { this.fill(); this.address(); });
     this.said = element("output");
     const label = (text, control) => element("label", {}, `${text} `, control);
     const picture = format => {
@@ -368,6 +369,7 @@ class GanttTool {
     if (places.some((place, side) => Math.abs(place - this.whole[side]) > step)) told.set("t", [start, end].map(each => +each.toPrecision(10)).join(","));
     if (this.colouring) told.set("colour", this.colourings[this.colouring].name);
     if (this.table.by) told.set("by", this.table.by);
+    if (this.inView.checked) told.set("view", "only");
     if (this.text) told.set("text", this.text);
     for (const [name, value] of Object.entries(this.wanted)) told.set(name, value);
     const text = told.toString().replace(/%2C/g, ",");
@@ -383,13 +385,15 @@ class GanttTool {
     const { run } = this, colouring = this.colourings.findIndex(each => each.name === told.get("colour"));
     if (colouring >= 0) this.colours.value = this.colouring = colouring;
     this.table.by = this.groups.value = told.get("by") in run.texts ? told.get("by") : "";
+    this.inView.checked = told.get("view") === "only";
     this.search.value = this.text = told.get("text") || "";
     this.wanted = Object.fromEntries([...told].filter(([name]) => name in this.selects));
     for (const [name, value] of Object.entries(this.wanted)) this.selects[name].value = value;
     const job = told.get("job"), [start, end] = (told.get("t") || "").split(",").map(Number);
-    this.fill();
+    for (const run of this.runs) run.listed = run.keep(this.wanted, this.text, null);
     await this.draw();
     if (start < end) await this.zoom(start, end);
+    this.fill();
     if (job !== null) await this.choose(job, !(start < end));
     if (job !== null || start < end) this.bar.scrollIntoView({ block: "start" });
   }

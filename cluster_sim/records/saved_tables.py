@@ -321,6 +321,31 @@ class _Processors(dict[tuple[str, str], tuple[int, int]]):
         return int(first[unit]), int(first[unit + 1] - first[unit])
 
 
+class _Parts(dict[str, int]):
+    """Numbers of the parts of allocation texts, which come again and again: ``cores[number]`` are a part's first and last.
+
+    Raises InputError for a part that is none, and for cores that the platform lacks.
+    """
+
+    def __init__(self, platform: Platform):
+        super().__init__()
+        self._processors = _Processors(platform)
+        self.cores: list[tuple[int, int]] = []
+
+    def __missing__(self, part: str) -> int:
+        match = _PART.fullmatch(part)
+        if match is None:
+            raise InputError("allocation", "node.processor:first-last;…", part)
+        node, processor, low, high = match.groups()
+        base, cores = self._processors[node, processor]
+        begin, end = int(low), int(high or low)
+        if not begin <= end < cores:
+            raise InputError("allocation", "cores that the platform has", part)
+        self[part] = len(self.cores)
+        self.cores.append((base + begin, base + end))
+        return self[part]
+
+
 _SPAN = re.compile(r"(?P<first>.+?)(?:\.\.(?P<last>.+))?:(?P<cores>[0-9]{1,9})")
 _PROCESSOR = re.compile(r"processor([0-9]{1,9})")
 _PART = re.compile(r"(.+)\.(processor[0-9]{1,9}):([0-9]{1,9})(?:-([0-9]{1,9}))?")
@@ -331,29 +356,25 @@ def holds_of_texts(jobs: pd.DataFrame, path: Path, horizon: float, platform: Pla
 
     Raises FormatError for other text, for cores that the platform lacks, and for a job that started on none.
     """
-    job, first, last = array("q"), array("q"), array("q")
-    processors = _Processors(platform)
+    count, code = array("q"), array("q")
+    parts = _Parts(platform)
     started = jobs["start_time"].notna()
-    for row, (name, text, ran) in enumerate(zip(jobs["job_id"], jobs["allocation"], started, strict=True)):
+    for name, text, ran in zip(jobs["job_id"], jobs["allocation"], started, strict=True):
         if not text and ran:
             raise FormatError(f"{path}, job {name}, allocation", "the cores of a job that started", "nothing")
-        for part in filter(None, text.split(";")):
-            match = _PART.fullmatch(part)
-            if match is None:
-                raise FormatError(f"{path}, job {name}, allocation", "node.processor:first-last;…", part)
-            node, processor, low, high = match.groups()
-            base, cores = processors[node, processor]
-            begin, end = int(low), int(high or low)
-            if not begin <= end < cores:
-                raise FormatError(f"{path}, job {name}, allocation", "cores that the platform has", part)
-            job.append(row)
-            first.append(base + begin)
-            last.append(base + end)
+        before = len(code)
+        try:
+            code.extend(map(parts.__getitem__, filter(None, text.split(";"))))
+        except InputError as error:
+            raise FormatError(f"{path}, job {name}, allocation", error.expected, error.found) from None
+        count.append(len(code) - before)
     allocated, began, finished = (
         jobs[column].to_numpy(dtype=np.float64) for column in ("allocation_time", "start_time", "finish_time")
     )
-    owner, ended = np.array(job, np.int64), np.where(np.isnan(finished), horizon, finished)
-    held = Holds(owner, np.array(first, np.int64), np.array(last, np.int64), allocated[owner], ended[owner])
+    owner = np.repeat(np.arange(len(jobs)), np.array(count, np.int64))
+    first, last = np.array(parts.cores, np.int64).reshape(-1, 2)[np.array(code, np.int64)].T
+    ended = np.where(np.isnan(finished), horizon, finished)
+    held = Holds(owner, first, last, allocated[owner], ended[owner])
     used = Holds(owner, held.first, held.last, began[owner], held.end)
     return CoreHolds(_ids(jobs), np.arange(len(jobs)), np.ones(len(jobs), np.int64), (), held, used)
 
