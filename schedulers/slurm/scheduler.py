@@ -243,7 +243,7 @@ class Slurm(Scheduler):
     # ------------------------------------------------------------------ the loops
 
     def _sorted(self, view: View) -> list[Any]:
-        if self._queue is None or self.cluster.order_changed:
+        if self._queue is None or self.cluster.order_changed or len(self._waiting) > view.pending_count:
             self.cluster.order_changed = False
             now = view.now
             for key, (job, _) in list(self._waiting.items()):

@@ -65,3 +65,15 @@ def test_only_so_many_tasks_of_an_array_run_at_once(tmp_path: Path) -> None:
     first, second, other = result.jobs["start_time"].tolist()
     assert first + 60.0 < second
     assert other < first + 60.0
+
+
+def test_a_job_that_is_killed_while_it_waits_leaves_the_queue(tmp_path: Path) -> None:
+    """Somebody kills it between two looks at the queue, which nothing else has changed."""
+    path = tmp_path / "slurm.conf"
+    path.write_text(CONF)
+    jobs = {"submit_time": [0.0] * 3, "requested_cores": [2] * 3, "recorded_run_time": [60.0] * 3, "nodes": [2] * 3}
+    jobs["requested_time"] = [120.0] * 3
+    simulation = Simulation(Platform.read(path), Workload(jobs), make_scheduler(f"slurm:conf={path}"))
+    simulation.run(until=40.0)
+    simulation.kill("1")
+    assert simulation.run().jobs["state"].tolist() == ["completed", "killed", "completed"]
