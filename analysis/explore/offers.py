@@ -88,7 +88,7 @@ def chosen(offers: Mapping[str, Offer[T]], what: str, name: str, options: str, *
     options = options.strip()
     if options and not offer.takes_options:
         raise SpecError(f"{what} '{name}'", "no options", options)
-    if files_of(f"{name}:{options}"):
+    if not offer.named and files_of(f"{name}:{options}"):
         raise SpecError(
             f"{what} '{name}'", "options that name no file: those are chosen when the app is started", options
         )

@@ -109,6 +109,7 @@ def _desk(directory: str | None, named: Mapping[str, Sequence[str]], scenario: s
     from analysis.explore.offers import Offers
     from analysis.explore.runs import Desk
     from analysis.explore.scenario import Scenario
+    from cluster_sim.files.source import source_of
     from cluster_sim.records.result import Result
 
     if directory is not None:
@@ -117,6 +118,11 @@ def _desk(directory: str | None, named: Mapping[str, Sequence[str]], scenario: s
         return Desk(Offers.of(*named.values()))
     begun, offered = Scenario.read(scenario), Offers.of()
     built_in = (offered.workloads, offered.platforms, offered.schedulers, offered.power_policies)
+    for kind, names in begun.named().items():
+        for name in names:
+            if source_of(name) is not None and name not in named[kind]:  # a scenario from elsewhere runs nothing
+                option = f"--{kind.replace('_', '-')} {name}"
+                raise InputError(f"{scenario}, {kind.replace('_', ' ')}", f"no Python file, or {option} as well", name)
     wanted = [
         [*dict.fromkeys([*given, *(name for name in begun.named()[kind] if name not in of_kind)])]
         for (kind, given), of_kind in zip(named.items(), built_in, strict=True)

@@ -22,7 +22,7 @@ from analysis.explore.app import make_app, make_app_server
 from analysis.explore.offers import Offers
 from analysis.explore.runs import Choices, Desk
 from analysis.page import render
-from cluster_sim import Platform, Simulation, Workload, make_scheduler
+from cluster_sim import InputError, Platform, Simulation, Workload, make_scheduler
 from cluster_sim.cli import main
 from cluster_sim.cli.explore import _desk
 from tests.browser import browse
@@ -157,15 +157,18 @@ def test_a_scenario_is_kept_and_shared(tmp_path: Path, desk: Desk) -> None:
     (tmp_path / file["filename"]).write_text(file["content"])
     sent = f"data:application/json;base64,{base64.b64encode(file['content'].encode()).decode()}"
     assert callbacks.opened_scenario(desk, sent, file["filename"]) == (now, beside, "")
-    begun = _desk(
-        None, dict.fromkeys(("workload", "platform", "scheduler", "power_policy"), ()), str(tmp_path / file["filename"])
-    )
+    nothing_named = dict.fromkeys(("workload", "platform", "scheduler", "power_policy"), ())
+    begun = _desk(None, nothing_named, str(tmp_path / file["filename"]))
     assert (begun.first.plain(), begun.beside and begun.beside.plain()) == (now, beside)
     for wrong in (None, "data:,?", "data:x;base64,e30=", "data:x;base64,/w=="):
         kept, other, said = callbacks.opened_scenario(desk, wrong, "<b>.json")
         assert kept is no_update
         assert other is no_update
         assert said.startswith("<b>.json: expected a scenario that the page of explore has saved")
+    python = tmp_path / "python.json"
+    python.write_text(file["content"].replace('"fcfs"', '"lsf.py:LSF"'))
+    with pytest.raises(InputError, match=r"expected no Python file, or --scheduler lsf\.py:LSF as well"):
+        _desk(None, nothing_named, str(python))
     hostile = file["content"].replace('"fcfs"', '"learned:agent"')
     sent = f"data:application/json;base64,{base64.b64encode(hostile.encode()).decode()}"
     assert callbacks.opened_scenario(desk, sent, "x.json")[2].startswith("scheduler: expected one of")

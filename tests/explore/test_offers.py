@@ -133,3 +133,20 @@ def test_generators_without_options_and_with_their_example(desk: Desk, name: str
     assert offer.example
     assert len(offer.make("")) >= 60
     assert len(offer.make(offer.example)) >= 60
+
+
+@pytest.mark.parametrize("spec", ["slurm:conf={conf}", "easy:order=multifactor:conf={conf}", "{python}:Mine"])
+def test_what_names_a_file_can_be_named_at_the_start(tmp_path: Path, spec: str) -> None:
+    """Such a scheduler runs, with the platform that it is for; its options cannot be changed in the page."""
+    conf, python = tmp_path / "slurm.conf", tmp_path / "mine.py"
+    conf.write_text(
+        "NodeName=n[1-4] CPUs=8\nPartitionName=p Nodes=ALL Default=YES\nPriorityType=priority/multifactor\n"
+    )
+    python.write_text("from schedulers import EasyBackfilling\nclass Mine(EasyBackfilling):\n    pass\n")
+    named = spec.format(conf=conf, python=python)
+    desk = Desk(Offers.of((), [str(conf)], [named]))
+    choices = desk.first.plain()
+    assert (choices["scheduler"], choices["platform"]) == (named, str(conf))
+    assert desk.run(choices | {"jobs": 3}).result.jobs["state"].tolist() == ["completed"] * 3
+    with pytest.raises(InputError, match="expected no options"):
+        desk.run(choices | {"scheduler_options": "depth=2"})
