@@ -50,7 +50,7 @@ def round_ticks(start: float, end: float, most: int = MOST_TICKS) -> tuple[list[
     """Places (s) and texts of at most so many ticks at round times of a window: "4 d", "06:00", "30 s".
 
     Short runs are counted in seconds or minutes; in others a day begins with its number and hours are a clock's. Where
-    no tick is at midnight the first one says the day, in a second line. ``controls.js`` does the same when a page is
+    no tick is at midnight the first one says the day, in a second line. ``times.js`` does the same when a page is
     zoomed.
     """
     span = (end - start) / most

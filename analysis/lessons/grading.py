@@ -148,8 +148,7 @@ def _exercises(students: Iterable[Marks], files: Iterable[list[Path]], own: Sequ
     asked = {name for marks in students for name in marks.asked}
     numbers = {str(int(match[1])) for paths in files for path in paths if (match := _LESSON.search(path.name))}
     numbers |= {name.partition(".")[0] for name in asked.difference(own)}
-    of_lessons = [name for name in exercises() if name.partition(".")[0] in numbers and name not in own]
-    return [*of_lessons, *own, *sorted(asked.difference(of_lessons, own))]
+    return [name for name in exercises() if name.partition(".")[0] in numbers and name not in own] + [*own]
 
 
 class _Grader:
@@ -158,6 +157,7 @@ class _Grader:
     def __init__(self, folder: Path, limit_s: float, exercises_file: str | None):
         self._folder, self._limit_s = folder, limit_s
         self._exercises_file = Path(exercises_file) if exercises_file is not None else None
+        self._known = list(exercises())
         self._stopped = False
         self._running: set[subprocess.Popen[bytes]] = set()
 
@@ -202,7 +202,10 @@ class _Grader:
         if why:
             remarks.append(f"{path.name}: given up, {why}")
         remarks += [f"{path.name}, {entry['failed']}: {entry['error']}" for entry in entries if "failed" in entry]
-        return [entry for entry in entries if "exercise" in entry]
+        checks = [entry for entry in entries if "exercise" in entry]
+        if not all(entry["exercise"] in self._known for entry in checks):
+            remarks.append(f"{path.name}: exercises that neither a lesson nor the teacher has are not counted")
+        return [entry for entry in checks if entry["exercise"] in self._known]
 
     def _copy(self, path: Path, place: Path) -> None:
         """Copy a file, what lies beside it in a student's subfolder, and the teacher's own exercises."""

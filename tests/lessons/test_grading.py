@@ -39,7 +39,7 @@ def cli(*words: object) -> Result:
 
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, pd.DataFrame]:
-    """Six students, as a teacher would grade them: what was printed, and the CSV."""
+    """Seven students, as a teacher would grade them: what was printed, and the CSV."""
     folder = tmp_path_factory.mktemp("class")
     own = folder.parent / "week3.py"
     own.write_text(OWN)
@@ -54,6 +54,8 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, pd.DataFra
     checks = 'exercise("1.1").check(5)\nexercise("1.1").check(13)\nimport helper\nexit()\n'
     checks += 'exercise("1.2").check(helper.answer)\nexercise("1.3").check()\n'
     (folder / "wrong" / "a.py").write_text(HEAD + checks)
+    own_check = 'from analysis.lessons.checks import Number\nNumber("=1+1", 5, 5, "5", ["a", "b"]).check(5)\n'
+    (folder / "inventive.py").write_text(own_check)
     (folder / "=crash.ipynb").write_text(cells('exercise("1.1").check(5)', "import os; os._exit(3)", right[1], "1 / 0"))
     (folder / "endless.ipynb").write_text(cells(right[0], "while True: pass", right[1]))
     (folder / "broken.ipynb").write_text("{")
@@ -68,7 +70,7 @@ def test_points(graded: tuple[Result, pd.DataFrame]) -> None:
     _, table = graded
     assert table.loc["right", ["1.1", "1.2", "1.3", "1.4", "W.1"]].tolist() == ["1", "1", "", "", "1"]
     assert table.loc["wrong", ["1.1", "1.2", "1.3"]].tolist() == ["0", "0", ""]
-    points = {"right": 3, "empty": 0, "wrong": 0, "'=crash": 2, "endless": 2, "broken": 0}
+    points = {"right": 3, "empty": 0, "wrong": 0, "'=crash": 2, "endless": 2, "broken": 0, "inventive": 0}
     assert table["points"].astype(int).to_dict() == points
     assert set(table["of"].astype(int)) == {5}
 
@@ -83,6 +85,7 @@ def test_what_went_wrong_is_said(graded: tuple[Result, pd.DataFrame]) -> None:
     assert "=crash.ipynb, code cell 5: ZeroDivisionError: division by zero" in remarks["'=crash"]
     assert remarks["endless"] == "endless.ipynb, code cell 3: stopped after 2 s"
     assert remarks["broken"].startswith("broken.ipynb, all of it: no notebook or Python file")
+    assert remarks["inventive"] == "inventive.py: exercises that neither a lesson nor the teacher has are not counted"
     assert remarks["wrong"].startswith("a.py, line 5: SystemExit")
     assert "cluster-sim: endless: endless.ipynb, code cell 3: stopped after 2 s" in done.output
     assert "week3" not in "".join(remarks.values())
