@@ -7,11 +7,11 @@ import math
 from schedulers.slurm.settings import Settings
 
 TICK = 1.0019
-"""The main loop sleeps a second and then works a little: s from one look to the next."""
+"""The main loop sleeps a second and then works a little: s from one look to the next, as the recordings of one machine show."""
 LOOK = 1.0004
-"""The same for the backfill loop while nothing has changed."""
+"""The same for the backfill loop while nothing has changed; of the same machine."""
 PASS_S = 0.0006
-"""How long a pass of the backfill loop takes, s: its clock is the end of the last."""
+"""How long a pass of the backfill loop took there, s: its clock is the end of the last."""
 TICKS_TO_CHECK = 30
 """Limits are checked every so many ticks."""
 _SAME = 1e-6

@@ -11,6 +11,7 @@ from cluster_sim.errors import InputError
 from cluster_sim.formats.sacctmgr import read_accounts
 from cluster_sim.machine.placement import Placement
 from cluster_sim.platform.accounts import Accounts
+from cluster_sim.platform.hardware import check_number
 from cluster_sim.platform.platform import Platform
 from cluster_sim.run.decisions import Decision, Hold, Preempt, Reject, Reserve, Start, WakeAt
 from schedulers.base import Scheduler
@@ -50,9 +51,9 @@ class Slurm(Scheduler):
     workload has no field for, see :class:`~schedulers.slurm.requests.Requests`. The controller started at ``start`` (s), from
     which everything periodic is counted; its main loop began ``main_delay`` s later, and looks every ``tick`` s. ``epoch`` is
     what the clock shows at 0 s, by which times are rounded. Nodes are free ``cleanup`` s after the end of a job,
-    ``kill_cleanup`` s after a kill. ``commands`` of an administrator are played
-    when their time comes: a file, or pairs of a time (s) and a command, see :mod:`~schedulers.slurm.commands`. docs/slurm.md says
-    what is simulated, and what is refused.
+    ``kill_cleanup`` s after a kill; these two and ``tick`` are what the recordings of one machine show. ``commands`` of an
+    administrator are played when their time comes: a file, or pairs of a time (s) and a command, see
+    :mod:`~schedulers.slurm.commands`. docs/slurm.md says what is simulated, and what is refused.
     """
 
     keeps_limits = True
@@ -72,13 +73,16 @@ class Slurm(Scheduler):
     ):
         self._platform = Platform.read(conf)
         if self._platform.slurm is None:
-            raise InputError("scheduler 'slurm', option conf", "a slurm.conf", conf)
+            raise InputError(_option("conf"), "a slurm.conf", conf)
         self._settings = Settings.of(self._platform.slurm)
         self._accounts = read_accounts(accounts) if isinstance(accounts, str) and accounts else accounts or None
         default = self._platform.slurm.partition()
         self._requests = Requests(asks, "" if default is None else default.name)
-        self._start, self._main_delay, self._tick, self._epoch = start, main_delay, tick, epoch
-        self._delay, self._kill_delay = cleanup, kill_cleanup
+        self._start, self._epoch = check_number(_option("start"), start), check_number(_option("epoch"), epoch)
+        self._tick = check_number(_option("tick"), tick, positive=True)
+        self._main_delay = check_number(_option("main_delay"), main_delay, non_negative=True)
+        self._delay = check_number(_option("cleanup"), cleanup, non_negative=True)
+        self._kill_delay = check_number(_option("kill_cleanup"), kill_cleanup, non_negative=True)
         self._commands = read_commands(commands)
         self._view: View | None = None
         self.spec = f"slurm:conf={conf}"
@@ -89,7 +93,7 @@ class Slurm(Scheduler):
             return  # somebody asks for what no job has asked for before: nothing changes for those that are known
         if view.platform.node_cores.tolist() != self._platform.node_cores.tolist():
             nodes = f"{view.platform.node_count} nodes with {view.platform.core_count} cores"
-            raise InputError("scheduler 'slurm', option conf", "the slurm.conf of the platform", nodes)
+            raise InputError(_option("conf"), "the slurm.conf of the platform", nodes)
         self._view = view
         settings = self._settings
         self.cluster = Cluster.of(self._platform, settings, self._accounting(), self._epoch)
@@ -363,6 +367,10 @@ class Slurm(Scheduler):
             if not self._settings.builtin:
                 times.append(self._backfill.next_pass(now))
         return min((time if time > now else math.nextafter(now, math.inf)) for time in times)
+
+
+def _option(name: str) -> str:
+    return f"scheduler 'slurm', option {name}"
 
 
 def _placed(job: Job, started: Started) -> Placement:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from cluster_sim import Platform, Result, Simulation, Workload, make_scheduler
+from cluster_sim.errors import InputError
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*only the scheduler slurm", "ignore:.*unfinished", "ignore:.*left")
 
@@ -36,6 +37,17 @@ def test_a_run_ends_though_a_job_waits_for_ever(tmp_path: Path) -> None:
     result = run(tmp_path, requested_time=[3600.0, 120.0], submit_time=[0.0, 50_000.0])
     assert result.jobs["state"].tolist() == ["unfinished", "completed"]
     assert result.jobs["start_time"][1] < 50_000.0 + 61.0
+
+
+@pytest.mark.parametrize(
+    "option", ["tick=0", "tick=nan", "cleanup=-1", "kill_cleanup=inf", "main_delay=-1", "epoch=nan"]
+)
+def test_times_that_cannot_be_are_named(tmp_path: Path, option: str) -> None:
+    """A tick is longer than 0 s, delays are not negative, and all are finite."""
+    path = tmp_path / "slurm.conf"
+    path.write_text(CONF)
+    with pytest.raises(InputError, match=rf"scheduler 'slurm', option {option.partition('=')[0]}: expected a finite"):
+        make_scheduler(f"slurm:conf={path},{option}")
 
 
 def test_nothing_starts_at_its_submission(tmp_path: Path) -> None:
