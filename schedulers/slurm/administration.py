@@ -30,7 +30,8 @@ _OF_PARTITION = {
 }
 _OF_JOB = {"nice": "nice", "timelimit": "limit_s", "qos": "qos", "dependency": "dependency"}
 
-
+NODE_FAIL = "NODE_FAIL"
+"""Why a job has lost its nodes that were down."""
 ANSWER_S = 1.0
 """How long after it is resumed a node has answered, and gets jobs."""
 
@@ -107,7 +108,7 @@ class Administrator:
             for held in self._running(view):
                 if held.mask & nodes:
                     mode = "cancel" if held.ask.no_requeue else "requeue"
-                    yield Preempt(view.running_by_index[held.ask.key].job, mode, because="NODE_FAIL")
+                    yield Preempt(view.running_by_index[held.ask.key].job, mode, because=NODE_FAIL)
 
     def _partition(self, command: Command) -> None:
         for name in command.names:
@@ -169,10 +170,12 @@ class Administrator:
         self._changed.setdefault(ask.key, {}).update(fields)
         self.amend(ask)
         slurm.cluster.forget(ask)
-        if options.get("priority"):
-            accounting.set_priority(ask, options["priority"])
         if ask.held or options.get("dependency"):
             accounting.held(ask)
+        if options.get(
+            "priority"
+        ):  # last: who is held, or waits for others again, loses the priority that was set before
+            accounting.set_priority(ask, options["priority"])
         slurm.keep(ask)
 
 

@@ -48,7 +48,7 @@ class CleanUps:
             self._kills[key] += 1
             self._slow.add(key)
             heappush(self._due, (now + delay, ~key))
-            delay = own[0] if own else self._kill_delay
+            delay = max(own[0] if own else self._kill_delay, delay)  # its first node is the last to be free
         self._over[key] = now + delay
         heappush(self._due, (now + delay, key))
 

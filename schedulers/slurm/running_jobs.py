@@ -42,6 +42,8 @@ class RunningJobs:
         self._check_after = check_after
         self._note = note
         self.killed: set[int] = set()  #: Jobs that have been killed, and of whose ends the run has not yet told.
+        self.lost: set[int] = set()  #: The same of jobs whose nodes went down: they are not slow to clean up.
+        self.misses_ends = False  #: Whether the run may have forgotten to tell of ends.
 
     # ------------------------------------------------------------------ ends
 
@@ -51,9 +53,12 @@ class RunningJobs:
             held = self._cluster.held.get(running.job.index)
             if held is not None and not held.ending and not _lives_on(held, view):
                 yield from self._let_go(held, view)
-        for held in list(self._cluster.held.values()) if self._cluster.is_shared else ():
-            if not held.ending and not math.isnan(held.stopped) and not _lives_on(held, view):
-                self.killed.add(held.ask.key)
+        looks = self._cluster.is_shared or self.misses_ends
+        self.misses_ends = False
+        for held in list(self._cluster.held.values()) if looks else ():
+            if not held.ending and not _lives_on(held, view):
+                if not math.isnan(held.stopped):
+                    self.killed.add(held.ask.key)
                 yield from self._let_go(held, view)
 
     def _let_go(self, held: Held, view: View, waits_again: bool = False) -> Iterator[Decision]:
@@ -63,12 +68,17 @@ class RunningJobs:
             self._cluster.end(key)
         self._cluster.accounting.ended(held.ask, now)
         if self._dependencies is not None and not waits_again:
-            is_well = not held.ask.exit_code and key not in self.killed and now <= held.end
-            self._dependencies.over(held.ask, now, is_well)
+            self._dependencies.over(held.ask, now, self._is_well(held, now))
         self._clean.begin(key, now, key in self.killed)
         self.killed.discard(key)
+        self.lost.discard(key)
         self._note(now)
         yield from self.go_on(view)
+
+    def _is_well(self, held: Held, now: float) -> bool:
+        """Whether a job that ends now has done what it should: by itself, and before OverTimeLimit was over, in whole seconds."""
+        last = held.end + self._cluster.settings.over_time_limit
+        return not held.ask.exit_code and held.ask.key not in self.killed | self.lost and math.floor(now) <= last
 
     # ------------------------------------------------------------------ time limits
 

@@ -15,7 +15,7 @@ from cluster_sim.platform.hardware import check_number
 from cluster_sim.platform.platform import Platform
 from cluster_sim.run.decisions import Decision, Hold, Preempt, Reject, Reserve, Start, WakeAt
 from schedulers.base import Scheduler
-from schedulers.slurm.administration import Administrator
+from schedulers.slurm.administration import NODE_FAIL, Administrator
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.backfill import BackfillPass, Started
 from schedulers.slurm.clean_up import CleanUps, Freed
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
-NODE_FAIL = "NODE_FAIL"
 REQUEUED_WAIT_S = 121.0
 """How long a job that was requeued may not start."""
 
@@ -85,16 +84,18 @@ class Slurm(Scheduler):
         self._kill_delay = check_number(_option("kill_cleanup"), kill_cleanup, non_negative=True)
         self._commands = read_commands(commands)
         self._view: View | None = None
+        self._has_passed = False
         self.spec = f"slurm:conf={conf}"
 
     def begin(self, view: View) -> None:
-        """Nothing has been submitted, and all nodes are free."""
-        if self._view is view and view.running_count:
-            return  # somebody asks for what no job has asked for before: nothing changes for those that are known
+        """Nothing has been submitted, and all nodes are free; or, in mid-run, a job asks for what none has asked for before."""
+        if self._view is view and self._has_passed:
+            self._running.misses_ends = True
+            return  # nothing changes for the jobs that are known
         if view.platform.node_cores.tolist() != self._platform.node_cores.tolist():
             nodes = f"{view.platform.node_count} nodes with {view.platform.core_count} cores"
             raise InputError(_option("conf"), "the slurm.conf of the platform", nodes)
-        self._view = view
+        self._view, self._has_passed = view, False
         settings = self._settings
         self.cluster = Cluster.of(self._platform, settings, self._accounting(), self._epoch)
         self.cluster.accounting.begin(self._start + self._main_delay)
@@ -108,8 +109,9 @@ class Slurm(Scheduler):
         self._version: object = None
         self._reasons: dict[int, str] = {}  # why jobs wait, as the main loop has it
         self._in_vain = False  # whether the last look at the queue as it is has started nothing
-        self._dependencies = Dependencies(self.cluster.held.__contains__) if self._requests.has_dependencies else None
-        self._running = RunningJobs(
+        depends = self._requests.has_dependencies or any(one.options.get("dependency") for one in self._commands)
+        self._dependencies = Dependencies(self.cluster.held.__contains__) if depends else None
+        self._running: RunningJobs = RunningJobs(
             self.cluster, self._clean, self._waiting, self._dependencies, self._main.check_after, self._backfill.note
         )
         self._kept = KeptJobs(self.cluster, self._dependencies)
@@ -132,7 +134,7 @@ class Slurm(Scheduler):
 
     def schedule(self, view: View) -> Iterable[Decision]:
         """Take in what happened; run the loops that are due."""
-        now = latest(view.now)
+        now, self._has_passed = latest(view.now), True
         yield from self._obey(view)
         yield from self._news(view)
         self._clean_up(now)
@@ -169,8 +171,9 @@ class Slurm(Scheduler):
     def _obey(self, view: View) -> Iterator[Decision]:
         """Commands of the administrator whose time has come."""
         for decision in self._administrator.act(view):
-            if isinstance(decision, Preempt) and decision.because != NODE_FAIL:
-                self._running.killed.add(decision.job.index)
+            if isinstance(decision, Preempt):
+                lost = self._running.lost if decision.because == NODE_FAIL else self._running.killed
+                lost.add(decision.job.index)
             self._reorder()
             yield decision
         self._open_nodes()

@@ -27,16 +27,19 @@ PartitionName=q Nodes=n2 MaxTime=10
 """
 
 
-def run(tmp_path: Path, commands: str, **asks: dict[str, Any]) -> Result:
-    """Jobs a second after one another, of one core and 60 s (limit 2 minutes); ``asks`` may say otherwise."""
+def run(tmp_path: Path, commands: str, options: str = "", keys: str = "", **asks: dict[str, Any]) -> Result:
+    """Jobs a second after one another, of one core and 60 s (limit 2 minutes); ``asks`` may say otherwise.
+
+    ``options`` are more of the scheduler, ``keys`` more lines of the configuration.
+    """
     conf, extra, script = tmp_path / "slurm.conf", tmp_path / "asks.json", tmp_path / "commands.txt"
-    conf.write_text(CONF)
+    conf.write_text(CONF.replace("PriorityType=priority/basic\n", keys) if keys else CONF)
     extra.write_text(json.dumps(asks))
     script.write_text(commands)
     count = len(asks)
     jobs: dict[str, Any] = {"job_id": list(asks), "submit_time": list(range(count)), "requested_cores": [1] * count}
     jobs |= {"recorded_run_time": [60.0] * count, "requested_time": [120.0] * count}
-    scheduler = make_scheduler(f"slurm:conf={conf},asks={extra},commands={script}")
+    scheduler = make_scheduler(f"slurm:conf={conf},asks={extra},commands={script}{options}")
     return Simulation(Platform.read(conf), Workload(jobs), scheduler, explain=True).run()
 
 
@@ -151,3 +154,38 @@ def test_a_reservation_is_made_while_jobs_wait(tmp_path: Path) -> None:
     assert "Slurm's reason ReqNodeNotAvail, reserved for maintenance" in result.explain("b")
     deleted = starts(run(tmp_path, f"0.5 {window}\n50 scontrol delete ReservationName=r", a={}, b={}))
     assert 50.0 <= deleted["b"] < 52.0
+
+
+def test_a_dependency_by_command_alone(tmp_path: Path) -> None:
+    """It is kept though no job was submitted with one."""
+    found = starts(run(tmp_path, "1.0001 scontrol update JobId=b Dependency=afterok:a", a={}, b={}))
+    assert 60.0 < found["b"] < 63.0
+
+
+def test_a_job_whose_node_failed_has_not_ended_well(tmp_path: Path) -> None:
+    """Who waits for its success never starts; its other nodes are clean at once."""
+    lost = {"no_requeue": True}
+    found = starts(
+        run(
+            tmp_path,
+            "20 scontrol update NodeName=n1 State=DOWN",
+            a=lost,
+            b={"dependency": "afterok:a"},
+            c={"dependency": "afternotok:a"},
+        )
+    )
+    assert math.isnan(found["b"])
+    assert 20.0 < found["c"] < 23.0
+
+
+def test_a_clean_up_after_a_kill_is_not_shorter_than_another(tmp_path: Path) -> None:
+    """Where the options say so, the longer one counts."""
+    result = run(tmp_path, "20 scancel a", ",cleanup=5,kill_cleanup=0.01", a={}, b={}, c={})
+    assert 25.0 <= starts(result)["c"] < 27.5
+
+
+def test_a_priority_and_a_dependency_in_one_command(tmp_path: Path) -> None:
+    """The priority stays."""
+    both = "4 scontrol update JobId=d Priority=4000000000 Dependency=afterany:a"
+    found = starts(run(tmp_path, both, keys="PriorityType=priority/multifactor\n", a={}, b={}, c={}, d={}))
+    assert found["d"] < found["c"]

@@ -25,10 +25,10 @@ PartitionName=p Nodes=ALL Default=YES
 """
 
 
-def starts(tmp_path: Path, **asks: dict[str, Any]) -> dict[str, float]:
-    """When each job starts, s: they come a second after one another, run 60 s, and have a node each."""
+def starts(tmp_path: Path, keys: str = "", **asks: dict[str, Any]) -> dict[str, float]:
+    """When each job starts, s: they come a second after one another, run 60 s, with a node each; ``keys``: more of the conf."""
     conf, extra = tmp_path / "slurm.conf", tmp_path / "asks.json"
-    conf.write_text(CONF)
+    conf.write_text(CONF + keys)
     extra.write_text(json.dumps(asks))
     count = len(asks)
     jobs = {"job_id": list(asks), "submit_time": list(range(count)), "requested_cores": [1] * count}
@@ -117,3 +117,10 @@ def test_tasks_of_arrays(tmp_path: Path) -> None:
 def test_a_job_that_nobody_submitted_keeps_nobody_waiting(tmp_path: Path) -> None:
     """As where a log was cut."""
     assert starts(tmp_path, a={"dependency": "afterok:gone"})["a"] < 10.0
+
+
+def test_an_end_within_the_over_time_limit_is_well(tmp_path: Path) -> None:
+    """Slurm completes such jobs, as in the recorded run over-time-limit."""
+    jobs: dict[str, Any] = {"a": {"limit_s": 50.0}, "b": {"dependency": "afterok:a"}}
+    conf = "OverTimeLimit=1\n"
+    assert 60.0 < starts(tmp_path, conf, **jobs)["b"] < 65.0

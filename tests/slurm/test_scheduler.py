@@ -9,6 +9,7 @@ import pytest
 
 from cluster_sim import Platform, Result, Simulation, Workload, make_scheduler
 from cluster_sim.errors import InputError
+from schedulers.slurm.scheduler import Slurm
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*only the scheduler slurm", "ignore:.*unfinished", "ignore:.*left")
 
@@ -89,3 +90,25 @@ def test_a_job_that_is_killed_while_it_waits_leaves_the_queue(tmp_path: Path) ->
     simulation.run(until=40.0)
     simulation.kill("1")
     assert simulation.run().jobs["state"].tolist() == ["completed", "killed", "completed"]
+
+
+def test_a_late_job_with_a_new_wish_leaves_the_others_as_they_are(tmp_path: Path) -> None:
+    """Nothing runs when it comes: the first job is still known to have been cancelled, and the second waits for its success."""
+    path = tmp_path / "slurm.conf"
+    path.write_text(CONF)
+    asks = {"b": {"dependency": "afterok:a"}}
+    scheduler = Slurm(str(path), asks=asks, commands=[(20.0, "scancel a")])
+    usual = {"requested_cores": 1, "recorded_run_time": 60.0, "requested_time": 120.0}
+    columns: dict[str, list[Any]] = {name: [value, value] for name, value in usual.items()}
+    simulation = Simulation(
+        Platform.read(path), Workload(columns | {"job_id": ["a", "b"], "submit_time": [0.0, 1.0]}), scheduler
+    )
+    simulation.hold_open()
+
+    def late() -> Any:
+        yield simulation.env.timeout(300.0)
+        simulation.submit(usual | {"job_id": "c", "nodes": 1})
+        simulation.release()
+
+    simulation.env.process(late())
+    assert simulation.run().jobs["state"].tolist() == ["killed", "unfinished", "completed"]
