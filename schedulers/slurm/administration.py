@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,8 @@ from schedulers.slurm.commands import Command
 from schedulers.slurm.nodes import Held, NodeSet, set_of
 
 if TYPE_CHECKING:
+    from cluster_sim.platform.accounts import Accounts
+    from cluster_sim.platform.slurm import SlurmMachine
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
     from schedulers.slurm.scheduler import Slurm
@@ -52,23 +54,6 @@ class Administrator:
         self._position = {name: index for index, name in enumerate(node_names)}
         self.closed: NodeSet = 0  #: Nodes that are down or drained.
         self._changed: dict[int, dict[str, Any]] = {}  # of each job: fields of its request
-        for command in commands:
-            self._check(command)
-
-    def _check(self, command: Command) -> None:
-        """Raise InputError for nodes and partitions that there are not."""
-        known: Any = {"update node": self._position, "update partition": self._slurm.cluster.queues}.get(command.action)
-        named = command.names
-        if command.action == "create reservation":
-            known, named = self._position, self._names(command)
-        for name in named if known is not None else ():
-            if name not in known:
-                where = f"scheduler 'slurm', commands, {command.time:g} s"
-                raise InputError(where, f"one of {', '.join(list(known)[:20])}", name)
-
-    def _names(self, command: Command) -> tuple[str, ...]:
-        nodes = command.options["nodes"]
-        return tuple(self._position) if nodes.upper() == "ALL" else tuple(values.host_list(nodes))
 
     @property
     def next_time(self) -> float:
@@ -99,7 +84,7 @@ class Administrator:
     # ------------------------------------------------------------------ nodes, partitions, reservations
 
     def _node(self, command: Command, view: View) -> Iterator[Decision]:
-        nodes, state = set_of([self._position[name] for name in command.names]), command.options.get("state", "")
+        nodes, state = self._nodes(command), command.options.get("state", "")
         if state in ("RESUME", "UNDRAIN"):
             self.closed &= ~nodes
         elif state:
@@ -121,12 +106,17 @@ class Administrator:
 
     def _reservation(self, command: Command) -> None:
         windows, (name,) = self._slurm.cluster.windows, command.names
-        windows[:] = [window for window in windows if window.name != name]
+        others = [window for window in windows if window.name != name]
+        if command.action == "delete reservation" and len(others) == len(windows):
+            _warn(command, f"no reservation {name}")
+        windows[:] = others
         if command.action == "create reservation":
             options = command.options
-            nodes = set_of([self._position[node] for node in self._names(command)])
             users = frozenset(options.get("users", ()))
-            windows.append(Window(name, options["starttime"], options["endtime"], nodes, users))
+            windows.append(Window(name, options["starttime"], options["endtime"], self._nodes(command), users))
+
+    def _nodes(self, command: Command) -> NodeSet:
+        return set_of([self._position[name] for name in _node_names(command, tuple(self._position))])
 
     # ------------------------------------------------------------------ jobs
 
@@ -141,8 +131,7 @@ class Administrator:
         waiting = [pair for pair in self._waiting.values() if _is_named(pair[1], names) and view.is_pending(pair[0])]
         running = [held for held in self._running(view) if _is_named(held.ask, names)]
         if not waiting and not running:
-            text = f"commands, {command.time:g} s: no job {', '.join(command.names)} waits or runs"
-            warnings.warn(f"scheduler 'slurm', {text}: nothing is done", ModelWarning, stacklevel=2)
+            _warn(command, f"no job {', '.join(command.names)} waits or runs")
         for job, ask in waiting:
             if command.action == "cancel":
                 yield Reject(job, "cancelled")
@@ -177,6 +166,42 @@ class Administrator:
         ):  # last: who is held, or waits for others again, loses the priority that was set before
             accounting.set_priority(ask, options["priority"])
         slurm.keep(ask)
+
+
+def check_names(commands: Iterable[Command], machine: SlurmMachine) -> None:
+    """Raise InputError, which names the line, for nodes and partitions that there are not."""
+    nodes, partitions = frozenset(machine.node_names), frozenset(each.name for each in machine.partitions)
+    for command in commands:
+        if command.action in ("update node", "create reservation"):
+            _check(command, _node_names(command, machine.node_names), nodes)
+        elif command.action == "update partition":
+            _check(command, command.names, partitions)
+        elif "partition" in command.options:
+            _check(command, command.options["partition"].split(","), partitions)
+
+
+def check_qualities(commands: Iterable[Command], accounts: Accounts) -> None:
+    """Raise InputError, which names the line, for qualities of service that there are not."""
+    for command in commands:
+        if command.options.get("qos"):
+            _check(command, [command.options["qos"].lower()], accounts.qos_by_name)
+
+
+def _check(command: Command, names: Iterable[str], known: Collection[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise InputError(command.where, f"one of {', '.join(sorted(known)[:20])}", name)
+
+
+def _node_names(command: Command, every: Sequence[str]) -> Sequence[str]:
+    """Names of nodes of a command; ``ALL`` are all of them."""
+    names = values.host_list(command.options["nodes"]) if "nodes" in command.options else command.names
+    return every if [name.upper() for name in names] == ["ALL"] else names
+
+
+def _warn(command: Command, what: str) -> None:
+    text = f"scheduler 'slurm', commands, {command.time:g} s: {what}: nothing is done"
+    warnings.warn(text, ModelWarning, stacklevel=3)
 
 
 def _is_named(ask: Ask, names: set[str]) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cluster_sim.errors import FormatError, InputError
@@ -29,6 +29,7 @@ class Command:
     action: str
     names: tuple[str, ...]
     options: Mapping[str, Any] = field(default_factory=dict)
+    where: str = field(default="", compare=False)  #: The file and line, or the time, to be named in messages.
 
 
 def read_commands(given: str | Iterable[tuple[float, str]]) -> list[Command]:
@@ -59,25 +60,38 @@ def _timed(where: str, line: str) -> tuple[float, str]:
 
 def _command(where: str, time: float, text: str) -> Command:
     try:
-        words = shlex.split(text, comments=True) or [""]
-        if words[0] == "scancel" and len(words) > 1:
-            return Command(time, "cancel", _ids(words[1:]))
-        if words[0] == "scontrol" and len(words) > 2:
-            verb = words[1].lower()
-            if verb in ("hold", "uhold", "release", "requeue"):
-                return Command(time, verb.removeprefix("u"), _ids(words[2:]))
-            if verb in ("update", "create", "delete"):
-                return _change(time, verb, [word for word in words[2:] if word.lower() != "reservation"])
-        raise ValueError(_KNOWN)
+        return replace(_parsed(time, _words(text)), where=where)
     except ValueError as error:
         raise InputError(where, str(error) if not isinstance(error, InputError) else error.expected, text) from None
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text, comments=True) or [""]
+    except ValueError:
+        raise ValueError("quotation marks in pairs, and a character after each backslash") from None
+
+
+def _parsed(time: float, words: Sequence[str]) -> Command:
+    if words[0] == "scancel" and len(words) > 1:
+        return Command(time, "cancel", _ids(words[1:]))
+    if words[0] == "scontrol" and len(words) > 2:
+        verb = words[1].lower()
+        if verb in ("hold", "uhold", "release", "requeue"):
+            return Command(time, verb.removeprefix("u"), _ids(words[2:]))
+        if verb in ("update", "create", "delete"):
+            return _change(time, verb, [word for word in words[2:] if word.lower() != "reservation"])
+    raise ValueError(_KNOWN)
 
 
 _KNOWN = "scancel JOB, or scontrol hold, release, requeue JOB, update Node-, PartitionName, JobId=, create or delete reservation"
 
 
 def _ids(words: Iterable[str]) -> tuple[str, ...]:
-    return tuple(job for word in words for job in word.split(",") if job)
+    found = tuple(job for word in words for job in word.split(",") if job)
+    if not found:
+        raise ValueError("at least one job")
+    return found
 
 
 def _change(time: float, verb: str, words: list[str]) -> Command:
@@ -92,7 +106,7 @@ def _change(time: float, verb: str, words: list[str]) -> Command:
     if action not in _OPTIONS:
         raise ValueError(_KNOWN)
     name = options.pop(kind + "name", "") or options.pop(kind + "id", "")
-    names = _ids([name]) if kind == "job" else tuple(values.host_list(name))
+    names = _ids([name]) if kind == "job" else (name,) if kind == "reservation" else tuple(values.host_list(name))
     parsed = {}
     for key, value in options.items():
         if key not in _OPTIONS[action]:
@@ -128,7 +142,7 @@ def _one_of(*allowed: str) -> Callable[[str], str]:
 
 def _time(text: str) -> tuple[bool, float]:
     """Whether it counts from now, and seconds: ``now``, ``now+130``, ``now+2minutes``, or seconds of the run's clock."""
-    match = re.fullmatch(r"(now)?\+?([0-9.]+)?(seconds?|minutes?|hours?|days?)?", text)
+    match = re.fullmatch(r"(now)?\+?([0-9]+(?:\.[0-9]*)?)?(seconds?|minutes?|hours?|days?)?", text)
     if match is None or not (match[1] or match[2]):
         raise ValueError("a time such as now+130, now+2minutes, or seconds of the run's clock")
     unit = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}[(match[3] or "s")[0]]
@@ -144,6 +158,17 @@ def _limit(text: str) -> float:
 
 def _count(text: str) -> int:
     return 0 if text.upper() in ("UNLIMITED", "INFINITE") else values.count(text)
+
+
+def _whole(text: str) -> int:
+    if not re.fullmatch(r"[+-]?[0-9]{1,15}", text):
+        raise ValueError("a whole number, negative ones too")
+    return int(text)
+
+
+def _node_list(text: str) -> str:
+    values.host_list(text)
+    return text
 
 
 def _nodes(text: str) -> tuple[int, int]:
@@ -170,7 +195,7 @@ _OPTIONS: Mapping[str, Mapping[str, Callable[[str], Any]]] = {
     },
     "update job": {
         "priority": _count,
-        "nice": int,
+        "nice": _whole,
         "timelimit": _limit,
         "numnodes": _nodes,
         "partition": str,
@@ -181,7 +206,7 @@ _OPTIONS: Mapping[str, Mapping[str, Callable[[str], Any]]] = {
         "starttime": _time,
         "endtime": _time,
         "duration": _limit,
-        "nodes": str,
+        "nodes": _node_list,
         "users": lambda text: tuple(text.split(",")),
         "flags": str,
     },

@@ -15,7 +15,7 @@ from cluster_sim.platform.hardware import check_number
 from cluster_sim.platform.platform import Platform
 from cluster_sim.run.decisions import Decision, Hold, Preempt, Reject, Reserve, Start, WakeAt
 from schedulers.base import Scheduler
-from schedulers.slurm.administration import NODE_FAIL, Administrator
+from schedulers.slurm.administration import NODE_FAIL, Administrator, check_names, check_qualities
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.backfill import BackfillPass, Started
 from schedulers.slurm.clean_up import CleanUps, Freed
@@ -83,6 +83,9 @@ class Slurm(Scheduler):
         self._delay = check_number(_option("cleanup"), cleanup, non_negative=True)
         self._kill_delay = check_number(_option("kill_cleanup"), kill_cleanup, non_negative=True)
         self._commands = read_commands(commands)
+        check_names(self._commands, self._platform.slurm)
+        if self._accounts is not None:
+            check_qualities(self._commands, self._accounts)
         self._view: View | None = None
         self._has_passed = False
         self.spec = f"slurm:conf={conf}"
@@ -125,6 +128,8 @@ class Slurm(Scheduler):
 
     def _accounting(self) -> Accounting:
         given = self._accounts if self._accounts is not None or self._view is None else self._view.accounts
+        if given is not None:
+            check_qualities(self._commands, given)
         if given is None and self._settings.priority_type.endswith("basic"):
             return BasicPriority()
         assert self._platform.slurm is not None

@@ -11,7 +11,9 @@ import pytest
 
 from cluster_sim import Platform, Result, Simulation, Workload, make_scheduler
 from cluster_sim.errors import InputError, ModelWarning
+from cluster_sim.platform.accounts import Accounts
 from schedulers.slurm.commands import Command, read_commands
+from schedulers.slurm.scheduler import Slurm
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*only the scheduler slurm", "ignore:.*unfinished", "ignore:.*left")
 
@@ -71,8 +73,14 @@ def test_commands_are_read(tmp_path: Path) -> None:
         ("scancel 7", "line 1: expected seconds and a command"),
         ("5 reboot n1", "line 1: expected scancel JOB, or scontrol"),
         ("5 scontrol update NodeName=n1 State=BROKEN", "expected one of DOWN, DRAIN"),
-        ("5 scontrol update NodeName=n9 State=DOWN", "expected one of n1, n2, found n9"),
-        ("5 scontrol update PartitionName=z State=UP", "expected one of p, q, found z"),
+        ("5 scontrol update NodeName=n9 State=DOWN", "line 1: expected one of n1, n2, found n9"),
+        ("5 scontrol update PartitionName=z State=UP", "line 1: expected one of p, q, found z"),
+        ("5 scontrol update JobId=1 Partition=p,zzz", "line 1: expected one of p, q, found zzz"),
+        ("5 scontrol update JobId=1 Nice=x", "line 1: expected a whole number, negative ones too, found scontrol"),
+        ("5 scontrol update JobId='1 Nice=2", "line 1: expected quotation marks in pairs"),
+        ("5 scontrol create reservation ReservationName=r StartTime=now+1.2.3", "line 1: expected a time such as now"),
+        ("5 scontrol create reservation ReservationName=r Nodes=n[", "line 1: expected names of nodes"),
+        ("5 scancel ,", "line 1: expected at least one job"),
         ("5 scontrol update JobId=1 Comment=x", "others are not simulated"),
         ("5 scontrol create reservation ReservationName=r StartTime=now Nodes=n1", "a reservation with StartTime"),
     ],
@@ -81,6 +89,26 @@ def test_what_is_no_command(tmp_path: Path, line: str, told: str) -> None:
     """It is told with its line, before the run goes on."""
     with pytest.raises(InputError, match=told):
         run(tmp_path, line, a={})
+
+
+def test_an_unknown_quality_of_service_is_named(tmp_path: Path) -> None:
+    """A job that is given one would wait for ever. Those that there are come with the scheduler, or with the run."""
+    conf, accounts = tmp_path / "slurm.conf", Accounts()
+    conf.write_text(CONF)
+    commands = [(5.0, "scontrol update JobId=1 QOS=zzz")]
+    told = "commands, 5 s: expected one of normal, found zzz"
+    with pytest.raises(InputError, match=told):
+        Slurm(str(conf), accounts, commands=commands)
+    jobs = {"job_id": ["1"], "submit_time": [0], "requested_cores": [1], "recorded_run_time": [60.0]}
+    with pytest.raises(InputError, match=told):
+        Simulation(Platform.read(conf), Workload(jobs), Slurm(str(conf), commands=commands), accounts=accounts).run()
+
+
+def test_all_nodes_are_named_at_once(tmp_path: Path) -> None:
+    """``ALL``, in a command on nodes as in one on a reservation."""
+    commands = "1 scontrol update NodeName=ALL State=DRAIN\n20 scontrol update NodeName=ALL State=RESUME"
+    assert min(starts(run(tmp_path, commands, a={}, b={}, c={})).values()) < 1.5
+    assert math.isnan(starts(run(tmp_path, "0 scontrol update NodeName=ALL State=DRAIN", a={}))["a"])
 
 
 def test_a_node_goes_down_and_comes_back(tmp_path: Path) -> None:
@@ -131,6 +159,8 @@ def test_a_job_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.warns(ModelWarning, match="5 s: no job x waits or runs"):
         result = run(tmp_path, "5 scancel x", a={})
     assert result.jobs["state"].tolist() == ["completed"]
+    with pytest.warns(ModelWarning, match="5 s: no reservation zz: nothing is done"):
+        run(tmp_path, "5 scontrol delete ReservationName=zz", a={})
 
 
 def test_a_deadline(tmp_path: Path) -> None:
