@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.cluster import Cluster, Entry
@@ -39,6 +39,30 @@ class Planned:
 Outcome = Started | Planned | Preempted
 
 
+@dataclass(slots=True)
+class _Search:
+    """What is looked for: nodes for a job, for its length (s). Less than the least, or before then (s), need not be tried."""
+
+    entry: Entry
+    shape: Shape
+    length: float
+    candidates: NodeSet
+    least: int
+    not_before: float
+    tested: dict[NodeSet, tuple[float, Choice] | None] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Fit:
+    """Nodes that stand open from a time on (s), of which a job gets some as soon as these are free; when others open, or 0."""
+
+    time: float
+    nodes: NodeSet
+    later: float
+    soonest: float
+    choice: Choice
+
+
 class BackfillPass:
     """One pass over a queue. :meth:`decisions` yields what it does; jobs that start are started on the cluster first."""
 
@@ -60,7 +84,7 @@ class BackfillPass:
         self._planned: Counter[str] = Counter()  # tasks of each array
         self._done: set[int] = set()
         self._postponed = False  # whether a job is planned later than when it would fit
-        self._kept: NodeSet = 0  # nodes that are in plans
+        self._in_plans: NodeSet = 0  # nodes that are in plans
         self.over = False  #: Whether the pass has come to an end before the end of the queue.
         self.tested = 0  #: How many jobs it has tested.
 
@@ -92,7 +116,7 @@ class BackfillPass:
     @property
     def stirs(self) -> bool:
         """Whether it is a reason for another pass, as a change is: idle nodes are in plans, or a plan was put off."""
-        return self._postponed or bool(self._kept & ~self._cluster.busy)
+        return self._postponed or bool(self._in_plans & ~self._cluster.busy)
 
     def _rounded(self, time: float) -> float:
         """A time rounded down to bf_resolution of the clock."""
@@ -134,78 +158,94 @@ class BackfillPass:
 
     def _decide(self, entry: Entry) -> Started | Planned | None:
         """Start the job, or plan it; None: no start is known, or it is not to be planned."""
-        cluster, ask, settings, table = self._cluster, entry.ask, self._settings, self._table
-        limit = cluster.limit(entry)
-        length = min(ask.time_min_s, limit) if ask.time_min_s else limit
-        shape = cluster.shape(entry)
-        candidates = entry.queue.nodes & cluster.up & cluster.nodes_for(ask)
-        needs_licences = bool(ask.licences) and settings.bf_licenses
-        is_restricted = needs_licences or bool(cluster.windows) or bool(ask.reservation)
-        least, not_before = self._least(entry, shape, candidates)
-        time = self._now
-        tested: dict[NodeSet, tuple[float, Choice] | None] = {}
-        while True:
-            unreserved = candidates
-            if cluster.windows or ask.reservation:
-                open_nodes = cluster.open_nodes(ask, time, time + length)
-                if not ask.reservation and open_nodes.bit_count() < shape.min_nodes:
-                    time = cluster.window_over(time, time + length)
-                    continue
-                unreserved &= open_nodes
-            if is_restricted:
-                nodes, later = table.over(unreserved, time, time + length)
-            else:
-                time, nodes, later = table.first_open(candidates, time, length, least, not_before)
-            if cluster.windows:
-                closing = cluster.next_window(time) + 1.0
-                if 1.0 < closing < self._now + settings.bf_window:
-                    later = min(filter(None, (later, closing)))
-            if needs_licences:
-                wait = self._licences.wait(ask.licences, time, time + length)
-                if wait:
-                    if wait == math.inf:
-                        return None
-                    time = wait
-                    continue
-            found = None
-            if nodes.bit_count() >= shape.min_nodes and not shape.required & ~nodes:
-                if nodes not in tested:
-                    tested[nodes] = self._soonest(entry).first_fit(shape, nodes)
-                found = tested[nodes]
-                cluster.note_test(entry, None if found is None else found[1])
-            if found is None:
-                if not later:
-                    return None
-                time = later
-                continue
-            start, choice = max(found[0], time), found[1]
-            self._postponed = self._postponed or time > found[0]
-            if cluster.accounting.refusal_on(ask, choice.nodes, sum(choice.cpus), self._now):
+        cluster, ask, settings, now = self._cluster, entry.ask, self._settings, self._now
+        search = self._search(entry)
+        time = now
+        while (fit := self._first_fit(search, time)) is not None:
+            start, choice, later = max(fit.soonest, fit.time), fit.choice, fit.later
+            self._postponed = self._postponed or fit.time > fit.soonest
+            if cluster.accounting.refusal_on(ask, choice.nodes, sum(choice.cpus), now):
                 return None
-            if start <= self._now:
+            if start <= now:
                 if choice.mask & cluster.completing:
-                    start = self._now + 1.0
+                    start = now + 1.0
                 else:
-                    started = self._start(entry, choice, nodes, length)
+                    started = self._start(entry, choice, fit.nodes, search.length)
                     if started is not None:
                         return started
             elif later and start > later:
                 time = later
                 continue
-            if start > self._now + settings.bf_window:
+            if start > now + settings.bf_window:
                 return Planned(entry, start, choice)
-            if start > self._now and cluster.is_young(entry, self._now):
+            if start > now and cluster.is_young(entry, now):
                 return None
-            begin, end = self._rounded(start), self._rounded(start + length)
+            begin, end = self._rounded(start), self._rounded(start + search.length)
             end = max(end, begin + max(settings.bf_resolution, 1.0))
-            if table.overlaps(choice.mask, begin, end):
-                if start <= time and not later:
-                    return None
-                time = (
-                    start if start > time else later
-                )  # at the end of the window a plan may begin before the time tried
-                continue
-            return self._plan(entry, start, begin, end, choice)
+            if not self._table.overlaps(choice.mask, begin, end):
+                return self._plan(entry, start, begin, end, choice)
+            if start <= fit.time and not later:
+                return None
+            # At the end of the window a plan may begin before the time tried.
+            time = start if start > fit.time else later
+        return None
+
+    # ------------------------------------------------------------------ when, and on which nodes
+
+    def _search(self, entry: Entry) -> _Search:
+        cluster, ask = self._cluster, entry.ask
+        limit, shape = cluster.limit(entry), cluster.shape(entry)
+        length = min(ask.time_min_s, limit) if ask.time_min_s else limit
+        candidates = entry.queue.nodes & cluster.up & cluster.nodes_for(ask)
+        return _Search(entry, shape, length, candidates, *self._least(entry, shape, candidates))
+
+    def _first_fit(self, search: _Search, time: float) -> _Fit | None:
+        """Nodes that a job fits on from ``time`` (s) on, or as soon after as there are some; None: there are none."""
+        shape, tested = search.shape, search.tested
+        while (opened := self._first_open(search, time)) is not None:
+            time, nodes, later = opened
+            if nodes.bit_count() >= shape.min_nodes and not shape.required & ~nodes:
+                if nodes not in tested:
+                    tested[nodes] = self._soonest(search.entry).first_fit(shape, nodes)
+                found = tested[nodes]
+                self._cluster.note_test(search.entry, None if found is None else found[1])
+                if found is not None:
+                    return _Fit(time, nodes, later, *found)
+            if not later:
+                break
+            time = later
+        return None
+
+    def _first_open(self, search: _Search, time: float) -> tuple[float, NodeSet, float] | None:
+        """From when on (s) which nodes stand open to a job for its length, and when others may (0: never).
+
+        Others' plans, advance reservations and licences are kept. None: there never are enough licences.
+        """
+        cluster, table, ask, length = self._cluster, self._table, search.entry.ask, search.length
+        needs_licences = bool(ask.licences) and self._settings.bf_licenses
+        is_reserved = bool(cluster.windows) or bool(ask.reservation)
+        while True:
+            unreserved = search.candidates
+            if is_reserved:
+                open_nodes = cluster.open_nodes(ask, time, time + length)
+                if not ask.reservation and open_nodes.bit_count() < search.shape.min_nodes:
+                    time = cluster.window_over(time, time + length)
+                    continue
+                unreserved &= open_nodes
+            if needs_licences or is_reserved:
+                nodes, later = table.over(unreserved, time, time + length)
+            else:
+                time, nodes, later = table.first_open(unreserved, time, length, search.least, search.not_before)
+            if cluster.windows:
+                closing = cluster.next_window(time) + 1.0
+                if 1.0 < closing < self._now + self._settings.bf_window:
+                    later = min(filter(None, (later, closing)))
+            wait = self._licences.wait(ask.licences, time, time + length) if needs_licences else 0.0
+            if not wait:
+                return time, nodes, later
+            if wait == math.inf:
+                return None
+            time = wait
 
     def _start(self, entry: Entry, choice: Choice, nodes: NodeSet, length: float) -> Started | None:
         """Start a job that could start now; None if it has to wait for nodes of the set that it takes from others."""
@@ -248,7 +288,7 @@ class BackfillPass:
 
     def _plan(self, entry: Entry, start: float, begin: float, end: float, choice: Choice) -> Planned:
         """Keep the nodes; if the table is full the pass ends with this job, which knows its start but has no nodes kept."""
-        self._kept |= choice.mask
+        self._in_plans |= choice.mask
         if self._table.is_full:
             self.over = True
         else:

@@ -42,7 +42,7 @@ class Requests:
 
     def of(self, job: Job, now: float) -> Ask:
         """What a job asks for that is submitted now (s)."""
-        partition, array = job.partition, job.job_id.rpartition("_")[0]
+        partition = job.partition
         ask = Ask(
             job.index,
             job.job_id,
@@ -60,7 +60,7 @@ class Requests:
             features="&".join(sorted(job.requires)),
             licences=licences_of(job.licenses),
             reservation=job.reservation,
-            array=array,
+            array=_array_of(job.job_id),
             array_limit=job.array_limit,
             name=job.profile,
         )
@@ -74,6 +74,12 @@ class Requests:
         for name, value in self._more.get(ask.job_id, {}).items():
             setattr(ask, name, tuple(value) if isinstance(value, list) else value)
         return ask
+
+
+def _array_of(job_id: str) -> str:
+    """The array of which a job is a task, ``8`` of ``8_1``; empty: of none."""
+    array, _, task = job_id.partition("_")
+    return array if array.isdigit() and task.isdigit() else ""
 
 
 def _check_dependency(where: str, text: Any) -> None:

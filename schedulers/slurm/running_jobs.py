@@ -36,7 +36,7 @@ class RunningJobs:
         note: Callable[[float], None],
     ):
         self._cluster = cluster
-        self._clean = clean
+        self._clean_ups = clean
         self._waiting = waiting
         self._dependencies = dependencies
         self._check_after = check_after
@@ -69,7 +69,7 @@ class RunningJobs:
         self._cluster.accounting.ended(held.ask, now)
         if self._dependencies is not None and not waits_again:
             self._dependencies.over(held.ask, now, self._is_well(held, now))
-        self._clean.begin(key, now, key in self.killed)
+        self._clean_ups.begin(key, now, key in self.killed)
         self.killed.discard(key)
         self.lost.discard(key)
         self._note(now)
@@ -118,11 +118,11 @@ class RunningJobs:
         preemption = self._cluster.preemption
         assert preemption is not None
         mode = preemption.mode(held).lower()
-        yield self._taken(held, mode, view)
+        yield self._preempt(held, mode, view)
         self.killed.add(held.ask.key)
         yield from self._let_go(held, view, waits_again=mode == "requeue")
 
-    def _taken(self, held: Held, mode: str, view: View) -> Preempt:
+    def _preempt(self, held: Held, mode: str, view: View) -> Preempt:
         assert self._cluster.preemption is not None
         waiting, running = self._waiting.get(held.preemptor), view.running_by_index.get(held.preemptor)
         behind = waiting[0] if waiting is not None else running.job if running is not None else None

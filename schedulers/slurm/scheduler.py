@@ -108,14 +108,19 @@ class Slurm(Scheduler):
         self._waiting: dict[int, tuple[Job, Ask]] = {}
         self._queue: list[Any] | None = None
         self._ran: set[int] = set()  # who has been started before
-        self._clean = CleanUps(self.cluster, self._delay, self._kill_delay)
+        self._clean_ups = CleanUps(self.cluster, self._delay, self._kill_delay)
         self._version: object = None
         self._reasons: dict[int, str] = {}  # why jobs wait, as the main loop has it
         self._in_vain = False  # whether the last look at the queue as it is has started nothing
         depends = self._requests.has_dependencies or any(one.options.get("dependency") for one in self._commands)
         self._dependencies = Dependencies(self.cluster.held.__contains__) if depends else None
         self._running: RunningJobs = RunningJobs(
-            self.cluster, self._clean, self._waiting, self._dependencies, self._main.check_after, self._backfill.note
+            self.cluster,
+            self._clean_ups,
+            self._waiting,
+            self._dependencies,
+            self._main.check_after,
+            self._backfill.note,
         )
         self._kept = KeptJobs(self.cluster, self._dependencies)
         self._deadlines: set[int] = set()  # jobs that have one
@@ -142,7 +147,7 @@ class Slurm(Scheduler):
         now, self._has_passed = latest(view.now), True
         yield from self._obey(view)
         yield from self._news(view)
-        self._clean_up(now)
+        self._free_cleaned(now)
         self._pass_time(view.now)
         yield from self._running.enforce_limits(view, now)
         if self.cluster.accounting.advance(view.now):
@@ -201,7 +206,7 @@ class Slurm(Scheduler):
             return
         self._administrator.amend(ask)
         if job.index in self._ran:
-            ask.submit_time = self._clean.over(ask.key, now)
+            ask.submit_time = self._clean_ups.over(ask.key, now)
             ask.begin_time = math.floor(ask.submit_time) + REQUEUED_WAIT_S
         reason = self.cluster.why_not_admitted(ask) or self._why_never(ask)
         if reason:
@@ -231,9 +236,9 @@ class Slurm(Scheduler):
                 return ""
         return "requested node configuration is not available"
 
-    def _clean_up(self, now: float) -> None:
+    def _free_cleaned(self, now: float) -> None:
         """Nodes whose clean-up is over are free."""
-        freed = self._clean.advance(now)
+        freed = self._clean_ups.advance(now)
         if freed in (Freed.JOB, Freed.KILLED_JOB):
             self.changed()
             self._main.ask(at_once=freed is Freed.KILLED_JOB)
@@ -356,7 +361,7 @@ class Slurm(Scheduler):
 
     def _is_stuck(self, now: float) -> bool:
         """Whether nobody who waits can start before something happens that is none of the scheduler's doing."""
-        comes = self.cluster.held or self._clean.next < math.inf or self._next_of_clock < math.inf
+        comes = self.cluster.held or self._clean_ups.next < math.inf or self._next_of_clock < math.inf
         return self._in_vain and not comes
 
     @property
@@ -365,7 +370,7 @@ class Slurm(Scheduler):
         return min(self._kept.next_time, self.cluster.next_boundary, self._administrator.next_time)
 
     def _next_wake(self, now: float) -> float:
-        times = [self._clean.next, self._running.next_check]
+        times = [self._clean_ups.next, self._running.next_check]
         if self._waiting or self.cluster.held:
             times.append(self._next_of_clock)
         if self._waiting:

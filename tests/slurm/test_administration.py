@@ -219,3 +219,10 @@ def test_a_priority_and_a_dependency_in_one_command(tmp_path: Path) -> None:
     both = "4 scontrol update JobId=d Priority=4000000000 Dependency=afterany:a"
     found = starts(run(tmp_path, both, keys="PriorityType=priority/multifactor\n", a={}, b={}, c={}, d={}))
     assert found["d"] < found["c"]
+
+
+def test_only_numbers_make_an_array(tmp_path: Path) -> None:
+    """An array's number names its tasks; the part before the underscore of another job's name does not name that job."""
+    asks: dict[str, dict[str, Any]] = {"8_1": {}, "user_7x": {}, "a_b_7": {}}
+    jobs = run(tmp_path, "30 scancel 8 user a_b a", **asks).jobs
+    assert jobs["state"].tolist() == ["killed", "completed", "completed"]
