@@ -33,7 +33,7 @@ class Ask:
     memory_per_cpu: float = 0.0
     exclusive: bool = False
     features: str = ""  #: ``--constraint``: ``a&b``, ``a|b``.
-    required_nodes: tuple[int, ...] = ()  #: ``--nodelist``: positions in the platform.
+    required_nodes: tuple[int, ...] = ()  #: ``--nodelist``: positions in the platform; ``asks`` may name them.
     excluded_nodes: tuple[int, ...] = ()
     spread: bool = False  #: ``--spread-job``
     licences: Mapping[str, int] = field(default_factory=dict)

@@ -4,41 +4,44 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cluster_sim.errors import FormatError, InputError
 from cluster_sim.files.reading import read_text
 from cluster_sim.workload.jobs import Job
+from schedulers.slurm.ask_values import check, with_positions
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.dependencies import Dependency
 from schedulers.slurm.settings import licences_of
-
-_KNOWN = {f.name for f in fields(Ask)} - {"key", "job_id", "submit_time"}
 
 
 class Requests:
     """Makes the request of each job, from its fields and from what ``more`` says of it by its id.
 
     ``more`` has fields of :class:`~schedulers.slurm.asks.Ask` that workloads do not have: nice values, ``--time-min``, lists
-    of nodes, limits of arrays. It is a mapping, or the name of a JSON file. Raises FormatError or InputError for other fields.
+    of nodes, limits of arrays. It is a mapping, or the name of a JSON file. Raises FormatError or InputError for other fields,
+    and for values that cannot be. Nodes are named as in the slurm.conf, ``"n[1-3,5]"`` or ``["n1", "n5"]``, or by their
+    positions; ``node_names`` are the names of all.
     """
 
-    def __init__(self, more: str | Mapping[str, Mapping[str, Any]], default_partition: str):
+    def __init__(
+        self, more: str | Mapping[str, Mapping[str, Any]], default_partition: str, node_names: Sequence[str] = ()
+    ):
         self._default = default_partition
         if isinstance(more, str):
             where, more = more, _read(more) if more else {}
         else:
             where = "scheduler 'slurm', asks"
-        for job_id, given in more.items():
-            for name in given:
-                if name not in _KNOWN:
-                    raise InputError(f"{where}, job {job_id}", f"one of {', '.join(sorted(_KNOWN))}", name)
+        positions = {name: position for position, name in enumerate(node_names)}
+        self._more: dict[str, Mapping[str, Any]] = {}
+        for job_id, said in more.items():
+            given = with_positions(f"{where}, job {job_id}", said, positions)
+            check(f"{where}, job {job_id}", given, len(node_names) or None)
             _check_dependency(f"{where}, job {job_id}", given.get("dependency", ""))
-        self._more = more
+            self._more[job_id] = given
         #: Whether any job waits for others.
-        self.has_dependencies = any(given.get("dependency") for given in more.values())
+        self.has_dependencies = any(given.get("dependency") for given in self._more.values())
 
     def of(self, job: Job, now: float) -> Ask:
         """What a job asks for that is submitted now (s)."""
@@ -90,8 +93,11 @@ def _check_dependency(where: str, text: Any) -> None:
 
 
 def _read(path: str) -> dict[str, dict[str, Any]]:
+    text = read_text(path)
     try:
-        found = json.loads(read_text(path))
+        found = json.loads(text)
+    except RecursionError:
+        raise FormatError(path, "JSON", "lists or objects within each other, too deep to read") from None
     except ValueError as error:
         raise FormatError(path, "JSON", str(error)) from None
     if not isinstance(found, dict) or not all(isinstance(given, dict) for given in found.values()):

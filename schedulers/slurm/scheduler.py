@@ -76,7 +76,7 @@ class Slurm(Scheduler):
         self._settings = Settings.of(self._platform.slurm)
         self._accounts = read_accounts(accounts) if isinstance(accounts, str) and accounts else accounts or None
         default = self._platform.slurm.partition()
-        self._requests = Requests(asks, "" if default is None else default.name)
+        self._requests = Requests(asks, "" if default is None else default.name, self._platform.slurm.node_names)
         self._start, self._epoch = check_number(_option("start"), start), check_number(_option("epoch"), epoch)
         self._tick = check_number(_option("tick"), tick, positive=True)
         self._main_delay = check_number(_option("main_delay"), main_delay, non_negative=True)
