@@ -116,7 +116,8 @@ class FoldedJobs:
 
     def limits_of(self, ids: list[str]) -> list[int]:
         """How many tasks of the arrays of these jobs may run at once, as the rows of those that wait have it; 0: all."""
-        return [self._limits.get(job.partition("_")[0], 0) if "_" in job else 0 for job in ids]
+        most = np.iinfo(np.int64).max  # a damaged number may be any
+        return [min(self._limits.get(job.partition("_")[0], 0), most) if "_" in job else 0 for job in ids]
 
     def _by_job(self, cells: Cells, own: list[int], found: list[_JobId]) -> dict[str, list[int]]:
         """The positions of each job's rows. A number that Slurm gave again, to another's job, gets ``#2`` behind it."""

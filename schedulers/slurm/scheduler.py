@@ -335,8 +335,9 @@ class Slurm(Scheduler):
         return overdue or bool(self.cluster.windows) or settings.bf_min_age_reserve > 0.0
 
     def _waits_for_time(self, now: float) -> bool:
-        preemption = self.cluster.preemption
-        return preemption is not None and bool(self._queue) and preemption.may_change(now)
+        """Whether time alone may let a job that waits take the nodes of one that runs."""
+        preemption, some = self.cluster.preemption, bool(self._queue) and bool(self.cluster.held)
+        return preemption is not None and some and preemption.may_change(now)
 
     def _carry_out(self, outcome: Started | Preempted, view: View, because: str = "") -> Iterator[Decision]:
         if isinstance(outcome, Preempted):

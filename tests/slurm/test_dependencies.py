@@ -99,19 +99,14 @@ def test_one_at_a_time(tmp_path: Path) -> None:
 
 def test_tasks_of_arrays(tmp_path: Path) -> None:
     """Task by task, or after all tasks."""
-    found = starts(
-        tmp_path,
-        a_1={},
-        a_2={"exit_code": 1},
-        b_1={"dependency": "aftercorr:a"},
-        b_2={"dependency": "aftercorr:a"},
-        all={"dependency": "afterok:a"},
-        end={"dependency": "afterany:a"},
-    )
-    assert found["a_1"] + 60.0 < found["b_1"] < found["a_1"] + 65.0
-    assert math.isnan(found["b_2"])
+    asks: dict[str, Any] = {"1_1": {}, "1_2": {"exit_code": 1}}
+    asks |= {key: {"dependency": "aftercorr:1"} for key in ("2_1", "2_2")}
+    asks |= {"all": {"dependency": "afterok:1"}, "end": {"dependency": "afterany:1"}}
+    found = starts(tmp_path, **asks)
+    assert found["1_1"] + 60.0 < found["2_1"] < found["1_1"] + 65.0
+    assert math.isnan(found["2_2"])
     assert math.isnan(found["all"])
-    assert found["a_2"] + 60.0 < found["end"] < found["a_2"] + 65.0
+    assert found["1_2"] + 60.0 < found["end"] < found["1_2"] + 65.0
 
 
 def test_a_job_that_nobody_submitted_keeps_nobody_waiting(tmp_path: Path) -> None:

@@ -73,7 +73,8 @@ def test_a_good_file_is_read(tmp_path: Path, option: str) -> None:
 def test_a_bad_file_ends_in_a_line(tmp_path: Path, option: str, content: bytes | None) -> None:
     """Missing, empty, binary, of another format: it is named, and nothing else is said."""
     if (option, content) == ("commands", b""):
-        pytest.skip("no commands")
+        assert ends(tmp_path, option, content)[0] == 0  # an administrator who does nothing
+        return
     status, lines = ends(tmp_path, option, content)
     assert status == 2
     assert lines[-1].count(str(tmp_path / "given")) == 1
