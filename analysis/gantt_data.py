@@ -205,7 +205,11 @@ def _rows(scene: Scene) -> dict[str, Any]:
 def _hover(hover: Hover, jobs: pd.DataFrame, axis: TimeAxis) -> dict[str, Any]:
     """The hovers by column; times that the table has, too, only by name where a page tells them alike."""
     alike = [name for name in _TOLD_ALIKE if name in jobs and axis.unit in (ELAPSED, CALENDAR)]
-    same = {place: name for name, place in hover.columns.items() if name in alike and np.isfinite(jobs[name]).all()}
+    same = {
+        place: name
+        for name, place in hover.columns.items()
+        if name in alike and np.isfinite(jobs[name].to_numpy(dtype=float)).all()
+    }
     columns = {place: hover.data[:, place] for place in range(hover.data.shape[1]) if place not in same}
     pieces = None if hover.pieces is None else list(hover.pieces)
     waited = None if hover.waited is None else {"lazily": np.array(hover.waited, dtype=object)}

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from analysis import gantt
-from analysis.hover import job_hover, place_texts, reasons
+from analysis.hover import job_hover, last_reasons, place_texts, reasons
 from cluster_sim import Platform, Result, Simulation, Workload, make_scheduler
 from cluster_sim.cli import main
 
@@ -69,7 +69,9 @@ def test_hover(here: Path) -> None:
     """A line "why" with what was said last of each job: of its start, or of its wait."""
     result = result_of("easy", True)
     places = place_texts(result.core_holds.used_by_job, result.platform, len(result.jobs))
-    hover = job_hover(result.jobs, places, reasons(result, result.jobs["job_id"]))
+    hover = job_hover(
+        result.jobs, places, reasons(result, result.jobs["job_id"], last_reasons(result, result.jobs["job_id"]))
+    )
     assert "why %{customdata" in hover.template
     assert hover.data[:, -1].tolist() == [
         "–",
@@ -79,7 +81,8 @@ def test_hover(here: Path) -> None:
     assert hover.data[2, -1].startswith("backfilled")
     assert any("why" in (trace.hovertemplate or "") for trace in gantt(result).data)
     without = result_of("easy", False)
-    assert reasons(without, without.jobs["job_id"]) == ["–", "waited: it asks for 4 cores, 2 free", "–"]
+    waited = last_reasons(without, without.jobs["job_id"])
+    assert reasons(without, without.jobs["job_id"], waited) == ["–", "waited: it asks for 4 cores, 2 free", "–"]
     assert any("why" in (trace.hovertemplate or "") for trace in gantt(without).data)
 
 
@@ -87,5 +90,5 @@ def test_hover_of_foreign_words(here: Path) -> None:
     """What a scheduler says is text, not markup."""
     result = result_of("fcfs", True)
     result.decisions = result.decisions.assign(because="<b>a & b</b>", decision="start")
-    said = reasons(result, result.jobs["job_id"])
+    said = reasons(result, result.jobs["job_id"], last_reasons(result, result.jobs["job_id"]))
     assert job_hover(result.jobs, [""] * len(result.jobs), said).data[0, -1] == "&lt;b&gt;a &amp; b&lt;/b&gt;"

@@ -57,7 +57,8 @@ def test_the_solutions_are_right() -> None:
     cells = notebook.cells_of(page)
     notebook.run(cells)
     told = "\n".join(str(output) for cell in cells for output in cell.outputs)
-    assert re.findall(r"^(\d+\.\d+), right:", told, re.MULTILINE) == list(exercises())
+    ours = [name for name in exercises() if name[0].isdigit()]  # not those that other tests have added
+    assert re.findall(r"^(\d+\.\d+), right:", told, re.MULTILINE) == ours
     assert "not yet" not in told
 
 
