@@ -100,7 +100,12 @@ class Slurm(Scheduler):
             raise InputError(_option("conf"), "the slurm.conf of the platform", nodes)
         self._view, self._has_passed = view, False
         settings = self._settings
-        self.cluster = Cluster.of(self._platform, settings, self._accounting(), self._epoch)
+        accounts = self._accounts if self._accounts is not None else view.accounts
+        self.cluster = Cluster.of(self._platform, settings, self._accounting(accounts), self._epoch)
+        if accounts is not None:
+            check_qualities(self._commands, accounts)
+            if self.cluster.preemption is not None:
+                self.cluster.preemption.check(accounts.qos)
         self.cluster.accounting.begin(self._start + self._main_delay)
         self.cluster.accounting.told = {} if view.explains else None
         self._main = MainClock(self._start + self._main_delay, settings, self._tick)
@@ -131,10 +136,7 @@ class Slurm(Scheduler):
             reserved = set_of(window.nodes.nonzero()[0].tolist())
             self.cluster.windows.append(Window(window.name, window.start, window.end, reserved))
 
-    def _accounting(self) -> Accounting:
-        given = self._accounts if self._accounts is not None or self._view is None else self._view.accounts
-        if given is not None:
-            check_qualities(self._commands, given)
+    def _accounting(self, given: Accounts | None) -> Accounting:
         if given is None and self._settings.priority_type.endswith("basic"):
             return BasicPriority()
         assert self._platform.slurm is not None

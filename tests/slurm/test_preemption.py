@@ -135,6 +135,20 @@ def test_what_is_not_simulated_is_refused_by_name(tmp_path: Path, keys: tuple[st
         make_scheduler(f"slurm:conf={path}")
 
 
+def test_a_quality_of_service_that_would_suspend_is_refused(tmp_path: Path) -> None:
+    """When the run begins, whoever gave the accounts; it was taken for one that preempts nobody."""
+    path = conf(tmp_path, "PreemptType=preempt/qos", "PreemptMode=REQUEUE")
+    (tmp_path / "accounts.txt").write_text("Account|User|Share\nacc||1\nName|Priority|PreemptMode\nlow|0|suspend\n")
+    accounts = read_accounts(str(tmp_path / "accounts.txt"))
+    jobs = Workload({"job_id": ["a"], "submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [1.0]})
+    for own, run_s in ((accounts, None), (None, accounts)):
+        simulation = Simulation(Platform.read(path), jobs, Slurm(path, own), accounts=run_s)
+        with pytest.raises(
+            InputError, match="QOS low, PreemptMode: expected REQUEUE or CANCEL: others are not simulated"
+        ):
+            simulation.run()
+
+
 # ---------------------------------------------------------------------- random machines and jobs
 
 
