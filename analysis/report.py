@@ -158,7 +158,7 @@ def _summary(runs: Mapping[str, Result], replications: pd.DataFrame | None) -> S
 def _schedules(runs: Mapping[str, Result], figures: Figures, options: dict[str, Any]) -> dict[str, Section]:
     """The charts of the runs: as one, with what differs marked, where they are of the same jobs."""
     if 2 <= len(runs) <= MOST_RUNS and options.keys() <= _OF_SEVERAL and same_jobs(runs):
-        chart = gantt_runs(runs, carry=True, **options)
+        chart = gantt_runs(runs, carry=True, other_jobs=True, **options)  # they have just been looked at
         return {"Schedules": Section(figures=[figures.html(chart)])}
     charts = _aligned([tool_chart(result, **options) for result in runs.values()])
     # A run may have the name of a section: sections are told apart by where they stand.
@@ -256,18 +256,19 @@ def _settings_html(runs: Mapping[str, Result]) -> Markup:
     keys = [key for key in _SETTINGS if any(key in result.meta for result in runs.values())]
     keys += sorted({key for result in runs.values() for key in result.meta} - {*keys, "command"})
     rows = [
-        [_SETTINGS.get(key, str(key)), *(_setting(result.meta.get(key)) for result in runs.values())] for key in keys
+        [_SETTINGS.get(key, str(key)), *(setting(result.meta.get(key)) for result in runs.values())] for key in keys
     ]
     return cells_html(("setting", *runs), rows, "settings")
 
 
-def _setting(value: object) -> str:
+def setting(value: object) -> str:
+    """A setting in words."""
     if value is None:
         return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Mapping):
-        return "; ".join(f"{key}: {_setting(item)}" for key, item in value.items()) or "none"
+        return "; ".join(f"{key}: {setting(item)}" for key, item in value.items()) or "none"
     if isinstance(value, list | tuple | set | frozenset):
-        return ", ".join(_setting(item) for item in value) or "none"
+        return ", ".join(setting(item) for item in value) or "none"
     return str(value)

@@ -185,18 +185,23 @@ def _taken(table: pd.DataFrame, chosen: Sequence[object]) -> go.Scatter:
     )
 
 
+def read_log(log: str | os.PathLike[str]) -> pd.DataFrame:
+    """The metrics of a training, from its folder or its ``metrics.csv``. Raises FormatError for what is none."""
+    path = _file(log)
+    try:
+        return pd.read_csv(path)
+    except OSError as error:
+        raise FormatError(path, "the metrics of a training", error.strerror or "no such file") from None
+    except (ValueError, pd.errors.ParserError) as error:
+        raise FormatError(path, "a CSV table", str(error).strip()) from None
+
+
+def _file(log: str | os.PathLike[str]) -> Path:
+    return Path(log) / METRICS_FILE if Path(log).is_dir() else Path(log)
+
+
 def _values(log: Log, column: str, x: str) -> pd.Series:
-    if isinstance(log, pd.DataFrame):
-        table, where = log, "training log"
-    else:
-        path = Path(log) / METRICS_FILE if Path(log).is_dir() else Path(log)
-        where = str(path)
-        try:
-            table = pd.read_csv(path)
-        except OSError as error:
-            raise FormatError(path, "the metrics of a training", error.strerror or "no such file") from None
-        except (ValueError, pd.errors.ParserError) as error:
-            raise FormatError(path, "a CSV table", str(error).strip()) from None
+    table, where = (log, "training log") if isinstance(log, pd.DataFrame) else (read_log(log), str(_file(log)))
     for name in (x, column):
         if name not in table:
             raise FormatError(where, f"a column '{name}'", f"columns {', '.join(map(str, table.columns))}")

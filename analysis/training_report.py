@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from analysis.page import render, write_whole
-from analysis.report import Figures, Section
+from analysis.report import Figures, Section, setting
 from analysis.tables import cells_html
-from analysis.training_curves import METRICS_FILE, learning_curves
+from analysis.training_curves import learning_curves, read_log
 from analysis.wording import label_of, unit_of
 from cluster_sim import __version__
 from cluster_sim.amounts import amount
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
 
     from learning.training import Summary
 
-CONFIG_FILE = "config.yaml"
 _PROGRESS = {
     "validation/objective_mean": "What the agents reach in validation, by which the best is kept",
     "rollout/objective_mean": "What they reach while they learn, with drawn actions",
@@ -45,11 +42,13 @@ def write_training_report(
     learning curves, what they say of the training's health, and the configuration. ``command`` is how to make it again.
     Raises InputError when there is no training or the file cannot be written, FormatError for logs that are none.
     """
+    from learning.training import CONFIG  # brings torch, which whoever has trained has loaded
+
     if not summaries:
         raise InputError("training report", "at least one training", "none")
     first, figures = summaries[0], Figures()
-    logs = [Path(summary.folder) / METRICS_FILE for summary in summaries]
-    columns = set.union(*({*pd.read_csv(log).dropna(axis="columns", how="all").columns} for log in logs))
+    logs = [read_log(summary.folder) for summary in summaries]
+    columns = {name for log in logs for name in log.columns[log.notna().any()]}
     baselines = {first.baseline: first.baseline_value} if first.baseline else {}
 
     def curves(wanted: dict[str, str]) -> list[Markup]:
@@ -61,8 +60,8 @@ def write_training_report(
             if name in columns
         ]  # fmt: skip
 
-    settings: dict[str, Any] = dict(flat(read_document(Path(first.folder) / CONFIG_FILE)))
-    told = [[key, _said(value)] for key, value in settings.items()]
+    settings: dict[str, Any] = dict(flat(read_document(Path(first.folder) / CONFIG)))
+    told = [[key, setting(value)] for key, value in settings.items()]
     sections = {
         "What the agents reach": Section(_verdict(summaries), table=_table(summaries)),
         "Learning curves": Section(figures=curves(_PROGRESS)),
@@ -125,7 +124,3 @@ def _table(summaries: Sequence[Summary]) -> Markup:
         row += [amount(summary.baseline_value, unit), f"{summary.reduction:.2f} %"] if with_baseline else []
         rows.append(row)
     return cells_html(head, rows)
-
-
-def _said(value: Any) -> str:
-    return "none" if value is None else "yes" if value is True else "no" if value is False else str(value)

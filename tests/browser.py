@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+from analysis.pictures import browser
 
 
 def browse(address: str, folder: Path, budget_ms: int = 10_000) -> str:
     """The page at an address after its scripts have run for so long of its clock; the test is skipped without a Chromium."""
-    if CHROMIUM is None:
+    program = browser()
+    if program is None:
         pytest.skip("needs a Chromium")
     command = [
-        CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+        program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
         "--disable-background-networking", "--disable-component-update", "--disable-sync",
         f"--virtual-time-budget={budget_ms}", "--dump-dom", address,
     ]  # fmt: skip

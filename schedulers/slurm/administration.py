@@ -161,9 +161,8 @@ class Administrator:
         slurm.cluster.forget(ask)
         if ask.held or options.get("dependency"):
             accounting.held(ask)
-        if options.get(
-            "priority"
-        ):  # last: who is held, or waits for others again, loses the priority that was set before
+        # Last: who is held, or waits for others again, loses the priority that was set before.
+        if options.get("priority"):
             accounting.set_priority(ask, options["priority"])
         slurm.keep(ask)
 

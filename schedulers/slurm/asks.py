@@ -41,9 +41,8 @@ class Ask:
     begin_time: float = -math.inf  #: ``--begin``, or until when a requeued job has to wait.
     array: str = ""  #: Of which job array it is a task; empty: of none.
     array_limit: int = 0  #: Tasks of the array that may run at once; 0: all.
-    kill_cleanups_s: tuple[
-        float, ...
-    ] = ()  #: Until its first node is free, s, each time that it is killed; then as others.
+    #: Until its first node is free, s, each time that it is killed; then as others.
+    kill_cleanups_s: tuple[float, ...] = ()
     held: bool = False  #: The job waits until somebody releases it.
     name: str = ""  #: ``--job-name``
     dependency: str = ""  #: ``--dependency``, as given to sbatch; of job arrays each task waits for itself.

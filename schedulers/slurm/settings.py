@@ -86,6 +86,7 @@ class Settings:
         whole_nodes = given.get("selecttype", "select/cons_tres").lower().endswith("linear")
         select = given.get("selecttypeparameters", "").lower()
         scheduler = given.get("schedulertype", "sched/backfill").lower()
+        kill_wait = float(_whole(given, "killwait", 30))
         return cls(
             builtin=scheduler.endswith("builtin"),
             whole_nodes=whole_nodes,
@@ -110,11 +111,11 @@ class Settings:
             batch_sched_delay=parameters.number("batch_sched_delay", 3.0),
             sched_interval=parameters.number("sched_interval", 60.0),
             over_time_limit=_minutes(given, "overtimelimit", 0.0),
-            kill_wait=float(_whole(given, "killwait", 30)),
+            kill_wait=kill_wait,
             def_memory_per_cpu=_whole(given, "defmempercpu", 0),
             def_memory_per_node=_whole(given, "defmempernode", 0),
             licences=licences_of(given["licenses"]) if "licenses" in given else None,
-            preempt=_preemption(machine, parameters, whole_nodes),
+            preempt=_preemption(machine, parameters, whole_nodes, kill_wait),
         )
 
 
@@ -140,7 +141,9 @@ def _refuse(machine: SlurmMachine) -> None:
         raise InputError(f"{_WHO}, SuspendTime", "no power saving: it is not simulated", given["suspendtime"])
 
 
-def _preemption(machine: SlurmMachine, parameters: _Parameters, whole_nodes: bool) -> PreemptSettings | None:
+def _preemption(
+    machine: SlurmMachine, parameters: _Parameters, whole_nodes: bool, kill_wait: float
+) -> PreemptSettings | None:
     """What is said of preemption; None without. Raises FormatError, and InputError for what is not simulated."""
     given = machine.parameters
     exempt_time = _duration(given, "preemptexempttime")
@@ -178,7 +181,7 @@ def _preemption(machine: SlurmMachine, parameters: _Parameters, whole_nodes: boo
         parameters.has("preempt_youngest_first") or own.has("youngest_first"),
         parameters.has("preempt_strict_order") or own.has("strict_order"),
         own.whole("reorder_count", reorder_count),
-        float(_whole(given, "killwait", 30) + _whole(given, "messagetimeout", 10)),
+        kill_wait + _whole(given, "messagetimeout", 10),
     )
 
 
