@@ -77,7 +77,8 @@ class Preempt:
 
     ``requeue``: it waits again in its old place, and begins again with its last checkpoint, or from nothing. ``suspend``: it
     keeps what it has done, and its memory on its nodes, until a :class:`Resume`. ``cancel``: it is over. ``timeout``: it is
-    over because it has outlived its limit, of which the scheduler is the judge where the run enforces no walltimes.
+    over because it has outlived its limit, of which the scheduler is the judge where the run enforces no walltimes. A suspended
+    job has no cores to lose: it waits again, or is over, at once.
     ``because`` says why, in its record and in the decision log, ``behind`` for which job, if it is for one.
     """
 

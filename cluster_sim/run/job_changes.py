@@ -60,7 +60,14 @@ class JobChanges:
     # ------------------------------------------------------------------ taking cores away
 
     def preempt(self, decision: Preempt) -> None:
-        """Take a running job's cores, now or after its grace. Raises PlacementError if it has none."""
+        """Take a running job's cores, now or after its grace; a suspended job has none, and ends, or waits again, now.
+
+        Raises PlacementError for another job.
+        """
+        index = decision.job.index
+        if index in self._suspended and decision.mode != "suspend":
+            self._life.kill_soon(index, decision.because or "preempted", _OUTCOMES[decision.mode])
+            return
         running = self._require_running(decision.job)
         if decision.grace_s <= 0.0:
             self._take(running, decision)

@@ -15,6 +15,7 @@ from schedulers.slurm.asks import Ask
 from schedulers.slurm.cluster import Window
 from schedulers.slurm.commands import Command
 from schedulers.slurm.nodes import Held, NodeSet, set_of
+from schedulers.slurm.running_jobs import lives_on
 
 if TYPE_CHECKING:
     from cluster_sim.platform.accounts import Accounts
@@ -93,7 +94,7 @@ class Administrator:
             for held in self._running(view):
                 if held.mask & nodes:
                     mode = "cancel" if held.ask.no_requeue else "requeue"
-                    yield Preempt(view.running_by_index[held.ask.key].job, mode, because=NODE_FAIL)
+                    yield Preempt(_job_of(held, view), mode, because=NODE_FAIL)
 
     def _partition(self, command: Command) -> None:
         for name in command.names:
@@ -121,9 +122,8 @@ class Administrator:
     # ------------------------------------------------------------------ jobs
 
     def _running(self, view: View) -> list[Held]:
-        """Jobs that hold nodes and have not ended."""
-        held = self._slurm.cluster.held.values()
-        return [one for one in held if not one.ending and one.ask.key in view.running_by_index]
+        """Jobs that hold nodes and have not ended: they run, or are suspended."""
+        return [held for held in self._slurm.cluster.held.values() if not held.ending and lives_on(held, view)]
 
     def _jobs(self, command: Command, view: View) -> Iterator[Decision]:
         """What becomes of jobs that wait, and of those that run."""
@@ -136,23 +136,23 @@ class Administrator:
             if command.action == "cancel":
                 yield Reject(job, "cancelled")
             elif command.action != "requeue":
-                self._change(command, ask)
+                self._change(command, job, ask)
         for held in running:
             if command.action in ("cancel", "requeue"):
                 because = "cancelled by scancel" if command.action == "cancel" else "requeued by scontrol"
-                yield Preempt(view.running_by_index[held.ask.key].job, command.action, because=because)
+                yield Preempt(_job_of(held, view), command.action, because=because)
             elif "timelimit" in command.options:
                 end = math.floor(held.start) + command.options["timelimit"]
                 self._slurm.cluster.end_later(held.ask.key, end)
 
-    def _change(self, command: Command, ask: Ask) -> None:
+    def _change(self, command: Command, job: Job, ask: Ask) -> None:
         """Hold or release a job, or change its request."""
         slurm, options = self._slurm, command.options
         accounting = slurm.cluster.accounting
         fields = {_OF_JOB[key]: value for key, value in options.items() if key in _OF_JOB}
         if command.action in ("hold", "release") or "priority" in options:
             fields["held"] = command.action == "hold" or options.get("priority") == 0
-        if "numnodes" in options:
+        if "numnodes" in options and self._may_have(command, job):
             fields["min_nodes"], fields["max_nodes"] = options["numnodes"]
         if "partition" in options:
             fields["partitions"] = tuple(options["partition"].split(","))
@@ -165,6 +165,22 @@ class Administrator:
         if options.get("priority"):
             accounting.set_priority(ask, options["priority"])
         slurm.keep(ask)
+
+    def _may_have(self, command: Command, job: Job) -> bool:
+        """Whether a job can have so many nodes: one core on each at least, and as many as the workload says, if it does."""
+        least, most = command.options["numnodes"]
+        if least <= job.requested_cores and (not job.nodes or least <= job.nodes <= max(least, most)):
+            return True
+        asks = f"{job.nodes} nodes" if job.nodes else f"{job.requested_cores} cores"
+        text = f"commands, {command.time:g} s, NumNodes: job {job.job_id} has {asks} in the workload: they stay as they are"
+        warnings.warn(f"scheduler 'slurm', {text}", ModelWarning, stacklevel=2)
+        return False
+
+
+def _job_of(held: Held, view: View) -> Job:
+    """A job that runs or is suspended."""
+    running = view.running_by_index.get(held.ask.key)
+    return view.suspended_by_index[held.ask.key].job if running is None else running.job
 
 
 def check_names(commands: Iterable[Command], machine: SlurmMachine) -> None:

@@ -173,7 +173,10 @@ def _node_list(text: str) -> str:
 
 def _nodes(text: str) -> tuple[int, int]:
     least, _, most = text.partition("-")
-    return values.count(least), values.count(most)
+    found = values.count(least), values.count(most)
+    if found[1] and found[1] < found[0]:
+        raise ValueError("NumNodes=LEAST or NumNodes=LEAST-MOST")
+    return found
 
 
 def _dependency(text: str) -> str:

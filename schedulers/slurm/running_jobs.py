@@ -49,17 +49,18 @@ class RunningJobs:
 
     def follow(self, view: View) -> Iterator[Decision]:
         """Take in who has ended; suspended jobs may have been killed."""
-        for running in view.ended:
-            held = self._cluster.held.get(running.job.index)
-            if held is not None and not held.ending and not _lives_on(held, view):
-                yield from self._let_go(held, view)
-        looks = self._cluster.is_shared or self.misses_ends
-        self.misses_ends = False
-        for held in list(self._cluster.held.values()) if looks else ():
-            if not held.ending and not _lives_on(held, view):
-                if not math.isnan(held.stopped):
+        cluster = self._cluster
+        told = [cluster.held[one.job.index] for one in view.ended if one.job.index in cluster.held]
+        looks, self.misses_ends = cluster.is_shared or self.misses_ends, False
+        gone = []
+        for held in (*told, *cluster.held.values()) if looks else told:
+            if not held.ending and not lives_on(held, view):
+                cluster.end(held.ask.key)  # all of them, before others go on
+                gone.append(held)
+                if not math.isnan(held.stopped) and held.ask.key not in self.lost:
                     self.killed.add(held.ask.key)
-                yield from self._let_go(held, view)
+        for held in gone:
+            yield from self._let_go(held, view)
 
     def _let_go(self, held: Held, view: View, waits_again: bool = False) -> Iterator[Decision]:
         """A job has ended: others go on, and when its nodes are cleaned up they are free."""
@@ -157,6 +158,6 @@ class RunningJobs:
             yield Resume(asleep.job, asleep.placement)
 
 
-def _lives_on(held: Held, view: View) -> bool:
+def lives_on(held: Held, view: View) -> bool:
     """Whether the run has the job among those that run or are suspended."""
     return held.ask.key in view.running_by_index or held.ask.key in view.suspended_by_index

@@ -129,6 +129,7 @@ class Slurm(Scheduler):
         )
         self._kept = KeptJobs(self.cluster, self._dependencies)
         self._deadlines: set[int] = set()  # jobs that have one
+        self._next_deadline = math.inf  # when a job that waits can next no longer be over at its own, s
         assert self._platform.slurm is not None
         self._administrator = Administrator(self, self._waiting, self._commands, self._platform.slurm.node_names)
         self._in_service = self.cluster.up  # nodes of which no hardware has failed
@@ -192,10 +193,11 @@ class Slurm(Scheduler):
 
     def _pass_time(self, now: float) -> None:
         """Jobs that time alone has made eligible, and advance reservations that begin or end: nobody tells the loops."""
-        if min(self._kept.next_time, self.cluster.next_boundary) <= now:
+        if min(self._kept.next_time, self.cluster.next_boundary, self._next_deadline) <= now:
             if self.cluster.note_windows(now):
                 self.changed()
             self._kept.release(now)
+            self._note_deadlines(now)
             self._main.ask_whole()
             self._queue, self._in_vain = None, False
             self._backfill.changed = self._backfill.changed or self._backfill.goes_on
@@ -228,6 +230,7 @@ class Slurm(Scheduler):
         """A job that waits is looked at again, whether it is eligible."""
         if ask.key in self._waiting and self._view is not None:
             self._kept.add(ask, self._view.now)
+            self._note_deadlines(self._view.now)
 
     def _why_never(self, ask: Ask) -> str:
         """Why no partition has nodes for a job, however free they are; empty: one has."""
@@ -279,6 +282,13 @@ class Slurm(Scheduler):
         self.cluster.accounting.withdrawn(ask, now)
         if self._dependencies is not None:
             self._dependencies.over(ask, now, False)
+
+    def _note_deadlines(self, now: float) -> None:
+        """Find out when, in whole seconds, a job can next no longer be over at its deadline."""
+        asks = [self._waiting[key][1] for key in self._deadlines & self._waiting.keys()]
+        lasts = [ask.deadline_s - min(map(self.cluster.limit, self.cluster.entries(ask))) for ask in asks]
+        missed = [math.floor(last) + 1.0 for last in lasts if last > -math.inf]
+        self._next_deadline = min((time for time in missed if time > now), default=math.inf)
 
     def _miss_deadlines(self, now: float) -> Iterator[Decision]:
         """Jobs that can no longer be over at their deadline never start."""
@@ -370,7 +380,8 @@ class Slurm(Scheduler):
     @property
     def _next_of_clock(self) -> float:
         """When time alone, or the administrator, next changes something, s."""
-        return min(self._kept.next_time, self.cluster.next_boundary, self._administrator.next_time)
+        own = min(self._kept.next_time, self.cluster.next_boundary, self._next_deadline)
+        return min(own, self._administrator.next_time)
 
     def _next_wake(self, now: float) -> float:
         times = [self._clean_ups.next, self._running.next_check]

@@ -82,6 +82,7 @@ def test_commands_are_read(tmp_path: Path) -> None:
         ("5 scontrol create reservation ReservationName=r Nodes=n[", "line 1: expected names of nodes"),
         ("5 scancel ,", "line 1: expected at least one job"),
         ("5 scontrol update JobId=1 Comment=x", "others are not simulated"),
+        ("5 scontrol update JobId=1 NumNodes=4-2", "expected NumNodes=LEAST or"),
         ("5 scontrol create reservation ReservationName=r StartTime=now Nodes=n1", "a reservation with StartTime"),
     ],
 )
@@ -226,3 +227,17 @@ def test_only_numbers_make_an_array(tmp_path: Path) -> None:
     asks: dict[str, dict[str, Any]] = {"8_1": {}, "user_7x": {}, "a_b_7": {}}
     jobs = run(tmp_path, "30 scancel 8 user a_b a", **asks).jobs
     assert jobs["state"].tolist() == ["killed", "completed", "completed"]
+
+
+def test_more_nodes_than_a_job_has_cores(tmp_path: Path) -> None:
+    """It keeps its request, and who runs this is told."""
+    with pytest.warns(ModelWarning, match="NumNodes: job b has 1 cores in the workload"):
+        result = run(tmp_path, "20 scontrol update JobId=b NumNodes=2\n30 scontrol release b", a={}, b={"held": True})
+    assert result.jobs["state"].tolist() == ["completed", "completed"]
+
+
+def test_a_deadline_passes_while_no_node_is_up(tmp_path: Path) -> None:
+    """The job is rejected though nothing happens; one without a deadline waits on."""
+    result = run(tmp_path, "0 scontrol update NodeName=n[1-2] State=DOWN", a={"deadline_s": 300.0}, b={})
+    assert result.jobs["state"].tolist() == ["rejected", "unfinished"]
+    assert 180.0 < result.jobs["finish_time"][0] < 185.0

@@ -29,7 +29,7 @@ def conf(tmp_path: Path, *keys: str, nodes: str = "NodeName=n[1-2] CPUs=2", lo: 
     return str(path)
 
 
-def run(path: str, *jobs: tuple[float, str, int, float], limit: float = 600.0) -> Result:
+def run(path: str, *jobs: tuple[float, str, int, float], limit: float = 600.0, commands: str = "") -> Result:
     """Jobs of so many nodes, all of whose cores they have: submission, partition, nodes, run time."""
     submit, partition, nodes, seconds = zip(*jobs, strict=True)
     cores = Platform.read(path).core_count // Platform.read(path).node_count
@@ -42,7 +42,13 @@ def run(path: str, *jobs: tuple[float, str, int, float], limit: float = 600.0) -
         "requested_time": [limit] * len(jobs),
         "job_id": [chr(ord("a") + index) for index in range(len(jobs))],
     }
-    return Simulation(Platform.read(path), Workload(columns), Slurm(path), explain=True).run()
+    return Simulation(
+        Platform.read(path), Workload(columns), Slurm(path, commands=_pairs(commands)), explain=True
+    ).run()
+
+
+def _pairs(commands: str) -> list[tuple[float, str]]:
+    return [(float(time), text) for time, _, text in (line.partition(" ") for line in commands.splitlines())]
 
 
 def attempts(result: Result, job: str) -> list[tuple[float, float, str]]:
@@ -257,3 +263,23 @@ def test_over_random_machines_and_jobs(tmp_path: Path, seed: int) -> None:
             is_too_wide = wanted["nodes"] > case.sizes[wanted["partition"]]
             assert job.state == ("unfinished" if is_too_wide else "rejected")  # it waits, as Slurm has it
             assert math.isnan(job.start_time)
+
+
+@pytest.mark.parametrize(
+    ("command", "states"),
+    [
+        ("60 scancel a", ["killed", "completed"]),
+        ("60 scontrol update NodeName=n1 State=DOWN\n90 scontrol update NodeName=n1 State=RESUME", ["completed"] * 2),
+    ],
+)
+def test_a_suspended_job_is_reached_by_commands(tmp_path: Path, command: str, states: list[str]) -> None:
+    """It is cancelled where it sleeps; if its node goes down it waits again, and does not go on there."""
+    path = conf(tmp_path, "PreemptType=preempt/partition_prio", "PreemptMode=SUSPEND,GANG")
+    result = run(path, (0.0, "lo", 2, 300.0), (50.0, "hi", 2, 200.0), commands=command)
+    assert result.jobs["state"].tolist() == states
+    again = [start for start, _, _ in attempts(result, "a")[1:]]
+    if states[0] == "killed":
+        assert (result.jobs["finish_time"][0], again) == (60.0, [])
+    else:
+        assert len(again) == 1
+        assert again[0] > 180.0
