@@ -136,7 +136,7 @@ class Administrator:
             if command.action == "cancel":
                 yield Reject(job, "cancelled")
             elif command.action != "requeue":
-                self._change(command, job, ask)
+                self._change(command, ask)
         for held in running:
             if command.action in ("cancel", "requeue"):
                 because = "cancelled by scancel" if command.action == "cancel" else "requeued by scontrol"
@@ -145,14 +145,14 @@ class Administrator:
                 end = math.floor(held.start) + command.options["timelimit"]
                 self._slurm.cluster.end_later(held.ask.key, end)
 
-    def _change(self, command: Command, job: Job, ask: Ask) -> None:
+    def _change(self, command: Command, ask: Ask) -> None:
         """Hold or release a job, or change its request."""
         slurm, options = self._slurm, command.options
         accounting = slurm.cluster.accounting
         fields = {_OF_JOB[key]: value for key, value in options.items() if key in _OF_JOB}
         if command.action in ("hold", "release") or "priority" in options:
             fields["held"] = command.action == "hold" or options.get("priority") == 0
-        if "numnodes" in options and self._may_have(command, job):
+        if "numnodes" in options and _may_have(command, ask):
             fields["min_nodes"], fields["max_nodes"] = options["numnodes"]
         if "partition" in options:
             fields["partitions"] = tuple(options["partition"].split(","))
@@ -166,15 +166,15 @@ class Administrator:
             accounting.set_priority(ask, options["priority"])
         slurm.keep(ask)
 
-    def _may_have(self, command: Command, job: Job) -> bool:
-        """Whether a job can have so many nodes: one core on each at least, and as many as the workload says, if it does."""
-        least, most = command.options["numnodes"]
-        if least <= job.requested_cores and (not job.nodes or least <= job.nodes <= max(least, most)):
-            return True
-        asks = f"{job.nodes} nodes" if job.nodes else f"{job.requested_cores} cores"
-        text = f"commands, {command.time:g} s, NumNodes: job {job.job_id} has {asks} in the workload: they stay as they are"
-        warnings.warn(f"scheduler 'slurm', {text}", ModelWarning, stacklevel=2)
-        return False
+
+def _may_have(command: Command, ask: Ask) -> bool:
+    """Whether a job has a core for each of so many nodes, where its cores are known; it is told if not."""
+    cores, least = ask.tasks * ask.cpus_per_task, command.options["numnodes"][0]
+    if not cores or least <= cores:
+        return True
+    text = f"commands, {command.time:g} s, NumNodes: job {ask.job_id} has {cores} cores: its nodes stay as they are"
+    warnings.warn(f"scheduler 'slurm', {text}", ModelWarning, stacklevel=2)
+    return False
 
 
 def _job_of(held: Held, view: View) -> Job:

@@ -231,7 +231,7 @@ def test_only_numbers_make_an_array(tmp_path: Path) -> None:
 
 def test_more_nodes_than_a_job_has_cores(tmp_path: Path) -> None:
     """It keeps its request, and who runs this is told."""
-    with pytest.warns(ModelWarning, match="NumNodes: job b has 1 cores in the workload"):
+    with pytest.warns(ModelWarning, match="NumNodes: job b has 1 cores"):
         result = run(tmp_path, "20 scontrol update JobId=b NumNodes=2\n30 scontrol release b", a={}, b={"held": True})
     assert result.jobs["state"].tolist() == ["completed", "completed"]
 
