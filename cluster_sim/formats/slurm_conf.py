@@ -41,6 +41,7 @@ _SCHEDULING = re.compile(
     "(scheduler|priority|preempt|select).*|accountingstorageenforce|overtimelimit|killwait|messagetimeout|completewait|enforcepartlimits|"
     "(def|max)mem.*|maxarraysize|maxjobcount|jobrequeue|licenses|fairsharedampeningfactor|maxstepcount"
 )
+_PRIORITY = re.compile("priority.*|fairsharedampeningfactor")
 NOT_SIMULATED = {
     "topologyplugin": "all nodes are equally near",
     "topologyparam": "all nodes are equally near",
@@ -322,8 +323,14 @@ def _warn(path: str, found: _Configuration, slurm: SlurmMachine) -> None:
         parts.append(f"Gres of {sum(map(bool, slurm.gres)):,} nodes: kept, jobs that need GPUs are rejected")
     if any(_restricts(partition, len(slurm.node_names)) for partition in slurm.partitions):
         parts.append("nodes, limits and tiers of partitions: only the scheduler slurm:conf=FILE follows them")
-    if found.scheduling:
-        parts.append(f"{', '.join(found.scheduling)}: only the scheduler slurm:conf=FILE follows them")
+    priorities = [key for key in found.scheduling if _PRIORITY.fullmatch(key.lower())]
+    others = [key for key in found.scheduling if key not in priorities]
+    if priorities:
+        parts.append(
+            f"{', '.join(priorities)}: only the scheduler slurm:conf=FILE and the order multifactor follow them"
+        )
+    if others:
+        parts.append(f"{', '.join(others)}: only the scheduler slurm:conf=FILE follows them")
     if found.unknown:
         parts.append(f"not known: {', '.join(found.unknown)}")
     if parts:

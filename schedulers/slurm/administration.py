@@ -16,6 +16,7 @@ from schedulers.slurm.cluster import Window
 from schedulers.slurm.commands import Command
 from schedulers.slurm.nodes import Held, NodeSet, set_of
 from schedulers.slurm.running_jobs import lives_on
+from schedulers.slurm.settings import refuse_slices
 
 if TYPE_CHECKING:
     from cluster_sim.platform.accounts import Accounts
@@ -159,6 +160,7 @@ class Administrator:
         self._changed.setdefault(ask.key, {}).update(fields)
         self.amend(ask)
         slurm.cluster.forget(ask)
+        accounting.changed(ask, command.time)
         if ask.held or options.get("dependency"):
             accounting.held(ask)
         # Last: who is held, or waits for others again, loses the priority that was set before.
@@ -193,6 +195,16 @@ def check_names(commands: Iterable[Command], machine: SlurmMachine) -> None:
             _check(command, command.names, partitions)
         elif "partition" in command.options:
             _check(command, command.options["partition"].split(","), partitions)
+
+
+def check_tiers(commands: Iterable[Command], machine: SlurmMachine) -> None:
+    """Raise InputError, which names the line, for tiers by which jobs would take turns on their cores."""
+    partitions = {each.name: each for each in machine.partitions}
+    for command in commands:
+        if command.action == "update partition" and "prioritytier" in command.options:
+            for name in command.names:
+                partitions[name] = replace(partitions[name], priority_tier=command.options["prioritytier"])
+            refuse_slices(partitions.values(), command.where)
 
 
 def check_qualities(commands: Iterable[Command], accounts: Accounts) -> None:

@@ -5,6 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from schedulers.slurm.cluster import Queue
+
+MINUTE = 60.0
 
 
 @dataclass(slots=True, eq=False)
@@ -60,3 +66,13 @@ class Ask:
         """CPUs that it asks for: those of its tasks, at least one on each node."""
         tasks = self.tasks or self.least_nodes * (self.tasks_per_node or 1)
         return max(tasks * self.cpus_per_task, self.least_nodes)
+
+    def limit_in(self, queue: Queue | None) -> float:
+        """How long it may run in a partition, s: whole minutes, as Slurm counts. None: one that nobody knows."""
+        default, most = (math.nan, math.inf) if queue is None else (queue.default_time, queue.max_time)
+        seconds = self.limit_s
+        if math.isnan(seconds):
+            seconds = most if math.isnan(default) else default
+        if self.time_min_s:
+            seconds = min(seconds, most)
+        return seconds if seconds == math.inf else math.ceil(seconds / MINUTE) * MINUTE

@@ -18,8 +18,6 @@ from schedulers.slurm.protocols import Accounting, BasicPriority
 from schedulers.slurm.selection import Choice, Shape, choose
 from schedulers.slurm.settings import Settings
 
-MINUTE = 60.0
-
 
 @dataclass(slots=True, eq=False)
 class Queue:
@@ -90,7 +88,7 @@ class Cluster:
         self.queues = {queue.name: queue for queue in queues}
         self.preemption = self._preemption()
         shared = self.preemption is not None and self.preemption.gang
-        self.free: Free = SharedFree(facts, self.preemption.levels()) if self.preemption and shared else Free(facts)
+        self.free: Free = SharedFree(facts, self.preemption.levels) if self.preemption and shared else Free(facts)
         self._unused = Free(facts)
         self.held: dict[int, Held] = {}
         self.running = Ends()  #: Of them, those whose end has not come.
@@ -161,16 +159,13 @@ class Cluster:
     def forget(self, ask: Ask) -> None:
         """Its request has changed, or it is over."""
         self._eligible.pop(ask.key, None)
+        self._tested.discard(ask.key)
         for whole in (False, True):
             self._shapes.pop((ask.key, whole), None)
 
     def limit(self, entry: Entry) -> float:
         """How long a job may run in a partition, s: whole minutes."""
-        seconds, queue = entry.ask.limit_s, entry.queue
-        if math.isnan(seconds):
-            seconds = queue.max_time if math.isnan(queue.default_time) else queue.default_time
-        seconds = min(seconds, queue.max_time) if entry.ask.time_min_s else seconds
-        return seconds if seconds == math.inf else math.ceil(seconds / MINUTE) * MINUTE
+        return entry.ask.limit_in(entry.queue)
 
     # ------------------------------------------------------------------ what is open to it
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 class SharedFree(Free):
     """What is free where jobs of several partitions may be on one core: it keeps who is on which.
 
-    ``levels`` are the partitions by name, lowest tier first, with whether their jobs may be suspended.
+    ``levels`` tells the partitions by name, lowest tier as it is now first, with whether their jobs may be suspended.
     """
 
-    def __init__(self, facts: NodeFacts, levels: Mapping[str, tuple[int, bool]]):
+    def __init__(self, facts: NodeFacts, levels: Callable[[], Mapping[str, tuple[int, bool]]]):
         super().__init__(facts)
         width = int(facts.cpus.max(initial=0))
         self._levels = levels
-        self._busy: dict[str, Busy] = {name: np.zeros((facts.count, width), np.int64) for name in levels}
+        self._busy: dict[str, Busy] = {name: np.zeros((facts.count, width), np.int64) for name in levels()}
         self._missing = np.arange(width) >= facts.cpus[:, None]
         self._views: dict[frozenset[str], tuple[Free, Busy]] = {}
 
@@ -86,7 +86,7 @@ class SharedFree(Free):
         """The partitions whose jobs do not count: none; the lowest; …; all lower ones whose jobs may be suspended."""
         ignored: frozenset[str] = frozenset()
         yield ignored
-        for name, (tier, may_stop) in self._levels.items():
+        for name, (tier, may_stop) in self._levels().items():
             if tier < queue.tier and may_stop:
                 ignored |= {name}
                 yield ignored

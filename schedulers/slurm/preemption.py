@@ -117,7 +117,11 @@ class Preemption:
         mode = self.mode(held)
         if mode in ("OFF", "SUSPEND"):
             return mode == "SUSPEND"
-        return math.floor(held.start) + self._exempt_time(held) <= math.floor(now)
+        return not self._is_exempt(held, now)
+
+    def _is_exempt(self, held: Held, now: float) -> bool:
+        """Whether a job has run too short to lose its nodes."""
+        return math.floor(held.start) + self._exempt_time(held) > math.floor(now)
 
     def _is_above(self, first: Ask, second: Ask) -> bool:
         above, below = self._quality(first), self._quality(second)
@@ -198,10 +202,10 @@ class Preemption:
                 gone.append(held)
         return gone
 
-    def may_change(self, now: float) -> bool:
-        """Whether time alone may let a job take nodes that it could not take before."""
+    def may_change(self, now: float, helds: Iterable[Held]) -> bool:
+        """Whether time alone may let a job take nodes that it could not take before: from jobs that run, but not long enough."""
         self._since = {key: time for key, time in self._since.items() if time > now - 2.0 * self._settings.pause}
-        return bool(self._since) or self._settings.exempt_time > 0.0
+        return bool(self._since) or any(self._is_exempt(held, now) for held in helds)
 
 
 def _first_fit(shape: Shape, free: Free, within: NodeSet, some: Sequence[Held]) -> tuple[Choice, int] | None:

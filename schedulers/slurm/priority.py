@@ -15,6 +15,7 @@ from cluster_sim.platform.accounts import Accounts, Association, QualityOfServic
 from cluster_sim.run.account_limits import Demand, Limits
 from cluster_sim.run.limit_gate import are_enforced
 from schedulers.slurm.asks import Ask
+from schedulers.slurm.cluster import Queue
 from schedulers.slurm.factors import Factors
 from schedulers.slurm.protocols import Accounting, BasicPriority
 from schedulers.slurm.shares import Shares
@@ -59,8 +60,9 @@ class Multifactor(Accounting):
         }
         self.begin(0.0)
 
-    def begin(self, controller_start: float) -> None:
-        """A run begins; periods are counted from ``controller_start`` (s)."""
+    def begin(self, controller_start: float, queues: Mapping[str, Queue] | None = None) -> None:
+        """A run begins; periods are counted from ``controller_start`` (s). Partitions are as configured, or ``queues``."""
+        self._queues = {each.name: Queue.of(each) for each in self._slurm.partitions} if queues is None else queues
         self._own: dict[tuple[str, str], int] = {}
         self._stranger_told = False
         self.shares = Shares(Accounts() if self._given is None else self._given, self.factors, controller_start)
@@ -84,6 +86,12 @@ class Multifactor(Accounting):
         row["since"], row["association"] = math.inf, association
         if "accrue_always" in self.factors.flags:
             row["since"] = math.floor(ask.submit_time)
+        self._note_request(ask, now)
+
+    def changed(self, ask: Ask, now: float) -> None:
+        """Its request has changed: its priority is worked out anew."""
+        if self._basic is not None:
+            self._basic.changed(ask, now)
         self._note_request(ask, now)
 
     def eligible(self, ask: Ask, now: float) -> None:
@@ -244,13 +252,8 @@ class Multifactor(Accounting):
     # ------------------------------------------------------------------ rows
 
     def _limit(self, ask: Ask) -> float:
-        """The job's time limit, s: its own, or that of its first partition."""
-        if not math.isnan(ask.limit_s):
-            return ask.limit_s
-        partition = self._slurm.partition(ask.partitions[0])
-        if partition is None:
-            return math.inf
-        return partition.max_time_s if math.isnan(partition.default_time_s) else partition.default_time_s
+        """The job's time limit in the first of its partitions, s."""
+        return ask.limit_in(self._queues.get(self._partition_of(ask)))
 
     def _note_request(self, ask: Ask, now: float) -> None:
         slot = self._slots[ask.key]
@@ -278,7 +281,7 @@ class Multifactor(Accounting):
         cpus, position = int(row["cpus"]), int(row["association"])
         account = self.shares.accounts.associations[position].account if position >= 0 else ask.account
         memory = ask.memory_per_node * ask.least_nodes or ask.memory_per_cpu * cpus
-        return Demand(position, self.qos(ask), ask.user, account, cpus, ask.least_nodes, memory, float(row["limit_s"]))
+        return Demand(position, self.qos(ask), ask.user, account, cpus, ask.least_nodes, memory, self._limit(ask))
 
     # ------------------------------------------------------------------ associations
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from cluster_sim.platform.accounts import QualityOfService
 from schedulers.slurm.asks import Ask
+
+if TYPE_CHECKING:
+    from schedulers.slurm.cluster import Queue
 
 
 class Accounting:
@@ -22,11 +27,14 @@ class Accounting:
     """What jobs' priorities were made of when they started, for people, by their keys; None: nobody wants to know."""
     limits_resources = False  #: Whether :meth:`refusal_on` may refuse anything.
 
-    def begin(self, controller_start: float) -> None:
-        """A run begins; the controller started then (s, often negative), from which periods are counted."""
+    def begin(self, controller_start: float, queues: Mapping[str, Queue] | None = None) -> None:
+        """A run begins; the controller started then (s, often negative), from which periods are counted; its partitions."""
 
     def submitted(self, ask: Ask, now: float) -> None:
         """The job is submitted, or submitted again when it is requeued: ``ask.submit_time`` is then that of the requeue."""
+
+    def changed(self, ask: Ask, now: float) -> None:
+        """What the waiting job asks for has changed."""
 
     def eligible(self, ask: Ask, now: float) -> None:
         """From now on nothing but its turn keeps the job waiting: not held, begun, dependencies met. Its age counts from now."""
@@ -91,17 +99,24 @@ class BasicPriority(Accounting):
 
     def __init__(self) -> None:
         self._given: dict[int, int] = {}
+        self._nice: dict[int, int] = {}  # what was subtracted
         self._last = self._FIRST
 
-    def begin(self, controller_start: float) -> None:
+    def begin(self, controller_start: float, queues: Mapping[str, Queue] | None = None) -> None:
         """No job has been submitted."""
-        self._given, self._last = {}, self._FIRST
+        self._given, self._nice, self._last = {}, {}, self._FIRST
 
     def submitted(self, ask: Ask, now: float) -> None:
         """It gets one less than the last got, less its nice value; a requeued job keeps what it had."""
         if ask.key not in self._given and not ask.held:
             self._last -= 1
-            self._given[ask.key] = max(self._last - ask.nice, 1)
+            self._given[ask.key], self._nice[ask.key] = max(self._last - ask.nice, 1), ask.nice
+
+    def changed(self, ask: Ask, now: float) -> None:
+        """Another nice value is subtracted."""
+        if ask.key in self._given:
+            self._given[ask.key] = max(self._given[ask.key] + self._nice.get(ask.key, 0) - ask.nice, 1)
+            self._nice[ask.key] = ask.nice
 
     def eligible(self, ask: Ask, now: float) -> None:
         """A job that was held gets one less than the last, too."""

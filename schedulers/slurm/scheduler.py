@@ -15,7 +15,7 @@ from cluster_sim.platform.hardware import check_number
 from cluster_sim.platform.platform import Platform
 from cluster_sim.run.decisions import Decision, Hold, Preempt, Reject, Reserve, Start, WakeAt
 from schedulers.base import Scheduler
-from schedulers.slurm.administration import NODE_FAIL, Administrator, check_names, check_qualities
+from schedulers.slurm.administration import NODE_FAIL, Administrator, check_names, check_qualities, check_tiers
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.backfill import BackfillPass, Started
 from schedulers.slurm.clean_up import CleanUps, Freed
@@ -84,6 +84,8 @@ class Slurm(Scheduler):
         self._kill_delay = check_number(_option("kill_cleanup"), kill_cleanup, non_negative=True)
         self._commands = read_commands(commands)
         check_names(self._commands, self._platform.slurm)
+        if self._settings.preempt is not None and self._settings.preempt.gang:
+            check_tiers(self._commands, self._platform.slurm)
         if self._accounts is not None:
             check_qualities(self._commands, self._accounts)
         self._view: View | None = None
@@ -106,7 +108,7 @@ class Slurm(Scheduler):
             check_qualities(self._commands, accounts)
             if self.cluster.preemption is not None:
                 self.cluster.preemption.check(accounts.qos)
-        self.cluster.accounting.begin(self._start + self._main_delay)
+        self.cluster.accounting.begin(self._start + self._main_delay, self.cluster.queues)
         self.cluster.accounting.told = {} if view.explains else None
         self._main = MainClock(self._start + self._main_delay, settings, self._tick)
         self._backfill = BackfillClock(self._start, settings)
@@ -348,8 +350,8 @@ class Slurm(Scheduler):
 
     def _waits_for_time(self, now: float) -> bool:
         """Whether time alone may let a job that waits take the nodes of one that runs."""
-        preemption, some = self.cluster.preemption, bool(self._queue) and bool(self.cluster.held)
-        return preemption is not None and some and preemption.may_change(now)
+        preemption, held = self.cluster.preemption, self.cluster.held.values()
+        return preemption is not None and bool(self._queue) and bool(held) and preemption.may_change(now, held)
 
     def _carry_out(self, outcome: Started | Preempted, view: View, because: str = "") -> Iterator[Decision]:
         if isinstance(outcome, Preempted):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from cluster_sim.errors import FormatError, InputError
 from cluster_sim.formats import slurm_values as values
-from cluster_sim.platform.slurm import SlurmMachine
+from cluster_sim.platform.slurm import Partition, SlurmMachine
 
 _NOT_SIMULATED = {
     "topologyplugin": ("topology/tree", "topology/3d_torus", "topology/block"),
@@ -165,7 +165,7 @@ def _preemption(
         expected = "SUSPEND with GANG, partition_prio and cons_tres: other ways to suspend are not simulated"
         raise InputError(f"{_WHO}, PreemptMode", expected, given.get("preemptmode", mode))
     if gang:
-        _refuse_slices(machine)
+        refuse_slices(machine.partitions)
     own = _Parameters(given.get("preemptparameters", ""))
     for name in ("min_exempt_priority", "reclaim_licenses"):
         if own.has(name):
@@ -194,20 +194,18 @@ def _preempt_mode(where: str, text: str) -> tuple[str, bool]:
     return modes[0], "GANG" in words
 
 
-def _refuse_slices(machine: SlurmMachine) -> None:
-    """Raise InputError where jobs of one tier would take turns on their cores."""
+def refuse_slices(partitions: Iterable[Partition], place: str = _WHO) -> None:
+    """Raise InputError, which names the place, where jobs of one tier would take turns on their cores."""
     tiers: dict[int, set[int]] = {}
-    for partition in machine.partitions:
+    for partition in partitions:
         kind, _, rows = partition.over_subscribe.partition(":")
         if kind in ("YES", "FORCE") and rows != "1":
-            where = f"{_WHO}, PartitionName={partition.name}, OverSubscribe"
+            where = f"{place}, PartitionName={partition.name}, OverSubscribe"
             raise InputError(where, f"{kind}:1: time slices are not simulated", partition.over_subscribe)
         nodes = tiers.setdefault(partition.priority_tier, set())
         if not nodes.isdisjoint(partition.nodes):
-            where = f"{_WHO}, PartitionName={partition.name}"
-            raise InputError(
-                where, "other nodes than another of its PriorityTier: time slices are not simulated", "some"
-            )
+            expected = "other nodes than another of its PriorityTier: time slices are not simulated"
+            raise InputError(f"{place}, PartitionName={partition.name}", expected, "some")
         nodes.update(partition.nodes)
 
 

@@ -155,13 +155,15 @@ def test_what_is_not_simulated_is_told_in_a_line(tmp_path: Path) -> None:
     path = conf(
         tmp_path,
         "SlurmctldPort=6817", "AuthType=auth/munge", "TopologyPlugin=topology/tree", "SchedulerType=sched/backfill",
-        "Prolog=/etc/prolog", "NonsenseKey=5", "NodeName=n[1-2] CPUs=4 CoreSpecCount=1 Gres=gpu:2 Colour=red",
+        "Prolog=/etc/prolog", "NonsenseKey=5", "PriorityWeightAge=7",
+        "NodeName=n[1-2] CPUs=4 CoreSpecCount=1 Gres=gpu:2 Colour=red",
         "PartitionName=p Nodes=n1",
     )  # fmt: skip
     assert warned(path) == (
         f"{path}: CoreSpecCount: CPUs set aside for the system run jobs; TopologyPlugin: all nodes are equally near; "
         "Prolog: takes no time; Gres of 2 nodes: kept, jobs that need GPUs are rejected; "
         "nodes, limits and tiers of partitions: only the scheduler slurm:conf=FILE follows them; "
+        "PriorityWeightAge: only the scheduler slurm:conf=FILE and the order multifactor follow them; "
         "SchedulerType: only the scheduler slurm:conf=FILE follows them; not known: Colour, NonsenseKey"
     )
     assert warned(conf(tmp_path, "NodeName=n1 CPUs=4", "PartitionName=p Nodes=ALL MaxTime=INFINITE State=UP")) == ""

@@ -241,3 +241,23 @@ def test_a_deadline_passes_while_no_node_is_up(tmp_path: Path) -> None:
     result = run(tmp_path, "0 scontrol update NodeName=n[1-2] State=DOWN", a={"deadline_s": 300.0}, b={})
     assert result.jobs["state"].tolist() == ["rejected", "unfinished"]
     assert 180.0 < result.jobs["finish_time"][0] < 185.0
+
+
+def test_a_nice_value_counts_at_once(tmp_path: Path) -> None:
+    """Whatever makes the priority: a job that is made nicer goes behind one that came later."""
+    for keys in ("", "PriorityType=priority/multifactor\nPriorityWeightJobSize=1000\n"):
+        found = starts(run(tmp_path, "5 scontrol update JobId=c Nice=100", keys=keys, a={}, b={}, c={}, d={}))
+        assert found["d"] < found["c"]
+
+
+def test_the_limit_of_a_partition_is_that_which_it_has_now(tmp_path: Path) -> None:
+    """A job without a limit is too long for its quality of service until its partition's default is short."""
+    (tmp_path / "accounts.txt").write_text("Account|User|Share\nacc||1\nName|Priority|MaxWall\nnormal|0|00:05:00\n")
+    result = run(
+        tmp_path,
+        "0 scontrol update PartitionName=p DefaultTime=10\n40 scontrol update PartitionName=p DefaultTime=5",
+        f",accounts={tmp_path / 'accounts.txt'}",
+        "AccountingStorageEnforce=limits\n",
+        a={"limit_s": math.nan},
+    )
+    assert 40.0 < starts(result)["a"] < 43.0

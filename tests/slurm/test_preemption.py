@@ -283,3 +283,14 @@ def test_a_suspended_job_is_reached_by_commands(tmp_path: Path, command: str, st
     else:
         assert len(again) == 1
         assert again[0] > 180.0
+
+
+def test_a_tier_that_a_command_gives_counts_where_jobs_share_cores(tmp_path: Path) -> None:
+    """A job of a partition that is raised over the other is started on the cores of one that runs; beside it, it is refused."""
+    path = conf(tmp_path, "PreemptType=preempt/partition_prio", "PreemptMode=SUSPEND,GANG")
+    raised = "60 scontrol update PartitionName=lo PriorityTier=9"
+    result = run(path, (0.0, "hi", 2, 300.0), (50.0, "lo", 2, 100.0), commands=raised)
+    assert 60.0 < attempts(result, "b")[0][0] < 63.0
+    assert result.jobs["finish_time"][0] > 400.0
+    with pytest.raises(InputError, match="PartitionName=hi: expected other nodes than another of its PriorityTier"):
+        run(path, (0.0, "hi", 2, 300.0), commands=raised.replace("9", "5"))
