@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,8 +36,22 @@ class Requests:
 
     def __init__(self) -> None:
         self._plain = True  # no job asks for nodes, tags, whole nodes or a reservation
-        self._columns: object = None
+        self._columns: dict[str, npt.NDArray[Any]] = {}
+        self._arrays: dict[
+            str, npt.NDArray[Any]
+        ] = {}  # what was in them at first: a job that is added has them replaced
         self._forget()
+
+    def _follow(self, columns: dict[str, npt.NDArray[Any]]) -> None:
+        """The jobs of another run come. What is known of them stays if they are the same workload's, and no others."""
+        known = self._arrays
+        unchanged = bool(known) and all(
+            self._columns[name] is array and columns.get(name) is array for name, array in known.items()
+        )
+        self._columns = columns
+        if not unchanged:
+            self._arrays = {name: array for name, array in columns.items() if name != "submit_time"}
+            self._forget()
 
     def _forget(self) -> None:
         self._of_job: dict[int, Request] = {}
@@ -52,9 +66,8 @@ class Requests:
 
     def of(self, job: Job) -> Request:
         """The request of a job."""
-        if job._columns is not self._columns:  # a job of another workload
-            self._columns = job._columns
-            self._forget()
+        if job._columns is not self._columns:
+            self._follow(job._columns)
         request = self._of_job.get(job.index)
         if request is None:
             key = self._key(job)

@@ -60,6 +60,10 @@ class Expectations:
         self._reclocked: set[int] = set()  # nodes that are no longer as their type says
         self._accounts: dict[int, tuple[float, Forecast]] = {}  # of nodes with jobs: when it was made, and the forecast
         self._running: dict[int, _Tasks] = {}
+        self._ends: dict[
+            int, float
+        ] = {}  # when the last of each running job's tasks is expected to end, s on the run's clock
+        self._version: object = None  # the machine when the account was last brought up to the present
         self._booting: set[int] = set()
         self._now = 0.0
         self._outlooks: dict[int, tuple[tuple[Share, ...], Forecast]] = {}
@@ -72,16 +76,24 @@ class Expectations:
         self._now = view.now
         self._outlooks.clear()
         self._follow_clocks()
-        present = view.running_by_index
-        for index in [index for index in self._running if index not in present]:
-            self._strike(index)
-        for index in sorted(self._booting):
-            self._strike(index)  # and enter it anew, from now
+        present, running = view.running_by_index, self._running
+        begun: list[int] = []
+        if view.version is not self._version or self._booting:
+            self._version = view.version
+            for index in [index for index in running if index not in present]:
+                self._strike(index)
+            for index in sorted(self._booting):
+                self._strike(index)  # and enter it anew, from now
+            begun = [index for index in present if index not in running]
         late = self._now - _SAME_S * max(1.0, self._now)
-        for index, running in present.items():
-            if index not in self._running:
-                self.enter(running.job)
-            elif max(self._running[index].ends.values()) < late:
+        if self._ends and min(self._ends.values()) < late:
+            begun = list(
+                present
+            )  # all in their order: what joins a node is planned with what has been extended before it
+        for index in begun:
+            if index not in running:
+                self.enter(present[index].job)
+            elif self._ends[index] < late:
                 self._extend(index)
 
     def enter(self, job: Job) -> None:
@@ -108,6 +120,7 @@ class Expectations:
 
     def _strike(self, index: int) -> None:
         self._booting.discard(index)
+        del self._ends[index]
         for node in self._running.pop(index).cores:
             shares = [
                 Share(share.model, tuple([group for group in share.groups if group.job != index]))
@@ -165,8 +178,9 @@ class Expectations:
         self._accounts[node] = time, forecast
         for job, end in forecast.ends.items():
             tasks = self._running[job]
-            tasks.ends[node] = time + end
+            tasks.ends[node] = self._ends[job] = time + end
             if len(tasks.cores) > 1:  # its other nodes hold their cores for as long as the last of its tasks runs
+                self._ends[job] = max(tasks.ends.values())
                 for other in tasks.cores:
                     self._outlooks.pop(other, None)
 

@@ -9,9 +9,11 @@ from cluster_sim import Platform, View, Workload
 from cluster_sim.machine.placement import Placement
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, ProcessorType
 from cluster_sim.run import Start
+from cluster_sim.run.run_jobs import RunJobs
 from learning.environments.job_node import TOO_HUNGRY, JobNode
 from learning.episodes import Whole
 from learning.job_node_actions import PairFinder, PairOptions, Pairs
+from learning.occupancy import Requests
 
 POWER = {"static_w": 30.0, "dynamic_w": 2.0, "min_power": 0.5}
 
@@ -151,3 +153,16 @@ def test_memory_is_respected_on_request() -> None:
     view.counts_memory = True
     assert pairs_of(view, num_jobs=1).mask.tolist() == [1]
     assert pairs_of(view, num_jobs=1, memory=True).mask.tolist() == [0]
+
+
+def test_requests_are_known_in_the_next_run_of_a_workload() -> None:
+    """They are numbered once; what a job that was added in between asked for is not taken for another one's request."""
+    workload, requests = jobs([1, 2]), Requests()
+    first = RunJobs(workload)
+    known = [requests.of(first.job(0)), requests.of(first.job(1))]
+    second = RunJobs(workload)
+    assert [requests.of(second.job(i)) for i in range(2)] == known
+    assert requests.of(second.job(0)) is known[0]
+    assert requests.of(second.add({"requested_cores": 3, "recorded_run_time": 1.0}, 0.0)).cores == 3
+    third = RunJobs(workload)
+    assert requests.of(third.add({"requested_cores": 4, "recorded_run_time": 1.0}, 0.0)).cores == 4
