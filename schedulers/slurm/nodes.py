@@ -58,8 +58,15 @@ def before(counts: Counts) -> Counts:
     return sums
 
 
-def _set_where(nodes: npt.NDArray[np.bool_]) -> NodeSet:
+def set_where(nodes: npt.NDArray[np.bool_]) -> NodeSet:
+    """The set of the nodes for which it is so, shape (nodes,)."""
     return int.from_bytes(np.packbits(nodes, bitorder="little").tobytes(), "little")
+
+
+def is_in(nodes: NodeSet, count: int) -> npt.NDArray[np.bool_]:
+    """Which of all nodes are in a set, shape (nodes,)."""
+    octets = np.frombuffer(nodes.to_bytes((count + 7) // 8, "little"), np.uint8)
+    return np.unpackbits(octets, count=count, bitorder="little").astype(bool)
 
 
 class NodeFacts:
@@ -91,7 +98,7 @@ class NodeFacts:
     def at_least(self, cpus: int, mb: float) -> NodeSet:
         """Nodes that have so many CPUs, and so much memory."""
         if (cpus, mb) not in self._at_least:
-            self._at_least[cpus, mb] = _set_where((self.cpus >= cpus) & (self.memory >= mb))
+            self._at_least[cpus, mb] = set_where((self.cpus >= cpus) & (self.memory >= mb))
         return self._at_least[cpus, mb]
 
     def with_features(self, expression: str) -> NodeSet:
@@ -144,7 +151,7 @@ class Free:
     def empty(self) -> NodeSet:
         """Nodes with no job."""
         if self._empty is None:
-            self._empty = _set_where(self._jobs == 0)
+            self._empty = set_where(self._jobs == 0)
         return self._empty
 
     @empty.setter
@@ -202,7 +209,7 @@ class Free:
         mask = self._masks.get((mb, cpus))
         if mask is None:
             enough = self.cpus >= cpus
-            mask = self._masks[mb, cpus] = _set_where(enough & (self.memory >= mb) if mb else enough)
+            mask = self._masks[mb, cpus] = set_where(enough & (self.memory >= mb) if mb else enough)
         return mask
 
     def capacities(self, mb_per_cpu: float, unit: int) -> tuple[Counts, Counts]:

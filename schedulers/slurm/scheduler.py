@@ -25,7 +25,7 @@ from schedulers.slurm.commands import read_commands
 from schedulers.slurm.dependencies import Dependencies
 from schedulers.slurm.kept import KeptJobs
 from schedulers.slurm.main_loop import MainPass
-from schedulers.slurm.nodes import set_of
+from schedulers.slurm.nodes import set_where
 from schedulers.slurm.preemption import Preempted
 from schedulers.slurm.priority import Multifactor
 from schedulers.slurm.protocols import Accounting, BasicPriority
@@ -118,6 +118,7 @@ class Slurm(Scheduler):
         self._clean_ups = CleanUps(self.cluster, self._delay, self._kill_delay)
         self._version: object = None
         self._reasons: dict[int, str] = {}  # why jobs wait, as the main loop has it
+        self._woken = math.inf  # when it will be woken next, s
         self._in_vain = False  # whether the last look at the queue as it is has started nothing
         depends = self._requests.has_dependencies or any(one.options.get("dependency") for one in self._commands)
         self._dependencies = Dependencies(self.cluster.held.__contains__) if depends else None
@@ -136,7 +137,7 @@ class Slurm(Scheduler):
         self._administrator = Administrator(self, self._waiting, self._commands, self._platform.slurm.node_names)
         self._in_service = self.cluster.up  # nodes of which no hardware has failed
         for window in view.reservations:
-            reserved = set_of(window.nodes.nonzero()[0].tolist())
+            reserved = set_where(window.nodes)
             self.cluster.windows.append(Window(window.name, window.start, window.end, reserved))
 
     def _accounting(self, given: Accounts | None) -> Accounting:
@@ -162,8 +163,10 @@ class Slurm(Scheduler):
         if not self._settings.builtin and self._backfill.next_pass(view.now) <= now:
             yield from self._run_backfill(view)
         wake = self._next_wake(view.now)
-        if wake < math.inf:
-            yield WakeAt(wake)
+        if wake < self._woken or self._woken <= view.now:
+            self._woken = wake
+            if wake < math.inf:
+                yield WakeAt(wake)
 
     def _news(self, view: View) -> Iterator[Decision]:
         now = view.now
@@ -174,7 +177,7 @@ class Slurm(Scheduler):
                 yield from self._submitted(job, now)
         if view.version is not self._version:
             self._version = view.version
-            self._in_service = set_of((view.is_on | view.is_off).nonzero()[0].tolist())
+            self._in_service = set_where(view.is_on | view.is_off)
             self._open_nodes()
 
     def _open_nodes(self) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from schedulers.slurm.asks import Ask
-from schedulers.slurm.nodes import Free, NodeSet, members, runs, set_of
+from schedulers.slurm.nodes import Free, NodeSet, is_in, members, runs, set_of, set_where
 
 if TYPE_CHECKING:
     from schedulers.slurm.nodes import Counts
@@ -52,6 +52,7 @@ class Shape:
         elif self.required and not ask.min_nodes:
             self.min_nodes = len(ask.required_nodes)
         self.cpus = max(ask.cpus, self.min_nodes)
+        self._most = max(self.most_nodes, self.min_nodes, len(ask.required_nodes))  # where it does not want any number
         self.per_task = ask.cpus_per_task
         self.per_node = ask.tasks_per_node * ask.cpus_per_task  # 0: any number
         #: CPUs on each node of a job that asks for nodes, not for a number of tasks; else 0.
@@ -72,6 +73,13 @@ class Shape:
             return False
         if self.fixed and not self.whole:
             return True
+        if self.most_nodes and not self.whole:
+            # All but one of its nodes may have all CPUs that a node has: the last, and so each, at least the rest.
+            least = self.cpus - (self._most - 1) * free.facts.most_cpus
+            if least > self.least:
+                usable &= free.at_least(least, self._least_mb)
+                if usable.bit_count() < -(-self.cpus // free.facts.most_cpus):
+                    return False
         if self.whole and free.facts.cpus_of_each:
             return usable.bit_count() * free.facts.cpus_of_each >= self.cpus
         before, left = self.capacities(free)[1], self.cpus
@@ -108,11 +116,9 @@ def _ever_larger(shape: Shape, usable: NodeSet, free: Free) -> Iterator[NodeSet]
     if shape.whole or shape.fixed or not shape.most_nodes or shape.ask.spread:
         return
     cpus, _ = shape.capacities(free)
-    by_size: dict[int, NodeSet] = {}
-    for node in members(usable & ~shape.required):
-        by_size[cpus.item(node)] = by_size.get(cpus.item(node), 0) | 1 << node
-    for size in sorted(by_size)[:-1]:
-        usable &= ~by_size[size]
+    others = usable & ~shape.required
+    for size in np.unique(cpus[is_in(others, len(cpus))]).tolist()[:-1]:
+        usable &= shape.required | set_where(cpus > size)
         yield usable
 
 
@@ -124,6 +130,7 @@ class _Search:
         self._tiers = free.facts.tiers
         self._capacities, self._before = shape.capacities(free)
         self._nodes = max(shape.most_nodes, shape.min_nodes)  # as many as it would like
+        self._most_cpus = free.facts.most_cpus
         self._spare = self._nodes - shape.min_nodes  # of them, those that it can do without
         self._least = shape.min_nodes  # those that have to follow
         self._cpus = shape.cpus
@@ -144,14 +151,19 @@ class _Search:
     def _is_done(self) -> bool:
         return self._nodes <= 0 and (self._cpus <= 0 or self._shape.most_nodes > 0)
 
+    @property
+    def _is_lost(self) -> bool:
+        """Whether the nodes that are still wanted cannot have the CPUs that are, however wide they are."""
+        return self._shape.most_nodes > 0 and self._cpus > max(self._nodes, 0) * self._most_cpus
+
     def _take_by_runs(self, usable: NodeSet) -> None:
         for tier in self._tiers:
             some = list(runs(usable & tier))
-            while some and not self._is_done:
+            while some and not self._is_done and not self._is_lost:
                 first, length = some.pop(self._best(some) if len(some) > 1 else 0)
                 alone = self._alone(first, length) if self._nodes <= 1 else None
                 self._take_some(range(first, first + length) if alone is None else (alone,))
-            if self._is_done:
+            if self._is_done or self._is_lost:
                 return
 
     def _best(self, some: Sequence[Run]) -> int:
