@@ -79,7 +79,10 @@ class _Past:
             if job is not None and job["state"] != "REJECTED" and given["submitted"] <= now:
                 self._pass_until(float(given["submitted"]), recording)
                 ask = requests.plain(key, job_id, float(given["submitted"]))
-                self.asks[job_id], self._waiting[key] = ask, (None, ask)
+                self.asks[job_id], self._waiting[key] = (
+                    ask,
+                    (SimpleNamespace(requested_cores=recording.cores(job, given)), ask),
+                )
                 accounting.submitted(ask, 0.0)
         self._pass_until(now, recording)
         self.cluster.up &= ~self._administrator.closed

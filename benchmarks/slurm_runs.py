@@ -112,7 +112,7 @@ class Recording:
             if job is None:
                 continue
             submit = float(ask["submitted"]) + self.submission
-            rows.append((job_id, submit, self._cores(job, ask), self._limit(ask), self.run_time(job, ask)))
+            rows.append((job_id, submit, self.cores(job, ask), self._limit(ask), self.run_time(job, ask)))
         columns = ["job_id", "submit_time", "requested_cores", "requested_time", "recorded_run_time"]
         table = pd.DataFrame(rows, columns=columns).sort_values("submit_time", kind="stable", ignore_index=True)
         table["user"] = [self.asks[job_id].get("user", "") for job_id in table["job_id"]]
@@ -122,7 +122,8 @@ class Recording:
     def _limit(self, ask: Mapping[str, Any]) -> float:
         return math.inf if math.isnan(ask["limit_s"]) else float(ask["limit_s"])
 
-    def _cores(self, job: Mapping[str, Any], ask: Mapping[str, Any]) -> int:
+    def cores(self, job: Mapping[str, Any], ask: Mapping[str, Any]) -> int:
+        """How many a job had; one on each node at least."""
         return max(int(job.get("cpus") or 1), int(ask.get("min_nodes") or 1))
 
     def run_time(self, job: Mapping[str, Any], ask: Mapping[str, Any]) -> float:

@@ -118,14 +118,9 @@ class Limits:
 
         It may be too large for a limit alone, or too many jobs may be running. The rest is :meth:`refusal_on`.
         """
-        return self.too_large(demand) or next(
-            (
-                limit.jobs_reason
-                for limit in self._rules_for(demand).together
-                if self._used.get(limit.scope, _NOTHING).jobs >= limit.jobs
-            ),
-            "",
-        )
+        together = self._rules_for(demand).together
+        full = (each.jobs_reason for each in together if self._used.get(each.scope, _NOTHING).jobs >= each.jobs)
+        return next(full, "") or self.too_large(demand)
 
     def too_large(self, demand: Demand) -> str:
         """Slurm's word for the first limit that the job exceeds alone, whatever runs; empty: none."""

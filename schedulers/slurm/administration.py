@@ -137,7 +137,7 @@ class Administrator:
             if command.action == "cancel":
                 yield Reject(job, "cancelled")
             elif command.action != "requeue":
-                self._change(command, ask)
+                self._change(command, job, ask)
         for held in running:
             if command.action in ("cancel", "requeue"):
                 because = "cancelled by scancel" if command.action == "cancel" else "requeued by scontrol"
@@ -146,15 +146,16 @@ class Administrator:
                 end = math.floor(held.start) + command.options["timelimit"]
                 self._slurm.cluster.end_later(held.ask.key, end)
 
-    def _change(self, command: Command, ask: Ask) -> None:
+    def _change(self, command: Command, job: Job, ask: Ask) -> None:
         """Hold or release a job, or change its request."""
         slurm, options = self._slurm, command.options
         accounting = slurm.cluster.accounting
         fields = {_OF_JOB[key]: value for key, value in options.items() if key in _OF_JOB}
         if command.action in ("hold", "release") or "priority" in options:
             fields["held"] = command.action == "hold" or options.get("priority") == 0
-        if "numnodes" in options and _may_have(command, ask):
-            fields["min_nodes"], fields["max_nodes"] = options["numnodes"]
+        if "numnodes" in options and _may_have(command, job):
+            least, most = options["numnodes"]
+            fields["min_nodes"], fields["max_nodes"] = least, min(most, job.requested_cores)
         if "partition" in options:
             fields["partitions"] = tuple(options["partition"].split(","))
         self._changed.setdefault(ask.key, {}).update(fields)
@@ -169,12 +170,11 @@ class Administrator:
         slurm.keep(ask)
 
 
-def _may_have(command: Command, ask: Ask) -> bool:
-    """Whether a job has a core for each of so many nodes, where its cores are known; it is told if not."""
-    cores, least = ask.tasks * ask.cpus_per_task, command.options["numnodes"][0]
-    if not cores or least <= cores:
+def _may_have(command: Command, job: Job) -> bool:
+    """Whether a job has a core for each of so many nodes; it is told if not."""
+    if command.options["numnodes"][0] <= job.requested_cores:
         return True
-    text = f"commands, {command.time:g} s, NumNodes: job {ask.job_id} has {cores} cores: its nodes stay as they are"
+    text = f"commands, {command.time:g} s, NumNodes: job {job.job_id} has {job.requested_cores} cores: its nodes stay as they are"
     warnings.warn(f"scheduler 'slurm', {text}", ModelWarning, stacklevel=2)
     return False
 

@@ -62,6 +62,13 @@ class Ask:
         return self.min_nodes or 1
 
     @property
+    def most_nodes(self) -> int:
+        """Nodes that it takes at most, no more than it has tasks; 0: any number."""
+        tasks = self.tasks or self.least_nodes * self.tasks_per_node
+        most = min(self.max_nodes, tasks) if tasks else self.max_nodes
+        return max(most, self.min_nodes)
+
+    @property
     def cpus(self) -> int:
         """CPUs that it asks for: those of its tasks, at least one on each node."""
         tasks = self.tasks or self.least_nodes * (self.tasks_per_node or 1)

@@ -67,7 +67,9 @@ class Requests:
             array_limit=job.array_limit,
             name=job.profile,
         )
-        return self._with_more(ask)
+        ask = self._with_more(ask)
+        ask.max_nodes = min(ask.max_nodes, max(job.requested_cores, ask.min_nodes))  # a node has at least a core
+        return ask
 
     def plain(self, key: int, job_id: str, submit_time: float) -> Ask:
         """The request of a job of which no more is known than what was said when this was made."""

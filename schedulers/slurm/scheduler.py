@@ -217,7 +217,7 @@ class Slurm(Scheduler):
         if job.index in self._ran:
             ask.submit_time = self._clean_ups.over(ask.key, now)
             ask.begin_time = math.floor(ask.submit_time) + REQUEUED_WAIT_S
-        reason = self.cluster.why_not_admitted(ask) or self._why_never(ask)
+        reason = self.cluster.why_not_admitted(ask) or self._why_never(ask, job.requested_cores)
         if reason:
             yield Reject(job, reason)
             return
@@ -237,9 +237,11 @@ class Slurm(Scheduler):
             self._kept.add(ask, self._view.now)
             self._note_deadlines(self._view.now)
 
-    def _why_never(self, ask: Ask) -> str:
-        """Why no partition has nodes for a job, however free they are; empty: one has."""
+    def _why_never(self, ask: Ask, cores: int) -> str:
+        """Why no partition has nodes for a job of so many cores, however free they are; empty: one has."""
         cluster = self.cluster
+        if ask.least_nodes > cores:
+            return f"it asks for {ask.least_nodes} nodes, and for {cores} cores"
         for entry in cluster.entries(ask):
             is_too_wide = cluster.shape(entry).min_nodes > entry.queue.nodes.bit_count()
             if cluster.could_ever(entry) or (is_too_wide and cluster.fits_elsewhere(entry)):

@@ -46,7 +46,7 @@ class Shape:
         self.memory_per_cpu = 0.0 if memory_per_node else memory_per_cpu
         self.required = set_of(ask.required_nodes)
         self.min_nodes = ask.least_nodes
-        self.most_nodes = ask.max_nodes or ask.min_nodes  # 0: any number
+        self.most_nodes = ask.most_nodes
         if ask.spread:
             self.most_nodes = self.most_nodes or max(ask.tasks, 1)
         elif self.required and not ask.min_nodes:

@@ -261,3 +261,17 @@ def test_the_limit_of_a_partition_is_that_which_it_has_now(tmp_path: Path) -> No
         a={"limit_s": math.nan},
     )
     assert 40.0 < starts(result)["a"] < 43.0
+
+
+def test_no_more_nodes_than_tasks_or_cores(tmp_path: Path) -> None:
+    """``-N 1-2`` of one task has one node, as has one core; two nodes for one core are refused by name."""
+    wide = {"tasks": 0, "min_nodes": 1, "max_nodes": 2}
+    result = run(
+        tmp_path,
+        "0 scontrol update NodeName=n1 State=RESUME",
+        a=wide | {"tasks_per_node": 1},
+        b=wide,
+        c=wide | {"min_nodes": 2},
+    )
+    assert result.jobs["state"].tolist() == ["completed", "completed", "rejected"]
+    assert result.jobs["reason"][2] == "it asks for 2 nodes, and for 1 cores"
