@@ -13,7 +13,7 @@ import pandas as pd
 from analysis.time_axis import TimeAxis
 from analysis.wording import plotly_text, shortened
 from cluster_sim.amounts import NOTHING, energies, numbers
-from cluster_sim.machine.core_ranges import by_unit
+from cluster_sim.machine.core_ranges import by_unit, units_of
 from cluster_sim.records.core_holds import named_pieces
 
 if TYPE_CHECKING:
@@ -168,10 +168,10 @@ def place_texts(used: Holds, platform: Platform, jobs: int, pieces: int = SHOWN_
 
     ``used`` are the cores of jobs 0 … ``jobs`` - 1, in that order.
     """
-    cut, _ = by_unit(used, platform.first_core)
-    bounds = np.searchsorted(cut.tenant, np.arange(jobs + 1))
-    count = np.diff(bounds)
-    shown = cut.where(np.arange(len(cut.tenant)) - np.repeat(bounds[:-1], count) < pieces)
+    bounds, units = platform.first_core, units_of(used, platform.first_core)[1]
+    count = np.bincount(used.tenant, units, jobs).astype(np.int64)
+    before = np.cumsum(units) - units - (np.cumsum(count) - count)[used.tenant]
+    shown, _ = by_unit(used, bounds, np.maximum(pieces - before, 0))
     texts = named_pieces(shown, platform)
     stops = np.cumsum(np.minimum(count, pieces)).tolist()
     found = ["; ".join(texts[begin:stop]) or "nothing" for begin, stop in pairwise([0, *stops])]

@@ -112,24 +112,16 @@ def state_rectangles(node_states: pd.DataFrame, platform: Platform, scale: RowSc
 
 def rectangles_of(holds: Holds, scale: RowScale) -> pd.DataFrame:
     """Rectangles of holds, of which those of one tenant that cover the same time on neighbouring cores are joined."""
-    holds = holds.where(np.lexsort((holds.first, holds.end, holds.start, holds.tenant)))
-    owner, first, last, start, end = holds.tenant, holds.first, holds.last, holds.start, holds.end
-    fresh = np.ones(len(owner), dtype=bool)
-    fresh[1:] = (
-        (owner[1:] != owner[:-1]) | (start[1:] != start[:-1]) | (end[1:] != end[:-1]) | (first[1:] != last[:-1] + 1)
-    )
-    begins = np.flatnonzero(fresh)
-    ends = np.append(begins[1:], len(owner)) - 1 if len(begins) else begins
-    first, last = first[begins], last[ends]
+    holds = holds.where(np.lexsort((holds.first, holds.end, holds.start, holds.tenant))).joined()
     return pd.DataFrame(
         {
-            "owner": owner[begins],
-            "first_core": first,
-            "last_core": last,
-            "start": start[begins],
-            "end": end[begins],
-            "low": scale.low(first),
-            "high": scale.high(last),
+            "owner": holds.tenant,
+            "first_core": holds.first,
+            "last_core": holds.last,
+            "start": holds.start,
+            "end": holds.end,
+            "low": scale.low(holds.first),
+            "high": scale.high(holds.last),
         }
     )
 

@@ -46,7 +46,7 @@ class Held:
     def of(cls, result: Result, rows: str = "auto", workload: Workload | None = None) -> Held:
         """The rectangles of ``result``; ``rows`` as in :func:`analysis.gantt`, ``workload`` for speedups."""
         scale = RowScale.of(result.platform, rows)
-        cores, states = result.core_holds, result.node_states
+        cores, states = result.core_holds, result.off_states
         jobs = result.jobs
         if workload is not None:
             jobs = jobs.assign(speedup=job_speedups(result, workload))

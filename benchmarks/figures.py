@@ -97,7 +97,7 @@ class Schedule:
     platform: Platform
     jobs: pd.DataFrame
     core_holds: CoreHolds
-    node_states: pd.DataFrame
+    off_states: pd.DataFrame
     power: pd.DataFrame
     queue: pd.DataFrame
     meta: dict[str, Any]

@@ -45,6 +45,20 @@ class Holds:
         """The same rows of other tenants."""
         return Holds(tenant, self.first, self.last, self.start, self.end)
 
+    def joined(self) -> Holds:
+        """Rows that follow each other as one where a tenant holds neighbouring cores in the same time."""
+        tenant, first, last, start, end = self._columns
+        fresh = np.ones(len(tenant), dtype=bool)
+        fresh[1:] = (
+            (tenant[1:] != tenant[:-1])
+            | (start[1:] != start[:-1])
+            | (end[1:] != end[:-1])
+            | (first[1:] != last[:-1] + 1)
+        )
+        begins = np.flatnonzero(fresh)
+        ends = np.append(begins[1:], len(tenant)) - 1 if len(begins) else begins
+        return Holds(tenant[begins], first[begins], last[ends], start[begins], end[begins])
+
     def within(self, begin: int, stop: int) -> Holds:
         """What is held of cores ``begin`` … ``stop`` - 1."""
         part = self.where((self.first < stop) & (self.last >= begin))
@@ -106,10 +120,20 @@ def cut(holds: Holds, bounds: Ints) -> tuple[Runs, Pieces]:
     return runs, pieces
 
 
-def by_unit(holds: Holds, bounds: Ints) -> tuple[Holds, Ints]:
-    """Holds cut at the bounds of units, one row for each unit that they touch, and which unit that is."""
-    first_unit = np.searchsorted(bounds, holds.first, side="right") - 1
-    count = np.searchsorted(bounds, holds.last, side="right") - first_unit
+def units_of(holds: Holds, bounds: Ints) -> tuple[Ints, Ints]:
+    """The first unit that each hold touches, and how many it touches."""
+    first = np.searchsorted(bounds, holds.first, side="right") - 1
+    return first, np.searchsorted(bounds, holds.last, side="right") - first
+
+
+def by_unit(holds: Holds, bounds: Ints, most: Ints | None = None) -> tuple[Holds, Ints]:
+    """Holds cut at the bounds of units, one row for each unit that they touch, and which unit that is.
+
+    With ``most`` only the first so many of each hold.
+    """
+    first_unit, count = units_of(holds, bounds)
+    if most is not None:
+        count = np.minimum(count, most)
     unit = spread(first_unit, count)
     pieces = holds.where(np.repeat(np.arange(len(count)), count))
     first, last = np.maximum(pieces.first, bounds[unit]), np.minimum(pieces.last, bounds[unit + 1] - 1)

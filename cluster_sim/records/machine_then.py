@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, NamedTuple, cast
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from cluster_sim.engine import latest
 from cluster_sim.machine.bookings import MB_PER_GB, tasks_in
-from cluster_sim.machine.core_ranges import by_unit
+from cluster_sim.machine.core_ranges import by_unit, cut
 from cluster_sim.machine.placement import Placement, place
 from cluster_sim.platform.node_state import NodeState
 from cluster_sim.records.accounting import node_bounds
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
+    from cluster_sim.machine.core_ranges import Ints
     from cluster_sim.machine.eligibility import Eligibility
     from cluster_sim.machine.machine import Machine
     from cluster_sim.platform.platform import Platform
@@ -51,6 +54,21 @@ class Suspension(NamedTuple):
     cores: dict[int, int]
 
 
+@dataclass(frozen=True, slots=True)
+class HeldPieces:
+    """What jobs and guests held of each node, in order of time: a row for each piece of neighbouring cores of one node."""
+
+    start: npt.NDArray[np.float64]
+    end: npt.NDArray[np.float64]  #: inf: not known to have ended
+    node: Ints
+    cores: Ints
+    kept: Ints  #: Cores that nobody else could have meanwhile: of a job that has its nodes for itself all of them.
+    memory: npt.NDArray[np.float64]  #: MB
+    job: Ints  #: Row of the job; -1: a guest.
+    owner: npt.NDArray[np.object_]
+    attempt: Ints
+
+
 class _Changes:
     """Changes of one kind, by time; those of one time in the order in which they are given."""
 
@@ -68,8 +86,9 @@ class MachineHistory:
         self.conditions: Conditions | None = result.conditions
         jobs = result.jobs
         self._set_requests(jobs)
-        self._set_holds(result, jobs, float(result.power["time"].iloc[-1]))
-        self._set_states(result.node_states)
+        horizon = float(result.power["time"].iloc[-1])
+        self._set_holds(result, jobs, horizon)
+        self._set_states(result.off_states, horizon)
         self._set_withheld()
         windows = () if self.eligibility is None else self.eligibility.turning_times
         kinds = (self.cores.times, self.memory.times, self.states.times, self.withheld.times)
@@ -94,35 +113,61 @@ class MachineHistory:
         }
 
     def _set_holds(self, result: Result, jobs: pd.DataFrame, horizon: float) -> None:
-        holds = result.core_holds
-        pieces, node = by_unit(holds.in_order, node_bounds(self.platform))
-        cores, start, end = pieces.last - pieces.first + 1, pieces.start, pieces.end
-        owner = np.concatenate([holds.job, np.full(len(holds.guests), -1)])[pieces.tenant]
-        of_guest = owner < 0
+        holds = self._holders = result.core_holds
+        ranges = holds.in_order
+        job_of = self._job_of_tenant = np.concatenate([holds.job, np.full(len(holds.guests), -1)])
         # The table ends where the records do; what lasted longer is not known to have ended.
-        unfinished = (jobs["state"] == "unfinished").to_numpy()
-        end = np.where((end >= horizon) & (of_guest | unfinished[owner]), np.inf, end)
-        self.holds_end, self.holds_start, self.holds_node, self.holds_cores = end, start, node, cores
-        self.holds_job, self.holds_owner = owner, holds.owners[pieces.tenant]
-        self.holds_attempt = holds.attempts[pieces.tenant]
-        memory = self.holds_memory = self._memory_of(owner) * cores
-        held = self.holds_kept = self._cores_kept_from_others(cores)
+        owner, unfinished = job_of[ranges.tenant], (jobs["state"] == "unfinished").to_numpy()
+        goes_on = (ranges.end >= horizon) & ((owner < 0) | unfinished[owner])
+        self._ranges = replace(ranges, end=np.where(goes_on, np.inf, ranges.end))
         self.suspensions = self._suspensions(result.spells, jobs["finish_time"].tolist())
-        lasting = start < end
-        start, end = start[lasting], end[lasting]
-        node, held, memory = node[lasting], held[lasting], memory[lasting]
-        self.cores = _Changes((start, node, -held), (end, node, held))
+        self.cores = self._core_changes()
+        self.memory = self._memory_changes()
+
+    @cached_property
+    def pieces(self) -> HeldPieces:
+        """The holds node by node, of which a large machine has millions."""
+        cuts, node = by_unit(self._ranges, node_bounds(self.platform))
+        job, cores = self._job_of_tenant[cuts.tenant], cuts.last - cuts.first + 1
+        attempt = self._holders.attempts[cuts.tenant]
+        kept, memory = self._cores_kept_from_others(job, attempt, node, cores), self._memory_of(job) * cores
+        owner = self._holders.owners[cuts.tenant]
+        return HeldPieces(cuts.start, cuts.end, node, cores, kept, memory, job, owner, attempt)
+
+    def _core_changes(self) -> _Changes:
+        """When nodes ``first`` … ``stop`` - 1 had how many cores more that were free, each."""
+        parts: list[tuple[npt.NDArray[Any], ...]]
+        if self._requested("exclusive"):
+            held = self.pieces
+            parts = [(held.start, held.end, held.node, held.node + 1, held.kept)]
+        else:
+            # Whole nodes of one width together: cut into nodes, the holds of a large machine would be millions.
+            width, bounds = self.platform.node_cores, node_bounds(self.platform)
+            alike, _ = by_unit(self._ranges, bounds[np.concatenate([[True], width[1:] != width[:-1], [True]])])
+            runs, shared = cut(alike, bounds)
+            parts = [
+                (runs.start, runs.end, runs.first, runs.stop, width[runs.first]),
+                (shared.start, shared.end, shared.unit, shared.unit + 1, shared.cores),
+            ]
+        parts = [tuple(column[part[0] < part[1]] for column in part) for part in parts]
+        taken = [(start, first, stop, -cores) for start, _, first, stop, cores in parts]
+        return _Changes(*taken, *((end, first, stop, cores) for _, end, first, stop, cores in parts))
+
+    def _memory_changes(self) -> _Changes:
         stays = [] if self.conditions is None else [stay for stay in self.conditions.guests if stay.memory_mb]
         of_stays: list[tuple[float, ...]] = [(stay.node, stay.since, stay.until, stay.memory_mb) for stay in stays]
         of_stays += self._memory_of_suspended()
         where, since, until, mb = np.array(of_stays, np.float64).reshape(-1, 4).T
-        some = memory > 0.0
-        self.memory = _Changes(
-            (start[some], node[some], memory[some]),
-            (since, where.astype(np.int64), mb),
-            (end[some], node[some], -memory[some]),
-            (until, where.astype(np.int64), -mb),
-        )
+        begins, ends = (since, where.astype(np.int64), mb), (until, where.astype(np.int64), -mb)
+        if not self._requested("memory"):
+            return _Changes(begins, ends)
+        held = self.pieces
+        some = (held.memory > 0.0) & (held.start < held.end)
+        node, memory = held.node[some], held.memory[some]
+        return _Changes((held.start[some], node, memory), begins, (held.end[some], node, -memory), ends)
+
+    def _requested(self, name: str) -> bool:
+        return self.conditions is not None and name in self.conditions.requests
 
     def _suspensions(self, spells: Mapping[int, Sequence[Spell]], finish: list[float]) -> dict[int, list[Suspension]]:
         """When each job was suspended, by its row, and which cores it had before."""
@@ -132,10 +177,11 @@ class MachineHistory:
                 if spell.then == SUSPENDED:
                     last = number + 1 == len(own)
                     end = (math.inf if math.isnan(finish[row]) else finish[row]) if last else own[number + 1].start
-                    mine = (self.holds_job == row) & (self.holds_attempt == spell.attempt)
-                    mine &= self.holds_start <= spell.start
-                    mine &= self.holds_end == spell.end
-                    cores = np.bincount(self.holds_node[mine], self.holds_cores[mine])
+                    held = self.pieces
+                    mine = (held.job == row) & (held.attempt == spell.attempt)
+                    mine &= held.start <= spell.start
+                    mine &= held.end == spell.end
+                    cores = np.bincount(held.node[mine], held.cores[mine])
                     nodes = np.flatnonzero(cores).tolist()
                     had = {node: int(cores[node]) for node in nodes}
                     found.setdefault(row, []).append(Suspension(spell.end, end, had))
@@ -157,31 +203,30 @@ class MachineHistory:
         """The suspension of a job that lasts at that time (s)."""
         return next((one for one in self.suspensions.get(row, ()) if one.start <= time < one.end), None)
 
-    def _memory_of(self, owner: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    def _memory_of(self, owner: Ints) -> npt.NDArray[np.float64]:
         """MB of a task of each holder."""
         if self.conditions is None or "memory" not in self.conditions.requests:
             return np.zeros(len(owner))
         return np.where(owner >= 0, self.conditions.requests["memory"][owner], 0.0)
 
-    def _cores_kept_from_others(self, cores: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The cores of each hold, and of a job that has its nodes for itself all of the node's."""
+    def _cores_kept_from_others(self, job: Ints, attempt: Ints, node: Ints, cores: Ints) -> Ints:
+        """The cores of each piece, and of a job that has its nodes for itself all of the node's."""
         if self.conditions is None or "exclusive" not in self.conditions.requests:
             return cores
-        exclusive = np.where(self.holds_job >= 0, self.conditions.requests["exclusive"][self.holds_job], False)
-        keys = zip(self.holds_job.tolist(), self.holds_attempt.tolist(), self.holds_node.tolist(), strict=True)
+        exclusive = np.where(job >= 0, self.conditions.requests["exclusive"][job], False)
+        keys = zip(job.tolist(), attempt.tolist(), node.tolist(), strict=True)
         # Of several pieces of a node one stands for it.
         first = np.zeros(len(cores), bool)
         first[list({key: piece for piece, key in enumerate(keys)}.values())] = True
-        whole = np.where(first, self.platform.node_cores[self.holds_node], 0)
+        whole = np.where(first, self.platform.node_cores[node], 0)
         return np.where(exclusive.astype(bool), whole, cores)
 
-    def _set_states(self, states: pd.DataFrame) -> None:
-        table = states[~states["state"].isin(["IDLE", "COMPUTING"])]
+    def _set_states(self, table: pd.DataFrame, horizon: float) -> None:
         node = self.platform.node_indices(table["node"])
         code_of = {str(state): code for code, state in enumerate(STATES)}
         code = np.array([code_of[state] for state in table["state"].tolist()], np.int64)
         start, end = (table[name].to_numpy(dtype=np.float64) for name in ("start", "end"))
-        last = end >= states["end"].max() if len(states) else end > 0.0
+        last = end >= horizon
         on = np.full(int((~last).sum()), _ON)
         self.states = _Changes((end[~last], node[~last], on), (start, node, code))
 
@@ -269,11 +314,17 @@ class MachineThen:
             if first == len(changes.times) or changes.times[first] > time:
                 continue
             stop = self._reached[kind] = int(changes.times.searchsorted(time, "right"))
-            node, value = (column[first:stop] for column in changes.columns)
-            if kind < 2:
-                np.add.at((self.free, self.memory_used)[kind], node, value)
+            columns = [column[first:stop] for column in changes.columns]
+            if kind == 0:
+                begin, end, cores = columns
+                more = np.zeros(len(self.free) + 1, np.int64)  # than of the node before
+                np.add.at(more, begin, cores)
+                np.subtract.at(more, end, cores)
+                self.free += np.cumsum(more[:-1])
+            elif kind == 1:
+                np.add.at(self.memory_used, *columns)
             else:
-                (self._codes, self.withheld)[kind - 2][node] = value
+                (self._codes, self.withheld)[kind - 2][columns[0]] = columns[1]
                 self._usable_changed()
 
     def room(self, memory: float, if_empty: bool = False) -> npt.NDArray[np.int64]:
@@ -288,11 +339,11 @@ class MachineThen:
         return other
 
     def release(self, hold: int) -> None:
-        """As if one of the history's holds had ended."""
-        history = self._history
-        node = int(history.holds_node[hold])
-        self.free[node] += int(history.holds_kept[hold])
-        self.memory_used[node] -= float(history.holds_memory[hold])
+        """As if one of the history's pieces were held no more."""
+        held = self._history.pieces
+        node = int(held.node[hold])
+        self.free[node] += int(held.kept[hold])
+        self.memory_used[node] -= float(held.memory[hold])
 
     def is_back(self, node: int) -> None:
         """As if the transition of a node had ended."""

@@ -80,6 +80,10 @@ class Tables(Protocol):
         """The table of node states for some of the nodes at a time."""
         ...
 
+    def off_states(self, result: Result) -> pd.DataFrame:
+        """See the property of that name of Result."""
+        ...
+
     def nodes(self) -> pd.DataFrame:
         """See the property of that name of Result."""
         ...
@@ -189,6 +193,11 @@ class Result:
     def node_states(self) -> pd.DataFrame:
         """The states of each node, without gaps."""
         return self._tables.node_states()
+
+    @cached_property
+    def off_states(self) -> pd.DataFrame:
+        """The rows of ``node_states`` in which nodes are neither idle nor computing; much sooner made than all of them."""
+        return self._tables.off_states(self)
 
     @cached_property
     def nodes(self) -> pd.DataFrame:

@@ -193,9 +193,15 @@ class RunTables:
         for begin, stop in pairwise(bounds_of_parts(held + not_on)):
             yield self._node_states(begin, stop)
 
+    def off_states(self, result: Result) -> pd.DataFrame:
+        """The rows of nodes that are not on."""
+        return self._state_table(*self._off(0, self._platform.node_count))
+
     def _node_states(self, first: int, stop: int) -> pd.DataFrame:
         """The rows of nodes ``first`` … ``stop`` - 1."""
-        node, state, start, end = self._intervals(first, stop)
+        return self._state_table(*self._intervals(first, stop))
+
+    def _state_table(self, node: Ints, state: npt.NDArray[np.object_], start: Floats, end: Floats) -> pd.DataFrame:
         columns = {
             "node": np.array(self._platform.node_names(), object)[node],
             "state": state,
@@ -209,17 +215,10 @@ class RunTables:
         horizon, bounds = self._horizon, node_bounds(self._platform)
         node, start, end = busy_intervals(self._history.holds.within(bounds[first], bounds[stop]), bounds)
         state = np.full(len(node), str(NodeState.COMPUTING), object)
-        off, code, since, until, _ = self._history.off_intervals
-        rows = slice(*np.searchsorted(off, (first, stop)))
-        off, code, since, until = off[rows], code[rows], since[rows], until[rows]
-        if len(off):
-            # Two that differ in watts alone are one: between them the node was on for no time.
-            joins = (off[1:] == off[:-1]) & (code[1:] == code[:-1]) & (since[1:] == until[:-1])
-            begins, ends = np.append(True, ~joins), np.append(~joins, True)
-            off, code, since, until = off[begins], code[begins], since[begins], until[ends]
-            node = np.concatenate([node, off])
-            state = np.concatenate([state, np.array([str(s) for s in NODE_STATES], object)[code]])
-            start, end = np.concatenate([start, since]), np.concatenate([end, until])
+        off = self._off(first, stop)
+        if len(off[0]):
+            busy = node, state, start, end
+            node, state, start, end = (np.concatenate(pair) for pair in zip(busy, off, strict=True))
             order = np.lexsort((start, node))
             node, state, start, end = node[order], state[order], start[order], end[order]
         gaps = idle_gaps(node, start, end, range(first, stop), horizon)
@@ -228,6 +227,17 @@ class RunTables:
         start, end = np.concatenate([start, gaps[1]]), np.concatenate([end, gaps[2]])
         order = np.lexsort((start, node))
         return node[order], state[order], start[order], end[order]
+
+    def _off(self, first: int, stop: int) -> tuple[Ints, npt.NDArray[np.object_], Floats, Floats]:
+        """(node, state, start, end) of nodes ``first`` … ``stop`` - 1 when they are not on, sorted by node and start."""
+        off, code, since, until, _ = self._history.off_intervals
+        rows = slice(*np.searchsorted(off, (first, stop)))
+        off, code, since, until = off[rows], code[rows], since[rows], until[rows]
+        # Two that differ in watts alone are one: between them the node was on for no time.
+        joins = (off[1:] == off[:-1]) & (code[1:] == code[:-1]) & (since[1:] == until[:-1])
+        begins, ends = np.append(True, ~joins)[: len(off)], np.append(~joins, True)[: len(off)]
+        state = np.array([str(each) for each in NODE_STATES], object)[code[begins]]
+        return off[begins], state, since[begins], until[ends]
 
     def nodes(self) -> pd.DataFrame:
         """One row per node: seconds, joules, switches."""

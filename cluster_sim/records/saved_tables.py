@@ -19,6 +19,7 @@ from cluster_sim.errors import FormatError, InputError
 from cluster_sim.files.csv import as_numbers
 from cluster_sim.files.reading import check_regular, read_own_json
 from cluster_sim.machine.core_ranges import Holds
+from cluster_sim.platform.node_state import NodeState
 from cluster_sim.records.attempt_tables import JOB, attempts_of
 from cluster_sim.records.clock_table import as_clock_table
 from cluster_sim.records.conditions import Conditions
@@ -51,6 +52,12 @@ class InOnePart(ABC):
     def node_states_in_parts(self) -> Iterator[pd.DataFrame]:
         """The states of all nodes."""
         yield self.node_states()
+
+    def off_states(self, result: Result) -> pd.DataFrame:
+        """The rows of nodes that are not on."""
+        states = result.node_states
+        off: pd.DataFrame = states[~states["state"].isin([NodeState.IDLE, NodeState.COMPUTING])]
+        return off.reset_index(drop=True)
 
 
 def seal_of(directory: Path) -> bytes | None:
@@ -374,8 +381,8 @@ def holds_of_texts(jobs: pd.DataFrame, path: Path, horizon: float, platform: Pla
     owner = np.repeat(np.arange(len(jobs)), np.array(count, np.int64))
     first, last = np.array(parts.cores, np.int64).reshape(-1, 2)[np.array(code, np.int64)].T
     ended = np.where(np.isnan(finished), horizon, finished)
-    held = Holds(owner, first, last, allocated[owner], ended[owner])
-    used = Holds(owner, held.first, held.last, began[owner], held.end)
+    held = Holds(owner, first, last, allocated[owner], ended[owner]).joined()
+    used = Holds(held.tenant, held.first, held.last, began[held.tenant], held.end)
     return CoreHolds(_ids(jobs), np.arange(len(jobs)), np.ones(len(jobs), np.int64), (), held, used)
 
 
@@ -398,8 +405,8 @@ def holds_of_table(
     tenant = np.empty(len(table), np.int64)
     tenant[of_job], tenant[~of_job] = of_row.ravel(), len(pairs) + guest
     start, end = (table[name].to_numpy(dtype=np.float64) for name in ("start", "end"))
-    held = Holds(tenant, first, last, start, end)
-    used = without_reservations(held.where(of_job))
+    held = Holds(tenant, first, last, start, end).joined()
+    used = without_reservations(held.where(held.tenant < len(pairs)))
     known = zip(index.get_indexer(pd.Index(attempts["job_id"])).tolist(), attempts["attempt"].tolist(), strict=True)
     began_of = dict(zip(known, attempts["start_time"].tolist(), strict=True))
     began = np.array([began_of.get((job, which), np.nan) for job, which in pairs.tolist()], np.float64)[used.tenant]

@@ -285,13 +285,13 @@ class Waits:
         begins = {(job, number): time for job, number, time in zip(*(attempts[n].tolist() for n in names), strict=True)}
         stays = () if history.conditions is None else history.conditions.guests
         leaves = {(stay.owner, stay.node, stay.since): stay.expected_end for stay in stays}
-        ends = np.full(len(history.holds_job), math.inf)
-        for i, job in enumerate(history.holds_job.tolist()):
-            owner, since = history.holds_owner[i], float(history.holds_start[i])
+        ends = np.full(len(history.pieces.job), math.inf)
+        for i, job in enumerate(history.pieces.job.tolist()):
+            owner, since = history.pieces.owner[i], float(history.pieces.start[i])
             if job < 0:
-                ends[i] = leaves.get((owner, int(history.holds_node[i]), since), math.inf)
+                ends[i] = leaves.get((owner, int(history.pieces.node[i]), since), math.inf)
             else:
-                attempt = int(history.holds_attempt[i])
+                attempt = int(history.pieces.attempt[i])
                 begin = begins[owner, attempt]
                 begin = since if math.isnan(begin) else max(begin, since)
                 ends[i] = begin + self._left(job, attempt, since, requested[job])
@@ -317,7 +317,7 @@ class Waits:
     def _cores(self) -> dict[tuple[int, int, float], int]:
         """Cores of each job, attempt and time (s) at which it got them."""
         history = self.history
-        columns = (history.holds_job, history.holds_attempt, history.holds_start, history.holds_cores)
+        columns = (history.pieces.job, history.pieces.attempt, history.pieces.start, history.pieces.cores)
         found: dict[tuple[int, int, float], int] = {}
         for row, attempt, start, cores in zip(*(column.tolist() for column in columns), strict=True):
             found[row, attempt, start] = found.get((row, attempt, start), 0) + cores
@@ -364,7 +364,7 @@ class _Holders:
         self._history = history
         time = self._time = machine.env.now
         machine = machine.copy()
-        held = np.flatnonzero((history.holds_start <= time) & (history.holds_end > time))
+        held = np.flatnonzero((history.pieces.start <= time) & (history.pieces.end > time))
         # Those that are late may end any moment; when, is not known.
         due = np.where(ends[held] > time, ends[held], math.inf)
         coming = [(end, hold, -1) for hold, end in zip(held.tolist(), due.tolist(), strict=True)]
@@ -383,7 +383,7 @@ class _Holders:
                 self.enough_at = end
                 if placement.spans:
                     on = set(placement.nodes)
-                    self._needed = [pair for pair in self._needed if int(history.holds_node[pair[0]]) in on]
+                    self._needed = [pair for pair in self._needed if int(history.pieces.node[pair[0]]) in on]
                 break
         #: When the one that holds most left, s.
         self.leaves = math.inf
@@ -394,14 +394,14 @@ class _Holders:
         cores: dict[tuple[str, bool], int] = {}
         until: dict[tuple[str, bool], float] = {}
         for hold, end in self._needed:
-            owner = str(history.holds_owner[hold]), bool(history.holds_job[hold] >= 0)
-            cores[owner] = cores.get(owner, 0) + int(history.holds_cores[hold])
+            owner = str(history.pieces.owner[hold]), bool(history.pieces.job[hold] >= 0)
+            cores[owner] = cores.get(owner, 0) + int(history.pieces.cores[hold])
             until[owner] = max(until.get(owner, -math.inf), end)
         if not cores:
             return ""
         most = sorted(cores, key=lambda owner: -cores[owner])
         self.leaves = min(
-            float(history.holds_end[hold]) for hold, _ in self._needed if history.holds_owner[hold] == most[0][0]
+            float(history.pieces.end[hold]) for hold, _ in self._needed if history.pieces.owner[hold] == most[0][0]
         )
         parts = [self._holder(owner, cores[owner], until[owner]) for owner in most[:SHOWN_HOLDERS]]
         left = most[SHOWN_HOLDERS:]

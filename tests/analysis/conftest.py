@@ -32,6 +32,10 @@ class FakeResult:
         return pd.Series(self.metrics, dtype=object)
 
     @property
+    def off_states(self) -> pd.DataFrame:
+        return self.node_states[~self.node_states["state"].isin(["IDLE", "COMPUTING"])]
+
+    @property
     def core_holds(self) -> CoreHolds:
         """The allocations in numbers, each job in one attempt; what has no end lasts until the power's."""
         table, ids = self.allocations, self.jobs["job_id"].to_numpy(dtype=object)
