@@ -26,6 +26,11 @@ _PROGRESS = {
     "rollout/objective_mean": "What they reach while they learn, with drawn actions",
     "rollout/ep_rew_mean": "Their reward",
 }
+_LIMIT = {
+    "rollout/ep_cost_mean": "Their cost while they learn",
+    "validation/cost_mean": "Their cost in validation",
+    "train/multiplier": "The multiplier: rewards that a unit of cost is worth",
+}
 _HEALTH = {
     "train/entropy_loss": "Loss of entropy: towards 0 the agent draws less and less",
     "train/approx_kl": "How far an update moves the policy (approximate KL divergence)",
@@ -51,20 +56,24 @@ def write_training_report(
     columns = {name for log in logs for name in log.columns[log.notna().any()]}
     baselines = {first.baseline: first.baseline_value} if first.baseline else {}
 
+    settings: dict[str, Any] = dict(flat(read_document(Path(first.folder) / CONFIG)))
+    limit = settings.get("algorithm.constraint.limit")
+    beside = {"validation/objective_mean": baselines}
+    if limit is not None:
+        beside |= {name: {"limit": float(limit)} for name in ("rollout/ep_cost_mean", "validation/cost_mean")}
+
     def curves(wanted: dict[str, str]) -> list[Markup]:
         return [
-            figures.html(learning_curves(
-                {"agents": logs}, name, title=title, baselines=baselines if name == "validation/objective_mean" else None
-            ))
+            figures.html(learning_curves({"agents": logs}, name, title=title, baselines=beside.get(name)))
             for name, title in wanted.items()
             if name in columns
         ]  # fmt: skip
 
-    settings: dict[str, Any] = dict(flat(read_document(Path(first.folder) / CONFIG)))
     told = [[key, setting(value)] for key, value in settings.items()]
     sections = {
         "What the agents reach": Section(_verdict(summaries), table=_table(summaries)),
         "Learning curves": Section(figures=curves(_PROGRESS)),
+        "Is the limit kept?": Section(figures=curves(_LIMIT)),
         "Is the training healthy?": Section(figures=curves(_HEALTH)),
         "Settings": Section(table=cells_html(("setting", "value"), told, "settings")),
     }

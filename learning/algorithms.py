@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from cluster_sim.errors import InputError, SpecError
 from learning.actor_critic import ActorCritic, ActorCriticOptions
+from learning.constraint import ConstraintOptions
 from learning.ppo import PPO, PUBLISHED, PPOOptions
 from learning.reinforce import Reinforce, ReinforceOptions
 
@@ -55,8 +56,15 @@ def make_algorithm(config: Config, network: Network) -> Algorithm:
         if keys.name != "ppo" or keys.published not in PUBLISHED:
             raise SpecError("algorithm, published", f"one of {', '.join(PUBLISHED)}, of ppo", keys.published)
         given = PUBLISHED[keys.published] | given
+    more = {}
+    if keys.constraint is not None:
+        if keys.name != "ppo":
+            raise InputError("algorithm, constraint", "the algorithm ppo, which alone keeps one", keys.name)
+        if config.environment.options.get("cost") is None:
+            raise InputError("algorithm, constraint", "an environment with the option cost, of which it is the limit")
+        more = {"constraint": ConstraintOptions(**keys.constraint.model_dump())}
     algorithm: Algorithm = kind(
-        network, options_of(options, given, "algorithm, options"), max(config.iterations, 1), config.seed
+        network, options_of(options, given, "algorithm, options"), max(config.iterations, 1), config.seed, **more
     )
     return algorithm
 

@@ -110,12 +110,30 @@ class EnvironmentKeys(InputKeys):
         return self
 
 
+class ConstraintKeys(OwnKeys):
+    """A limit on the mean cost of an episode, kept by a multiplier that PPO learns beside the policy."""
+
+    limit: Annotated[float, Field(ge=0, allow_inf_nan=False)] = _field(
+        "of the mean over episodes of the environment's cost, summed over an episode", ...
+    )
+    learning_rate: Annotated[float, Field(gt=0, allow_inf_nan=False)] = _field(
+        "what the multiplier grows by in an iteration when the cost is 1 above the limit", ...
+    )
+    proportional: Annotated[float, Field(ge=0, allow_inf_nan=False)] = _field(
+        "what it is greater by for as long as the cost is 1 above the limit, against swinging about it", 0.0
+    )
+    initial: Annotated[float, Field(ge=0, allow_inf_nan=False)] = _field(
+        "the multiplier before the first iteration", 0.0
+    )
+
+
 class AlgorithmKeys(OwnKeys):
     """How the agent learns."""
 
     name: str = _field("ppo, reinforce or actor-critic", "ppo")
     published: str | None = _field("begin with hyper-parameters as published: energy-scheduler or deepshutdown")
     options: dict[str, Any] = _field("its hyper-parameters, such as {actor_lr: 0.001}", default_factory=dict)
+    constraint: ConstraintKeys | None = _field("see below; none unless given, of ppo and an environment with a cost")
 
 
 class ValidationKeys(InputKeys):
@@ -169,6 +187,7 @@ SECTIONS: tuple[tuple[str, type[OwnKeys]], ...] = (
     ("environment", EnvironmentKeys),
     ("environment.trajectories", TrajectoryKeys),
     ("algorithm", AlgorithmKeys),
+    ("algorithm.constraint", ConstraintKeys),
     ("validation", ValidationKeys),
     ("warm_start", WarmStartKeys),
 )

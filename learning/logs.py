@@ -41,6 +41,11 @@ NUMBERS: tuple[Number, ...] = (
     Number("rollout/ep_rew_min", "", "the least of these sums"),
     Number("rollout/ep_rew_max", "", "the greatest"),
     Number("rollout/ep_len_mean", "", "mean number of decisions in an episode"),
+    Number(
+        "rollout/ep_cost_mean",
+        "as the cost",
+        "mean over this iteration's episodes of the sum of costs, which a constraint's limit is of; where there are costs",
+    ),
     Number("rollout/objective_mean", "as the objective", "mean of the objective over this iteration's episodes"),
     Number("rollout/objective_min", "as the objective", "its least value"),
     Number(
@@ -58,6 +63,7 @@ NUMBERS: tuple[Number, ...] = (
     Number("validation/reduction_min", "%", "the least of these reductions"),
     Number("validation/best", "%", "the mean reduction of the agent in best/"),
     Number("validation/share", "", "where there are limits: the greatest ratio of a metric's mean to its limit"),
+    Number("validation/cost_mean", "as the cost", "mean cost of the validation episodes, greedy actions"),
     Number("train/policy_gradient_loss", "", "the (clipped) loss of the policy; only its gradient means something"),
     Number("train/value_loss", "", "mean squared error of the critic's values"),
     Number("train/entropy_loss", "nat", "minus the mean entropy of the action distributions"),
@@ -72,6 +78,8 @@ NUMBERS: tuple[Number, ...] = (
     Number("train/n_updates", "", "steps of the optimisers so far"),
     Number("train/stopped_early", "", "1 where the target KL ended the update before the last epoch"),
     Number("train/averaged", "", "weights in the average (SWA) so far"),
+    Number("train/multiplier", "", "of a constraint: rewards that a unit of cost is worth"),
+    Number("train/cost_value_loss", "", "of a constraint: mean squared error of the critic of the cost"),
     Number(
         "warm_start/cross_entropy",
         "nat",

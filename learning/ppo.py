@@ -17,7 +17,8 @@ from torch.optim.swa_utils import AveragedModel, get_swa_multi_avg_fn
 
 from cluster_sim.errors import InputError
 from learning.categorical import entropy, log_probabilities, of_chosen
-from learning.gae import advantages, discounted_sums
+from learning.constraint import Constraint, ConstraintOptions
+from learning.gae import Doubles, advantages, discounted_sums
 from learning.networks import Network, Weights, one_thread
 from learning.optimisers import Adam, Arrays
 from learning.rollouts import Trajectory
@@ -130,9 +131,17 @@ class PPO:
         options: hyper-parameters.
         iterations: of the whole training, for all that changes in its course.
         seed: of the order of the minibatches.
+        constraint: a limit on the environment's cost; without one, costs are not looked at.
     """
 
-    def __init__(self, network: Network, options: PPOOptions, iterations: int, seed: int = 0):
+    def __init__(
+        self,
+        network: Network,
+        options: PPOOptions,
+        iterations: int,
+        seed: int = 0,
+        constraint: ConstraintOptions | None = None,
+    ):
         self.network = network
         self.options = options
         self.iterations = iterations
@@ -143,6 +152,9 @@ class PPO:
         all_at_once = get_swa_multi_avg_fn()  # type: ignore[no-untyped-call]
         self.average = AveragedModel(network, multi_avg_fn=all_at_once, use_buffers=True) if options.swa else None
         self.best = BestEpisodes(options.self_imitation)
+        self.constraint = None
+        if constraint is not None:
+            self.constraint = Constraint(constraint, network, options.critic_lr, options.adam_eps, seed)
         self.updates = 0
 
     def update(self, trajectories: Sequence[Trajectory], iteration: int) -> dict[str, float]:
@@ -164,6 +176,9 @@ class PPO:
             targets = gae + old_values
         else:
             targets = np.concatenate([discounted_sums(t.rewards, options.gamma, after) for t, _, after in episodes])
+        of_the_limit: dict[str, float] = {}
+        if self.constraint is not None:
+            gae, of_the_limit = self._with_the_limit(gae, trajectories, iteration)
         spread = float(gae.std()) + 1e-8
         normalised = (gae - gae.mean()) / spread if options.normalise_advantages else gae
 
@@ -217,6 +232,7 @@ class PPO:
             "train/clip_range": options.clip,
             "train/stopped_early": float(stopped),
             "train/averaged": float(self._averages()),
+            **of_the_limit,
         }
 
     def averaged(self) -> Weights | None:
@@ -232,6 +248,7 @@ class PPO:
             "average.count": np.array(self._averages()),
             **{_MEAN + name: mean for name, mean in self._averaged().items()},
             **self.best.state("best"),
+            **({} if self.constraint is None else self.constraint.state()),
         }
 
     def load_state(self, arrays: Mapping[str, np.ndarray]) -> None:
@@ -244,6 +261,22 @@ class PPO:
             means = {key.removeprefix(_MEAN): mean for key, mean in arrays.items() if key.startswith(_MEAN)}
             cast(Network, self.average.module).load_weights(self.network.weights() | means)
         self.best.load_state("best", arrays)
+        if self.constraint is not None:
+            self.constraint.load_state(arrays)
+
+    def _with_the_limit(
+        self, gae: Doubles, trajectories: Sequence[Trajectory], iteration: int
+    ) -> tuple[Doubles, dict[str, float]]:
+        """The advantages with the costs weighed in, after a step of the multiplier; what is logged of both."""
+        options, constraint = self.options, self.constraint
+        assert constraint is not None
+        numbers = constraint.rise(trajectories)
+        if options.lr_schedule == "linear":
+            constraint.anneal(1.0 - iteration / self.iterations)
+        of_costs, learned = constraint.learn(
+            trajectories, iteration, options.gamma, options.lam, options.epochs, options.minibatch
+        )
+        return constraint.combined(gae, of_costs), numbers | learned
 
     def _schedule(self, progress: float) -> float:
         """Set the learning rates for a point of the training, from 0 to 1; the weight of the entropy there."""

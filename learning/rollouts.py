@@ -41,6 +41,7 @@ class Trajectory:
         columns: (T,) the chosen columns of the logits.
         actions: (T,) the actions that these stand for.
         rewards: (T,) what followed each.
+        costs: (T,) what followed each of that which is to be kept within a limit; empty where the environment has none.
         last: what is kept of the observation after the last step if the episode was truncated; None when it terminated.
         seed: of the episode.
         metrics: ``info["metrics"]`` of the last step, if the environment gives them.
@@ -53,6 +54,7 @@ class Trajectory:
     last: Kept | None = None
     seed: int = 0
     metrics: dict[str, float] = field(default_factory=dict)
+    costs: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
 
     def __len__(self) -> int:
         return len(self.rewards)
@@ -61,6 +63,11 @@ class Trajectory:
     def reward(self) -> float:
         """Sum of the rewards, without discount."""
         return float(self.rewards.sum())
+
+    @property
+    def cost(self) -> float:
+        """Sum of the costs, without discount."""
+        return float(self.costs.sum())
 
 
 def episode_seeds(seed: int, iteration: int, count: int) -> list[int]:
@@ -186,6 +193,7 @@ class _Episode:
         self.columns: list[int] = []
         self.actions: list[int] = []
         self.rewards: list[float] = []
+        self.costs: list[float] = []
         self.over = self.truncated = False
         self.metrics: dict[str, float] = {}
 
@@ -196,6 +204,8 @@ class _Episode:
         self.columns.append(column)
         self.actions.append(action)
         self.rewards.append(float(reward))
+        if "cost" in info:
+            self.costs.append(float(info["cost"]))
         self.over, self.truncated = terminated or truncated, truncated and not terminated
         if self.over:
             self.metrics = dict(info.get("metrics", {}))
@@ -206,4 +216,5 @@ class _Episode:
         """The episode as arrays, to learn from."""
         last = self.kept.pop() if self.truncated else None
         columns, actions = np.array(self.columns, dtype=np.int64), np.array(self.actions, dtype=np.int64)
-        return Trajectory(self.kept, columns, actions, np.array(self.rewards), last, self.seed, self.metrics)
+        rewards, costs = np.array(self.rewards), np.array(self.costs, dtype=np.float64)
+        return Trajectory(self.kept, columns, actions, rewards, last, self.seed, self.metrics, costs)

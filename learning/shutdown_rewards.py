@@ -1,4 +1,7 @@
-"""What reserving nodes is worth: wasted energy against waiting, as Casagrande et al. (2022, Eq. 3) have it and by default."""
+"""What reserving nodes is worth: wasted energy against waiting, as Casagrande et al. (2022, Eq. 3) have it and by default.
+
+Any of these may also be an environment's ``cost``; :class:`MeanStretch` is made for that.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from cluster_sim.errors import SpecError
 from cluster_sim.machine.node import NodeState
 from cluster_sim.records.metrics import watt_minutes
 from cluster_sim.registry import Registry
+from learning.reservations import LATE
 from learning.waiting_jobs import limit_of
 from learning.waste_meter import WasteMeter, cycle_joules
 
@@ -37,7 +41,9 @@ class _OfWaste:
         from learning.environments.node_shutdown import Metered
 
         assert isinstance(simulation.power_policy, Metered)
-        self._meter = simulation.power_policy.meter = WasteMeter(simulation.view)
+        if simulation.power_policy.meter is None:  # a cost may have begun it
+            simulation.power_policy.meter = WasteMeter(simulation.view)
+        self._meter = simulation.power_policy.meter
         self._wasted_j = 0.0
         self._maker: Reservations = maker  # type: ignore[assignment]
 
@@ -50,6 +56,52 @@ class _OfWaste:
     def _newly_wasted_j(self, view: View) -> float:
         before, self._wasted_j = self._wasted_j, self._meter.joules(view.now)[self._by_core]
         return self._wasted_j - before
+
+
+class _Waits:
+    """What the jobs of an episode have waited, as it grows: their stretches, and how many became late.
+
+    A job waits in the queue and while its nodes boot. It is late from ``tau`` times its requested time on.
+    """
+
+    def __init__(self, tau: float):
+        self._tau = tau
+        self._counted: dict[int, float] = {}  # until when, s, for those that waited when last looked at
+        self._stretch, self._late = 0.0, 0
+
+    def passed(self, view: View) -> None:
+        """Time has gone on, and the scheduler's pass is yet to come: all that waits has waited until now."""
+        now = view.now
+        counted = self._counted
+        if not counted and not view.pending_count:
+            return
+        still: dict[int, float] = {}
+        for job in view.pending:
+            self._count(job, now)
+            still[job.index] = now
+        for running in view.running:
+            job = running.job
+            if running.start_time > now:  # its nodes boot
+                self._count(job, now)
+                still[job.index] = now
+            elif job.index in counted:  # it has just begun, and waited until then
+                self._count(job, running.start_time)
+        self._counted = still
+
+    def _count(self, job: Job, now: float) -> None:
+        """A job's waiting until now, from when it was last counted."""
+        since = self._counted.get(job.index, job.submit_time)
+        until = max(now, since)
+        limit = limit_of(job)
+        bound = job.submit_time + self._tau * limit
+        self._stretch += (until - since) / limit
+        self._late += since < bound <= until
+
+    def taken(self) -> tuple[float, int]:
+        """The stretches' growth and the jobs that became late since this was last asked for."""
+        stretch, late = self._stretch, self._late
+        self._stretch, self._late = 0.0, 0
+        return stretch, late
 
 
 shutdown_rewards: Registry[Reward] = Registry("reward of node-shutdown", "cluster_sim.shutdown_rewards")
@@ -117,42 +169,46 @@ class WasteAndStretch(_OfWaste):
         """An episode begins."""
         super().begin(simulation, maker)
         self._cycle_j = cycle_joules(simulation.view)
-        self._waiting: dict[int, float] = {}  # until when it is paid, s, for those that waited when last looked at
-        self._paid = 0.0
+        self._waits = _Waits(self._maker.tau)
         self._rows = 0  # of the log of switching, as far as they are paid for
         self._price_of_stretch = self._stretch + self._mean_stretch / max(len(simulation.workload), 1)
 
     def passed(self, view: View) -> None:
         """Before the scheduler's pass: each job that waits, in the queue or for a boot, has waited until now."""
-        now = view.now
-        waiting = self._waiting
-        if not waiting and not view.pending_count:
-            return
-        still: dict[int, float] = {}
-        for job in view.pending:
-            self._pay(job, now)
-            still[job.index] = now
-        for running in view.running:
-            job = running.job
-            if running.start_time > now:  # its nodes boot
-                self._pay(job, now)
-                still[job.index] = now
-            elif job.index in waiting:  # it has just begun, and waited until then
-                self._pay(job, running.start_time)
-        self._waiting = still
-
-    def _pay(self, job: Job, now: float) -> None:
-        """For a job's waiting until now, from when it was last paid for."""
-        since = self._waiting.get(job.index, job.submit_time)
-        until = max(now, since)
-        limit = limit_of(job)
-        bound = job.submit_time + self._maker.tau * limit
-        self._paid += self._price_of_stretch * (until - since) / limit + self._late * (since < bound <= until)
+        self._waits.passed(view)
 
     def value(self, view: View, terminated: bool) -> float:
         """The reward of the step that has just ended."""
-        paid, self._paid = self._paid, 0.0
+        stretch, late = self._waits.taken()
+        paid = self._price_of_stretch * stretch + self._late * late
         if self._switches and len(view.state_changes) > self._rows:
             paid += self._switches * len(view.state_changes.entering(NodeState.SWITCHING_OFF, self._rows))
             self._rows = len(view.state_changes)
         return -self._scale * (self._newly_wasted_j(view) / self._cycle_j + paid)
+
+
+@shutdown_rewards.register("mean-stretch")
+class MeanStretch:
+    """Minus the growth of the jobs' stretches (wait / requested time), over the number of the episode's jobs.
+
+    The return is minus ``mean_stretch`` where every job has begun by the end; one that has not counts with what it has
+    waited, where the metric leaves it out. Made for ``cost``: as a reward it would have every node on.
+    """
+
+    objective = "mean_stretch"
+
+    def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
+        """An episode begins."""
+        self._waits = _Waits(LATE)
+        self._jobs = max(len(simulation.workload), 1)
+
+    def leave(self, view: View) -> None:
+        """All is decided at this instant."""
+
+    def passed(self, view: View) -> None:
+        """Before the scheduler's pass: each job that waits has waited until now."""
+        self._waits.passed(view)
+
+    def value(self, view: View, terminated: bool) -> float:
+        """The reward of the step that has just ended."""
+        return -self._waits.taken()[0] / self._jobs

@@ -333,6 +333,8 @@ class Training:
             "rollout/ep_rew_max": max(rewards),
             "rollout/ep_len_mean": float(np.mean([len(episode) for episode in episodes])),
         }
+        if len(episodes[0].costs):
+            numbers["rollout/ep_cost_mean"] = float(np.mean([episode.cost for episode in episodes]))
         values = [self.validation.value(episode) for episode in episodes]
         numbers |= {"rollout/objective_mean": float(np.mean(values)), "rollout/objective_min": min(values)}
         if self.validation.single_baseline:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from learning.episodes import Episode
     from learning.networks import Network
 
+_BREAKS_THE_LIMIT = 1e12  # beyond any mean of an objective's ratios, and of objectives
+
 
 @dataclass(frozen=True, slots=True)
 class Validated:
@@ -28,6 +31,8 @@ class Validated:
 
     ``score`` is least for the best agent: the mean ratio of the objective to the best baseline's, or without baselines
     the mean objective; where the training has limits, ``share``, the greatest ratio of a metric's mean to its limit.
+    ``cost`` is the mean cost of an episode, of which ``most`` is the constraint's limit: whoever keeps it is better than
+    whoever does not, and of those who do not the one that is nearest to it is the best (Deb 2000).
     ``baseline`` is the one with the least mean ratio over all episodes.
     """
 
@@ -36,10 +41,14 @@ class Validated:
     baseline: str
     baseline_value: float
     share: float | None = None
+    cost: float | None = None
+    most: float = math.inf
 
     @property
     def score(self) -> float:
         """Least is best."""
+        if self.cost is not None and self.cost > self.most:
+            return _BREAKS_THE_LIMIT * (1.0 + self.cost - self.most)
         if self.share is not None:
             return self.share
         if not self.references:
@@ -59,6 +68,8 @@ class Validated:
             numbers["validation/reduction_min"] = min(self.reductions)
         if self.share is not None:
             numbers["validation/share"] = self.share
+        if self.cost is not None:
+            numbers["validation/cost_mean"] = self.cost
         return numbers
 
     def facts(self) -> dict[str, Any]:
@@ -90,6 +101,8 @@ class Validation:
             trained_on if own else validation_episodes(keys, config.environment).all(), keys.episodes
         )
         self._limits = _limits(config, environment, self.episodes)
+        constraint = config.algorithm.constraint
+        self._most_cost = math.inf if constraint is None else constraint.limit
         self._baselines = _baselines(config, environment, self.episodes, objective)
         best = [min(values) for values in zip(*self._baselines.values(), strict=True)]
         self._references = tuple(best)
@@ -112,7 +125,11 @@ class Validation:
         )
         values = tuple(self.value(trajectory) for trajectory in found)
         value = float(np.mean(self._baselines[self._best_baseline])) if self._best_baseline else 0.0
-        return Validated(values, self._references, self._best_baseline, value, self._share(found))
+        costs = [trajectory.cost for trajectory in found if len(trajectory.costs)]
+        cost = float(np.mean(costs)) if costs else None
+        return Validated(
+            values, self._references, self._best_baseline, value, self._share(found), cost, self._most_cost
+        )
 
     def _share(self, found: Sequence[Trajectory]) -> float | None:
         """The greatest ratio of a limited metric's mean to its limit; None where nothing is limited."""

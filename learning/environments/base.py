@@ -86,7 +86,9 @@ class SchedulingEnv(gym.Env[Any, Any]):
 
     Parameters: the ``maker`` says what is decided; ``episodes`` what is run; ``reward`` what that is worth; ``flat``
     puts all observations but the mask in one Box, in the order of their names; ``power`` makes the power policy of
-    every run; ``render_mode`` is None, "ansi" (a few lines of text) or "figure" (the Gantt so far).
+    every run; ``render_mode`` is None, "ansi" (a few lines of text) or "figure" (the Gantt so far). ``cost`` is a reward
+    whose negative stands in ``info["cost"]`` after each step, apart from the reward, for what is to be kept within a limit
+    (as in Safety Gym, Ray et al. 2019).
 
     ``reset(seed=, options={"episode": Episode})`` runs that episode; without the option one is drawn with
     ``np_random``, from which alone all randomness comes. ``info["action_mask"]`` and :meth:`action_masks` say what is
@@ -110,6 +112,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
         *,
         flat: bool = False,
         power: str | None = None,
+        cost: Reward | None = None,
         render_mode: str | None = None,
     ):
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
@@ -119,6 +122,8 @@ class SchedulingEnv(gym.Env[Any, Any]):
         self.maker = maker
         self.episodes = episodes
         self.reward = reward
+        self.cost = cost
+        self._signals = (reward,) if cost is None else (reward, cost)
         self.flat = flat
         self.render_mode = render_mode
         self.power = power
@@ -146,7 +151,8 @@ class SchedulingEnv(gym.Env[Any, Any]):
         self.maker.begin(simulation.view)
         for listener in self.listeners:
             listener.begin(simulation.view)
-        self.reward.begin(simulation, self.maker)
+        for signal in self._signals:
+            signal.begin(simulation, self.maker)
         self._is_over = self._is_told = False
         self._go_to_decision()
         return self._observation(), self._info()
@@ -169,7 +175,10 @@ class SchedulingEnv(gym.Env[Any, Any]):
         self._is_told = self._is_over
         terminated, truncated = self._ending()
         value = self.reward.value(view, terminated)
+        cost = None if self.cost is None else -self.cost.value(view, terminated)
         observation, info = self._observation(), self._info()
+        if cost is not None:
+            info["cost"] = cost
         if refused:
             info["action_refused"] = True
         return observation, value, terminated, truncated, info
@@ -242,17 +251,21 @@ class SchedulingEnv(gym.Env[Any, Any]):
     def _go_to_decision(self) -> None:
         """Go on until the agent is asked something or the run is over."""
         assert self.simulation is not None
-        self.reward.leave(self.simulation.view)
+        for signal in self._signals:
+            signal.leave(self.simulation.view)
         while (view := self.next_pass()) is not None:
             for listener in self.listeners:
                 listener.attend(view)
             self.carry_out(self.maker.attend(view))
             goes_on = self.maker.goes_on(view)
-            self.reward.passed(view)
+            for signal in self._signals:
+                signal.passed(view)
             if goes_on:
                 return
-            self.reward.leave(view)
-        self.reward.passed(self.simulation.view)
+            for signal in self._signals:
+                signal.leave(view)
+        for signal in self._signals:
+            signal.passed(self.simulation.view)
         self._is_over = True
 
     def _ending(self) -> tuple[bool, bool]:

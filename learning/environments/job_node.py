@@ -191,6 +191,7 @@ class JobNode(SchedulingEnv):
     observation     Dict; see the observation's class         ``default``: actions (A, F), state (S,); published:
                                                               observation (A, 9 or 10); always action_mask (A,)
     reward          float; see the reward's class             the return is minus the metric of the run
+    info["cost"]    float, where ``cost`` names a reward      minus that reward: what is to be kept within a limit
     ==============  ========================================  =====================================================
 
     Raises InputError and SpecError for arguments that do not fit.
@@ -211,6 +212,7 @@ class JobNode(SchedulingEnv):
         merge_equal: bool | None = None,
         memory: bool = False,
         power: str | None = None,
+        cost: str | None = None,
         flat: bool = False,
         render_mode: str | None = None,
     ):
@@ -225,7 +227,10 @@ class JobNode(SchedulingEnv):
             merge_equal=merge_equal,
             memory=memory,
         )
-        super().__init__(maker, source, rewards.make(reward), flat=flat, power=power, render_mode=render_mode)
+        limited = None if cost is None else rewards.make(cost)
+        super().__init__(
+            maker, source, rewards.make(reward), flat=flat, power=power, cost=limited, render_mode=render_mode
+        )
 
     def metrics(self) -> dict[str, Any]:
         """Those of :func:`~learning.environments.metrics.quick_metrics`: an episode may take less than a summary."""

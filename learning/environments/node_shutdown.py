@@ -52,7 +52,8 @@ class NodeShutdown(SchedulingEnv):
     Action a: reserve a nodes; see :func:`~learning.reservations.offer_order` for which. Rewards:
     :mod:`learning.shutdown_rewards`. ``skip``, ``patience``, ``tau`` and ``step_s`` are those of
     :class:`~learning.reservations.Reservations`; ``NodeShutdown(observation="as-published", reward="as-published",
-    skip=False, patience=math.inf)`` is the published form, on days with ``until=86400`` and ``enforce_walltime``.
+    skip=False, patience=math.inf)`` is the published form, on days with ``until=86400`` and ``enforce_walltime``. ``cost`` is
+    one of the rewards, too: minus it stands in ``info["cost"]``, for what is to be kept within a limit.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class NodeShutdown(SchedulingEnv):
         patience: float = 1.0,
         tau: float = LATE,
         idle: str = "choose",
+        cost: str | None = None,
         flat: bool = False,
         render_mode: str | None = None,
     ):
@@ -75,7 +77,10 @@ class NodeShutdown(SchedulingEnv):
 
             episodes = built_in_day()
         maker = Reservations(episodes.platform, observation, step_s, skip, patience, tau, idle)
-        super().__init__(maker, episodes, shutdown_rewards.make(reward), flat=flat, render_mode=render_mode)
+        limited = None if cost is None else shutdown_rewards.make(cost)
+        super().__init__(
+            maker, episodes, shutdown_rewards.make(reward), flat=flat, cost=limited, render_mode=render_mode
+        )
         self.scheduler = scheduler
         make_scheduler(scheduler)  # a wrong spec is better found now
 

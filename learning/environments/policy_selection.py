@@ -27,7 +27,8 @@ class PolicySelection(SchedulingEnv):
 
     Action i: apply the i-th of ``policies`` to the queue; see :class:`~learning.policy_choice.PolicyChoice`, also for
     void. ``policies`` is "all" (36 pairs and void), "table-2", names joined by + or a sequence of names. Rewards:
-    :mod:`learning.selection_rewards`. Without ``episodes``, a small built-in case is run.
+    :mod:`learning.selection_rewards`, of which ``cost`` may name another, whose negative stands in
+    ``info["cost"]``. Without ``episodes``, a small built-in case is run.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class PolicySelection(SchedulingEnv):
         blocking: bool = True,
         memory: bool = False,
         power: str | None = None,
+        cost: str | None = None,
         flat: bool = False,
         render_mode: str | None = None,
     ):
@@ -49,4 +51,5 @@ class PolicySelection(SchedulingEnv):
             episodes = job_node_case()
         maker = PolicyChoice(episodes.platform, observation, policies, blocking, memory)
         reward_object = selection_rewards.make(reward)
-        super().__init__(maker, episodes, reward_object, flat=flat, power=power, render_mode=render_mode)
+        limited = None if cost is None else selection_rewards.make(cost)
+        super().__init__(maker, episodes, reward_object, flat=flat, power=power, cost=limited, render_mode=render_mode)

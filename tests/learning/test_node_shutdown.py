@@ -124,6 +124,21 @@ def test_the_default_reward_adds_up() -> None:
     assert sum(rewards) == pytest.approx(-0.05 * cost, rel=1e-9)
 
 
+def test_a_cost_adds_up_beside_the_reward() -> None:
+    """The costs add up to the run's mean stretch, the rewards to minus its waste, and neither knows of the other."""
+    episode = Whole(platform(3), jobs(*[(90.0 * i, 1 + i % 3, 600.0, 130.0) for i in range(12)]))
+    env = NodeShutdown(episode, reward="default:stretch=0,late=0,by=node,scale=1", cost="mean-stretch")
+    rng = np.random.default_rng(2)
+    env.reset(seed=0)
+    rewards, costs, over = [], [], False
+    while not over:
+        _, reward, over, _, info = env.step(rng.choice(np.flatnonzero(env.action_masks())))
+        rewards.append(reward)
+        costs.append(info["cost"])
+    assert sum(costs) == pytest.approx(info["metrics"]["mean_stretch"], rel=1e-9)
+    assert sum(rewards) == pytest.approx(-info["metrics"]["energy_waste_j"] / (125.0 * 60.0 + 101.0 * 180.0), rel=1e-9)
+
+
 @settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 10**6), idle=st.sampled_from(["stay", "sleep", "choose"]), skip=st.booleans())
 def test_random_actions_lose_no_job(seed: int, idle: str, skip: bool) -> None:

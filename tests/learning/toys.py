@@ -89,6 +89,19 @@ class Bandit(Plain):
         return (0.2, 0.5, 0.8)[action] + float(self.np_random.normal(0.0, 0.1))
 
 
+class Tempting(Bandit):
+    """Two arms: one pays 1 and costs 1, the other neither; each a little noisy. With the cost limited to d, the best is d."""
+
+    actions = 2
+
+    def reward(self, action: int) -> float:
+        return float(action) + float(self.np_random.normal(0.0, 0.1))
+
+    def step(self, action: int) -> Any:
+        observation, reward, terminated, truncated, info = super().step(action)
+        return observation, reward, terminated, truncated, info | {"cost": float(action)}
+
+
 class Recall(Plain):
     """A sign is shown first and asked for last; nothing in between says what it was."""
 

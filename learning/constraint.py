@@ -1,0 +1,134 @@
+"""A limit that a policy is to keep beside its reward, by a Lagrange multiplier that is learned with the policy.
+
+What is wanted is the greatest mean return J_R of all policies whose mean cost J_C is at most a limit d. Its Lagrangian is
+J_R(π) − λ (J_C(π) − d): the policy is improved for a given multiplier λ, and λ goes up while the measured cost is above the
+limit and down, to 0 at the least, while it is below (dual ascent). So nobody has to find the price of the cost by hand, and the
+price is whatever keeps the limit: 0 where the limit binds nobody.
+
+PPO-Lagrangian as in Ray, Achiam and Amodei, "Benchmarking safe exploration in deep reinforcement learning" (2019), §5: the
+multiplier is updated first, from the episodes just collected, then the policy with the advantage (A_R − λ A_C) / (1 + λ), where
+A_C comes from a critic of the cost. Theirs keeps λ positive by a softplus and moves it with Adam; here it moves by the violation
+itself and is cut off at 0. A multiplier that only adds up violations still rises when the policy is already on its way down, and
+the two swing about the limit; the remedy of Stooke, Achiam and Abbeel, "Responsive safety in reinforcement learning by PID
+Lagrangian methods" (ICML 2020, Algorithm 2), is a part that is proportional to the violation as it stands. Their part for how it
+changes is left out.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from cluster_sim.errors import InputError
+from learning.gae import Doubles, advantages
+from learning.optimisers import Adam, Arrays
+from learning.samples import Samples
+
+if TYPE_CHECKING:
+    from learning.networks import Network
+    from learning.rollouts import Trajectory
+
+_CRITIC = "cost.critic."  # what the names of its weights begin with in the state
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConstraintOptions:
+    """What is to be kept, and how quickly its price is found.
+
+    Attributes:
+        limit: d, of the mean cost of an episode; in the unit of the environment's cost.
+        learning_rate: η: once an iteration I ← max(0, I + η (J_C − d)). λ is rewards for a unit of cost.
+        proportional: K: λ = max(0, I + K (J_C − d)); with 0 λ is I, plain dual ascent.
+        initial: I before the first iteration.
+    """
+
+    limit: float
+    learning_rate: float
+    proportional: float = 0.0
+    initial: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, right, expected in (
+            ("limit", 0.0 <= self.limit < math.inf, "a number, 0 or more"),
+            ("learning_rate", 0.0 < self.learning_rate < math.inf, "a number above 0"),
+            ("proportional", 0.0 <= self.proportional < math.inf, "a number, 0 or more"),
+            ("initial", 0.0 <= self.initial < math.inf, "a number, 0 or more"),
+        ):
+            if not right:
+                raise InputError(f"constraint, {name}", expected, getattr(self, name))
+
+
+class Constraint:
+    """The multiplier and the critic of the cost.
+
+    Args:
+        options: the limit, and how the multiplier moves.
+        network: one like the critic is to be; copied.
+        critic_lr, adam_eps: of the critic's optimiser.
+        seed: of the order of the minibatches.
+    """
+
+    def __init__(self, options: ConstraintOptions, network: Network, critic_lr: float, adam_eps: float, seed: int):
+        self.options = options
+        self.multiplier = self._summed = options.initial
+        self._seed = seed
+        self._critic = copy.deepcopy(network)
+        self._learning_rate = critic_lr
+        self._optimiser = Adam(list(self._critic.parameters()), critic_lr, adam_eps)
+
+    def rise(self, trajectories: Sequence[Trajectory]) -> dict[str, float]:
+        """Set the multiplier by the mean cost of these episodes. Raises InputError where they have none."""
+        if any(len(trajectory.costs) != len(trajectory) for trajectory in trajectories):
+            raise InputError("constraint", "an environment with the option cost")
+        measured = float(np.mean([trajectory.cost for trajectory in trajectories]))
+        violation = measured - self.options.limit
+        self._summed = max(0.0, self._summed + self.options.learning_rate * violation)
+        self.multiplier = max(0.0, self._summed + self.options.proportional * violation)
+        return {"train/multiplier": self.multiplier}
+
+    def learn(
+        self, trajectories: Sequence[Trajectory], iteration: int, gamma: float, lam: float, epochs: int, minibatch: int
+    ) -> tuple[Doubles, dict[str, float]]:
+        """The advantages of the cost (N,), by the critic as it was; then teach it these episodes. And what is logged."""
+        samples = Samples(self._critic, trajectories)
+        values = samples.assessed()[1]
+        episodes = zip(trajectories, samples.of_each(values), samples.values_after(), strict=True)
+        found = np.concatenate([advantages(t.costs, v, after, gamma, lam) for t, v, after in episodes])
+        targets = torch.tensor(found + values, dtype=torch.float32)
+        rng, losses = np.random.default_rng([self._seed, iteration, 3]), []
+        for _ in range(epochs):
+            for steps, lengths in samples.minibatches(minibatch or len(samples), rng):
+                expected = self._critic.unroll(samples.batch(steps), lengths)[1]
+                loss = (expected - targets[steps]).square().mean()
+                self._optimiser.zero_grad()
+                torch.autograd.backward(loss)
+                self._optimiser.step()
+                losses.append(loss.item())
+        return found, {"train/cost_value_loss": float(np.mean(losses))}
+
+    def combined(self, reward: Doubles, cost: Doubles) -> Doubles:
+        """(A_R − λ A_C) / (1 + λ)."""
+        weighed: Doubles = (reward - self.multiplier * cost) / (1.0 + self.multiplier)
+        return weighed
+
+    def anneal(self, factor: float) -> None:
+        """Set the critic's learning rate to a share of what it began with."""
+        self._optimiser.learning_rate = factor * self._learning_rate
+
+    def state(self) -> Arrays:
+        """Everything that the next iteration depends on."""
+        weights = {_CRITIC + name: weight for name, weight in self._critic.weights().items()}
+        multiplier = np.array([self.multiplier, self._summed])
+        return {"multiplier": multiplier, **self._optimiser.state("cost"), **weights}
+
+    def load_state(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Take over what ``state`` gave."""
+        self.multiplier, self._summed = map(float, arrays["multiplier"])
+        self._critic.load_weights({k.removeprefix(_CRITIC): a for k, a in arrays.items() if k.startswith(_CRITIC)})
+        self._optimiser.load_state("cost", arrays)
