@@ -21,6 +21,7 @@ from learning.constraint import Constraint, ConstraintOptions
 from learning.gae import Doubles, advantages, discounted_sums
 from learning.networks import Network, Weights, one_thread
 from learning.optimisers import Adam, Arrays
+from learning.ppo_losses import clipped_loss, squared_error
 from learning.rollouts import Trajectory
 from learning.samples import Samples
 from learning.self_imitation import BestEpisodes, self_imitation_losses, worth_of_episodes
@@ -191,23 +192,27 @@ class PPO:
             entropy_weight = self._schedule(progress)
             for steps, lengths in samples.minibatches(size, rng):
                 logits, values = network.unroll(samples.batch(steps, again=rng is None), lengths)
+                part = torch.from_numpy(steps) if rng is not None else slice(int(steps[0]), int(steps[-1]) + 1)
                 log_p = log_probabilities(logits)
-                log_ratio = of_chosen(log_p, samples.columns[steps]) - old_chosen[steps]
+                log_ratio = of_chosen(log_p, samples.columns[part]) - old_chosen[part]
 
-                policy_loss = clipped_loss(log_ratio, advantage[steps], options.clip)
-                value_loss = squared_error(values, target[steps], before[steps], options.clip_value)
-                spread_out = entropy(log_p if entropy_weight else log_p.detach()).mean()  # else it is only logged
-                loss = policy_loss + options.value_coefficient * value_loss - entropy_weight * spread_out
+                policy_loss = clipped_loss(log_ratio, advantage[part], options.clip)
+                value_loss = squared_error(values, target[part], before[part], options.clip_value)
+                loss = policy_loss + options.value_coefficient * value_loss
+                spread_out = entropy(log_p if entropy_weight else log_p.detach()).mean()
+                if entropy_weight:  # else it is only logged
+                    loss = loss - entropy_weight * spread_out
 
                 moved = log_ratio.detach()
-                approx_kl = float((moved.exp() - 1.0 - moved).mean())  # Schulman's estimator: unbiased, never negative
+                gained = moved.exp() - 1.0
+                approx_kl = float((gained - moved).mean())  # Schulman's estimator: unbiased, never negative
                 logged.add(
                     policy_gradient_loss=policy_loss,
                     value_loss=value_loss,
                     entropy_loss=-spread_out,
                     loss=loss,
                     approx_kl=approx_kl,
-                    clip_fraction=((moved.exp() - 1.0).abs() > options.clip).float().mean(),
+                    clip_fraction=(gained.abs() > options.clip).float().mean(),
                 )
                 if 0.0 < 1.5 * options.target_kl < approx_kl:
                     stopped = True
@@ -347,27 +352,6 @@ class PPO:
             return {}
         weights = cast(Network, self.average.module).weights()
         return {name: weight for name, weight in weights.items() if not name.startswith("critic")}
-
-
-def clipped_loss(log_ratio: Tensor, advantage: Tensor, clip: float) -> Tensor:
-    """−E[min(r A, clip(r, 1 − ε, 1 + ε) A)], r the ratio of new to old probability (Schulman et al. 2017, eq. 7).
-
-    Args:
-        log_ratio: (B,) log r of each decision.
-        advantage: (B,) A.
-        clip: ε.
-    """
-    ratio = log_ratio.exp()
-    return -torch.minimum(ratio * advantage, ratio.clamp(1.0 - clip, 1.0 + clip) * advantage).mean()
-
-
-def squared_error(values: Tensor, targets: Tensor, before: Tensor, clip: float) -> Tensor:
-    """Mean squared error of the critic; with ``clip``, the worse of it and that of values held near what they were."""
-    error = (values - targets).square()
-    if clip:
-        held = before + (values - before).clamp(-clip, clip)
-        error = torch.maximum(error, (held - targets).square())
-    return error.mean()
 
 
 def explained_variance(values: np.ndarray, targets: np.ndarray) -> float:

@@ -101,29 +101,62 @@ class PublishedPairs(Network):
         rows = torch.cat((rows.new_zeros(1, rows.shape[1]), rows))
         return {MASK: mask, FILLED: filled, ROWS: rows, ALLOWED: places[mask], PRESENT: places[filled]}
 
+    def forward(self, batch: Batch, memory: Memory | None = None) -> tuple[Tensor, Tensor, Memory | None]:
+        """Logits (B, A) and values (B,); of a compact batch both in one go."""
+        if ROWS not in batch:
+            return super().forward(batch, memory)
+        logits, values = _OfDifferentRows.apply(self, self.actor.first_weight, batch)  # type: ignore[no-untyped-call]
+        return logits, values, memory
+
     def policy(self, batch: Batch) -> Tensor:
         """Logits (B, A)."""
         mask = batch[MASK]
-        if ROWS in batch:
-            scores = self.actor(batch[ROWS]).squeeze(1).index_select(0, batch[ALLOWED])
-        else:
-            scores = self.actor(batch[OBSERVATION][mask]).squeeze(1)
+        scores = self.actor(batch[OBSERVATION][mask]).squeeze(1)
         logits: Tensor = scores.new_full(mask.shape, -torch.inf).masked_scatter(mask, scores)
         return logits
 
     def value(self, batch: Batch) -> Tensor:
         """Expected returns (B,)."""
         filled = batch[FILLED]
-        if ROWS in batch:
-            of_rows = self.critic_of_row(batch[ROWS]).squeeze(1)
-            present = of_rows.index_select(0, batch[PRESENT])
-        else:
-            zeros = batch[OBSERVATION].new_zeros(1, batch[OBSERVATION].shape[2])
-            of_rows = self.critic_of_row(torch.cat((zeros, batch[OBSERVATION][filled]))).squeeze(1)
-            present = of_rows[1:]
-        of_all = of_rows[0].expand(filled.shape).masked_scatter(filled, present)
+        zeros = batch[OBSERVATION].new_zeros(1, batch[OBSERVATION].shape[2])
+        of_rows = self.critic_of_row(torch.cat((zeros, batch[OBSERVATION][filled]))).squeeze(1)
+        of_all = of_rows[0].expand(filled.shape).masked_scatter(filled, of_rows[1:])
         values: Tensor = self.critic_of_all(of_all).squeeze(1)
         return values
+
+
+class _OfDifferentRows(torch.autograd.Function):
+    """Logits and values of a compact batch, worked out row by row and given to all places at which a row stands.
+
+    Like the stacks of layers it consists of, it is one operation to torch, and adds to the weights' gradients itself.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, network: PublishedPairs, weight: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        rows, mask, filled = batch[ROWS], batch[MASK], batch[FILLED]
+        scores, of_actor = network.actor.through(rows)
+        logits = rows.new_full(mask.shape, -torch.inf)
+        logits.masked_scatter_(mask, scores.squeeze(1).index_select(0, batch[ALLOWED]))
+        numbers, of_row = network.critic_of_row.through(rows)
+        of_rows = numbers.squeeze(1)
+        of_all = of_rows[0].repeat(filled.shape)
+        of_all.masked_scatter_(filled, of_rows.index_select(0, batch[PRESENT]))
+        values, of_situation = network.critic_of_all.through(of_all)
+        ctx.network, ctx.batch, ctx.traces = network, batch, (of_actor, of_row, of_situation)
+        return logits, values.squeeze(1)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, of_logits: Tensor, of_values: Tensor) -> tuple[None, None, None]:
+        network, batch, (of_actor, of_row, of_situation) = ctx.network, ctx.batch, ctx.traces
+        filled, zeros = batch[FILLED], of_values.new_zeros(len(batch[ROWS]))
+        scores = zeros.index_add(0, batch[ALLOWED], of_logits.masked_select(batch[MASK]))
+        network.actor.back(of_actor, scores.unsqueeze(1), False)
+        of_all = network.critic_of_all.back(of_situation, of_values.unsqueeze(1), True)
+        of_rows = zeros.index_add_(0, batch[PRESENT], of_all.masked_select(filled))
+        of_rows[0] += of_all.masked_fill(filled, 0.0).sum()
+        network.critic_of_row.back(of_row, of_rows.unsqueeze(1), False)
+        return None, None, None
 
 
 class PublishedPolicies(Network):

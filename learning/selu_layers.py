@@ -1,7 +1,7 @@
 """Dense layers with SELU between them, differentiated in one go.
 
 torch notes down each operation, to go back through them one by one; for layers of a few numbers that takes several times as long
-as the operations do. Here a whole stack is one operation: the same sums and products in the same order, half the time.
+as the operations do. Here a whole stack is one operation: the same sums and products in the same order, a third of the time.
 """
 
 from __future__ import annotations
@@ -12,58 +12,79 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 _ALPHA, _SCALE = 1.6732632423543772, 1.0507009873554805  # of SELU (Klambauer et al. 2017), as torch.selu has them
+_elu_backward = torch.ops.aten.elu_backward.default
+
+Trace = list[tuple[Tensor, Tensor]]
+"""What has gone through each layer: its numbers, and what it made of them before SELU."""
 
 
 class SeluLayers(nn.Sequential):
-    """Dense layers of these sizes, input first, SELU between them, and after the last one on request."""
+    """Dense layers of these sizes, input first, SELU between them, and after the last one on request.
+
+    Going back through them adds to the weights' ``grad`` at once, so only ``backward`` finds gradients of the weights, not
+    ``torch.autograd.grad``.
+    """
 
     def __init__(self, sizes: Sequence[int], last: bool = False):
         layers: list[nn.Module] = []
         for inputs, outputs in pairwise(sizes):
             layers += [nn.Linear(inputs, outputs), nn.SELU()]
         super().__init__(*(layers if last else layers[:-1]))
-        self._last = last
-        self._weights = list(self.parameters())  # asking for them anew takes as long as a layer
+        weights = list(self.parameters())  # asking for them anew takes as long as a layer
+        self._dense = list(zip(weights[::2], weights[1::2], strict=True))
+        self._activated = len(self._dense) if last else len(self._dense) - 1
+
+    @property
+    def first_weight(self) -> nn.Parameter:
+        """That torch may notice that what comes out depends on weights."""
+        return self._dense[0][0]
 
     def forward(self, numbers: Tensor) -> Tensor:
         """(B, inputs) to (B, outputs)."""
         if not torch.is_grad_enabled():
-            for layer in self:
-                numbers = layer(numbers)
-            return numbers
-        through: Tensor = _Through.apply(self._last, numbers, *self._weights)  # type: ignore[no-untyped-call]
+            return self.through(numbers)[0]
+        through: Tensor = _Through.apply(self, self.first_weight, numbers)  # type: ignore[no-untyped-call]
         return through
+
+    def through(self, numbers: Tensor) -> tuple[Tensor, Trace]:
+        """What comes out, and what :meth:`back` needs; to be called where torch notes nothing down."""
+        trace = []
+        for place, (weight, bias) in enumerate(self._dense):
+            sums = linear(numbers, weight, bias)
+            trace.append((numbers, sums))
+            numbers = torch.selu(sums) if place < self._activated else sums
+        return numbers, trace
+
+    def back(self, trace: Trace, gradient: Tensor, of_numbers: bool) -> Tensor | None:
+        """Add to the gradients of the weights, given that of what came out; that of what went in, if it is wanted."""
+        for place in reversed(range(len(trace))):
+            numbers, sums = trace[place]
+            weight, bias = self._dense[place]
+            if place < self._activated:
+                gradient = _elu_backward(gradient, _ALPHA, _SCALE, 1.0, False, sums)
+            of_weight, of_bias = weight.grad, bias.grad
+            if of_weight is None or of_bias is None:
+                weight.grad, bias.grad = of_weight, of_bias = torch.zeros_like(weight), torch.zeros_like(bias)
+            of_bias.add_(gradient.sum(0))
+            of_weight.addmm_(gradient.t(), numbers)
+            if place or of_numbers:
+                gradient = gradient.mm(weight)
+        return gradient if of_numbers else None
 
 
 class _Through(torch.autograd.Function):
-    """All layers; their weights and biases come alternately."""
+    """All layers of a stack."""
 
     @staticmethod
-    def forward(ctx: Any, last: bool, numbers: Tensor, *parameters: Tensor) -> Tensor:
-        weights, biases = parameters[::2], parameters[1::2]
-        into, sums = [], []
-        for place, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
-            into.append(numbers)
-            numbers = torch.addmm(bias, numbers, weight.t())
-            if last or place < len(weights) - 1:
-                sums.append(numbers)
-                numbers = torch.selu(numbers)
-        ctx.count, ctx.activated = len(weights), len(sums)
-        ctx.save_for_backward(*weights, *into, *sums)
-        return numbers
+    def forward(ctx: Any, layers: SeluLayers, weight: Tensor, numbers: Tensor) -> Tensor:
+        ctx.layers = layers
+        found, ctx.trace = layers.through(numbers)
+        return found
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        count = ctx.count
-        weights, into, sums = (ctx.saved_tensors[start : start + count] for start in (0, count, 2 * count))
-        found: list[Tensor | None] = []
-        for place in reversed(range(count)):
-            if place < ctx.activated:
-                gradient = torch.ops.aten.elu_backward(gradient, _ALPHA, _SCALE, 1.0, False, sums[place])
-            found += [gradient.sum(0), gradient.t().mm(into[place])]
-            if place or ctx.needs_input_grad[1]:
-                gradient = gradient.mm(weights[place])
-        return (None, gradient if ctx.needs_input_grad[1] else None, *reversed(found))
+        return None, None, ctx.layers.back(ctx.trace, gradient, ctx.needs_input_grad[2])

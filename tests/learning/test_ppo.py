@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from cluster_sim.errors import InputError
 from learning.networks import Network, make_network
 from learning.optimisers import Adam
-from learning.ppo import PPO, PUBLISHED, PPOOptions, clipped_loss, explained_variance, squared_error
+from learning.ppo import PPO, PUBLISHED, PPOOptions, explained_variance
+from learning.ppo_losses import clipped_loss, squared_error
 from learning.rollouts import Trajectory, collect, episode_seeds
 from learning.samples import Samples
 from learning.self_imitation import BestEpisodes, self_imitation_losses, worth_of_episodes
@@ -71,6 +72,23 @@ def test_what_is_clipped_has_no_gradient() -> None:
     clipped_loss(log_ratio, torch.tensor([1.0, 1.0, -1.0, -1.0]), 0.2).backward()
     assert log_ratio.grad is not None
     assert log_ratio.grad.tolist() == pytest.approx([0.0, -1.1 / 4, 0.0, 0.9 / 4])
+
+
+def test_the_clipped_objective_is_what_torch_makes_of_its_formula() -> None:
+    """Value and gradient to the bit, below, within and beyond the bounds, and where the advantage is 0."""
+    generator = torch.Generator().manual_seed(1)
+    log_ratio, advantage = (torch.randn(200, generator=generator) for _ in range(2))
+    advantage[:3] = 0.0
+    one, other = (log_ratio.clone().requires_grad_() for _ in range(2))
+    ratio = one.exp()
+    formula = -torch.minimum(ratio * advantage, ratio.clamp(0.8, 1.2) * advantage).mean()
+    loss = clipped_loss(other, advantage, 0.2)
+    assert loss.item() == formula.item()
+    formula.backward()
+    loss.backward()
+    assert one.grad is not None
+    assert other.grad is not None
+    assert torch.equal(one.grad, other.grad)
 
 
 def test_the_value_loss_by_hand() -> None:
