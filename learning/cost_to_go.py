@@ -43,9 +43,13 @@ class CostToGo:
         self._cores = view.platform.core_count
         self._earliest_end = float((submit + self._seconds).max()) if len(submit) else 0.0
         self._started: set[int] = set()
+        self._version: object = None
 
     def started(self, view: View) -> None:
         """Take note of the jobs that have been started in this instant."""
+        if view.version is self._version:
+            return
+        self._version = view.version
         for index in view.running_by_index:
             if index not in self._started:
                 self._started.add(index)

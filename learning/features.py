@@ -299,9 +299,9 @@ class _Jobs:
 
 
 def _against(x: Floats, y: Floats) -> Floats:
-    """x / (x + y); 0 where x is 0 or y infinite."""
+    """x / (x + y) of finite x; 0 where x is 0 or y infinite."""
     total = x + y
-    return np.divide(x, total, out=np.zeros(len(x)), where=(total > 0.0) & (total < np.inf))
+    return np.divide(x, total, out=np.zeros(len(x)), where=total > 0.0)
 
 
 def _ratio(x: float, y: float) -> float:
@@ -316,10 +316,10 @@ def _short_of(least: Floats, values: Floats) -> Floats:
 def _first_least(regrets: Floats, firsts: npt.NDArray[np.int64], place: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     """Marks the first row of each job that has no regret; what differs by rounding is equal, as for the scheduler."""
     least = regrets <= _EQUAL
-    counted = least.cumsum(axis=1)
-    before = counted[:, firsts] - least[:, firsts]
-    first: npt.NDArray[np.bool_] = least & (counted - before[:, place] == 1)
-    return first
+    places = np.where(least, np.arange(regrets.shape[1]), regrets.shape[1])
+    first = np.minimum.reduceat(places, firsts, axis=1).take(place, axis=1)
+    marks: npt.NDArray[np.bool_] = least & (places == first)
+    return marks
 
 
 def _ranks(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:

@@ -194,7 +194,9 @@ class Foresight:
         untouched = left_on == self._node_cores[on]
         idle = untouched.sum(axis=1)
         if self._idle_ways != "stay":  # then what is left idle sleeps, but perhaps for what has just fallen idle
-            spared = (untouched & np.isin(on, self._fresh)).sum(axis=1) if self._fresh else 0 * idle
+            is_fresh = np.zeros(self._nodes, np.bool_)
+            is_fresh[self._fresh] = True
+            spared = (untouched & is_fresh[on]).sum(axis=1) if self._fresh else 0 * idle
             slept, idle = slept + idle - spared, spared
         self._cost = booted + self._idle_cost * idle
         rows[:, ActionRow.nodes_booted] = booted / self._nodes

@@ -120,18 +120,20 @@ class Occupancy:
         self._version = view.version
         present = view.running_by_index
         changed: set[int] = set()
-        for index in [index for index in self._nodes_of if index not in present]:
-            for node in self._nodes_of.pop(index):
-                del self.tenants[node][index]
-                changed.add(node)
-        for index, running in present.items():
-            if index not in self._nodes_of:
-                request = self._requests.of(running.job)
-                cores = running.placement.cores_by_node()
-                self._nodes_of[index] = list(cores)
-                for node, taken in cores.items():
-                    self.tenants[node][index] = Tenant(request, taken, running.expected_start)
+        begun = [index for index in present if index not in self._nodes_of]
+        if len(self._nodes_of) + len(begun) != len(present):
+            for index in [index for index in self._nodes_of if index not in present]:
+                for node in self._nodes_of.pop(index):
+                    del self.tenants[node][index]
                     changed.add(node)
+        for index in begun:
+            running = present[index]
+            request = self._requests.of(running.job)
+            cores = running.placement.cores_by_node()
+            self._nodes_of[index] = list(cores)
+            for node, taken in cores.items():
+                self.tenants[node][index] = Tenant(request, taken, running.expected_start)
+                changed.add(node)
         for node in changed:
             self.job_count[node] = len(self.tenants[node])
         self._unnumbered |= changed
@@ -152,8 +154,12 @@ class Occupancy:
         keys = self._keys(view)
         if keys is None:
             return None
-        seen: set[int] = set()
-        return np.array([not (key in seen or seen.add(key)) for key in keys.tolist()], np.bool_)  # type: ignore[func-returns-value]
+        backwards = range(len(keys) - 1, -1, -1)
+        first = np.zeros(len(keys), np.bool_)
+        first[list(dict(zip(keys[::-1].tolist(), backwards, strict=True)).values())] = (
+            True  # of equal keys the last one stays
+        )
+        return first
 
     def first_like(self, view: View, node: int) -> int:
         """The first node that is the same to a job as the given one."""

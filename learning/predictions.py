@@ -79,8 +79,10 @@ class Predictions:
         self._occupancy.update(view)
         self._expected.update()
         log = self._occupancy.changes
-        stale = {*log[self._seen :], *(self._soonest <= view.now).nonzero()[0].tolist()}
+        stale = set(log[self._seen :])
         self._seen = len(log)
+        if self._first <= view.now:
+            stale.update((self._soonest <= view.now).nonzero()[0].tolist())
         for node in stale:
             self._refresh(node, view.now)
         if stale:

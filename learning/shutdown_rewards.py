@@ -67,6 +67,9 @@ class _Waits:
     def __init__(self, tau: float):
         self._tau = tau
         self._counted: dict[int, float] = {}  # until when, s, for those that waited when last looked at
+        self._figures: dict[
+            int, tuple[Job, float, float]
+        ] = {}  # with what counts as its request and when it is late, s
         self._stretch, self._late = 0.0, 0
 
     def passed(self, view: View) -> None:
@@ -75,27 +78,37 @@ class _Waits:
         counted = self._counted
         if not counted and not view.pending_count:
             return
-        still: dict[int, float] = {}
-        for job in view.pending:
-            self._count(job, now)
-            still[job.index] = now
+        waits = [(job, now) for job in view.pending]
+        still = dict.fromkeys([job.index for job, _ in waits], now)
         for running in view.running:
             job = running.job
             if running.start_time > now:  # its nodes boot
-                self._count(job, now)
+                waits.append((job, now))
                 still[job.index] = now
             elif job.index in counted:  # it has just begun, and waited until then
-                self._count(job, running.start_time)
+                waits.append((job, running.start_time))
+        self._count(waits)
         self._counted = still
 
-    def _count(self, job: Job, now: float) -> None:
-        """A job's waiting until now, from when it was last counted."""
-        since = self._counted.get(job.index, job.submit_time)
-        until = max(now, since)
-        limit = limit_of(job)
-        bound = job.submit_time + self._tau * limit
-        self._stretch += (until - since) / limit
-        self._late += since < bound <= until
+    def _count(self, waits: list[tuple[Job, float]]) -> None:
+        """The waiting of each job until then, from when it was last counted."""
+        figures, counted = self._figures, self._counted
+        stretch, late = self._stretch, self._late
+        for job, until in waits:
+            index = job.index
+            known = figures.get(index)
+            if known is None or known[0] is not job:  # one that was killed and waits again is another object
+                limit = limit_of(job)
+                known = figures[index] = job, limit, job.submit_time + self._tau * limit
+            _, limit, bound = known
+            since = counted.get(index)
+            if since is None:
+                since = job.submit_time
+            if until > since:
+                stretch += (until - since) / limit
+                if since < bound <= until:
+                    late += 1
+        self._stretch, self._late = stretch, late
 
     def taken(self) -> tuple[float, int]:
         """The stretches' growth and the jobs that became late since this was last asked for."""

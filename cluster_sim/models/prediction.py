@@ -12,10 +12,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from cluster_sim.models.power import Load
-from cluster_sim.models.processor_step import ProcessorModel, TaskProgress, adapt, complete, demand_of, next_end
+from cluster_sim.models.processor_step import ProcessorModel, Stretch, course_of
 
-Stretch = tuple[float, float, list[int], list[float]]
-"""From when to when (s), which task groups of the processor run meanwhile, by position, and the speed of each."""
+Course = tuple[list[Stretch], list[float]]
+"""The stretches of a processor, and when each of its task groups ends, s; 0 for one that had ended."""
 
 
 class Group(NamedTuple):
@@ -42,7 +42,7 @@ class Share(NamedTuple):
 class Forecast:
     """The future of some processors, as :func:`predict` sees it."""
 
-    def __init__(self, shares: Sequence[Share], courses: list[list[Stretch]], ends: dict[int, float]):
+    def __init__(self, shares: Sequence[Share], courses: list[Course], ends: dict[int, float]):
         self._shares = tuple(shares)
         self._courses = courses
         self.ends = ends  #: When each job gives its cores back, s from the time of the prediction, by index of the job.
@@ -74,14 +74,15 @@ class Forecast:
         """The processors that much later: how much work their tasks have left; the groups stay, with 0 left when ended."""
         return [self._share_after(*pair, seconds) for pair in zip(self._shares, self._courses, strict=True)]
 
-    def _share_after(self, share: Share, course: list[Stretch], seconds: float) -> Share:
+    def _share_after(self, share: Share, course: Course, seconds: float) -> Share:
         left = [0.0] * len(share.groups)
-        for start, end, running, speeds in reversed(course):
+        for start, end, running, speeds in reversed(course[0]):
             if end <= seconds:
                 break
             # Counted back from its end, so that a task that ends in the next instant has hardly anything left, not less.
+            lasts = end - (start if start > seconds else seconds)
             for i, speed in zip(running, speeds, strict=True):
-                left[i] += (end - max(start, seconds)) * speed
+                left[i] += lasts * speed
         groups = [
             Group(job, tasks, work, bandwidth)
             for (job, tasks, _, bandwidth), work in zip(share.groups, left, strict=True)
@@ -91,23 +92,26 @@ class Forecast:
     def energy(self, start: float, stop: float) -> float:
         """Energy of the processors from ``start`` to ``stop`` (s), J. A processor whose jobs are over idles."""
         joules = 0.0
-        for share, course in zip(self._shares, self._courses, strict=True):
-            pieces = self._by_rates(share, course) if share.model.follows_rates else self._by_cores(share)
+        for share, (stretches, _) in zip(self._shares, self._courses, strict=True):
+            pieces = self._by_rates(share, stretches) if share.model.follows_rates else self._by_cores(share)
+            idle_from = start
             for since, until, drawn in pieces:
                 if until > start and since < stop:
-                    joules += (min(until, stop) - max(since, start)) * drawn
-            idle_from = max([start, *(self.ends[group.job] for group in share.groups)])
+                    joules += ((until if until < stop else stop) - (since if since > start else start)) * drawn
+                    idle_from = until
             joules += max(stop - idle_from, 0.0) * share.model.watts[0]
         return joules
 
-    def _by_cores(self, share: Share) -> Iterator[tuple[float, float, float]]:
+    def _by_cores(self, share: Share) -> list[tuple[float, float, float]]:
         """(since, until, W): with each job that ends some cores are no longer busy."""
         busy = sum([group.tasks for group in share.groups])
         since = 0.0
+        pieces = []
         for until, tasks in sorted([(self.ends[group.job], group.tasks) for group in share.groups]):
-            yield since, until, share.model.watts[busy]
+            pieces.append((since, until, share.model.watts[busy]))
             since = until
             busy -= tasks
+        return pieces
 
     def _by_rates(self, share: Share, course: list[Stretch]) -> Iterator[tuple[float, float, float]]:
         """(since, until, W): the watts change whenever a speed does, and when a job ends."""
@@ -136,34 +140,15 @@ def predict(shares: Sequence[Share]) -> Forecast:
     return _forecast(shares, [_course(share) for share in shares])
 
 
-def _forecast(shares: Sequence[Share], courses: list[list[Stretch]]) -> Forecast:
-    ends = {group.job: 0.0 for share in shares for group in share.groups}
-    for share, course in zip(shares, courses, strict=True):
-        for _, end, running, _ in course:
-            for i in running:
-                job = share.groups[i].job
-                if end > ends[job]:
-                    ends[job] = end
+def _forecast(shares: Sequence[Share], courses: list[Course]) -> Forecast:
+    ends: dict[int, float] = {}
+    for share, (_, finishes) in zip(shares, courses, strict=True):
+        for group, end in zip(share.groups, finishes, strict=True):
+            job = group.job
+            if job not in ends or end > ends[job]:
+                ends[job] = end
     return Forecast(shares, courses, ends)
 
 
-def _course(share: Share) -> list[Stretch]:
-    contention = share.model.contention
-    tasks = [
-        TaskProgress(i, tasks, ((seconds, bandwidth),), 0.0)
-        for i, (_, tasks, seconds, bandwidth) in enumerate(share.groups)
-        if seconds > 0.0
-    ]
-    now = 0.0
-    course: list[Stretch] = []
-    slows = True  # once nothing slows, nothing will: the demand only falls
-    while tasks:
-        if slows:
-            demand = demand_of(tasks)
-            adapt(tasks, contention, demand, now)
-            slows = demand >= contention.threshold
-        due = next_end(tasks)
-        course.append((now, due, [group.owner for group in tasks], [group.speed for group in tasks]))
-        complete(tasks, due)
-        now = due
-    return course
+def _course(share: Share) -> Course:
+    return course_of([group[1:] for group in share.groups], share.model.contention)
