@@ -28,6 +28,7 @@ SchedulerType=sched/backfill
 SchedulerParameters=bf_interval=300,bf_resolution=300,bf_window=2880,bf_max_job_test=500,bf_continue
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
+AccountingStorageType=accounting_storage/slurmdbd
 PriorityType=priority/multifactor
 PriorityMaxAge=7-0
 PriorityWeightAge=1000
