@@ -16,6 +16,7 @@ from analysis.gantt_panels import (
     GAP_PX,
     PANEL_PX,
     PANELS,
+    carried_steps,
     means_note,
     panel_axis,
     panel_traces,
@@ -172,13 +173,16 @@ def draw_held(
     how = chosen_drawing(drawing, len(scene.rectangles))
     _check_patterns(pattern_by, how, held.jobs)
     hover = draw_rows(figure, scene, colour_strategy(colour_by), how, axis, labels=labels, pattern_by=pattern_by)
+    curves = {name: panel_traces(name, scene) for name in lower}
     if carry:
         hover = scene.hover(axis) if hover is None and len(scene.jobs) <= MOST_TOLD else hover
-        figure.update_layout(meta={"tool": tool([scene], [hover], axis, colour_by) | {"fixed": pattern_by is not None}})
+        steps = [told for name, traces in curves.items() for told in carried_steps(name, scene, traces, name)]
+        more = {"fixed": pattern_by is not None, "curves": steps}
+        figure.update_layout(meta={"tool": tool([scene], [hover], axis, colour_by) | more})
     if reservations and how != "raster":
         figure.add_traces(reservation_traces(scene, axis))
-    for position, name in enumerate(lower, start=2):
-        figure.add_traces([trace.update(yaxis=f"y{position}") for trace in panel_traces(name, scene)])
+    for position, traces in enumerate(curves.values(), start=2):
+        figure.add_traces([trace.update(yaxis=f"y{position}") for trace in traces])
     _lay_out(figure, scene, lower, inner, axis)
     _head(figure, result, scene, how, title, axis)
     if slider:

@@ -125,7 +125,7 @@ def _colourings(
         classes = jointly(strategy, tables)
         few = np.min_scalar_type(max(len(classes[0].names), 1))
         yield _colouring(classes[0], name if isinstance(name, str) else classes[0].title or "as given") | {
-            "codes": [each.code[row].astype(few) for each, row in zip(classes, rows, strict=True)]
+            "later": {"codes": [each.code[row].astype(few) for each, row in zip(classes, rows, strict=True)]}
         }
 
 
@@ -169,7 +169,7 @@ def _jobs(jobs: pd.DataFrame) -> dict[str, Any]:
     """Columns of the table: numbers, and texts that the page reads when it needs them."""
     texts = [name for name in TEXTS if name in jobs and _filled(jobs[name])]
     return {
-        "numbers": {name: _plain(jobs[name].to_numpy(dtype=float)) for name in _NUMBERS if name in jobs},
+        "later": {name: _plain(jobs[name].to_numpy(dtype=float)) for name in _NUMBERS if name in jobs},
         "lazily": {name: jobs[name].fillna("").astype(str).to_numpy(dtype=object) for name in ("job_id", *texts)},
         "count": len(jobs),
     }

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from analysis.palette import BUSY, POWER
 from analysis.timelines import (
     MEAN,
     MOST_POINTS,
-    busy_traces,
+    busy_cores,
     capacity_trace,
     power_timeline,
-    power_traces,
     step_traces,
 )
 from analysis.wording import listing
@@ -25,8 +25,13 @@ if TYPE_CHECKING:
 
     from analysis.scene import Scene
 
+    Steps = tuple[np.ndarray, np.ndarray]
+    """Times (s) and the values from then on."""
+
 QUEUE = "#CC79A7"
 PANEL_PX, GAP_PX = 84, 34
+MOST_STEPS = 500_000
+"""Steps of a curve that a page carries, to draw it exactly when it is zoomed."""
 
 
 def panels_of(names: Sequence[str]) -> list[str]:
@@ -45,6 +50,21 @@ def panel_traces(name: str, scene: Scene) -> list[Any]:
 def panel_axis(name: str, scene: Scene) -> dict[str, Any]:
     """Title and range of a panel's y axis."""
     return _PANELS[name][1](scene)
+
+
+def carried_steps(name: str, scene: Scene, traces: Sequence[Any], uid: str) -> list[dict[str, Any]]:
+    """For a page: all steps of a panel's curve, to the thousandth, if ``traces`` show means of them; none else.
+
+    The curve and the two edges of its band get ``uid``, by which the page knows them.
+    """
+    if not traces or name not in _STEPS or MEAN not in traces[0].name:
+        return []
+    time, value = _STEPS[name](scene)
+    if len(time) > MOST_STEPS:
+        return []
+    for trace, part in zip(traces, ("", " low", " high"), strict=False):
+        trace.uid = uid + part
+    return [{"uid": uid, "later": {"time": np.round(time, 3), "value": np.round(value, 3)}}]
 
 
 def means_note(figure: go.Figure) -> list[str]:
@@ -68,8 +88,13 @@ def stacked_domains(upper_px: Sequence[float], lower: int, inner_px: float) -> l
     return domains
 
 
+def _power_steps(scene: Scene) -> Steps:
+    table = _near(scene.held.result.power, scene)
+    return table["time"].to_numpy(dtype=float), table["watts"].to_numpy(dtype=float)
+
+
 def _power(scene: Scene) -> list[Any]:
-    return power_traces(_near(scene.held.result.power, scene))
+    return step_traces(*_power_steps(scene), name="power", said="%{y:.3~s}W", colour=POWER)
 
 
 def _power_by_state(scene: Scene) -> list[Any]:
@@ -79,25 +104,30 @@ def _power_by_state(scene: Scene) -> list[Any]:
     return [trace.update(legendgrouptitle={"text": "Power"}) for trace in named[:1]] + named[1:]
 
 
-def _busy(scene: Scene) -> list[Any]:
-    held = scene.held
-    used = held.used
+def _busy_steps(scene: Scene) -> Steps:
+    used = scene.held.used
     if scene.part and len(used.start) > MOST_POINTS:
         used = used.where((used.end >= scene.canvas.start) & (used.start <= scene.canvas.end))
-    end = max(scene.canvas.end, held.until)
-    return [
-        *busy_traces(used),
-        capacity_trace(held.result.platform.core_count, scene.canvas.start, end),
-    ]
+    return busy_cores(used)
+
+
+def _busy(scene: Scene) -> list[Any]:
+    end = max(scene.canvas.end, scene.held.until)
+    curve = step_traces(*_busy_steps(scene), name="busy cores", said="%{y:,.4~g} cores", colour=BUSY)
+    return [*curve, capacity_trace(scene.held.result.platform.core_count, scene.canvas.start, end)]
+
+
+def _queue_steps(scene: Scene) -> Steps:
+    steps = getattr(scene.held.result, "queue", None)
+    if steps is None or not len(steps):
+        return np.zeros(0), np.zeros(0)
+    steps = _near(steps, scene)
+    return steps["time"].to_numpy(dtype=float), steps["pending"].to_numpy(dtype=float)
 
 
 def _queue(scene: Scene) -> list[Any]:
-    steps = getattr(scene.held.result, "queue", None)
-    if steps is None or not len(steps):
-        return []
-    steps = _near(steps, scene)
-    time, pending = steps["time"].to_numpy(dtype=float), steps["pending"].to_numpy(dtype=float)
-    return step_traces(time, pending, name="pending jobs", said="%{y:,.4~g}", colour=QUEUE)
+    time, pending = _queue_steps(scene)
+    return step_traces(time, pending, name="pending jobs", said="%{y:,.4~g}", colour=QUEUE) if len(time) else []
 
 
 def _near(steps: pd.DataFrame, scene: Scene) -> pd.DataFrame:
@@ -130,4 +160,5 @@ _PANELS: dict[str, tuple[Callable[[Scene], list[Any]], Callable[[Scene], dict[st
     "busy": (_busy, _busy_axis),
     "queue": (_queue, _queue_axis),
 }
+_STEPS: dict[str, Callable[[Scene], Steps]] = {"power": _power_steps, "busy": _busy_steps, "queue": _queue_steps}
 PANELS = ("power", "busy", "queue")

@@ -13,7 +13,8 @@ key          stands for
              :func:`cluster_sim.amounts.moments` writes them (``$moment``, ``rest`` by place), or few (``$of``)
 ===========  =======================================================================================================
 
-What stands under the key ``lazily`` the page reads row by row, when it needs it.
+What stands under the key ``lazily`` the page reads row by row, when it needs it; under ``later`` it unpacks each value when
+it is first asked for.
 
 ``at`` is where among the bytes they begin; ``count`` numbers of ``wide`` bytes stand there by planes, all their lowest
 bytes first. Arrays that are alike stand there once.

@@ -26,6 +26,7 @@ from analysis.gantt_panels import (
     GAP_PX,
     PANEL_PX,
     PANELS,
+    carried_steps,
     means_note,
     panel_axis,
     panel_traces,
@@ -112,17 +113,21 @@ def gantt_runs(
         )
         for place, (scene, classes) in enumerate(zip(scenes, colours, strict=True), start=1)
     ]
+    steps: list[dict[str, Any]] = []
+    by_run = dict(zip(runs, scenes, strict=True))
+    curves = [
+        _lines(name, by_run, f"y{place}", name == lower[0], steps)
+        for place, name in enumerate(lower, start=len(runs) + 1)
+    ]
     if carry or carry is None and sum(len(scene.rectangles) for scene in scenes) <= MOST_CARRIED:
         tables = compared([each.jobs for each in held], moved)
         hovers = [
             scene.hover(axis) if hover is None and len(scene.jobs) <= MOST_TOLD else hover
             for hover, scene in zip(hovers, scenes, strict=True)
         ]
-        figure.update_layout(
-            meta={"tool": tool(scenes, hovers, axis, colour_by, list(runs), tables) | {"fixed": False}}
-        )
-    for place, name in enumerate(lower, start=len(runs) + 1):
-        figure.add_traces(_lines(name, dict(zip(runs, scenes, strict=True)), f"y{place}", name == lower[0]))
+        more = {"fixed": False, "curves": steps}
+        figure.update_layout(meta={"tool": tool(scenes, hovers, axis, colour_by, list(runs), tables) | more})
+    figure.add_traces([line for lines in curves for line in lines])
     style(figure, inner)
     domains = stacked_domains(upper, len(lower), inner)
     _lay_out(figure, list(runs), scenes, lower, domains, axis, window)
@@ -271,8 +276,11 @@ def _marks(scene: Scene, found: pd.DataFrame, yaxis: str, place: int, most: int)
     return traces
 
 
-def _lines(name: str, scenes: Mapping[str, Scene], yaxis: str, legend: bool) -> list[Any]:
-    """The first curve of a panel of every run, as lines without filling; one panel's are in the legend, for all."""
+def _lines(name: str, scenes: Mapping[str, Scene], yaxis: str, legend: bool, steps: list[dict[str, Any]]) -> list[Any]:
+    """The first curve of a panel of every run, as lines without filling; one panel's are in the legend, for all.
+
+    ``steps`` receives what a page needs to draw them exactly.
+    """
     lines = []
     for scene, (run, colour, line) in zip(scenes.values(), run_styles(list(scenes)), strict=True):
         curve, *others = panel_traces(name, scene) or [None]
@@ -286,6 +294,7 @@ def _lines(name: str, scenes: Mapping[str, Scene], yaxis: str, legend: bool) -> 
         lines.append(curve.update(fill="none", line=style_, hovertemplate=hover, **said, **group))
         bands = [trace for trace in others if trace.meta == BAND]
         lines += [trace.update(line_color=colour, fillcolor=transparent(colour, 0.2), **group) for trace in bands]
+        steps += carried_steps(name, scene, [curve, *bands], f"{name} of {run}")
     return lines
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from analysis.figure_style import run_styles, styled, transparent
-from analysis.palette import BUSY, CAPACITY, OKABE_ITO, OTHERS, POWER, STATE_COLOURS
+from analysis.palette import CAPACITY, OKABE_ITO, OTHERS, STATE_COLOURS
 from analysis.series import OTHER_NODES, PowerBy, energy_table, power_table, queue_table, utilisation_table
 from analysis.tables import named_runs
 from analysis.time_axis import TimeAxis, start_date_of
@@ -192,18 +192,6 @@ def _thinned(table: pd.DataFrame, most_points: int) -> tuple[pd.DataFrame, str]:
     edges = next(iter(columns.values()))[0]
     shown = pd.DataFrame({"time": edges, **{name: level for name, (_, level) in columns.items()}})
     return shown, f"{MEAN}{duration(edges[1] - edges[0])}"
-
-
-def power_traces(power: pd.DataFrame) -> list[go.Scatter]:
-    """Power of the whole platform, W, from the columns ``time`` (s) and ``watts``; the last row closes the curve."""
-    time, watts = power["time"].to_numpy(dtype=float), power["watts"].to_numpy(dtype=float)
-    return step_traces(time, watts, name="power", said="%{y:.3~s}W", colour=POWER)
-
-
-def busy_traces(used: Holds) -> list[go.Scatter]:
-    """Cores held by jobs."""
-    time, busy = busy_cores(used)
-    return step_traces(time, busy, name="busy cores", said="%{y:,.4~g} cores", colour=BUSY)
 
 
 def capacity_trace(cores: int, start: float, end: float) -> go.Scatter:

@@ -1,12 +1,17 @@
 // What the pages add to plotly: they unpack what they contain, draw it light or dark, and keep ticks at round times.
 "use strict";
+function fromBase64(base64) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(base64);  // browsers since 2025
+  const text = atob(base64), bytes = new Uint8Array(text.length);
+  for (let place = 0; place < text.length; place++) bytes[place] = text.charCodeAt(place);
+  return bytes;
+}
+
 const clusterSim = {
   ready: null,
 
   async unpack(base64) {
-    const text = atob(base64), bytes = new Uint8Array(text.length);
-    for (let place = 0; place < text.length; place++) bytes[place] = text.charCodeAt(place);
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    const stream = new Blob([fromBase64(base64)]).stream().pipeThrough(new DecompressionStream("deflate"));
     return new Uint8Array(await new Response(stream).arrayBuffer());
   },
 

@@ -14,11 +14,11 @@ class Run {
     Object.assign(this, { name: told.name, yaxis: told.yaxis, at: told.at || 0, hover: told.hover, time });
     this.count = told.jobs.count;
     this.texts = told.jobs.lazily;
-    this.numbers = {};
-    for (const [name, { values, missing }] of Object.entries(told.jobs.numbers)) {
-      this.numbers[name] = values;
-      for (const row of missing) this.numbers[name][row] = NaN;
-    }
+    this.numbers = madeLater(Object.keys(told.jobs.later), name => {
+      const { values, missing } = told.jobs.later[name];
+      for (const row of missing) values[row] = NaN;
+      return values;
+    });
     this.nodes = told.nodes;
     this.edge = told.edge;
     this.firstCore = told.first;

@@ -6,7 +6,7 @@ const KEYS = "wheel or w, s: zoom · drag: a part · a, d: along · double click
 class GanttTool {
   constructor(chart, figure, tool) {
     delete figure.layout.meta.tool;
-    const { time, layers, colourings, fixed } = tool;
+    const { time, layers, colourings, fixed, curves = [] } = tool;
     Object.assign(this, { chart, colourings, fixed, colouring: 0, wanted: {}, text: "", chosen: null });
     this.time = new Time(time);
     this.runs = layers.map(layer => new Run(layer, this.time));
@@ -17,6 +17,7 @@ class GanttTool {
     this.dim = this.dark ? "#2b333a" : "#e6eaed";
     this.original = figure;
     this.others = this.dark ? figure.data.map(onDark) : figure.data;
+    this.curves = curves.map(curve => new Curve(curve, this.others, this.time));
     this.differing = this.others.filter(trace => trace.meta === "differences").map(trace => [trace, { x: trace.x, y: trace.y }]);
     this.layout = clusterSim.onGround(figure.layout);
     this.layout.margin.r = Math.max(this.layout.margin.r, 185);
@@ -27,7 +28,7 @@ class GanttTool {
   async begin(config) {
     this.controls();
     await Plotly.newPlot(this.chart, this.data(), this.layout, config);
-    await new Promise(done => setTimeout(done));  // the picture first
+    await new Promise(done => setTimeout(done, 100));  // the picture first, on the screen
     this.fill();
     this.told = this.ranges();
     this.listen();
@@ -59,18 +60,28 @@ class GanttTool {
         Object.assign(this.layout[name], { tickvals: places, ticktext: texts });
     }
     this.thin();
+    this.refine();
     const data = [...this.others];
     [...this.runs.entries()].reverse().forEach(([place, run]) => {
       const view = this.view(run);
       Object.assign(this.axis(run), { tickmode: "array" }, rowTicks(run, view));
       if (this.fixed) return;
-      const { traces, how, count } = jobTraces(run, colouring, colouring.codes[place], view, this);
+      const { traces, how, count } = jobTraces(run, colouring, colouring.later.codes[place], view, this);
       this.drawn = { how, count };
       data.splice(run.at, 0, ...traces);
     });
     this.layout.shapes = [...this.shapes, ...this.marks()];
     if (!this.fixed) this.layout.legend.y = colouring.legend.some(each => each.marker.showscale) ? 0.45 : 1;
     return this.fixed ? data : [...data, ...colouring.legend.map(each => ({ ...each, yaxis: this.runs[0].yaxis }))];
+  }
+
+  // Curves of many steps as they are in view; the line under the heading says of what they are means then.
+  refine() {
+    if (!this.curves.length) return;
+    const { start, end } = this.view(), { subtitle } = this.layout.title, note = " · means, shaded from least to greatest: ";
+    for (const curve of this.curves) curve.draw(start, end);
+    const means = meansNote(this.others);
+    this.layout.title = { ...this.layout.title, subtitle: { ...subtitle, text: subtitle.text.split(note)[0] + (means && note + means) } };
   }
 
   // Marks of what differs from the first run, where there are few enough in view to be told apart.

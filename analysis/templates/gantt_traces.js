@@ -7,19 +7,24 @@ const MOST_BARS = 2000, MOST_OUTLINES = 15000, MOST_IDS = 250, MOST_BINS = 1200,
 function jobTraces(run, colouring, codes, view, { paper, dim }, way) {
   const seen = run.within(view);
   const how = way || (seen.length <= MOST_BARS ? asBars : seen.length <= MOST_OUTLINES ? asOutlines : asShades);
-  const groups = new Map();
-  for (const i of seen) {
-    const row = run.rectangles.owner[i], code = run.kept && !run.kept[row] ? -1 : codes[row];
-    if (!groups.has(code)) groups.set(code, []);
-    groups.get(code).push(i);
-  }
-  const classes = [...groups].sort((a, b) => a[0] - b[0]).map(([code, places]) => ({
-    places, colour: code < 0 ? dim : colouring.colours[code], line: code < 0 ? paper : colouring.lines[code],
+  const classes = byCode(run, codes, seen).map(([code, places]) => ({
+    places: how === asShades ? places : Array.from(places),
+    colour: code < 0 ? dim : colouring.colours[code], line: code < 0 ? paper : colouring.lines[code],
   }));
   const traces = how(run, classes, view, paper).map(trace => ({
     ...trace, yaxis: run.yaxis, xaxis: "x", meta: "jobs", hoverinfo: "skip", showlegend: false }));
   if (how !== asShades) traces.push(idTexts(run, colouring, codes, view, seen));
   return { traces, count: seen.length, how: how.name };
+}
+
+// The rectangles of each code in use, -1 for jobs that the filters leave out, in the order of the codes.
+function byCode(run, codes, seen) {
+  const { owner } = run.rectangles, { kept } = run, code = i => kept && !kept[owner[i]] ? 0 : 1 + codes[owner[i]];
+  const counts = [];
+  for (const i of seen) { const own = code(i); counts[own] = (counts[own] || 0) + 1; }
+  const groups = counts.map(count => new Uint32Array(count)), filled = counts.map(() => 0);
+  for (const i of seen) { const own = code(i); groups[own][filled[own]++] = i; }
+  return groups.flatMap((places, own) => [[own - 1, places]]);
 }
 
 function asBars(run, classes, view) {

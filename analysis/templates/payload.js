@@ -5,7 +5,8 @@ const ARRAYS = {
   u1: Uint8Array, u2: Uint16Array, u4: Uint32Array,
 };
 
-// Everything that stands for an array becomes that array; what stands under "lazily" is read row by row.
+// Everything that stands for an array becomes that array; what stands under "lazily" is read row by row, and under "later" when
+// somebody asks for it.
 function opened(value, bytes, lazily = false) {
   if (value === null || typeof value !== "object") return value;
   if ("$ints" in value) return shaped(integers(value, bytes), value.shape);
@@ -21,8 +22,29 @@ function opened(value, bytes, lazily = false) {
     return Array.from(columns[0], (_, place) => columns.map(column => column[place]));
   }
   if (Array.isArray(value)) return lazily || typeof value[0] !== "object" ? value : value.map(each => opened(each, bytes));
-  for (const key in value) value[key] = opened(value[key], bytes, lazily || key === "lazily");
+  for (const key in value)
+    value[key] = key === "later" ? deferred(value[key], bytes) : opened(value[key], bytes, lazily || key === "lazily");
   return value;
+}
+
+// An object whose values are unpacked when they are first read.
+function deferred(values, bytes) {
+  return madeLater(Object.keys(values), name => opened(values[name], bytes));
+}
+
+function madeLater(names, make) {
+  const made = {};
+  for (const name of names)
+    Object.defineProperty(made, name, {
+      enumerable: true,
+      configurable: true,
+      get() {
+        const value = make(name);
+        Object.defineProperty(made, name, { value, enumerable: true });
+        return value;
+      },
+    });
+  return made;
 }
 
 // Texts that are made when somebody asks: a million of them are more than a browser should hold.
@@ -54,6 +76,17 @@ function clock(time) {
 function integers({ $ints: type, places, at, count, wide }, bytes) {
   const found = new ARRAYS[type](count), unit = 10 ** places;
   let last = 0;
+  if (wide < 4) {
+    const second = at + count, third = second + count;
+    for (let i = 0; i < count; i++) {
+      let folded = bytes[at + i];
+      if (wide > 1) folded |= bytes[second + i] << 8;
+      if (wide > 2) folded |= bytes[third + i] << 16;
+      last += (folded >>> 1) ^ -(folded & 1);
+      found[i] = last / unit;
+    }
+    return found;
+  }
   for (let i = 0; i < count; i++) {
     let folded = 0;  // up to 53 bits: no operators of bits
     for (let plane = wide - 1; plane >= 0; plane--) folded = 256 * folded + bytes[at + plane * count + i];

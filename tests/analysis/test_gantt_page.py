@@ -17,6 +17,7 @@ from markupsafe import Markup
 from analysis import gantt, gantt_runs
 from analysis.page import figure_html, page
 from analysis.time_axis import round_ticks
+from analysis.timelines import coarsened, ranges
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.amounts import durations, moments
 from cluster_sim.cli import main
@@ -80,6 +81,14 @@ const used = async tool => {
   const shades = jobTraces(GanttTool.all[0].run, { colours: ["#000000"], lines: [], inks: [] }, [0, 0, 0], view,
     { paper: "#ffffff", dim: "#cccccc" }, asShades);
   found.shades = shades.traces[0].z.map(listed);
+  const CURVE = 0;
+  const curve = new Curve({ uid: "c", later: { time: Float64Array.from(CURVE[0]), value: Float64Array.from(CURVE[1]) } },
+    [{ uid: "c", name: "power, mean of 9 s", hovertemplate: "power, mean of 9 s: %{y}" }, { uid: "c low" }, { uid: "c high" }],
+    GanttTool.all[0].time);
+  found.curves = [[0, CURVE[0].at(-1)], [10.5, 20.5]].map(([start, end]) => {
+    curve.draw(start, end);
+    return [curve.line, ...curve.band].map(trace => ({ ...trace, x: listed(trace.x), y: listed(trace.y) }));
+  });
   found.ticks = WINDOWS.map(([begin, end]) => roundTicks(begin, end, 9)).map(({ places, texts }) => [places, texts]);
   found.lengths = LENGTHS_S.map(lasting);
   found.moments = LENGTHS_S.map(moment);
@@ -102,6 +111,7 @@ WINDOWS = [
     *((375_300.0, 375_400.0), (375_300.25, 375_301.5), (86_300.0, 90_100.0), (-50.0, 700.0), (3e6, 3e6 + 7_000)),
 ]
 LENGTHS_S = [0.0, 8.25, 59.9, 59.96, 605.0, 3_599.0, 3_599.7, 5_400.0, 86_369.0, 86_371.0, 375_379.0, 1e8, -90.0]
+CURVE = np.arange(6_001.0).tolist(), np.random.default_rng(5).integers(0, 50, 6_001).tolist()
 TABLE = [[1.5, "7", "a", "01:30:00"], [2**45, "8", "a", "1,234 d 08:16:19"], [-3, "900", "a", "83.5 s"]]
 OUTLINES = [1.0, 2.0, 2.0, 1.0, 1.0, 5.0, 6.0, 6.0, 5.0, 5.0, 5.0, 1.0]
 
@@ -182,7 +192,11 @@ def in_browser(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "charts",
         [
             *(figure_html(chart, name) for name, chart in charts.items()),
-            Markup(SCRIPT.replace("WINDOWS", json.dumps(WINDOWS)).replace("LENGTHS_S", json.dumps(LENGTHS_S))),
+            Markup(
+                SCRIPT.replace("WINDOWS", json.dumps(WINDOWS))
+                .replace("LENGTHS_S", json.dumps(LENGTHS_S))
+                .replace("const CURVE = 0", f"const CURVE = {json.dumps(CURVE)}")
+            ),
         ],
     )
     (folder / "page.html").write_text(text, encoding="utf-8")
@@ -231,6 +245,22 @@ def test_shades_are_of_all_that_is_held(in_browser: dict[str, Any]) -> None:
         *[[none, none, none, none]] * 2,
         [1.5, none, none, none],  # c: 2 to 8 s, six tenths of the bin
     ]
+
+
+def test_a_curve_of_many_steps_is_exact_where_few_are_in_view(in_browser: dict[str, Any]) -> None:
+    """Of 6,000 steps the whole is 1,500 means with their range, as :mod:`analysis.timelines` makes them; ten in view are
+    drawn themselves, and named without a word of means."""
+    time, value = (np.array(each) for each in CURVE)
+    (mean, low, high), (exact, *no_band) = in_browser["curves"]
+    edges, expected = coarsened(time, value, 1_500)
+    assert mean["x"] == edges.tolist()
+    np.testing.assert_allclose(mean["y"][:-1], expected[:-1], rtol=1e-12)
+    np.testing.assert_array_equal([low["y"][:-1], high["y"][:-1]], [side[:-1] for side in ranges(time, value, edges)])
+    assert (mean["name"], mean["hovertemplate"]) == ("power, mean of 4 s", "power, mean of 4 s: %{y}")
+    assert exact["x"] == [*range(10, 21), 20.5]
+    assert exact["y"] == [*value[10:21], value[20]]
+    assert (exact["name"], exact["hovertemplate"]) == ("power", "power: %{y}")
+    assert [band["x"] for band in no_band] == [[], []]
 
 
 def test_a_page_tells_times_as_the_tables_do(in_browser: dict[str, Any]) -> None:
