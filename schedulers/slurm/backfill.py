@@ -194,8 +194,7 @@ class BackfillPass:
 
     def _search(self, entry: Entry) -> _Search:
         cluster, ask = self._cluster, entry.ask
-        limit, shape = cluster.limit(entry), cluster.shape(entry)
-        length = min(ask.time_min_s, limit) if ask.time_min_s else limit
+        shape, length = cluster.shape(entry), cluster.shortest(entry)
         candidates = entry.queue.nodes & cluster.up & cluster.nodes_for(ask)
         return _Search(entry, shape, length, candidates, *self._least(entry, shape, candidates))
 

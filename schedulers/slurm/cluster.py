@@ -167,6 +167,11 @@ class Cluster:
         """How long a job may run in a partition, s: whole minutes."""
         return entry.ask.limit_in(entry.queue)
 
+    def shortest(self, entry: Entry) -> float:
+        """With how much time a job may be started at least, s: ``--time-min``, or its limit."""
+        limit, least = self.limit(entry), entry.ask.time_min_s
+        return min(least, limit) if least else limit
+
     # ------------------------------------------------------------------ what is open to it
 
     @property

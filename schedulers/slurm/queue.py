@@ -70,5 +70,4 @@ def why_not_in(cluster: Cluster, entry: Entry) -> Reason:
         return Reason.NODE_LIMIT
     if shape.min_nodes > min(queue.max_nodes or math.inf, queue.nodes.bit_count()):
         return Reason.NODE_LIMIT
-    least = min(entry.ask.time_min_s, cluster.limit(entry)) if entry.ask.time_min_s else cluster.limit(entry)
-    return Reason.TIME_LIMIT if least > queue.max_time else Reason.NONE
+    return Reason.TIME_LIMIT if cluster.shortest(entry) > queue.max_time else Reason.NONE

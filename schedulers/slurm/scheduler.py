@@ -293,7 +293,7 @@ class Slurm(Scheduler):
     def _note_deadlines(self, now: float) -> None:
         """Find out when, in whole seconds, a job can next no longer be over at its deadline."""
         asks = [self._waiting[key][1] for key in self._deadlines & self._waiting.keys()]
-        lasts = [ask.deadline_s - min(map(self.cluster.limit, self.cluster.entries(ask))) for ask in asks]
+        lasts = [ask.deadline_s - min(map(self.cluster.shortest, self.cluster.entries(ask))) for ask in asks]
         missed = [math.floor(last) + 1.0 for last in lasts if last > -math.inf]
         self._next_deadline = min((time for time in missed if time > now), default=math.inf)
 
@@ -301,7 +301,7 @@ class Slurm(Scheduler):
         """Jobs that can no longer be over at their deadline never start."""
         for key in sorted(self._deadlines & self._waiting.keys()):
             job, ask = self._waiting[key]
-            if all(now + self.cluster.limit(entry) > ask.deadline_s for entry in self.cluster.entries(ask)):
+            if all(now + self.cluster.shortest(entry) > ask.deadline_s for entry in self.cluster.entries(ask)):
                 self._queue = None
                 yield Reject(job, "it could not be over at its deadline any more")
 

@@ -275,3 +275,17 @@ def test_no_more_nodes_than_tasks_or_cores(tmp_path: Path) -> None:
     )
     assert result.jobs["state"].tolist() == ["completed", "completed", "rejected"]
     assert result.jobs["reason"][2] == "it asks for 2 nodes, and for 1 cores"
+
+
+def test_the_shortest_time_counts_before_a_reservation_and_a_deadline(tmp_path: Path) -> None:
+    """With ``--time-min`` a job starts that with all its time would run into either."""
+    window = "0 scontrol create reservation ReservationName=r StartTime=now+4minutes Duration=5 Nodes=ALL Users=x"
+    keys = "PriorityType=priority/basic\nPartitionName=DEFAULT MaxTime=60\n"
+    long: dict[str, Any] = {"limit_s": 600.0}
+    short = long | {"time_min_s": 120.0}
+    found = starts(run(tmp_path, window, keys=keys, a=long, b=short))
+    assert found["a"] > 500.0
+    assert found["b"] < 10.0
+    late = {"deadline_s": 200.0}
+    result = run(tmp_path, "0 scontrol update NodeName=n1 State=RESUME", keys=keys, a=long | late, b=short | late)
+    assert result.jobs["state"].tolist() == ["rejected", "completed"]
