@@ -1,4 +1,7 @@
 # No submodule may be called as a name here: importing it would put the module in the function's place.
+from .backfilling import backfilling_markdown as backfilling_markdown
+from .backfilling import backfilling_table as backfilling_table
+from .backfilling import bought_with as bought_with
 from .distributions import arrival_table as arrival_table
 from .distributions import arrivals as arrivals
 from .distributions import ecdf as ecdf

@@ -15,6 +15,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 ENVIRONMENTS = {
     "ClusterSim/JobNode-v0": "learning.environments.job_node:JobNode",
     "ClusterSim/PolicySelection-v0": "learning.environments.policy_selection:PolicySelection",
+    "ClusterSim/JobChoice-v0": "learning.environments.job_choice:JobChoice",
     "ClusterSim/NodeShutdown-v0": "learning.environments.node_shutdown:NodeShutdown",
 }
 """Gymnasium's ids of the environments, and where they are."""

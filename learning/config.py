@@ -95,7 +95,9 @@ _OF_INPUTS = ("platform", *InputKeys.model_fields)
 class EnvironmentKeys(InputKeys):
     """The machine, its jobs, and what an agent sees, does and gets for it."""
 
-    kind: Literal["job-node", "policy-selection", "node-shutdown"] = _field("which environment", "job-node")
+    kind: Literal["job-node", "policy-selection", "job-choice", "node-shutdown"] = _field(
+        "which environment", "job-node"
+    )
     platform: str | None = _field(SETTINGS["platform"].told("environment"))
     observation: str | None = _field("what the agent sees; the environment's default unless said otherwise")
     reward: str | None = _field("what it is rewarded for; the environment's default unless said otherwise")

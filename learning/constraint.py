@@ -104,7 +104,8 @@ class Constraint:
         rng, losses = np.random.default_rng([self._seed, iteration, 3]), []
         for _ in range(epochs):
             for steps, lengths in samples.minibatches(minibatch or len(samples), rng):
-                expected = self._critic.unroll(samples.batch(steps), lengths)[1]
+                batch, critic = samples.batch(steps), self._critic
+                expected = critic.unroll(batch, lengths)[1] if critic.recurrent else critic.value(batch)
                 loss = (expected - targets[steps]).square().mean()
                 self._optimiser.zero_grad()
                 torch.autograd.backward(loss)

@@ -31,6 +31,7 @@ T = TypeVar("T")
 KINDS = {
     "job-node": "ClusterSim/JobNode-v0",
     "policy-selection": "ClusterSim/PolicySelection-v0",
+    "job-choice": "ClusterSim/JobChoice-v0",
     "node-shutdown": "ClusterSim/NodeShutdown-v0",
 }
 """Kinds of environments by their names in a configuration."""

@@ -123,7 +123,7 @@ class PolicyChoice:
         """Apply a policy to the queue; each start is to be carried out before the next is asked for."""
         self._asks = False
         chosen = self.orders[int(action)]
-        return () if chosen is None else _OneByOne(self._starts(view, *chosen))  # type: ignore[return-value]
+        return () if chosen is None else OneByOne(self._starts(view, *chosen))  # type: ignore[return-value]
 
     def _starts(self, view: View, job_order: Any, node_order: Any) -> Iterator[Decision]:
         now = view.now
@@ -137,7 +137,7 @@ class PolicyChoice:
                 return
 
 
-class _OneByOne:
+class OneByOne:
     """Decisions that are worked out while the ones before are carried out."""
 
     def __init__(self, decisions: Iterator[Decision]):

@@ -32,6 +32,7 @@ from cluster_sim.records.assumptions import merged, of_inputs
 from learning import checkpoints
 from learning.agent import BEST, Agent
 from learning.algorithms import Algorithm, make_algorithm, options_of
+from learning.choice_teachers import FirstByOrder
 from learning.config import Config, WarmStartKeys, check_same, read_config, write_config
 from learning.episodes import Days, inputs_of
 from learning.imitation import ImitationOptions, Teacher, demonstrate, greedy, imitate
@@ -50,7 +51,11 @@ if TYPE_CHECKING:
 
     from learning.environments.base import SchedulingEnv
 
-TEACHERS: dict[str, Callable[[str], Teacher]] = {"job-node": make_teacher, "node-shutdown": make_shutdown_teacher}
+TEACHERS: dict[str, Callable[[str], Teacher]] = {
+    "job-node": make_teacher,
+    "job-choice": FirstByOrder,
+    "node-shutdown": make_shutdown_teacher,
+}
 """Makes a teacher of a spec, for each kind of environment that has some."""
 
 _LESSONS: dict[object, list[Trajectory]] = {}

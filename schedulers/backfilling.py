@@ -151,6 +151,8 @@ def spec_of(name: str, options: dict[str, str]) -> str:
         "memory": "no",
         "aging": "inf",
         "replan": "no",
+        "commit": "no",
+        "extra": "yes",
     }
     said = [
         f"{key}={value}"

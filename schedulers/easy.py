@@ -14,9 +14,19 @@ from cluster_sim.workload.fields import whole_number
 from schedulers.backfilling import Backfilling, spec_of
 from schedulers.base import schedulers
 from schedulers.conservative import ConservativeBackfilling
-from schedulers.orders import JobOrder, NodeOrder, first, job_orders, name_of, order_once, platform_order
-from schedulers.plans import CountedPlan, NodePlan, Plan
-from schedulers.queue import rank
+from schedulers.orders import (
+    Commitment,
+    JobOrder,
+    NodeOrder,
+    first,
+    job_orders,
+    name_of,
+    order_in,
+    order_once,
+    platform_order,
+)
+from schedulers.plans import CountedPlan, NodePlan, Plan, PlanBefore
+from schedulers.queue import JobQueue, rank
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -38,6 +48,10 @@ class EasyBackfilling(Backfilling):
     anew in every pass, from what is known then. ``backfill`` is the order in which the jobs behind the promised ones are
     tried, by default the queue's own; ``order=saf`` instead sorts the whole queue. With ``aging``, jobs that have waited
     that long (s) go first, in order of submission.
+
+    With ``commit``, the first job that cannot start stays the first until it has, whatever comes or becomes more urgent
+    meanwhile: what the scheduler has chosen it stays with, as RLScheduler does (Zhang et al., SC 2020). Without ``extra``, only
+    jobs that end before its promised start are backfilled, none on the cores that it will leave free: RLScheduler's rule, too.
     """
 
     def __init__(
@@ -49,11 +63,21 @@ class EasyBackfilling(Backfilling):
         reservation: str = "counted",
         memory: bool = False,
         aging: float = math.inf,
+        commit: bool = False,
+        extra: bool = True,
     ):
         super().__init__(order, nodes, reservation, memory, aging)
         if depth < 0:
             raise SpecError("scheduler 'easy', option depth", "a number of jobs, 0 or more, or all", depth)
+        for name, asked in (("commit", commit), ("extra=no", not extra)):
+            if asked and depth != 1:
+                raise SpecError(
+                    f"scheduler 'easy', option {name}", "a depth of 1, of whose one promise it speaks", depth
+                )
+        if not extra and (memory or self._pinned):
+            raise SpecError("scheduler 'easy', option extra=no", "counted reservations without memory")
         self._depth = depth
+        self._commits, self._takes_extra = commit, extra
         self._backfill_order = job_orders.make(backfill) if isinstance(backfill, str) else backfill
         options = {
             "order": name_of(order),
@@ -63,12 +87,18 @@ class EasyBackfilling(Backfilling):
             "reservation": reservation,
             "memory": "yes" if memory else "no",
             "aging": f"{aging:g}",
+            "commit": "yes" if commit else "no",
+            "extra": "yes" if extra else "no",
         }
         self.spec = spec_of("easy", options)
 
     def begin(self, view: View) -> None:
         """Start with an empty queue and no promise."""
         super().begin(view)
+        self._commitment = None
+        if self._commits:
+            self._commitment = Commitment(order_in(view, self._job_order, self._aging))
+            self._queue = JobQueue(self._commitment)
         self._order_behind = None if self._backfill_order is None else order_once(view, self._backfill_order)
         self._plan: Plan | None = None
         self._behind = 0  # the place in the queue behind the promised jobs
@@ -121,6 +151,8 @@ class EasyBackfilling(Backfilling):
             if self._promised == self._depth:
                 break
             promise = plan.promise(job)
+            if self._commitment is not None:
+                self._commitment.hold(job, view)
             if view.explains:
                 yield from self._reasons(view, plan, job, promise, _slowest_boot(view, job), others_first)
                 told.pop(job.index, None)
@@ -151,6 +183,8 @@ class EasyBackfilling(Backfilling):
     def _new_plan(self, view: View) -> Plan:
         if self._depth > 1 or self.memory or self._has_windows:
             return self._profile(view)
+        if not self._takes_extra:
+            return PlanBefore(self._where, self._releases)
         if self._counted:
             return CountedPlan(self._where, self._releases)
         return NodePlan(self._where, self._releases, self._pinned)
@@ -236,18 +270,24 @@ def easy(
     reservation: str = "counted",
     memory: bool = False,
     aging: float = math.inf,
+    commit: bool = False,
+    extra: bool = True,
 ) -> Backfilling:
-    """EASY backfilling: order=saf sorts the queue, backfill=saf only what is backfilled; depth=0,1,2,… or all."""
+    """EASY backfilling: order=saf sorts the queue, backfill=saf only what is backfilled; depth=0,1,2,… or all; commit=yes."""
     if depth == "all" and aging < math.inf:
         raise SpecError(
             "scheduler 'easy', option aging", "no ageing with depth=all, where everybody is promised a start", aging
+        )
+    if depth == "all" and (commit or not extra):
+        raise SpecError(
+            "scheduler 'easy', options commit and extra", "a depth of 1, of whose one promise they speak", depth
         )
     if depth == "all":
         return ConservativeBackfilling(order, nodes, reservation, memory)
     promises = whole_number(depth)
     if promises is None:
         raise SpecError("scheduler 'easy', option depth", "a number of jobs, 0 or more, or all", depth)
-    return EasyBackfilling(order, nodes, promises, backfill or None, reservation, memory, aging)
+    return EasyBackfilling(order, nodes, promises, backfill or None, reservation, memory, aging, commit, extra)
 
 
 @schedulers.register("saf-easy")

@@ -84,6 +84,29 @@ def aged(order: JobOrder, seconds: float) -> JobOrder:
     return key
 
 
+class Commitment:
+    """The same order behind the job that a scheduler has committed itself to, if there is one, until that has started."""
+
+    dynamic = True
+
+    def __init__(self, order: JobOrder):
+        self._order = order
+        self._held: Job | None = None
+
+    def hold(self, job: Job, view: View) -> None:
+        """Stay with this job, unless it is another's turn that still waits."""
+        if self._held is None or not view.is_pending(self._held):
+            self._held = job
+
+    def __call__(self, job: Job, now: float) -> tuple[bool, Any]:
+        """Whose turn it is first; then by the order."""
+        return job is not self._held, self._order(job, now)
+
+    def tell(self, job: Job) -> str:
+        """What the order has to say."""
+        return told_by(self._order, job)
+
+
 def told_by(order: JobOrder, job: Job) -> str:
     """What an order has to say of a waiting job's key; empty: nothing."""
     tell = getattr(order, "tell", None)

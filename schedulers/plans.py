@@ -174,6 +174,36 @@ class CountedPlan:
         return None if self._head is job else self._head
 
 
+class PlanBefore(CountedPlan):
+    """Any free cores are as good as any others, and a job may start if it ends before the promised start, never beside it.
+
+    What the head job will leave free is not used, and a job that ends just when it should start waits: so RLScheduler
+    backfills (Zhang et al., SC 2020, and its program). While nothing is promised, anything may start.
+    """
+
+    def may_start(self, cores: npt.NDArray[np.int64], times: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+        """Whether as many cores are free, and it ends in time."""
+        fits: npt.NDArray[np.bool_] = (cores <= self._view.free_total) & (self._view.now + times < self._before)
+        return fits
+
+    def place(self, job: Job) -> Placement | None:
+        """The node order's choice of the free cores."""
+        placement = self._where.now(job)
+        if placement is None or self._before == math.inf:
+            return placement
+        ends = self._view.now + self._view.boot_time(placement) + planned_time(job)
+        return placement if ends < self._before else None
+
+    def promise(self, job: Job) -> Promise | None:
+        """The same promise, and what it means for the others."""
+        promise = super().promise(job)
+        if promise is not None:
+            self._before = promise.time if promise.time < math.inf else -math.inf
+        return promise
+
+    _before = math.inf  # when others have to be over, s
+
+
 class NodePlan(CountedPlan):
     """Nodes differ: a job may start where it ends before the promised start, or leaves the promised job a place.
 

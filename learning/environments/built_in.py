@@ -45,6 +45,24 @@ def mixed_jobs(rng: np.random.Generator, jobs: int = 24) -> Workload:
     )
 
 
+def job_choice_case() -> EpisodeSource:
+    """JobChoice's: 48 fresh jobs on 16 cores, which seldom are enough."""
+    return Drawn(Platform.homogeneous(nodes=1, cores=16), _parallel_jobs)
+
+
+def _parallel_jobs(rng: np.random.Generator) -> Workload:
+    times = rng.lognormal(5.0, 1.5, 48)
+    return Workload(
+        {
+            "submit_time": np.cumsum(rng.exponential(60.0, 48)),
+            "requested_cores": 2 ** rng.integers(0, 5, 48),
+            "requested_time": times,
+            "recorded_run_time": times,
+        },
+        name="parallel",
+    )
+
+
 def job_node_case() -> EpisodeSource:
     """JobNode's: 24 fresh jobs on the small cluster."""
     return Drawn(small_cluster(), mixed_jobs)

@@ -186,5 +186,6 @@ def test_environments_are_listed(done) -> None:
     assert [line.split()[0] for line in told.splitlines()] == [
         "ClusterSim/JobNode-v0",
         "ClusterSim/PolicySelection-v0",
+        "ClusterSim/JobChoice-v0",
         "ClusterSim/NodeShutdown-v0",
     ]

@@ -27,6 +27,7 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "cleanrl_style.py"
 PAID: dict[str, tuple[dict[str, Any], str]] = {
     "ClusterSim/JobNode-v0": ({"reward": "energy:scaled=no,shaped=no", "wait": "event"}, "energy_j"),
     "ClusterSim/PolicySelection-v0": ({"reward": "metric:energy,scale=1"}, "energy_j"),
+    "ClusterSim/JobChoice-v0": ({}, "mean_bounded_slowdown"),
     "ClusterSim/NodeShutdown-v0": ({"reward": "as-published", "tau": 1e9}, "energy_waste_by_core_wmin"),
 }
 

@@ -1,0 +1,115 @@
+"""What an agent sees that chooses the next job: a row for each waiting job, and the machine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from learning.feature_table import FeatureTable, bounded, feature
+from schedulers.releases import planned_end, planned_time
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
+
+    Floats = npt.NDArray[np.float64]
+
+LONG_S = 1e6
+"""A time whose logarithm counts as 1, s; longer ones do, too."""
+HALF_JOBS = 32.0
+
+
+class ChoiceRow(FeatureTable):
+    """A waiting job. All in [0, 1]; r is the requested time, w the wait so far, n the cores asked for."""
+
+    time = feature("r, s", "log(1 + r) / log(1 + LONG_S)")
+    cores = feature("n", "over all cores")
+    area = feature("r · n over all cores, s", "as time")
+    wait = feature("w, s", "as time")
+    age = feature("w", "w / (w + r)")
+    slowdown = feature("bounded slowdown if it started now, b", "log(b) / log(1 + LONG_S)")
+    fits = feature("1 if it could start now")
+    delay = feature("when it could start if nothing else did, by requests, s from now", "as time")
+    left = feature("cores that are free beside it when it could start", "over all")
+    oldest_rank = feature("place by submission", "over the waiting jobs")
+    shortest_rank = feature("place by r, least first", "the same")
+    narrowest_rank = feature("place by n, least first", "the same")
+    smallest_rank = feature("place by r · n, least first", "the same")
+    f1_rank = feature("place by log10(r) · n + 870 log10(s), least first, s from the run's first instant", "the same")
+    soonest_rank = feature("place by delay, least first", "the same")
+
+
+class ChoiceState(FeatureTable):
+    """Queue and machine. All in [0, 1]."""
+
+    free = feature("free cores", "over all")
+    waiting = feature("waiting jobs", "j / (j + HALF_JOBS)")
+    unseen = feature("waiting jobs that are not visible", "over the waiting ones")
+    running = feature("running jobs", "j / (j + HALF_JOBS)")
+    work = feature("core-seconds requested by the visible jobs, over all cores, s", "log(1 + t) / log(1 + LONG_S)")
+    soonest = feature("time to the next expected end, s", "as work")
+    latest = feature("time to the last expected end, s", "as work")
+
+
+def observed(view: View, jobs: Sequence[Job]) -> tuple[Floats, npt.NDArray[np.float32]]:
+    """The rows of these jobs, shape (jobs, columns), and the state."""
+    now, total = view.now, view.platform.core_count
+    times = np.array([planned_time(job) for job in jobs])
+    cores = np.array([job.requested_cores for job in jobs], np.float64)
+    submits = np.array([job.submit_time for job in jobs])
+    waits = now - submits
+    areas = times * cores / total
+
+    ends, held = _ends(view)
+    free = view.free_total + np.concatenate([[0.0], np.cumsum(held)])
+    place = np.searchsorted(free, np.minimum(cores, free[-1]))
+    delays = np.concatenate([[0.0], np.maximum(ends - now, 0.0)])[place]
+    f1 = np.log10(np.maximum(times, 1.0)) * cores + 870.0 * np.log10(np.maximum(submits, 1.0))
+
+    rows = np.zeros((len(jobs), ChoiceRow.size))
+    rows[:, ChoiceRow.time] = _log(times)
+    rows[:, ChoiceRow.cores] = np.minimum(cores / total, 1.0)
+    rows[:, ChoiceRow.area] = _log(areas)
+    rows[:, ChoiceRow.wait] = _log(waits)
+    rows[:, ChoiceRow.age] = waits / np.maximum(waits + np.minimum(times, LONG_S), 1e-9)
+    rows[:, ChoiceRow.slowdown] = _log(np.maximum((waits + times) / np.maximum(times, 10.0), 1.0) - 1.0)
+    rows[:, ChoiceRow.fits] = cores <= view.free_total
+    rows[:, ChoiceRow.delay] = _log(delays)
+    rows[:, ChoiceRow.left] = np.clip((free[place] - cores) / total, 0.0, 1.0)
+    for column, key in (
+        (ChoiceRow.oldest_rank, submits),
+        (ChoiceRow.shortest_rank, times),
+        (ChoiceRow.narrowest_rank, cores),
+        (ChoiceRow.smallest_rank, areas),
+        (ChoiceRow.f1_rank, f1),
+        (ChoiceRow.soonest_rank, delays),
+    ):
+        rows[np.argsort(key, kind="stable"), column] = np.arange(len(jobs)) / max(len(jobs), 1)
+
+    state = np.zeros(ChoiceState.size, np.float32)
+    waiting = view.pending_count
+    state[ChoiceState.free] = view.free_total / total
+    state[ChoiceState.waiting] = bounded(float(waiting), HALF_JOBS)
+    state[ChoiceState.unseen] = 1.0 - len(jobs) / max(waiting, 1)
+    state[ChoiceState.running] = bounded(float(view.running_count), HALF_JOBS)
+    state[ChoiceState.work] = _log(areas.sum())
+    if len(ends):
+        state[ChoiceState.soonest], state[ChoiceState.latest] = _log(np.maximum(ends[[0, -1]] - now, 0.0))
+    return rows, state
+
+
+def _ends(view: View) -> tuple[Floats, Floats]:
+    """When the running jobs are expected to end, s, soonest first, and the cores that each then gives back."""
+    running = sorted((planned_end(one.job, one.start_time), one.placement.cores) for one in view.running)
+    ends, cores = np.array(running, np.float64).reshape(-1, 2).T
+    return ends, cores
+
+
+def _log(seconds: Floats | float) -> Floats:
+    scaled: Floats = np.minimum(np.log1p(seconds) / math.log1p(LONG_S), 1.0)
+    return scaled

@@ -1,0 +1,87 @@
+"""What choosing the next job was worth: each started job counts at once with what its wait has made of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cluster_sim.errors import SpecError
+from cluster_sim.records.metrics import bounded_slowdown
+from cluster_sim.registry import Registry
+
+if TYPE_CHECKING:
+    from cluster_sim.run.simulation import Simulation
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
+    from learning.environments.base import DecisionMaker
+    from learning.rewards import Reward
+
+choice_rewards: Registry[Reward] = Registry("reward of job-choice", "cluster_sim.choice_rewards")
+
+
+class _OfStartedJobs:
+    """Minus a number of each job that has started, times ``scale`` over the number of jobs. To write one: :meth:`worth`.
+
+    It is counted when the job starts, and not when it ends: nothing that is decided later changes it on a machine on which jobs
+    run as long as recorded.
+    """
+
+    def __init__(self, scale: float):
+        if not scale > 0.0:
+            raise SpecError("reward of job-choice, option scale", "a number above 0", scale)
+        self._scale = scale
+
+    def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
+        """An episode begins: nobody has started."""
+        self._counted: set[int] = set()
+        self._sum = 0.0
+        self._jobs = max(len(simulation.workload), 1)
+        self._run_times = simulation.workload.columns["recorded_run_time"]
+
+    def leave(self, view: View) -> None:
+        """All is decided at this instant: who runs now and did not before has started."""
+        for index, running in view.running_by_index.items():
+            if index not in self._counted:
+                self._counted.add(index)
+                self._sum += self.worth(running.job, running.start_time - running.job.submit_time)
+
+    def passed(self, view: View) -> None:
+        """Nothing to note."""
+
+    def value(self, view: View, terminated: bool) -> float:
+        """What has been counted since."""
+        self.leave(view)
+        counted, self._sum = self._sum, 0.0
+        return -self._scale * counted / self._jobs
+
+    def worth(self, job: Job, wait: float) -> float:
+        """What a wait (s) of the job costs."""
+        raise NotImplementedError
+
+
+@choice_rewards.register("bounded-slowdown")
+class BoundedSlowdown(_OfStartedJobs):
+    """The return is minus ``mean_bounded_slowdown`` times ``scale``, if all jobs run as long as recorded."""
+
+    objective = "mean_bounded_slowdown"
+
+    def __init__(self, scale: float = 1.0):
+        super().__init__(scale)
+
+    def worth(self, job: Job, wait: float) -> float:
+        """Its bounded slowdown."""
+        seconds = float(self._run_times[job.index])
+        return float(bounded_slowdown(wait + seconds, seconds))
+
+
+@choice_rewards.register("wait")
+class Wait(_OfStartedJobs):
+    """The return is minus ``mean_wait_s`` times ``scale``, if all jobs run."""
+
+    objective = "mean_wait_s"
+
+    def __init__(self, scale: float = 1.0):
+        super().__init__(scale)
+
+    def worth(self, job: Job, wait: float) -> float:
+        """The wait, s."""
+        return wait

@@ -1,0 +1,66 @@
+"""JobChoice: the agent chooses the next job, the scheduler commits to it and backfills behind it (Zhang et al. 2020)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cluster_sim.errors import SpecError
+from learning.choice_rewards import choice_rewards
+from learning.environments.base import SchedulingEnv
+from learning.environments.metrics import quick_metrics
+from learning.job_choice import JobChoices
+
+if TYPE_CHECKING:
+    from learning.episodes import EpisodeSource
+
+
+class JobChoice(SchedulingEnv):
+    """RLScheduler (Zhang et al., SC 2020): the agent says which waiting job is next, and that is waited for until it starts.
+
+    Meanwhile other jobs are backfilled behind it, as by ``easy:backfill=fcfs,commit=yes,extra=no`` (``extra``: as there).
+
+    ============== ============================== ======================================================
+    action         Discrete(num_jobs)             the i-th oldest of the waiting jobs
+    ``actions``    (num_jobs, 15)                 a row for each, 0 … 1; choice_observations.ChoiceRow
+    ``state``      (7,)                           queue and machine, 0 … 1; ChoiceState
+    ``action_mask`` (num_jobs,) int8              1: there is such a job
+    reward         ``bounded-slowdown``, ``wait`` of the jobs as they start: :mod:`learning.choice_rewards`
+    ============== ============================== ======================================================
+
+    ``cost`` is one of the rewards, too: a mean wait that the agent is to keep below, beside the slowdown that it can make small
+    by never letting long jobs run. Without ``episodes``, a small built-in case is run.
+    """
+
+    def __init__(
+        self,
+        episodes: EpisodeSource | None = None,
+        observation: str = "default",
+        reward: str = "bounded-slowdown",
+        *,
+        num_jobs: int = 128,
+        extra: bool = False,
+        cost: str | None = None,
+        power: str | None = None,
+        flat: bool = False,
+        render_mode: str | None = None,
+    ):
+        if episodes is None:
+            from learning.environments.built_in import job_choice_case
+
+            episodes = job_choice_case()
+        if observation != "default":
+            raise SpecError("observation of job-choice", "default", observation)
+        limited = None if cost is None else choice_rewards.make(cost)
+        super().__init__(
+            JobChoices(episodes.platform, num_jobs, extra),
+            episodes,
+            choice_rewards.make(reward),
+            flat=flat,
+            power=power,
+            cost=limited,
+            render_mode=render_mode,
+        )
+
+    def metrics(self) -> dict[str, Any]:
+        """Those of :func:`~learning.environments.metrics.quick_metrics`."""
+        return quick_metrics(self.simulation) if self.simulation is not None else {}

@@ -1,0 +1,124 @@
+"""JobChoice: whoever chooses by an order is the scheduler of that order that commits, job by job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+from gymnasium.utils.env_checker import check_env
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cluster_sim import Platform, Simulation, make_scheduler
+from cluster_sim.errors import InputError, SpecError
+from learning.choice_observations import ChoiceRow
+from learning.choice_teachers import FirstByOrder
+from learning.config import Config, EnvironmentKeys, WarmStartKeys
+from learning.environments.built_in import job_choice_case
+from learning.environments.job_choice import JobChoice
+from learning.episodes import Whole
+from learning.training import train
+
+
+def case(seed: int = 0) -> Whole:
+    """The built-in jobs, the same every time."""
+    source = job_choice_case()
+    return Whole(source.platform, source.all()[seed].workload)
+
+
+def play(env: JobChoice, choose: Callable[[JobChoice, Any], int]) -> tuple[float, float, dict[str, Any]]:
+    """An episode's return, summed cost and metrics."""
+    observation, _ = env.reset(seed=0)
+    rewards, costs, over = 0.0, 0.0, False
+    while not over:
+        observation, reward, over, _, info = env.step(choose(env, observation))
+        rewards, costs = rewards + reward, costs + info["cost"]
+    return rewards, costs, info["metrics"]
+
+
+@pytest.mark.parametrize("order", ["fcfs", "sjf", "f1", "wfp"])
+@pytest.mark.parametrize("extra", [True, False])
+def test_an_order_is_its_scheduler(order: str, extra: bool) -> None:
+    """The same records as easy:order=…,backfill=fcfs,commit=yes; the return and the costs are minus and plus its metrics."""
+    for seed in range(3):
+        env = JobChoice(case(seed), extra=extra, cost="wait")
+        rewards, costs, metrics = play(env, FirstByOrder(order))
+        spec = f"easy:order={order},backfill=fcfs,commit=yes,extra={'yes' if extra else 'no'}"
+        run = Simulation(env.episodes.platform, case(seed).workload, make_scheduler(spec)).run()
+        assert env.result().jobs.equals(run.jobs)
+        assert -rewards == pytest.approx(metrics["mean_bounded_slowdown"], rel=1e-9)
+        assert costs == pytest.approx(run.summary()["mean_wait_s"], rel=1e-9)
+
+
+@settings(max_examples=8, deadline=None)
+@given(seed=st.integers(0, 10**6), num_jobs=st.integers(2, 40))
+def test_random_choices_lose_no_job(seed: int, num_jobs: int) -> None:
+    """Whoever is chosen, every job ends, and what is seen stays within its bounds."""
+    rng = np.random.default_rng(seed)
+    env = JobChoice(case(), num_jobs=num_jobs, cost="wait")
+
+    def choose(env: JobChoice, observation: Any) -> int:
+        assert env.observation_space.contains(observation)
+        return int(rng.choice(np.flatnonzero(env.action_masks())))
+
+    assert play(env, choose)[2]["jobs_completed"] == 48
+
+
+def test_ranks_and_delays_by_hand() -> None:
+    """Three jobs wait for one that holds 12 of 16 cores until 100 s: who would fit now, and from when on the others."""
+    table = (
+        case()
+        .workload.jobs.iloc[:4]
+        .assign(
+            submit_time=[0.0, 10.0, 10.0, 10.0],
+            requested_cores=[12, 16, 4, 8],
+            requested_time=[100.0, 50.0, 70.0, 20.0],
+            recorded_run_time=[100.0, 50.0, 70.0, 20.0],
+        )
+    )
+    from cluster_sim import Workload
+
+    env = JobChoice(Whole(Platform.homogeneous(nodes=1, cores=16), Workload(table)))
+    rows = env.reset(seed=0)[0]["actions"][:3]
+    day = np.log1p(90.0) / np.log1p(1e6)
+    assert rows[:, ChoiceRow.fits].tolist() == [0.0, 1.0, 0.0]
+    assert rows[:, ChoiceRow.delay] == pytest.approx([day, 0.0, day])
+    assert rows[:, ChoiceRow.left] == pytest.approx([0.0, 0.0, 0.5])
+    assert rows[:, ChoiceRow.shortest_rank] == pytest.approx([1 / 3, 2 / 3, 0.0])
+    assert rows[:, ChoiceRow.narrowest_rank] == pytest.approx([2 / 3, 0.0, 1 / 3])
+
+
+def test_it_is_an_environment_and_refuses_what_is_none() -> None:
+    """Gymnasium's own checks; wrong options in one line."""
+    check_env(JobChoice(), skip_render_check=True)
+    with pytest.raises(InputError, match="num_jobs"):
+        JobChoice(num_jobs=1)
+    for wrong in ({"observation": "p2"}, {"reward": "energy"}, {"reward": "wait:scale=0"}):
+        with pytest.raises(SpecError):
+            JobChoice(**wrong)
+
+
+def test_a_trained_agent_is_a_scheduler(tmp_path: Path) -> None:
+    """It learns from an order and from rewards, and runs the jobs it was validated on to the same slowdown."""
+    config = Config(
+        environment=EnvironmentKeys(kind="job-choice"),
+        network="scorer:hidden=8",
+        iterations=1,
+        episodes=4,
+        workers=1,
+        baselines=["easy:order=sjf,backfill=fcfs,commit=yes,extra=no"],
+        warm_start=WarmStartKeys(teacher="sjf", episodes=2, options={"epochs": 2}),
+    )
+    [summary] = train(config, tmp_path / "agent")
+    assert summary.objective == "mean_bounded_slowdown"
+    source = job_choice_case()
+    found = [
+        Simulation(source.platform, episode.workload, make_scheduler(f"learned:{tmp_path / 'agent'}")).run().summary()
+        for episode in source.all()
+    ]
+    assert summary.value == pytest.approx(np.mean([one["mean_bounded_slowdown"] for one in found]), rel=1e-9)
