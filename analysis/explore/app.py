@@ -218,7 +218,7 @@ def _wire_run(app: Dash, desk: Desk) -> None:
     app.clientside_callback(load, Output("step", "data"), Input("frames", "data"))  # type: ignore[no-untyped-call]
 
     @app.callback(
-        Output("chart", "figure"),
+        Output("drawn", "data"),
         Input("choices", "data"),
         Input("colour_by", "value"),
         Input("view", "data"),
@@ -229,6 +229,9 @@ def _wire_run(app: Dash, desk: Desk) -> None:
         if ctx.triggered_id == "step" and len(ctx.triggered_prop_ids) == 1:
             return callbacks.moved_cursor(desk, given, step)
         return callbacks.chart(desk, given, colour_by, view, step, beside)
+
+    show = ClientsideFunction("chart", "show")  # of explore.js
+    app.clientside_callback(show, Output("chart", "figure"), Input("drawn", "data"))  # type: ignore[no-untyped-call]
 
     @app.callback(
         Output("view", "data", allow_duplicate=True),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from analysis.explore.offers import Offer
     from analysis.explore.runs import Choices, Desk
 
-COLOURS = ("job", "user", "profile", "wait", "energy")
+COLOURS = ("auto", "job", "user", "profile", "state", "wait", "slowdown", "energy")
 KINDS = {
     "workload": ("workload", "workload_options"),
     "platform": ("platform", "platform_options"),
@@ -41,7 +41,7 @@ def page(desk: Desk) -> html.Div:
             dcc.Store(id="choices", data=choices.plain()),
             dcc.Store(id="view"),
             dcc.Store(id="beside", data=None if desk.beside is None else desk.beside.plain()),
-            *(dcc.Store(id=name) for name in ("wanted", "frames", "step")),
+            *(dcc.Store(id=name) for name in ("wanted", "frames", "step", "drawn")),
             html.Div(className="columns", children=[_chart(changeable), _steps(changeable)]),
         ],
     )

@@ -74,3 +74,10 @@ const clusterSim = {
     });
   },
 };
+
+// A trace whose lines and marks would not be seen on dark ground.
+function onDark(trace) {
+  const light = { "#444444": "#b4bcc4", "#22303C": "#e3e8ec", "#000000": "#ffffff", "#FFFFFF": "#15191d" };
+  const turned = each => each && typeof each.color === "string" ? { ...each, color: light[each.color] || each.color } : each;
+  return { ...trace, ...(trace.line ? { line: turned(trace.line) } : {}), ...(trace.marker ? { marker: { ...turned(trace.marker), ...(trace.marker.line ? { line: turned(trace.marker.line) } : {}) } } : {}) };
+}

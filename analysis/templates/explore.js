@@ -1,4 +1,4 @@
-// The stepper in the app: frames come from the server, and where it stands goes to the chart.
+// The stepper in the app, whose frames come from the server and which tells the chart where it stands; and the chart.
 window.dash_clientside = Object.assign({}, window.dash_clientside, { stepper: (() => {
   const tell = (id, props) => window.dash_clientside.set_props(id, props);
   let built = false, waiting = null;
@@ -22,4 +22,10 @@ window.dash_clientside = Object.assign({}, window.dash_clientside, { stepper: ((
       return data.shown;
     },
   };
-})() });
+})(), chart: {
+  // The chart as the server draws it, light or dark as the page is.
+  show: figure => {
+    const dark = getComputedStyle(document.documentElement).colorScheme === "dark";
+    return dark && figure ? { ...figure, data: figure.data.map(onDark), layout: clusterSim.onGround(figure.layout) } : figure;
+  },
+} });

@@ -113,7 +113,7 @@ function cellHeight(run, view) {
 
 // Ids in the largest rectangles that have room for them; where there is more of it, their cores and how long they ran.
 function idTexts(run, colouring, codes, view, seen) {
-  const { owner, start, end, low, high, cores } = run.rectangles;
+  const { owner, start, end, low, high, cores, said } = run.rectangles;
   const px = view.height / (view.high - view.low), wide = view.width / (view.end - view.start);
   const roomy = [];
   for (const i of seen) {
@@ -134,7 +134,8 @@ function idTexts(run, colouring, codes, view, seen) {
   return {
     type: "scatter", mode: "text", meta: "ids", yaxis: run.yaxis, xaxis: "x", hoverinfo: "skip", showlegend: false,
     x: shown.map(box => run.time.place(box.x)), y: shown.map(box => box.y), text: shown.map(box => box.text),
-    textfont: { size: 11, color: shown.map(box => colouring.inks[codes[owner[box.i]]]) },
+    // On what was lost, which is pale whatever the job's colour, an edge in the other colour keeps them readable.
+    textfont: { size: 11, color: shown.map(box => colouring.inks[codes[owner[box.i]]]), shadow: shown.map(box => said?.[box.i] ? "auto" : "") },
   };
 }
 
