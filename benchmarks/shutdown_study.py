@@ -191,8 +191,8 @@ def main(inputs: Path, every: int, out: Path | None) -> None:
     platform = taurus(inputs)
     others = (*ORDINARY_DAYS["train"], *ORDINARY_DAYS["test"])
     sets = {
-        "busy": released_days(inputs, BUSY_DAYS, platform, None),
-        "ordinary": released_days(inputs, others, platform, None)[::every],
+        "busy": released_days(inputs, BUSY_DAYS, platform),
+        "ordinary": released_days(inputs, others, platform, every=every),
     }
     table = study(sets, platform)
     counts = {name: len(days) for name, days in sets.items()}

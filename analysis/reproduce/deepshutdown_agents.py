@@ -183,8 +183,8 @@ def _ordinary_days(like: Episode, inputs: Path, most: int | None) -> list[Episod
     from learning.episodes import Episode
 
     folders = (*ORDINARY_DAYS["train"], *ORDINARY_DAYS["test"])
-    days = released_days(inputs, folders, like.platform, None)[::EVERY_ORDINARY]
-    return [Episode(like.platform, day, **like.rules()) for day in days[:most]]
+    days = released_days(inputs, folders, like.platform, every=EVERY_ORDINARY)[:most]
+    return [Episode(like.platform, day, **like.rules()) for day in days]
 
 
 def _players(fold: Path, config: Config, inputs: Path, place: Path, days: int, quick: bool) -> list[Player]:

@@ -54,12 +54,14 @@ def taurus(inputs: Path) -> Platform:
     return Platform.read(inputs / FOLDER / "platform_taurus_168cores.xml", time_unit="minutes")
 
 
-def released_days(inputs: Path, folders: Sequence[str], platform: Platform, most: int | None) -> list[Workload]:
-    """At most so many of the days in these folders as episodes, spread evenly over them where not all are taken."""
+def released_days(
+    inputs: Path, folders: Sequence[str], platform: Platform, most: int | None = None, every: int = 1
+) -> list[Workload]:
+    """Every so manyth of the days in these folders as episodes; at most so many, then spread evenly over them."""
     from analysis.deepshutdown import episode
     from cluster_sim import Workload
 
-    paths = [path for folder in folders for path in sorted((inputs / folder).glob("*.json"), key=_number_of)]
+    paths = [path for folder in folders for path in sorted((inputs / folder).glob("*.json"), key=_number_of)][::every]
     count = len(paths) if most is None else min(most, len(paths))
     chosen = [paths[i * len(paths) // count] for i in range(count)]
     return [episode(Workload.read(path, time_unit="minutes"), platform) for path in chosen]

@@ -64,7 +64,6 @@ def command(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Comm
 
 
 WORK = (
-    ["demo"],
     ["run", *JOBS, "--scheduler", "easy", "--report", "--explain", "--out", "run"],
     ["lesson"],
     ["train", "--help"],
@@ -79,7 +78,7 @@ ASK = {
         ["list", "environments"],
     ),
     "app": (["explore", "--no-browser"],),
-    "lessons": (["lesson", "1"], ["lesson", "1", "--run"]),
+    "lessons": (["lesson", "1"],),
     "parquet": (["run", *JOBS, "--format", "parquet", "--out", "out"], ["sweep", "grid.yaml", "--out", "out"]),
 }
 
