@@ -15,6 +15,7 @@ import pandas as pd
 
 from benchmarks.slurm_accounts import sacctmgr_output
 from cluster_sim import Platform, Result, Simulation, Workload
+from cluster_sim.errors import InputError
 from cluster_sim.formats import slurm_values as values
 from cluster_sim.formats.sacctmgr import read_accounts
 from cluster_sim.platform.accounts import Accounts
@@ -188,6 +189,13 @@ def _requests(job: Mapping[str, Any], nodes: Mapping[str, int]) -> Iterator[tupl
     for option, name in (("mem", "memory_per_node"), ("mem-per-cpu", "memory_per_cpu")):
         if option in options:
             ask[name] = values.memory(options[option])[0]
+    if "gres" in options:
+        ((ask["gpu_type"], ask["gpus_per_node"]),) = values.gpus_by_type(options["gres"]).items()
+    for option in ("gpus", "gpus-per-task"):
+        if option in options:
+            raise InputError(
+                f"job {job['id']}, {option}", "GPUs of each node: others are not simulated", options[option]
+            )
     if "licenses" in options:
         pairs = (part.split(":") for part in options["licenses"].split(","))
         ask["licences"] = {name: int(count) for name, count in pairs}

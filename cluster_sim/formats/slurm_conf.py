@@ -55,7 +55,7 @@ NOT_SIMULATED = {
     "epilogslurmctld": "takes no time",
     "jobsubmitplugins": "jobs are taken as submitted",
     "burstbuffertype": "staging takes no time",
-    "grestypes": "jobs that need GPUs are rejected",
+    "grestypes": "only the scheduler slurm:conf=FILE gives GPUs to jobs",
     "federationparameters": "there is one cluster",
 }
 _ADMINISTRATION = re.compile(
@@ -320,7 +320,9 @@ def _warn(path: str, found: _Configuration, slurm: SlurmMachine) -> None:
         )
     parts += [f"{key}: {why}" for why in dict.fromkeys(found.unused.values()) for key in [_keys(found.unused, why)]]
     if any(slurm.gres):
-        parts.append(f"Gres of {sum(map(bool, slurm.gres)):,} nodes: kept, jobs that need GPUs are rejected")
+        parts.append(
+            f"Gres of {sum(map(bool, slurm.gres)):,} nodes: kept, only the scheduler slurm:conf=FILE gives GPUs to jobs"
+        )
     if any(_restricts(partition, len(slurm.node_names)) for partition in slurm.partitions):
         parts.append("nodes, limits and tiers of partitions: only the scheduler slurm:conf=FILE follows them")
     priorities = [key for key in found.scheduling if _PRIORITY.fullmatch(key.lower())]

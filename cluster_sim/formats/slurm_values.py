@@ -80,12 +80,19 @@ def gpus_of_tres(parts: dict[str, str]) -> int:
 
 def gpus_of_gres(text: str) -> int:
     """GPUs of ``gpu:2``, ``gpu:a100:2``, ``gpu`` or ``gpu:a:4(S:0-1),gpu:b:2``, on each node."""
-    total = 0
+    return sum(gpus_by_type(text).values())
+
+
+def gpus_by_type(text: str) -> dict[str, int]:
+    """The same by type; without one, that is empty."""
+    found: dict[str, int] = {}
     for part in re.sub(r"\([^)]*\)", "", text.strip()).split(","):
         name, *rest = part.strip().removeprefix("gres:").split(":")
         if name.lower() == "gpu":
-            total += count(rest[-1]) if rest and rest[-1][:1].isdigit() else 1
-    return total
+            number = count(rest.pop()) if rest and rest[-1][:1].isdigit() else 1
+            kind = ":".join(rest)
+            found[kind] = found.get(kind, 0) + number
+    return found
 
 
 def array_tasks(text: str) -> list[range]:

@@ -92,12 +92,12 @@ def shape(job: Job) -> list[int] | None:
     return [per_node] * full + ([left] if left else [])
 
 
-def why_impossible(machine: Machine, job: Job, memory: bool = False) -> str:
-    """Why the job could not be placed even on the empty machine; empty when it could."""
+def why_impossible(machine: Machine, job: Job, memory: bool = False, gpus: bool = False) -> str:
+    """Why the job could not be placed even on the empty machine; empty when it could, by memory or with GPUs if that counts."""
     platform, cores = machine.platform, job.requested_cores
     if cores > platform.core_count:
         return f"it asks for {cores} cores, the platform has {platform.core_count}"
-    if job.gpus:
+    if job.gpus and not gpus:
         return f"it asks for {job.gpus} GPUs, which are not simulated"
     by_memory = memory and job.memory > 0.0
     wanted = shape(job)

@@ -40,6 +40,7 @@ class Admission:
         keeps_limits = bool(getattr(simulation.scheduler, "keeps_limits", False))
         if accounts is not None and not keeps_limits and limits_hold(platform):
             self._limits = LimitGate(self._env, accounts, platform, self.admit)
+        self._gives_gpus = bool(getattr(simulation.scheduler, "gives_gpus", False))
         self._chooses_cores = bool(getattr(simulation.scheduler, "chooses_cores", False))
         self.prepare()
         self._precedence: Precedence | None = None
@@ -82,7 +83,7 @@ class Admission:
         """A job arrives now."""
         if job.requested_cores > self._core_count or self._has_wishes:
             least = job.on_cores(job.min_cores) if self._chooses_cores else job
-            reason = why_impossible(self._machine, least, self._by_memory)
+            reason = why_impossible(self._machine, least, self._by_memory, self._gives_gpus)
             if reason:
                 self.reject(job, reason)
                 return

@@ -90,7 +90,7 @@ JOB_FIELDS: tuple[Field, ...] = (
     Field("account", "str", "", "account that it is charged to", ""),
     Field("licenses", "str", "", "licences that it holds, `name:count,name:count`; kept, not simulated", ""),
     Field("array_limit", "int", "", "tasks of its job array that may run at once, for `slurm`; 0: all", 0, ">= 0"),
-    Field("gpus", "int", "", "GPUs that it needs in all; where that is not 0, no run can start it yet", 0, ">= 0"),
+    Field("gpus", "int", "", "GPUs that it needs in all; only `slurm` gives them, others reject it", 0, ">= 0"),
     Field("priority", "float", "", "higher is more urgent, for schedulers that look at it", 0.0),
     Field("min_cores", "int", "", "fewest cores it can run on; 0: as many as requested", 0, ">= 0"),
     Field("max_cores", "int", "", "most cores it can run on; 0: as many as requested", 0, ">= 0"),

@@ -37,6 +37,8 @@ class Ask:
     cpus_per_task: int = 1
     memory_per_node: float = 0.0
     memory_per_cpu: float = 0.0
+    gpus_per_node: int = 0
+    gpu_type: str = ""  #: Empty: any.
     exclusive: bool = False
     features: str = ""  #: ``--constraint``: ``a&b``, ``a|b``.
     required_nodes: tuple[int, ...] = ()  #: ``--nodelist``: positions in the platform; ``asks`` may name them.

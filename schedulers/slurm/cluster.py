@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from cluster_sim.errors import InputError
+from cluster_sim.formats import slurm_values as values
 from cluster_sim.platform.platform import Platform
 from cluster_sim.platform.slurm import Partition
 from schedulers.slurm.asks import Ask
@@ -113,7 +115,8 @@ class Cluster:
         assert slurm is not None
         types = [platform.node_types[index] for index in platform.type_of_node]
         memory = [math.inf if kind.memory_gb is None else kind.memory_gb * 1024 for kind in types]
-        facts = NodeFacts(platform.node_cores.tolist(), memory, slurm.weights, [kind.tags for kind in types])
+        gpus = [_gpus(*pair) for pair in zip(slurm.node_names, slurm.gres, strict=True)]
+        facts = NodeFacts(platform.node_cores.tolist(), memory, slurm.weights, [kind.tags for kind in types], gpus)
         return cls(facts, map(Queue.of, slurm.partitions), settings, accounting, epoch)
 
     def _preemption(self) -> Preemption | None:
@@ -149,10 +152,11 @@ class Cluster:
         return shape
 
     def nodes_for(self, ask: Ask) -> NodeSet:
-        """Nodes that have its features and that it does not exclude."""
+        """Nodes that have its features and as many GPUs as it needs, and that it does not exclude."""
         nodes = self._eligible.get(ask.key)
         if nodes is None:
-            nodes = self.facts.with_features(ask.features) & ~set_of(ask.excluded_nodes)
+            nodes = self.facts.with_features(ask.features) & self.facts.with_gpus(ask.gpus_per_node, ask.gpu_type)
+            nodes &= ~set_of(ask.excluded_nodes)
             self._eligible[ask.key] = nodes
         return nodes
 
@@ -373,3 +377,11 @@ class Cluster:
         """The nodes of a job that has ended are free."""
         del self.ending[key]
         self.free.release(self.held.pop(key))
+
+
+def _gpus(node: str, gres: str) -> tuple[str, int]:
+    """The type of a node's GPUs, and how many there are. Raises InputError for several types."""
+    found = values.gpus_by_type(gres)
+    if len(found) > 1:
+        raise InputError(f"scheduler 'slurm', NodeName={node}, Gres", "GPUs of one type on a node", gres)
+    return next(iter(found.items()), ("", 0))

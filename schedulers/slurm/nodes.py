@@ -70,7 +70,7 @@ def is_in(nodes: NodeSet, count: int) -> npt.NDArray[np.bool_]:
 
 
 class NodeFacts:
-    """What does not change about the nodes: CPUs, memory (MB; inf where unknown), weights, features."""
+    """What does not change about the nodes: CPUs, memory (MB; inf where unknown), weights, features, GPUs of one type on each."""
 
     def __init__(
         self,
@@ -78,6 +78,7 @@ class NodeFacts:
         memory: Sequence[float] = (),
         weights: Sequence[int] = (),
         features: Sequence[frozenset[str]] = (),
+        gpus: Sequence[tuple[str, int]] = (),
     ):
         self.count = len(cpus)
         self.cpus = np.array(cpus, np.int64)
@@ -94,12 +95,22 @@ class NodeFacts:
         #: Sets of nodes of one weight, low weights first.
         self.tiers = [by_weight[weight] for weight in sorted(by_weight)] or [self.all]
         self._features = list(features)
+        self.gpus = np.array([count for _, count in gpus], np.int64) if any(count for _, count in gpus) else None
+        self._gpu_types = [kind for kind, _ in gpus]
 
     def at_least(self, cpus: int, mb: float) -> NodeSet:
         """Nodes that have so many CPUs, and so much memory."""
         if (cpus, mb) not in self._at_least:
             self._at_least[cpus, mb] = set_where((self.cpus >= cpus) & (self.memory >= mb))
         return self._at_least[cpus, mb]
+
+    def with_gpus(self, count: int, kind: str) -> NodeSet:
+        """Nodes that have so many GPUs, of a type if it is named."""
+        if not count:
+            return self.all
+        if self.gpus is None:
+            return 0
+        return set_of([n for n in np.flatnonzero(self.gpus >= count).tolist() if kind in ("", self._gpu_types[n])])
 
     def with_features(self, expression: str) -> NodeSet:
         """Nodes that have the features of ``a&b`` (all) or ``a|b`` (one of them)."""
@@ -142,6 +153,7 @@ class Free:
         self.facts = facts
         self.cpus = np.array(facts.cpus)
         self.memory = np.array(facts.memory)
+        self._gpus = None if facts.gpus is None else facts.gpus.copy()
         self._empty: NodeSet | None = facts.all
         self._jobs = np.zeros(facts.count, np.int64)
         self._masks: dict[tuple[float, int], NodeSet] = {}
@@ -163,13 +175,14 @@ class Free:
         other = Free.__new__(Free)
         other.facts, other._empty, other._masks, other._capacities = self.facts, self._empty, {}, {}
         other.cpus, other.memory, other._jobs = self.cpus.copy(), self.memory.copy(), self._jobs.copy()
+        other._gpus = None if self._gpus is None else self._gpus.copy()
         return other
 
     def emptied(self, nodes: NodeSet) -> Free:
         """Another in which these nodes are empty, too: good for jobs that want whole nodes only."""
         other = Free.__new__(Free)
         other.facts, other._empty, other._masks, other._capacities = self.facts, self.empty | nodes, {}, {}
-        other.cpus, other.memory, other._jobs = self.cpus, self.memory, self._jobs
+        other.cpus, other.memory, other._jobs, other._gpus = self.cpus, self.memory, self._jobs, self._gpus
         return other
 
     def after(self, ends: Ends, first: int, last: int) -> Free:
@@ -179,6 +192,9 @@ class Free:
         np.add.at(other.cpus, nodes, cpus)
         np.add.at(other.memory, nodes, memory)
         np.subtract.at(other._jobs, nodes, 1)
+        if other._gpus is not None:
+            for held in ends.jobs[first:last]:
+                other._gpus[held.arrays[0]] += held.ask.gpus_per_node
         other._empty = None
         return other
 
@@ -187,6 +203,8 @@ class Free:
         nodes, cpus, memory = held.arrays
         self.cpus[nodes] -= cpus
         self.memory[nodes] -= memory
+        if self._gpus is not None:
+            self._gpus[nodes] -= held.ask.gpus_per_node
         self._jobs[nodes] += 1
         self._empty = self.empty & ~held.mask
         self._forget()
@@ -196,9 +214,15 @@ class Free:
         nodes, cpus, memory = held.arrays
         self.cpus[nodes] += cpus
         self.memory[nodes] += memory
+        if self._gpus is not None:
+            self._gpus[nodes] += held.ask.gpus_per_node
         self._jobs[nodes] -= 1
         self._empty = None
         self._forget()
+
+    def with_gpus(self, count: int) -> NodeSet:
+        """Nodes with so many free GPUs."""
+        return 0 if self._gpus is None else set_where(self._gpus >= count)
 
     def _forget(self) -> None:
         self._masks.clear()

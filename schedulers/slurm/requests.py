@@ -59,6 +59,7 @@ class Requests:
             tasks=job.requested_cores,
             tasks_per_node=job.ntasks_per_node,
             memory_per_cpu=job.memory,
+            gpus_per_node=job.gpus // max(job.nodes, 1),
             exclusive=job.exclusive,
             features="&".join(sorted(job.requires)),
             licences=licences_of(job.licenses),
@@ -79,6 +80,15 @@ class Requests:
         for name, value in self._more.get(ask.job_id, {}).items():
             setattr(ask, name, tuple(value) if isinstance(value, list) else value)
         return ask
+
+
+def why_no_gpus(job: Job, ask: Ask, shares_cores: bool) -> str:
+    """Why a job cannot have the GPUs that it asks for, as far as they are simulated; empty: it can, or asks for none."""
+    if ask.gpus_per_node and shares_cores:
+        return f"it asks for {ask.gpus_per_node} GPUs on a node, which are not simulated where jobs share cores"
+    if job.gpus % max(job.nodes, 1):
+        return f"it asks for {job.gpus} GPUs on {job.nodes} nodes: only as many on each are simulated"
+    return ""
 
 
 def _array_of(job_id: str) -> str:

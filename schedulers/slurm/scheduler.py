@@ -30,7 +30,7 @@ from schedulers.slurm.preemption import Preempted
 from schedulers.slurm.priority import Multifactor
 from schedulers.slurm.protocols import Accounting, BasicPriority
 from schedulers.slurm.queue import Reason, order
-from schedulers.slurm.requests import Requests
+from schedulers.slurm.requests import Requests, why_no_gpus
 from schedulers.slurm.running_jobs import RunningJobs
 from schedulers.slurm.settings import Settings
 
@@ -56,6 +56,7 @@ class Slurm(Scheduler):
     """
 
     keeps_limits = True
+    gives_gpus = True
 
     def __init__(
         self,
@@ -217,7 +218,8 @@ class Slurm(Scheduler):
         if job.index in self._ran:
             ask.submit_time = self._clean_ups.over(ask.key, now)
             ask.begin_time = math.floor(ask.submit_time) + REQUEUED_WAIT_S
-        reason = self.cluster.why_not_admitted(ask) or self._why_never(ask, job.requested_cores)
+        reason = self.cluster.why_not_admitted(ask) or why_no_gpus(job, ask, self.cluster.is_shared)
+        reason = reason or self._why_never(ask, job.requested_cores)
         if reason:
             yield Reject(job, reason)
             return

@@ -64,6 +64,8 @@ class Shape:
         """Nodes of a set on which the job could have at least what it needs on one."""
         if self.whole:
             return within & free.empty & free.facts.at_least(self.least, self._least_mb)
+        if self.ask.gpus_per_node:
+            within &= free.with_gpus(self.ask.gpus_per_node)
         return within & free.at_least(self.least, self._least_mb)
 
     def may_fit(self, free: Free, within: NodeSet) -> bool:

@@ -221,16 +221,21 @@ def test_what_is_not_simulated_is_refused_by_name(shared: Path, name: str, key: 
         make_scheduler(f"slurm:conf={shared / 'cases' / 'slurm' / name / 'slurm.conf'}")
 
 
-def test_nodes_may_have_gpus_and_jobs_that_need_some_are_rejected(shared: Path) -> None:
-    """The others run."""
+def test_gpus_are_given_to_one_job_at_a_time(shared: Path) -> None:
+    """Two nodes have four, two have two: of three jobs that need four one waits; more than a node has are never there."""
     conf = shared / "cases" / "slurm" / "gpu-1" / "slurm.conf"
     jobs = {
-        "submit_time": [0.0, 0.0],
-        "requested_cores": [1, 1],
-        "recorded_run_time": [60.0, 60.0],
-        "requested_time": [120.0, 120.0],
-        "gpus": [1, 0],
+        "submit_time": [0.0] * 6,
+        "requested_cores": [1, 1, 1, 1, 1, 2],
+        "nodes": [0, 0, 0, 0, 0, 2],
+        "recorded_run_time": [60.0] * 6,
+        "requested_time": [120.0] * 6,
+        "gpus": [4, 4, 4, 0, 5, 3],
     }
     result = Simulation(Platform.read(conf), Workload(jobs), make_scheduler(f"slurm:conf={conf}")).run()
-    assert result.jobs["state"].tolist() == ["rejected", "completed"]
-    assert "GPU" in result.jobs["reason"][0]
+    assert result.jobs["state"].tolist() == ["completed"] * 4 + ["rejected"] * 2
+    assert [start > 60.0 for start in result.jobs["start_time"][:4]] == [False, False, True, False]
+    assert result.jobs["reason"][4:].tolist() == [
+        "requested node configuration is not available",
+        "it asks for 3 GPUs on 2 nodes: only as many on each are simulated",
+    ]

@@ -161,7 +161,7 @@ def test_what_is_not_simulated_is_told_in_a_line(tmp_path: Path) -> None:
     )  # fmt: skip
     assert warned(path) == (
         f"{path}: CoreSpecCount: CPUs set aside for the system run jobs; TopologyPlugin: all nodes are equally near; "
-        "Prolog: takes no time; Gres of 2 nodes: kept, jobs that need GPUs are rejected; "
+        "Prolog: takes no time; Gres of 2 nodes: kept, only the scheduler slurm:conf=FILE gives GPUs to jobs; "
         "nodes, limits and tiers of partitions: only the scheduler slurm:conf=FILE follows them; "
         "PriorityWeightAge: only the scheduler slurm:conf=FILE and the order multifactor follow them; "
         "SchedulerType: only the scheduler slurm:conf=FILE follows them; not known: Colour, NonsenseKey"
