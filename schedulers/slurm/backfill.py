@@ -48,8 +48,12 @@ class _Search:
     length: float
     candidates: NodeSet
     least: int
-    not_before: float
-    tested: dict[NodeSet, tuple[float, Choice] | None] = field(default_factory=dict)
+    is_plain: bool = (
+        False  #: Whether a trial tells no more than where and when the job fits: it is left out where it is no use.
+    )
+    ended: int = 0  #: Of a plain one, how many jobs have to end before it fits.
+    not_before: float = -math.inf
+    tested: dict[NodeSet, tuple[float, Choice | None] | None] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -160,11 +164,14 @@ class BackfillPass:
         """Start the job, or plan it; None: no start is known, or it is not to be planned."""
         cluster, ask, settings, now = self._cluster, entry.ask, self._settings, self._now
         search = self._search(entry)
+        if search is None:
+            return None
         time = now
         while (fit := self._first_fit(search, time)) is not None:
             start, choice, later = max(fit.soonest, fit.time), fit.choice, fit.later
             self._postponed = self._postponed or fit.time > fit.soonest
-            if cluster.accounting.refusal_on(ask, choice.nodes, sum(choice.cpus), now):
+            limits = cluster.accounting
+            if limits.limits_resources and limits.refusal_on(ask, choice.nodes, sum(choice.cpus), now):
                 return None
             if start <= now:
                 if choice.mask & cluster.completing:
@@ -192,24 +199,42 @@ class BackfillPass:
 
     # ------------------------------------------------------------------ when, and on which nodes
 
-    def _search(self, entry: Entry) -> _Search:
+    def _search(self, entry: Entry) -> _Search | None:
+        """What is looked for; None: it is nowhere.
+
+        A trial tells more than whether the job fits where it is its first, where limits are asked about what it would get, or
+        where it may take nodes from others.
+        """
         cluster, ask = self._cluster, entry.ask
         shape, length = cluster.shape(entry), cluster.shortest(entry)
         candidates = entry.queue.nodes & cluster.up & cluster.nodes_for(ask)
-        return _Search(entry, shape, length, candidates, *self._least(entry, shape, candidates))
+        if cluster.accounting.limits_resources or cluster.preemption is not None or not cluster.is_tested(ask):
+            return _Search(entry, shape, length, candidates, shape.min_nodes)
+        releases = self._soonest(entry)
+        ended = releases.least_ended(shape, candidates)
+        if ended is None:
+            return None
+        least, not_before = shape.nodes_needed(cluster.facts), releases.end_of(ended)
+        return _Search(entry, shape, length, candidates, least, True, ended, not_before)
 
     def _first_fit(self, search: _Search, time: float) -> _Fit | None:
-        """Nodes that a job fits on from ``time`` (s) on, or as soon after as there are some; None: there are none."""
-        shape, tested = search.shape, search.tested
+        """Nodes that a job fits on from ``time`` (s) on, or as soon after as there are some; None: there are none.
+
+        Nodes on which it would not fit before others come free are passed over.
+        """
+        shape, tested, is_plain = search.shape, search.tested, search.is_plain
         while (opened := self._first_open(search, time)) is not None:
             time, nodes, later = opened
-            if nodes.bit_count() >= shape.min_nodes and not shape.required & ~nodes:
-                if nodes not in tested:
-                    tested[nodes] = self._soonest(search.entry).first_fit(shape, nodes)
-                found = tested[nodes]
-                self._cluster.note_test(search.entry, None if found is None else found[1])
-                if found is not None:
-                    return _Fit(time, nodes, later, *found)
+            if nodes.bit_count() >= search.least and not shape.required & ~nodes:
+                until = later if is_plain and later else math.inf
+                found = tested.get(nodes)
+                if nodes not in tested or (found is not None and found[1] is None and found[0] <= until):
+                    releases = self._soonest(search.entry)
+                    found = tested[nodes] = releases.first_fit(shape, nodes, search.ended, until)
+                if not is_plain:
+                    self._cluster.note_test(search.entry, None if found is None else found[1])
+                if found is not None and found[1] is not None:
+                    return _Fit(time, nodes, later, found[0], found[1])
             if not later:
                 break
             time = later
@@ -259,18 +284,6 @@ class BackfillPass:
         cluster.start(entry, choice, length, now)
         self._licences.hold(entry.ask.licences, now, now + length)
         return Started(entry, choice, length)
-
-    def _least(self, entry: Entry, shape: Shape, candidates: NodeSet) -> tuple[int, float]:
-        """How many nodes the job needs at least, and a time before which it fits nowhere, s: less need not be tried.
-
-        A trial tells more than whether the job fits where it is its first, where limits are asked about what it would get, or
-        where it may take nodes from others.
-        """
-        cluster = self._cluster
-        if cluster.accounting.limits_resources or cluster.preemption is not None or not cluster.is_tested(entry.ask):
-            return shape.min_nodes, -math.inf
-        least = max(shape.min_nodes, -(-shape.cpus // cluster.facts.most_cpus))
-        return least, self._soonest(entry).not_before(shape, candidates) if self._table.has_plans else -math.inf
 
     def _soonest(self, entry: Entry) -> Releases:
         """When what is free, for jobs that may take nodes from the same others."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from schedulers.slurm.ends import Ends
 from schedulers.slurm.gang import SharedFree
 from schedulers.slurm.nodes import Free, Held, NodeSet
-from schedulers.slurm.selection import Choice, Shape, choose
+from schedulers.slurm.selection import Choice, Shape, choose, choose_of
 from schedulers.slurm.settings import Settings
 
 if TYPE_CHECKING:
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 _WINDOW = 30.0
 """Bunches of jobs go by multiples of this on the clock, s."""
-_end_of = attrgetter("end")
 
 
 class Releases:
@@ -59,7 +57,12 @@ class Releases:
                 (first.release_cores if isinstance(first, SharedFree) else first.release)(one)
         self._after = {0: first}  # what is free when so many have ended
         self._known = [0]
-        self._emptied: list[NodeSet] = [0]  # nodes of the first of them, of which so many are known
+        self._end_times = [held.end for held in self._running]
+        self._bunches: dict[NodeSet, list[int]] = {}
+        busy = [0]
+        for held in reversed(self._running):
+            busy.append(busy[-1] | held.mask)
+        self._busy_after = busy[::-1]  # nodes that still hold jobs when so many have ended
 
     def expected_end(self, held: Held) -> float:
         """When a job is taken to end, s: by its limit, or soon, if it has overrun that."""
@@ -72,110 +75,124 @@ class Releases:
             return self._now + held.end - held.start
         return max(held.end + settings.over_time_limit + settings.kill_wait, self._now + 1.0)
 
-    def first_fit(self, shape: Shape, within: NodeSet) -> tuple[float, Choice] | None:
-        """The first time at which the job fits on nodes of a set, s, and where; None: it never does."""
-        choice = None if self._at_once is None else self._choose(shape, self._at_once, within)
-        if choice is None:
-            choice = self._choose(shape, self._after[0], within)
-        if choice is not None:
-            return self._now, choice
-        for last, ended in self._stages(shape, within):
-            choice = self._choose(shape, self._free_after(ended), within)
+    def first_fit(
+        self, shape: Shape, within: NodeSet, least: int = 0, until: float = math.inf
+    ) -> tuple[float, Choice | None] | None:
+        """The first time at which the job fits on nodes of a set, s, and where; None: it never does.
+
+        It is known not to fit before ``least`` jobs have ended. Where it is clear that it does not fit until a time (s),
+        ``until``, nothing is chosen.
+        """
+        if not least:
+            choice = None if self._at_once is None else self._choose(shape, self._at_once, within)
+            if choice is None:
+                choice = self._choose(shape, self._after[0], within)
             if choice is not None:
-                return self.expected_end(last), choice
+                return self._now, choice
+        for ended, last in self._stages(shape, within, least):
+            time = self.expected_end(self._running[last])
+            if time > until:
+                return time, None
+            if shape.whole and self._queue is None:
+                choice = choose_of(shape, self._after[0], self._empty_after(ended, shape, within))
+            else:
+                choice = self._choose(shape, self._free_after(ended), within)
+            if choice is not None:
+                return time, choice
         return None
 
-    def not_before(self, shape: Shape, within: NodeSet) -> float:
-        """A time before which the job fits on no part of a set, s; now, if that is not clear; inf: it never fits."""
+    def least_ended(self, shape: Shape, within: NodeSet) -> int | None:
+        """How many jobs have to end at least until the job may fit on a part of a set; None: it never fits."""
         if self._queue is not None or shape.may_fit(self._after[0], within):
-            return self._now
-        before = 0  # after so many have ended it does not fit
-        if self._settings.whole_nodes:
-            before = self._first_enough(shape, within) - 1
-        else:
-            for _, ended in self._in_bunches(within):
-                if shape.may_fit(self._free_after(ended), within):
-                    break
-                before = ended
-            else:
-                return math.inf
-        return max(self._running[before].end, self._now) if before < len(self._running) else math.inf
+            return 0
+        counts = self._counts(within)
+        first = self._first_enough(counts, shape, within, 0)
+        if first == len(counts):
+            return None
+        return counts[first - 1] + 1 if first else 1
 
-    def _stages(self, shape: Shape, within: NodeSet) -> Iterator[tuple[Held, int]]:
-        """Jobs on these nodes, or the last ones of bunches, from the first after which the job may fit; how many have ended then.
+    def end_of(self, ended: int) -> float:
+        """When so many jobs have ended at the soonest, s."""
+        return max(self._end_times[ended - 1], self._now) if ended else self._now
+
+    def _stages(self, shape: Shape, within: NodeSet, least: int) -> Iterator[tuple[int, int]]:
+        """How many jobs have ended when one on these nodes has, or a bunch, from when on the job may fit; and the last on these.
 
         Ever more is free: the first is found by halves.
         """
-        if self._settings.whole_nodes and self._queue is None:
-            for index in range(self._first_enough(shape, within) - 1, len(self._running)):
-                if self._running[index].mask & within:
-                    yield self._running[index], index + 1
-            return
-        stages = list(self._in_bunches(within))
+        counts = self._counts(within)
         first = 0
         if self._queue is None:
-            first = bisect_left(stages, True, key=lambda stage: shape.may_fit(self._free_after(stage[1]), within))
-        yield from stages[first:]
+            first = self._first_enough(counts, shape, within, bisect_left(counts, least))
+        for ended in counts[first:]:
+            last = ended - 1
+            if self._running[last].mask & within:
+                yield ended, last
+            elif not self._settings.whole_nodes:
+                yield ended, max(place for place in range(last) if self._running[place].mask & within)
 
-    def _first_enough(self, shape: Shape, within: NodeSet) -> int:
-        """How many jobs have to end, one by one, until the job may fit; one more than there are: that is not enough."""
-        numbers = range(1, len(self._running) + 1)
-        return 1 + bisect_left(numbers, True, key=lambda ended: shape.may_fit(self._free_after(ended), within))
+    def _counts(self, within: NodeSet) -> Sequence[int]:
+        """How many jobs have ended when one has, or a bunch with jobs on these nodes."""
+        if self._settings.whole_nodes:
+            return range(1, len(self._running) + 1)
+        found = self._bunches.get(within)
+        if found is None:
+            found = self._bunches[within] = list(self._in_bunches(within))
+        return found
+
+    def _first_enough(self, counts: Sequence[int], shape: Shape, within: NodeSet, known: int) -> int:
+        """The place of the first count after which the job may fit, from that which is ``known`` on; else one past the last."""
+        if known == len(counts) or self._is_enough(shape, within, counts[known]):
+            return known
+        return bisect_left(counts, True, known + 1, key=lambda ended: self._is_enough(shape, within, ended))
+
+    def _is_enough(self, shape: Shape, within: NodeSet, ended: int) -> bool:
+        """Whether the job may fit when so many have ended."""
+        first = self._after[0]
+        if shape.whole:
+            return shape.is_enough(first, self._empty_after(ended, shape, within))
+        if shape.needs_empty(first.facts):
+            return self._empty_after(ended, shape, within).bit_count() >= shape.nodes_needed(first.facts)
+        return shape.may_fit(self._free_after(ended), within)
+
+    def _empty_after(self, ended: int, shape: Shape, within: NodeSet) -> NodeSet:
+        """The nodes of a set that have what the job needs on one, and no jobs when so many have ended."""
+        return within & shape.fitting(self._after[0].facts) & ~self._busy_after[ended]
 
     def _choose(self, shape: Shape, free: Free, within: NodeSet) -> Choice | None:
         if self._queue is not None and isinstance(free, SharedFree):
             return free.choices(shape, within, self._queue)
         return choose(shape, free, within)
 
-    def _in_bunches(self, within: NodeSet) -> Iterator[tuple[Held, int]]:
-        """The last jobs of bunches. A bunch grows, by jobs on these nodes, while the next of all jobs ends within the window."""
-        running = self._running
-        index = self._next_on(within, 0)
-        if index is None:
+    def _in_bunches(self, within: NodeSet) -> Iterator[int]:
+        """How many have ended with each bunch: it grows, by jobs on these nodes, while the next of all ends within the window."""
+        places = [place for place, held in enumerate(self._running) if held.mask & within]
+        if not places:
             return
-        begin = (math.floor((running[index].end + self._epoch) / _WINDOW) + 1) * _WINDOW - self._epoch
+        ends = self._end_times
+        begin = (math.floor((ends[places[0]] + self._epoch) / _WINDOW) + 1) * _WINDOW - self._epoch
         width, linear = _WINDOW, self._settings.bf_window_linear
-        last = len(running) - 1
-        while True:
-            # The first job on these nodes of which the next of all ends after the window.
-            beyond = bisect_right(running, begin + width, key=_end_of) - 1
-            boundary = self._next_on(within, max(index, beyond)) if beyond < last else None
-            if boundary is None or boundary == last:
-                break
-            following = running[boundary + 1].end
+        last, index = len(ends) - 1, 0
+        while index < len(places):
+            # The first of these jobs of which the next of all ends after the window.
+            beyond = bisect_right(ends, begin + width) - 1
+            index = bisect_left(places, beyond, index)
+            if beyond >= last or index == len(places) or places[index] == last:
+                yield last + 1
+                return
+            boundary = places[index]
+            following = ends[boundary + 1]
             while following > begin + width:
                 width = math.inf if following == math.inf else width + linear if linear else 2.0 * width
-            yield running[boundary], boundary + 1
-            index = self._next_on(within, boundary + 1)
-            if index is None:
-                return
-        yield next(held for held in reversed(running) if held.mask & within), last + 1
-
-    def _next_on(self, within: NodeSet, index: int) -> int | None:
-        """The first job on these nodes, from one on."""
-        running = self._running
-        for place in range(index, len(running)):
-            if running[place].mask & within:
-                return place
-        return None
+            yield boundary + 1
+            index += 1
 
     def _free_after(self, ended: int) -> Free:
         """What is free when so many have ended."""
         free = self._after.get(ended)
         if free is None:
-            if self._settings.whole_nodes:
-                free = self._after[0].emptied(self._nodes_of(ended))
-            else:
-                place = bisect_right(self._known, ended)
-                before = self._known[place - 1]
-                free = self._after[before].after(self._ends, before, ended)
-                self._known.insert(place, ended)
-            self._after[ended] = free
+            place = bisect_right(self._known, ended)
+            before = self._known[place - 1]
+            free = self._after[ended] = self._after[before].after(self._ends, before, ended)
+            self._known.insert(place, ended)
         return free
-
-    def _nodes_of(self, ended: int) -> NodeSet:
-        """Nodes of the first so many that run."""
-        emptied = self._emptied
-        for held in self._running[len(emptied) - 1 : ended]:
-            emptied.append(emptied[-1] | held.mask)
-        return emptied[ended]

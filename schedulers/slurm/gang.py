@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from schedulers.slurm.nodes import Free, Held, NodeFacts, NodeSet
+from schedulers.slurm.nodes import Free, Held, NodeFacts, NodeSet, set_where
 from schedulers.slurm.selection import Choice, Shape, choose
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class SharedFree(Free):
             )
             free = Free(self.facts)
             free.cpus, free.memory = (busy == 0).sum(axis=1), self.memory
-            free.empty = sum(1 << node for node in np.flatnonzero(free.cpus == self.facts.cpus).tolist())
+            free.empty = set_where(free.cpus == self.facts.cpus)
             known = self._views[ignored] = free, busy
         return known
 

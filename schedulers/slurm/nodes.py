@@ -31,12 +31,22 @@ def set_of(nodes: Sequence[int]) -> NodeSet:
     return int.from_bytes(octets, "little")
 
 
-def members(mask: NodeSet) -> Iterator[int]:
+def bits(mask: NodeSet) -> npt.NDArray[np.uint8]:
+    """A set of nodes as zeros and ones, one for each node up to the last of the set, and some zeros."""
+    octets = mask.to_bytes((mask.bit_length() >> 3) + 1, "little")
+    return np.unpackbits(np.frombuffer(octets, np.uint8), bitorder="little")
+
+
+def members(mask: NodeSet) -> list[int]:
     """The nodes of a set, rising."""
-    while mask:
-        low = mask & -mask
-        yield low.bit_length() - 1
-        mask ^= low
+    found: list[int] = bits(mask).nonzero()[0].tolist()
+    return found
+
+
+def edges(mask: NodeSet) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Of each run of consecutive nodes of a set the first node, and the first one after it."""
+    changes = bits(mask ^ (mask << 1)).nonzero()[0]
+    return changes[::2], changes[1::2]
 
 
 def runs(mask: NodeSet) -> Iterator[tuple[int, int]]:
@@ -51,22 +61,41 @@ def runs(mask: NodeSet) -> Iterator[tuple[int, int]]:
         mask >>= length
 
 
-def before(counts: Counts) -> Counts:
-    """The sum of the entries before each, and of all."""
-    sums = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=sums[1:])
-    return sums
-
-
 def set_where(nodes: npt.NDArray[np.bool_]) -> NodeSet:
     """The set of the nodes for which it is so, shape (nodes,)."""
     return int.from_bytes(np.packbits(nodes, bitorder="little").tobytes(), "little")
 
 
-def is_in(nodes: NodeSet, count: int) -> npt.NDArray[np.bool_]:
-    """Which of all nodes are in a set, shape (nodes,)."""
-    octets = np.frombuffer(nodes.to_bytes((count + 7) // 8, "little"), np.uint8)
-    return np.unpackbits(octets, count=count, bitorder="little").astype(bool)
+class Capacities:
+    """How many CPUs a job could have on each node, :attr:`of`, shape (nodes,)."""
+
+    def __init__(self, of: Counts):
+        self.of = of
+        self._before: Counts | None = None
+        self._larger: dict[int, NodeSet | None] | None = None
+
+    @property
+    def before(self) -> Counts:
+        """The CPUs of all nodes before each, and last of all, shape (nodes + 1,)."""
+        if self._before is None:
+            self._before = np.zeros(len(self.of) + 1, np.int64)
+            np.cumsum(self.of, out=self._before[1:])
+        return self._before
+
+    def total(self, nodes: NodeSet) -> int:
+        """The CPUs of all nodes of a set."""
+        firsts, ends = edges(nodes)
+        before = self.before
+        return int((before[ends] - before[firsts]).sum())
+
+    def ever_larger(self) -> Iterator[NodeSet]:
+        """Of each number of CPUs that there is, rising, the nodes that have more."""
+        if self._larger is None:
+            self._larger = dict.fromkeys(np.bincount(self.of).nonzero()[0].tolist())
+        for size, nodes in self._larger.items():
+            if nodes is None:
+                nodes = self._larger[size] = set_where(self.of > size)
+            yield nodes
 
 
 class NodeFacts:
@@ -83,10 +112,11 @@ class NodeFacts:
         self.count = len(cpus)
         self.cpus = np.array(cpus, np.int64)
         self.memory = np.array(memory if len(memory) else [math.inf] * self.count, np.float64)
-        self.capacities = self.cpus, before(self.cpus)
+        self.capacities = Capacities(self.cpus)
         alike = self.count and (self.cpus == self.cpus[0]).all()
         self.cpus_of_each = self.cpus.item(0) if alike else 0  #: CPUs of every node; 0: they differ.
         self.most_cpus = int(self.cpus.max(initial=1))  #: CPUs of the widest node.
+        self.least_cpus = self.cpus.min(initial=self.most_cpus).item()  #: And of the narrowest.
         self.all: NodeSet = (1 << self.count) - 1
         self._at_least: dict[tuple[int, float], NodeSet] = {}
         by_weight: dict[int, NodeSet] = {}
@@ -157,7 +187,7 @@ class Free:
         self._empty: NodeSet | None = facts.all
         self._jobs = np.zeros(facts.count, np.int64)
         self._masks: dict[tuple[float, int], NodeSet] = {}
-        self._capacities: dict[tuple[float, int], tuple[Counts, Counts]] = {}
+        self._capacities: dict[tuple[float, int], Capacities] = {}
 
     @property
     def empty(self) -> NodeSet:
@@ -236,14 +266,13 @@ class Free:
             mask = self._masks[mb, cpus] = set_where(enough & (self.memory >= mb) if mb else enough)
         return mask
 
-    def capacities(self, mb_per_cpu: float, unit: int) -> tuple[Counts, Counts]:
-        """Free CPUs of each node that have memory, in whole units; and those of all nodes before each."""
+    def capacities(self, mb_per_cpu: float, unit: int) -> Capacities:
+        """Free CPUs of each node that have memory, in whole units."""
         known = self._capacities.get((mb_per_cpu, unit))
         if known is None:
             cpus = self.cpus
             if mb_per_cpu:
                 with np.errstate(invalid="ignore"):
-                    cpus = np.minimum(cpus, self.memory / mb_per_cpu + 1e-9).astype(np.int64)
-            cpus = cpus - cpus % unit
-            known = self._capacities[mb_per_cpu, unit] = cpus, before(cpus)
+                    cpus = np.minimum(cpus, np.maximum(self.memory, 0.0) / mb_per_cpu + 1e-9).astype(np.int64)
+            known = self._capacities[mb_per_cpu, unit] = Capacities(cpus - cpus % unit if unit > 1 else cpus)
         return known

@@ -2,34 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from schedulers.slurm.asks import Ask
-from schedulers.slurm.nodes import Free, NodeSet, is_in, members, runs, set_of, set_where
+from schedulers.slurm.nodes import Free, NodeFacts, NodeSet, edges, members, runs, set_of
 
 if TYPE_CHECKING:
-    from schedulers.slurm.nodes import Counts
+    from schedulers.slurm.nodes import Capacities, Counts
 
-Run = tuple[int, int]
-"""First node, and how many follow each other."""
+_TAKEN, _MANY = -(2**40), 2**40
 
 
-@dataclass(slots=True)
 class Choice:
     """Nodes for a job (rising), CPUs and memory (MB) on each."""
 
-    nodes: tuple[int, ...]
-    cpus: tuple[int, ...]
-    memory: tuple[float, ...]
-    mask: NodeSet = 0
-    cores: tuple[tuple[int, ...], ...] = ()  #: Which on each, where jobs of several tiers share them.
+    __slots__ = ("_cpus", "_memory", "_nodes", "cores", "mask")
 
-    def __post_init__(self) -> None:
-        self.mask = set_of(self.nodes)
+    def __init__(self, nodes: tuple[int, ...], cpus: tuple[int, ...], memory: tuple[float, ...]):
+        self._nodes: tuple[int, ...] | None = nodes
+        self._cpus, self._memory = cpus, memory
+        self.mask: NodeSet = set_of(nodes)
+        self.cores: tuple[tuple[int, ...], ...] = ()  #: Which on each, where jobs of several tiers share them.
+
+    @classmethod
+    def alike(cls, mask: NodeSet, cpus: int, memory: float) -> Choice:
+        """The same on every node of a set; which these are is written out when somebody asks."""
+        choice = cls((), (cpus,), (memory,))
+        choice._nodes, choice.mask = None, mask
+        return choice
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """Positions in the platform."""
+        if self._nodes is None:
+            self._nodes = tuple(members(self.mask))
+            self._cpus *= len(self._nodes)
+            self._memory *= len(self._nodes)
+        return self._nodes
+
+    @property
+    def cpus(self) -> tuple[int, ...]:
+        """On each of the nodes."""
+        return self._cpus if self.nodes else ()
+
+    @property
+    def memory(self) -> tuple[float, ...]:
+        """On each of the nodes, MB."""
+        return self._memory if self.nodes else ()
 
 
 class Shape:
@@ -59,42 +81,57 @@ class Shape:
         self.fixed = 0 if ask.tasks else self.per_node or self.per_task
         self.least = self.per_node or self.per_task  # CPUs that a node must have free
         self._least_mb = self.memory_per_node or self.memory_per_cpu * self.least
+        self._fits: NodeSet | None = None
+
+    def fitting(self, facts: NodeFacts) -> NodeSet:
+        """Nodes that have what it needs on one."""
+        if self._fits is None:
+            self._fits = facts.at_least(self.least, self._least_mb)
+        return self._fits
+
+    def nodes_needed(self, facts: NodeFacts) -> int:
+        """How many nodes it needs at least."""
+        return max(self.min_nodes, -(-self.cpus // facts.most_cpus))
+
+    def needs_empty(self, facts: NodeFacts) -> bool:
+        """Whether a job that does not ask for whole nodes fits only on empty ones, and wherever there are enough of them."""
+        if self.required or self._least_mb or self.fixed or not self.most_nodes:
+            return False
+        return self.cpus - (self._most - 1) * facts.most_cpus >= facts.most_cpus == facts.cpus_of_each
 
     def usable(self, free: Free, within: NodeSet) -> NodeSet:
         """Nodes of a set on which the job could have at least what it needs on one."""
         if self.whole:
-            return within & free.empty & free.facts.at_least(self.least, self._least_mb)
+            return within & free.empty & self.fitting(free.facts)
         if self.ask.gpus_per_node:
             within &= free.with_gpus(self.ask.gpus_per_node)
         return within & free.at_least(self.least, self._least_mb)
 
     def may_fit(self, free: Free, within: NodeSet) -> bool:
         """Whether there are enough nodes, and enough CPUs on all of them; the more is free, the sooner."""
-        usable = self.usable(free, within)
-        if self.required & ~usable or usable.bit_count() < self.min_nodes:
+        return self.is_enough(free, self.usable(free, within))
+
+    def is_enough(self, free: Free, usable: NodeSet) -> bool:
+        """The same of nodes that are usable."""
+        facts, count = free.facts, usable.bit_count()
+        if count < self.min_nodes or self.required & ~usable:
             return False
         if self.fixed and not self.whole:
             return True
+        surely = facts.least_cpus if self.whole else self.least  # CPUs on each of them
         if self.most_nodes and not self.whole:
             # All but one of its nodes may have all CPUs that a node has: the last, and so each, at least the rest.
-            least = self.cpus - (self._most - 1) * free.facts.most_cpus
+            least = self.cpus - (self._most - 1) * facts.most_cpus
             if least > self.least:
                 usable &= free.at_least(least, self._least_mb)
-                if usable.bit_count() < -(-self.cpus // free.facts.most_cpus):
-                    return False
-        if self.whole and free.facts.cpus_of_each:
-            return usable.bit_count() * free.facts.cpus_of_each >= self.cpus
-        before, left = self.capacities(free)[1], self.cpus
-        if before.item(-1) < left:
+                count = usable.bit_count()
+                surely = surely if self.memory_per_cpu else least - least % self.per_task
+        if count * facts.most_cpus < self.cpus:
             return False
-        for first, length in runs(usable):
-            left -= before.item(first + length) - before.item(first)
-            if left <= 0:
-                return True
-        return False
+        return count * surely >= self.cpus or self.capacities(free).total(usable) >= self.cpus
 
-    def capacities(self, free: Free) -> tuple[Counts, Counts]:
-        """CPUs that the job could have on each node that is usable; and on all nodes before each."""
+    def capacities(self, free: Free) -> Capacities:
+        """CPUs that the job could have on each node that is usable."""
         if self.whole:
             return free.facts.capacities
         return free.capacities(self.memory_per_cpu, 1 if self.fixed else self.per_task)
@@ -102,14 +139,47 @@ class Shape:
 
 def choose(shape: Shape, free: Free, within: NodeSet) -> Choice | None:
     """Nodes of a set on which the job can start with what is free; None if it cannot."""
-    if not shape.may_fit(free, within):
+    return choose_of(shape, free, shape.usable(free, within))
+
+
+def choose_of(shape: Shape, free: Free, usable: NodeSet) -> Choice | None:
+    """The same of nodes that are usable: of a job that wants whole nodes it does not matter what is free on others."""
+    if not shape.is_enough(free, usable):
         return None
-    usable = shape.usable(free, within)
+    if shape.whole and free.facts.cpus_of_each and not shape.required and not shape.ask.spread:
+        return _alike(shape, free.facts, usable)
     for nodes in _ever_larger(shape, usable, free):
         search = _Search(shape, free)
         if search.over(nodes):
-            return _given(shape, search.taken, free)
+            return _given(shape, search.taken)
     return None
+
+
+def _alike(shape: Shape, facts: NodeFacts, usable: NodeSet) -> Choice | None:
+    """Whole nodes of a set, of nodes that are all alike."""
+    needed, each = shape.nodes_needed(facts), facts.cpus_of_each
+    wanted = max(shape.most_nodes, shape.min_nodes) if shape.most_nodes else needed
+    if wanted < needed:
+        return None
+    chosen = 0
+    for tier in facts.tiers:
+        some = list(runs(usable & tier))
+        while some and wanted > 0:
+            first, length = some.pop(_best_run(some, max(needed, 1)) if len(some) > 1 else 0)
+            length = min(length, wanted)
+            chosen |= ((1 << length) - 1) << first
+            wanted -= length
+            needed -= length
+    return Choice.alike(chosen, each, shape.memory_per_node or shape.memory_per_cpu * each) if needed <= 0 else None
+
+
+def _best_run(some: Sequence[tuple[int, int]], needed: int) -> int:
+    """Where the shortest of some runs stands that is long enough, or if none is the longest; the first of equals."""
+    best, best_length = 0, -1
+    for index, (_, length) in enumerate(some):
+        if (length < best_length or best_length < needed) if length >= needed else best_length < length:
+            best, best_length = index, length
+    return best
 
 
 def _ever_larger(shape: Shape, usable: NodeSet, free: Free) -> Iterator[NodeSet]:
@@ -117,11 +187,13 @@ def _ever_larger(shape: Shape, usable: NodeSet, free: Free) -> Iterator[NodeSet]
     yield usable
     if shape.whole or shape.fixed or not shape.most_nodes or shape.ask.spread:
         return
-    cpus, _ = shape.capacities(free)
     others = usable & ~shape.required
-    for size in np.unique(cpus[is_in(others, len(cpus))]).tolist()[:-1]:
-        usable &= shape.required | set_where(cpus > size)
-        yield usable
+    for larger in shape.capacities(free).ever_larger():
+        if others & ~larger:
+            others &= larger
+            if not others:
+                return
+            yield others | shape.required
 
 
 class _Search:
@@ -130,7 +202,7 @@ class _Search:
     def __init__(self, shape: Shape, free: Free):
         self._shape = shape
         self._tiers = free.facts.tiers
-        self._capacities, self._before = shape.capacities(free)
+        self._capacities = shape.capacities(free)
         self._nodes = max(shape.most_nodes, shape.min_nodes)  # as many as it would like
         self._most_cpus = free.facts.most_cpus
         self._spare = self._nodes - shape.min_nodes  # of them, those that it can do without
@@ -141,72 +213,67 @@ class _Search:
     def over(self, usable: NodeSet) -> bool:
         """Take nodes of a set; whether they do."""
         if self._shape.ask.spread:
-            self._least = min(self._nodes, usable.bit_count())
-            self._take_some(members(usable), every=True)
+            nodes = members(usable)
+            self._least = min(self._nodes, len(nodes))
+            self._take(nodes[: max(self._nodes, 0)])
         else:
-            for node in members(self._shape.required):
-                self._take(node)
+            self._take(members(self._shape.required))
             self._take_by_runs(usable & ~self._shape.required)
         return self._nodes - self._spare <= 0 and self._cpus <= 0
 
     @property
-    def _is_done(self) -> bool:
-        return self._nodes <= 0 and (self._cpus <= 0 or self._shape.most_nodes > 0)
-
-    @property
-    def _is_lost(self) -> bool:
-        """Whether the nodes that are still wanted cannot have the CPUs that are, however wide they are."""
-        return self._shape.most_nodes > 0 and self._cpus > max(self._nodes, 0) * self._most_cpus
+    def _is_over(self) -> bool:
+        """Whether it has what it wants; or the nodes that it still wants cannot have the CPUs, however wide they are."""
+        if self._shape.most_nodes:
+            return self._nodes <= 0 or self._cpus > self._nodes * self._most_cpus
+        return self._nodes <= 0 and self._cpus <= 0
 
     def _take_by_runs(self, usable: NodeSet) -> None:
+        before = self._capacities.before
         for tier in self._tiers:
-            some = list(runs(usable & tier))
-            while some and not self._is_done and not self._is_lost:
-                first, length = some.pop(self._best(some) if len(some) > 1 else 0)
-                alone = self._alone(first, length) if self._nodes <= 1 else None
-                self._take_some(range(first, first + length) if alone is None else (alone,))
-            if self._is_done or self._is_lost:
-                return
+            firsts, ends = edges(usable & tier)
+            lengths, sizes = ends - firsts, before[ends] - before[firsts]
+            for _ in range(len(firsts)):
+                if self._is_over:
+                    return
+                best = self._best(lengths, sizes)
+                self._take_run(firsts.item(best), ends.item(best))
+                lengths[best] = sizes[best] = _TAKEN
 
-    def _best(self, some: Sequence[Run]) -> int:
+    def _best(self, lengths: Counts, sizes: Counts) -> int:
         """The smallest run that suffices, or if none does the biggest; the first of equals."""
-        before, needed = self._before, self._nodes - self._spare
-        best, best_size, suffices = 0, -1, False
-        for index, (first, length) in enumerate(some):
-            size = before.item(first + length) - before.item(first)
-            if length >= needed and size >= self._cpus:
-                if not suffices or size < best_size:
-                    best, best_size, suffices = index, size, True
-            elif not suffices and size > best_size:
-                best, best_size = index, size
-        return best
+        suffices = (lengths >= max(self._nodes - self._spare, 0)) & (sizes >= self._cpus)
+        if suffices.any():
+            return int(np.where(suffices, sizes, _MANY).argmin())
+        return int(sizes.argmax())
 
-    def _alone(self, first: int, length: int) -> int | None:
-        """The node of a run that suffices alone with the fewest CPUs to spare; None if none does."""
-        cpus = self._capacities[first : first + length]
-        enough = cpus >= self._cpus
-        if not enough.any():
-            return None
-        return first + int(np.where(enough, cpus, np.iinfo(np.int64).max).argmin())
-
-    def _take_some(self, nodes: Sequence[int] | Iterator[int], every: bool = False) -> None:
-        for node in nodes:
-            if self._nodes <= 0 if every else self._is_done:
+    def _take_run(self, first: int, end: int) -> None:
+        """Take nodes of a run until there are enough; or the one with the fewest CPUs to spare that suffices alone."""
+        if self._nodes <= 1:
+            cpus = self._capacities.of[first:end]
+            enough = cpus >= self._cpus
+            if enough.any():
+                first += int(np.where(enough, cpus, _MANY).argmin())
+                end = first + 1
+        for node in range(first, end):
+            if self._is_over:
                 return
-            self._take(node)
+            self._take((node,))
 
-    def _take(self, node: int) -> None:
-        cpus, shape = self._capacities.item(node), self._shape
-        if not shape.whole:
-            unit = shape.fixed or shape.per_task
-            cpus = min(cpus, max(self._cpus - max(self._least - 1, 0) * unit, unit))
-        self.taken[node] = cpus
-        self._nodes -= 1
-        self._least -= 1
-        self._cpus -= cpus
+    def _take(self, nodes: Iterable[int]) -> None:
+        shape = self._shape
+        unit = shape.fixed or shape.per_task
+        for node in nodes:
+            cpus = self._capacities.of.item(node)
+            if not shape.whole:
+                cpus = min(cpus, max(self._cpus - max(self._least - 1, 0) * unit, unit))
+            self.taken[node] = cpus
+            self._nodes -= 1
+            self._least -= 1
+            self._cpus -= cpus
 
 
-def _given(shape: Shape, taken: dict[int, int], free: Free) -> Choice:
+def _given(shape: Shape, taken: dict[int, int]) -> Choice:
     """What the job gets on each of its nodes."""
     nodes = tuple(sorted(taken))
     if shape.whole:
@@ -223,6 +290,8 @@ def _given(shape: Shape, taken: dict[int, int], free: Free) -> Choice:
 
 def _dealt(tasks: int, most: Sequence[int], per_task: int) -> tuple[int, ...]:
     """CPUs on each node when the tasks are dealt out in turn, no node getting more than its most."""
+    if sum(most) <= tasks:
+        return tuple(limit * per_task for limit in most)
     level, left, full = 0, tasks, sorted(most)
     for index, limit in enumerate(full):  # those that are full one after the other, the others all alike
         others = len(full) - index
@@ -230,8 +299,6 @@ def _dealt(tasks: int, most: Sequence[int], per_task: int) -> tuple[int, ...]:
             break
         left -= (limit - level) * others
         level = limit
-    else:
-        return tuple(limit * per_task for limit in most)
     rounds, more = divmod(left, others)
     level += rounds
     got = []
