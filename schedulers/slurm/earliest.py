@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from operator import or_
 from typing import TYPE_CHECKING
 
 from schedulers.slurm.ends import Ends
@@ -59,10 +61,9 @@ class Releases:
         self._known = [0]
         self._end_times = [held.end for held in self._running]
         self._bunches: dict[NodeSet, list[int]] = {}
-        busy = [0]
-        for held in reversed(self._running):
-            busy.append(busy[-1] | held.mask)
-        self._busy_after = busy[::-1]  # nodes that still hold jobs when so many have ended
+        self._masks = [held.mask for held in self._running]
+        # Nodes that still hold jobs when so many have ended.
+        self._busy_after = list(accumulate(reversed(self._masks), or_, initial=0))[::-1]
 
     def expected_end(self, held: Held) -> float:
         """When a job is taken to end, s: by its limit, or soon, if it has overrun that."""
@@ -126,10 +127,10 @@ class Releases:
             first = self._first_enough(counts, shape, within, bisect_left(counts, least))
         for ended in counts[first:]:
             last = ended - 1
-            if self._running[last].mask & within:
+            while not self._masks[last] & within and not self._settings.whole_nodes:
+                last -= 1
+            if self._masks[last] & within:
                 yield ended, last
-            elif not self._settings.whole_nodes:
-                yield ended, max(place for place in range(last) if self._running[place].mask & within)
 
     def _counts(self, within: NodeSet) -> Sequence[int]:
         """How many jobs have ended when one has, or a bunch with jobs on these nodes."""
@@ -142,18 +143,19 @@ class Releases:
 
     def _first_enough(self, counts: Sequence[int], shape: Shape, within: NodeSet, known: int) -> int:
         """The place of the first count after which the job may fit, from that which is ``known`` on; else one past the last."""
-        if known == len(counts) or self._is_enough(shape, within, counts[known]):
-            return known
-        return bisect_left(counts, True, known + 1, key=lambda ended: self._is_enough(shape, within, ended))
-
-    def _is_enough(self, shape: Shape, within: NodeSet, ended: int) -> bool:
-        """Whether the job may fit when so many have ended."""
-        first = self._after[0]
-        if shape.whole:
-            return shape.is_enough(first, self._empty_after(ended, shape, within))
-        if shape.needs_empty(first.facts):
-            return self._empty_after(ended, shape, within).bit_count() >= shape.nodes_needed(first.facts)
-        return shape.may_fit(self._free_after(ended), within)
+        first, last = known, len(counts)
+        facts = self._after[0].facts
+        on_empty = shape.whole or shape.needs_empty(facts)
+        fitting, needed, busy = within & shape.fitting(facts), shape.nodes_needed(facts), self._busy_after
+        middle = first
+        while first < last:  # by halves, but for the first that is tried
+            if on_empty:
+                is_enough = (fitting & ~busy[counts[middle]]).bit_count() >= needed
+            else:
+                is_enough = shape.may_fit(self._free_after(counts[middle]), within)
+            first, last = (first, middle) if is_enough else (middle + 1, last)
+            middle = (first + last) // 2
+        return first
 
     def _empty_after(self, ended: int, shape: Shape, within: NodeSet) -> NodeSet:
         """The nodes of a set that have what the job needs on one, and no jobs when so many have ended."""
@@ -166,26 +168,33 @@ class Releases:
 
     def _in_bunches(self, within: NodeSet) -> Iterator[int]:
         """How many have ended with each bunch: it grows, by jobs on these nodes, while the next of all ends within the window."""
-        places = [place for place, held in enumerate(self._running) if held.mask & within]
-        if not places:
+        index = self._next_on(within, 0)
+        if index is None:
             return
         ends = self._end_times
-        begin = (math.floor((ends[places[0]] + self._epoch) / _WINDOW) + 1) * _WINDOW - self._epoch
+        begin = (math.floor((ends[index] + self._epoch) / _WINDOW) + 1) * _WINDOW - self._epoch
         width, linear = _WINDOW, self._settings.bf_window_linear
-        last, index = len(ends) - 1, 0
-        while index < len(places):
-            # The first of these jobs of which the next of all ends after the window.
+        last = len(ends) - 1
+        while index is not None:
+            # The first job on these nodes of which the next of all ends after the window.
             beyond = bisect_right(ends, begin + width) - 1
-            index = bisect_left(places, beyond, index)
-            if beyond >= last or index == len(places) or places[index] == last:
+            boundary = self._next_on(within, max(index, beyond)) if beyond < last else None
+            if boundary is None or boundary == last:
                 yield last + 1
                 return
-            boundary = places[index]
             following = ends[boundary + 1]
             while following > begin + width:
                 width = math.inf if following == math.inf else width + linear if linear else 2.0 * width
             yield boundary + 1
-            index += 1
+            index = self._next_on(within, boundary + 1)
+
+    def _next_on(self, within: NodeSet, index: int) -> int | None:
+        """The first job on these nodes, from one on."""
+        masks = self._masks
+        for place in range(index, len(masks)):
+            if masks[place] & within:
+                return place
+        return None
 
     def _free_after(self, ended: int) -> Free:
         """What is free when so many have ended."""

@@ -93,11 +93,15 @@ class Shape:
         """How many nodes it needs at least."""
         return max(self.min_nodes, -(-self.cpus // facts.most_cpus))
 
+    def least_of_each(self, facts: NodeFacts) -> int:
+        """CPUs that a job of a limited number of nodes has at least on each, where all others have all that a node has."""
+        return self.cpus - (self._most - 1) * facts.most_cpus
+
     def needs_empty(self, facts: NodeFacts) -> bool:
         """Whether a job that does not ask for whole nodes fits only on empty ones, and wherever there are enough of them."""
         if self.required or self._least_mb or self.fixed or not self.most_nodes:
             return False
-        return self.cpus - (self._most - 1) * facts.most_cpus >= facts.most_cpus == facts.cpus_of_each
+        return self.least_of_each(facts) >= facts.most_cpus == facts.cpus_of_each
 
     def usable(self, free: Free, within: NodeSet) -> NodeSet:
         """Nodes of a set on which the job could have at least what it needs on one."""
@@ -120,8 +124,7 @@ class Shape:
             return True
         surely = facts.least_cpus if self.whole else self.least  # CPUs on each of them
         if self.most_nodes and not self.whole:
-            # All but one of its nodes may have all CPUs that a node has: the last, and so each, at least the rest.
-            least = self.cpus - (self._most - 1) * facts.most_cpus
+            least = self.least_of_each(facts)
             if least > self.least:
                 usable &= free.at_least(least, self._least_mb)
                 count = usable.bit_count()
@@ -255,22 +258,25 @@ class _Search:
             if enough.any():
                 first += int(np.where(enough, cpus, _MANY).argmin())
                 end = first + 1
-        for node in range(first, end):
-            if self._is_over:
-                return
-            self._take((node,))
+        self._take(range(first, end), True)
 
-    def _take(self, nodes: Iterable[int]) -> None:
-        shape = self._shape
+    def _take(self, nodes: Iterable[int], until_over: bool = False) -> None:
+        shape, capacity = self._shape, self._capacities.of.item
+        wanted, least, rest = self._nodes, self._least, self._cpus
         unit = shape.fixed or shape.per_task
         for node in nodes:
-            cpus = self._capacities.of.item(node)
+            if until_over and wanted <= 0 and (rest <= 0 or shape.most_nodes):
+                break
+            cpus = capacity(node)
             if not shape.whole:
-                cpus = min(cpus, max(self._cpus - max(self._least - 1, 0) * unit, unit))
+                others = (least - 1) * unit if least > 1 else 0  # CPUs that are kept for nodes that have to follow
+                if cpus > rest - others:
+                    cpus = min(cpus, max(rest - others, unit))
             self.taken[node] = cpus
-            self._nodes -= 1
-            self._least -= 1
-            self._cpus -= cpus
+            wanted, least, rest = wanted - 1, least - 1, rest - cpus
+            if until_over and rest > max(wanted, 0) * self._most_cpus and shape.most_nodes:
+                break
+        self._nodes, self._least, self._cpus = wanted, least, rest
 
 
 def _given(shape: Shape, taken: dict[int, int]) -> Choice:

@@ -74,6 +74,11 @@ class Settings:
     licences: Mapping[str, int] | None = None
     preempt: PreemptSettings | None = None
 
+    @property
+    def bf_limits_tests(self) -> bool:
+        """Whether a backfill pass tests only so many jobs of a user, a partition or an association."""
+        return bool(self.bf_max_job_part or self.bf_max_job_user_part or self.bf_max_job_user or self.bf_max_job_assoc)
+
     @classmethod
     def of(cls, machine: SlurmMachine) -> Settings:
         """Those of a configuration. Raises FormatError for a value that cannot be, InputError for what is not simulated."""
