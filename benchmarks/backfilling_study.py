@@ -1,0 +1,107 @@
+"""Tables of docs/backfilling.md: ``python -m benchmarks.backfilling_study [INPUTS] [--out FOLDER] [--seeds N]``.
+
+INPUTS holds ``traces/lublin_256.swf.gz``. Rules that commit to whom they have chosen (``easy:commit=yes``), as RLScheduler's do
+(Zhang et al., SC 2020), on ten windows of 1,024 jobs; with ``--out`` also agents: trained by
+``examples/training/lublin-choice.yaml``, tested on later windows of 256 jobs beside the rule that is best on the windows to
+train on. The slowdown never stands alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from analysis import backfilling_markdown, backfilling_table
+from analysis.backfilling import SLOWDOWN
+from benchmarks.shutdown_study import INPUTS
+from cluster_sim import Platform, Simulation, Workload, make_scheduler
+from learning.agent import find_agents
+from learning.config import read_config
+from learning.episodes import consecutive
+from learning.training import train
+
+LOG = "traces/lublin_256.swf.gz"
+CONFIG = Path(__file__).resolve().parents[1] / "examples" / "training" / "lublin-choice.yaml"
+ORDERS = ("fcfs", "wfp", "unicef", "sjf", "f1", "saf", "smallest", "expansion-factor")
+COMMITTED = "easy:order={},backfill=fcfs,commit=yes,extra=no"
+EASY = "easy:order={},backfill=fcfs"
+PUBLISHED_WINDOWS = (1981, 2756, 4299, 8850, 3316, 2714, 5228, 7762, 4022, 7085)
+"""First jobs of the windows that RLScheduler's program draws for its test, with its default seed, 1."""
+WINDOW, LONG_WINDOW = 256, 1024
+LEARNED_FROM, TESTED_FROM = 5000, 6000
+"""Jobs before the first are to learn from, those from the second on to test on; those between choose the agents."""
+
+
+def machine() -> Platform:
+    """256 cores, alike and always on."""
+    return Platform.homogeneous(nodes=1, cores=256)
+
+
+def published_windows(log: Workload) -> list[Workload]:
+    """With the submission times of the log, by which F1 decides."""
+    return [log._cut(first, first + LONG_WINDOW, 0.0) for first in PUBLISHED_WINDOWS]
+
+
+def windows(log: Workload, first: int, stop: int) -> list[Workload]:
+    """Windows of 256 jobs one after the other, times counted from the first submission of each."""
+    return [consecutive(log, start, WINDOW) for start in range(first, stop - WINDOW + 1, WINDOW)]
+
+
+def played(jobs: Sequence[Workload], specs: Mapping[str, str]) -> dict[str, list[Mapping[str, Any]]]:
+    """The summaries of schedulers (name → spec) over windows."""
+    return {name: list(_summaries(jobs, spec)) for name, spec in specs.items()}
+
+
+def _summaries(jobs: Sequence[Workload], spec: str) -> Iterator[Mapping[str, Any]]:
+    scheduler = make_scheduler(spec)
+    for window in jobs:
+        yield Simulation(machine(), window, scheduler).run().summary()
+
+
+def _echo(title: str, runs: Mapping[str, list[Mapping[str, Any]]]) -> None:
+    click.echo(f"\n{title}\n\n{backfilling_markdown(backfilling_table(runs), list(runs))}")
+
+
+def committed(orders: Sequence[str]) -> dict[str, str]:
+    """Rules that commit, by their orders."""
+    return {order: COMMITTED.format(order) for order in orders}
+
+
+def agents_of(inputs: Path, folder: Path, seeds: int) -> dict[str, str]:
+    """The agents of the configuration, trained where they are not yet there."""
+    config = read_config(CONFIG)
+    log = str((inputs / LOG).resolve())
+    update = {
+        name: getattr(config, name).model_copy(update={"workload": log}) for name in ("environment", "validation")
+    }
+    train(config.model_copy(update={**update, "seeds": seeds, "workers": 1}), folder, resume=True)
+    return {f"agent, {path.parent.name}": f"learned:{path}" for path in sorted(find_agents(folder))}
+
+
+@click.command()
+@click.argument("inputs", type=click.Path(path_type=Path, exists=True, file_okay=False), default=INPUTS)
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Train agents here, and test them, too.")
+@click.option("--seeds", type=click.IntRange(2), default=3, show_default=True, help="Trainings.")
+def main(inputs: Path, out: Path | None, seeds: int) -> None:
+    """Print the tables of docs/backfilling.md on committed schedulers and agents."""
+    log = Workload.read(inputs / LOG)
+    long = published_windows(log)
+    easy = {f"easy {order}": EASY.format(order) for order in ORDERS[:5]}
+    _echo(f"{len(long)} windows of {LONG_WINDOW:,} jobs, committed and not", played(long, committed(ORDERS[:5]) | easy))
+    to_learn = played(windows(log, 0, LEARNED_FROM), committed(ORDERS))
+    best = min(to_learn, key=lambda name: np.mean([summary[SLOWDOWN] for summary in to_learn[name]]))
+    _echo(f"{len(to_learn[best])} windows of {WINDOW} jobs to learn from: {best} has the least slowdown", to_learn)
+    if out is not None:
+        tested = windows(log, TESTED_FROM, len(log))
+        agents = agents_of(inputs, out / "agents", seeds)
+        orders = [best, *(order for order in ORDERS if order != best)]
+        runs = played(tested, committed(orders) | agents)
+        _echo(f"{len(tested)} later windows of {WINDOW} jobs, differences to {best} paired by window", runs)
+
+
+if __name__ == "__main__":
+    main()
