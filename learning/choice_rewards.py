@@ -7,13 +7,29 @@ from typing import TYPE_CHECKING
 from cluster_sim.errors import SpecError
 from cluster_sim.records.metrics import bounded_slowdown
 from cluster_sim.registry import Registry
+from cluster_sim.run.simulation import Simulation
+from learning.environments.metrics import quick_metrics
+from schedulers.base import make_scheduler
 
 if TYPE_CHECKING:
-    from cluster_sim.run.simulation import Simulation
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
     from learning.environments.base import DecisionMaker
     from learning.rewards import Reward
+
+
+class CommittedOrder:
+    """A job order that commits, ``easy:order=…,backfill=fcfs,commit=yes,extra=no``. Raises SpecError for an unknown one."""
+
+    def __init__(self, order: str):
+        self._scheduler = make_scheduler(f"easy:order={order},backfill=fcfs,commit=yes,extra=no")
+
+    def slowdown_of(self, simulation: Simulation) -> float:
+        """Its mean bounded slowdown on the machine and the jobs of a run; at least 1."""
+        run = Simulation(simulation.platform, simulation.workload, self._scheduler)
+        run.run()
+        return max(float(quick_metrics(run)["mean_bounded_slowdown"]), 1.0)
+
 
 choice_rewards: Registry[Reward] = Registry("reward of job-choice", "cluster_sim.choice_rewards")
 
@@ -60,12 +76,25 @@ class _OfStartedJobs:
 
 @choice_rewards.register("bounded-slowdown")
 class BoundedSlowdown(_OfStartedJobs):
-    """The return is minus ``mean_bounded_slowdown`` times ``scale``, if all jobs run as long as recorded."""
+    """The return is minus ``mean_bounded_slowdown`` times ``scale``, if all jobs run as long as recorded.
+
+    ``against`` a job order it is that over what this order has, by the same backfilling, on the same jobs: windows of a log
+    differ a hundredfold in their slowdown, and what a decision did would drown in that. RLScheduler takes the difference to
+    rules.
+    """
 
     objective = "mean_bounded_slowdown"
 
-    def __init__(self, scale: float = 1.0):
+    def __init__(self, scale: float = 1.0, against: str = ""):
         super().__init__(scale)
+        self._asked = scale
+        self._against = CommittedOrder(against) if against else None
+
+    def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
+        """An episode begins; the order plays it first."""
+        super().begin(simulation, maker)
+        if self._against is not None:
+            self._scale = self._asked / self._against.slowdown_of(simulation)
 
     def worth(self, job: Job, wait: float) -> float:
         """Its bounded slowdown."""

@@ -55,6 +55,16 @@ def test_an_order_is_its_scheduler(order: str, extra: bool) -> None:
         assert costs == pytest.approx(run.summary()["mean_wait_s"], rel=1e-9)
 
 
+def test_against_an_order_the_order_has_minus_one() -> None:
+    """Who chooses by the order that it is paid against has a return of −1, on any jobs; another one has its share of that."""
+    for seed in range(2):
+        env = JobChoice(case(seed), reward="bounded-slowdown:against=saf", cost="bounded-slowdown")
+        assert play(env, FirstByOrder("saf"))[0] == pytest.approx(-1.0, rel=1e-9)
+        saf = env.result().summary()["mean_bounded_slowdown"]
+        rewards, slowdown, _ = play(env, FirstByOrder("fcfs"))
+        assert rewards == pytest.approx(-slowdown / saf, rel=1e-9)
+
+
 @settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 10**6), num_jobs=st.integers(2, 40))
 def test_random_choices_lose_no_job(seed: int, num_jobs: int) -> None:
