@@ -27,9 +27,8 @@ def of_chosen(log_probabilities: Tensor, columns: Tensor) -> Tensor:
 
 def entropy(log_probabilities: Tensor) -> Tensor:
     """Entropy (B,), nats; at most the logarithm of the number of allowed actions."""
-    # Filled before multiplying: 0 · -inf is NaN, and so would its gradient be.
-    finite = log_probabilities.masked_fill(log_probabilities == -torch.inf, 0.0)
-    return -(log_probabilities.exp() * finite).sum(-1)
+    # Made finite before multiplying: 0 · -inf is NaN, and so would its gradient be.
+    return -(log_probabilities.exp() * log_probabilities.clamp(min=-1e30)).sum(-1)
 
 
 def divergence(first: Tensor, second: Tensor) -> Tensor:

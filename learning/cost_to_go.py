@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import filterfalse
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -50,11 +51,10 @@ class CostToGo:
         if view.version is self._version:
             return
         self._version = view.version
-        for index in view.running_by_index:
-            if index not in self._started:
-                self._started.add(index)
-                self.unstarted_j -= self._joules.item(index)
-                self.unstarted_core_s -= self._core_seconds.item(index)
+        for index in list(filterfalse(self._started.__contains__, view.running_by_index)):
+            self._started.add(index)
+            self.unstarted_j -= self._joules.item(index)
+            self.unstarted_core_s -= self._core_seconds.item(index)
 
     def seconds(self, view: View) -> float:
         """Least time until all is over: the running jobs', the latest job's, that of all work spread evenly, s."""

@@ -75,7 +75,8 @@ class EnergyEstimate:
 
 def known(times: Floats) -> Floats:
     """Requested times, s; 0 where there is none."""
-    return np.where(times < np.inf, times, 0.0)
+    given = times < np.inf
+    return times if given.all() else np.where(given, times, 0.0)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -173,9 +173,10 @@ class PairFeatures:
         platform, p = view.platform, self._predictions
         self._node_cores = platform.node_cores.astype(np.float64)
         self._widest, self._cores = float(platform.widest_node), float(platform.core_count)
-        self._rate = view.node_gflops / view.node_gflops.max()
         cost = view.node_max_watts / (view.node_gflops * self._node_cores)
-        self._watts = cost / cost.max() if cost.max() > 0.0 else np.zeros(len(cost))
+        self._of_node = np.empty((OfNode.size, len(cost)))
+        self._of_node[OfNode.rate] = view.node_gflops / view.node_gflops.max()
+        self._of_node[OfNode.watts] = cost / cost.max() if cost.max() > 0.0 else 0.0
         self._most_watts = max(float(view.node_max_watts.sum()), p.idle.idle_total_w)
 
     def observe(self, view: View, pairs: Pairs) -> dict[str, npt.NDArray[np.float32]]:
@@ -215,11 +216,10 @@ class PairFeatures:
     def _nodes_now(self, view: View) -> Floats:
         """The features of all nodes, shape (features, nodes)."""
         p, count = self._predictions, self._finder.occupancy.job_count
-        of_node = np.empty((OfNode.size, len(count)))
-        of_node[OfNode.rate], of_node[OfNode.watts] = self._rate, self._watts
+        of_node = self._of_node
         of_node[OfNode.load] = _against(p.demand, p.idle.threshold)
-        of_node[OfNode.jobs] = count / (count + 1.0)
-        of_node[OfNode.idle] = count == 0
+        np.divide(count, count + 1.0, out=of_node[OfNode.jobs])
+        np.equal(count, 0.0, out=of_node[OfNode.idle])
         of_node[OfNode.on] = view.is_on
         return of_node
 
@@ -264,7 +264,8 @@ class PairFeatures:
         best = jobs.least_figures.take(of[firsts], axis=1)
         gains = np.maximum(_short_of(best, least_of_job[_OF_GAIN]), 0.0)
         columns[PairRow.gain] = gains.take(place, axis=1)
-        return float(gains[Gain.gain_delay].max()), float(gains[Gain.gain_energy].max())
+        most: tuple[float, float] = tuple(gains.max(axis=1).tolist())
+        return most
 
     def _state(self, view: View, pairs: Pairs, jobs: _Jobs, of_node: Floats) -> Floats:
         p, now, most = self._predictions, view.now, self._options.num_jobs

@@ -98,7 +98,9 @@ class PublishedPairs:
         if norm not in ("whole", "none"):
             raise SpecError(f"observation '{where}', option norm", "whole or none", norm)
         self.features = chosen(features, known, f"observation '{where}', option features")
-        self._columns = [PUBLISHED.index(name) for name in self.features]
+        columns = [PUBLISHED.index(name) for name in self.features]
+        in_a_row = columns == list(range(len(columns)))
+        self._columns: list[int] | slice = slice(len(columns)) if in_a_row else columns  # a slice need not be copied
         self._normalised = norm == "whole"
 
     def space(self, platform: Platform, options: PairOptions) -> dict[str, spaces.Space]:
@@ -112,16 +114,18 @@ class PublishedPairs:
         self._finder = finder
         self._estimate = finder.estimate
         self._cores = view.platform.node_cores.astype(np.float64)
+        self._of_node = np.empty((PublishedOfNode.size, len(self._cores)))
+        self._of_node[PublishedOfNode.clock_rate] = self._estimate.figures.clock_ghz
 
     def observe(self, view: View, pairs: Pairs) -> dict[str, npt.NDArray[np.float32]]:
         """Rows by action; that of waiting is zeros, as in the papers."""
-        observation = np.zeros((len(pairs.mask), len(self._columns)), np.float32)
+        observation = np.zeros((len(pairs.mask), len(self.features)), np.float32)
         if not len(pairs):
             return {"observation": observation}
         self._finder.occupancy.update(view)
         rows = self._of_pairs(view, pairs)[self._columns].T
         if self._normalised:
-            if len(self._columns) == PublishedRow.size:
+            if len(self.features) == PublishedRow.size:
                 rows = np.ascontiguousarray(rows)  # summed pair by pair: another order would round differently
             norm = math.sqrt(np.square(rows).sum())
             rows = rows / norm if norm > 0.0 else rows
@@ -137,11 +141,10 @@ class PublishedPairs:
         of_job[PublishedOfJob.requested_time] = seconds
         of_job[PublishedOfJob.submit_time] = pairs.submitted
         of_job[PublishedOfJob.requested_cores] = pairs.cores
-        of_node = np.empty((PublishedOfNode.size, len(free)))
-        of_node[PublishedOfNode.availability] = free / self._cores
+        of_node = self._of_node
+        np.divide(free, self._cores, out=of_node[PublishedOfNode.availability])
         of_node[PublishedOfNode.static_power] = np.where(job_count > 0, figures.static_w, figures.idle_w)
-        of_node[PublishedOfNode.dynamic_power] = figures.dynamic_w * (self._cores - free)
-        of_node[PublishedOfNode.clock_rate] = figures.clock_ghz
+        np.multiply(figures.dynamic_w, self._cores - free, out=of_node[PublishedOfNode.dynamic_power])
         rows = np.empty((PublishedRow.size, len(pairs)))
         rows[PublishedRow.of_job] = of_job.take(pairs.job_of, axis=1)
         rows[PublishedRow.of_node] = of_node.take(pairs.node_of, axis=1)

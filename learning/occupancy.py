@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
+from itertools import filterfalse
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -120,7 +121,7 @@ class Occupancy:
         self._version = view.version
         present = view.running_by_index
         changed: set[int] = set()
-        begun = [index for index in present if index not in self._nodes_of]
+        begun = list(filterfalse(self._nodes_of.__contains__, present))
         if len(self._nodes_of) + len(begun) != len(present):
             for index in [index for index in self._nodes_of if index not in present]:
                 for node in self._nodes_of.pop(index):

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import mse_loss
 
 
 def clipped_loss(log_ratio: Tensor, advantage: Tensor, clip: float) -> Tensor:
@@ -40,8 +41,7 @@ class _Clipped(torch.autograd.Function):
 
 def squared_error(values: Tensor, targets: Tensor, before: Tensor, clip: float) -> Tensor:
     """Mean squared error of the critic; with ``clip``, the worse of it and that of values held near what they were."""
-    error = (values - targets).square()
-    if clip:
-        held = before + (values - before).clamp(-clip, clip)
-        error = torch.maximum(error, (held - targets).square())
-    return error.mean()
+    if not clip:
+        return mse_loss(values, targets)
+    held = before + (values - before).clamp(-clip, clip)
+    return torch.maximum((values - targets).square(), (held - targets).square()).mean()

@@ -86,7 +86,8 @@ class Predictions:
         for node in stale:
             self._refresh(node, view.now)
         if stale:
-            self._first, self._last = float(self._soonest.min()), float(self.horizon.max())
+            self._first = float(np.minimum.reduce(self._soonest))
+            self._last = float(np.maximum.reduce(self.horizon))
 
     def _refresh(self, node: int, now: float) -> None:
         for key in [key for key in self._forecasts if key[1] == node]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import filterfalse
 from typing import TYPE_CHECKING
 
 from cluster_sim.models.prediction import Forecast, Group, Share, predict
@@ -80,14 +81,14 @@ class Expectations:
         begun: list[int] = []
         if view.version is not self._version or self._booting:
             self._version = view.version
-            begun = [index for index in present if index not in running]
+            begun = list(filterfalse(running.__contains__, present))
             if len(running) + len(begun) != len(present):
                 for index in [index for index in running if index not in present]:
                     self._strike(index)
             if self._booting:
                 for index in sorted(self._booting):
                     self._strike(index)  # and enter it anew, from now
-                begun = [index for index in present if index not in running]
+                begun = list(filterfalse(running.__contains__, present))
         late = self._now - _SAME_S * max(1.0, self._now)
         if self._ends and min(self._ends.values()) < late:
             begun = list(

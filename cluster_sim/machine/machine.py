@@ -119,7 +119,7 @@ class Machine(PowerMeter):
             node = self.node_of(processor)
             channel = self.channels[processor] = MemoryChannel(
                 self.env,
-                self.contention.on(self.type_of[processor]),
+                self.models.of(self.type_of[processor]).contention,
                 self._at_job_boundaries,
                 lambda: self._channel_changed(processor, node),
             )
