@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 
 from schedulers.slurm.asks import Ask
+from schedulers.slurm.clockwork import TEST_S
 from schedulers.slurm.cluster import Cluster, Entry
 from schedulers.slurm.earliest import Releases
 from schedulers.slurm.licence_plan import LicencePlan
@@ -36,7 +39,13 @@ class Planned:
     choice: Choice
 
 
-Outcome = Started | Planned | Preempted
+@dataclass(slots=True)
+class Paused:
+    """The pass gives up its locks for bf_yield_sleep: others may start and end jobs meanwhile."""
+
+
+Outcome = Started | Planned | Preempted | Paused
+_PAUSED = Paused()
 
 
 @dataclass(slots=True)
@@ -74,7 +83,11 @@ class BackfillPass:
         self._cluster = cluster
         self._settings = settings = cluster.settings
         self._queue = queue
-        self._now = float(math.floor(now))  # Slurm's clock has whole seconds
+        self._now = self._begun = float(math.floor(now))  # Slurm's clock has whole seconds
+        self._held = dict(cluster.held)
+        self._freed: NodeSet = 0  # nodes of jobs that have left them since the pass began: it does not use them
+        self._spent = 0.0  # on tests since the last pause, s
+        self._pauses_always = settings.bf_yield_interval <= TEST_S
         begin = self._rounded(self._now)
         self._table = NodeTable(begin, self._now + settings.bf_window, cluster.up, settings.bf_node_space_size)
         self._licences = LicencePlan(cluster.all_licences)
@@ -90,6 +103,7 @@ class BackfillPass:
         self._postponed = False  # whether a job is planned later than when it would fit
         self._in_plans: NodeSet = 0  # nodes that are in plans
         self.over = False  #: Whether the pass has come to an end before the end of the queue.
+        self.has_paused = False  #: Whether it has given up its locks, and so taken time.
         self.tested = 0  #: How many jobs it has tested.
 
     def decisions(self) -> Iterator[Outcome]:
@@ -97,12 +111,17 @@ class BackfillPass:
         settings = self._settings
         started = 0
         for entry in self._queue:
+            self._spent += TEST_S
+            if self._spent >= settings.bf_yield_interval:
+                yield self._pause()
+            if self.has_paused and self._now - self._begun >= settings.bf_max_time:
+                break
             if not self._may_be_tested(entry):
                 continue
             if self.tested >= settings.bf_max_job_test:
                 break
             self.tested += 1
-            outcome = self._decide(entry)
+            outcome = yield from self._decide(entry)
             if self._preempted is not None:
                 self._releases.clear()
                 yield self._preempted
@@ -116,6 +135,19 @@ class BackfillPass:
                 yield outcome
             if self.over or 0 < settings.bf_max_job_start <= started:
                 break
+
+    def resume(self, now: float, waits: Callable[[int], bool]) -> None:
+        """The pause is over; who does not wait any more is no longer looked at."""
+        self._now = float(math.floor(now))
+        self._releases.clear()
+        held = self._cluster.held
+        self._freed |= reduce(or_, (one.mask for key, one in self._held.items() if key not in held), 0)
+        self._held = dict(held)
+        self._done.update(entry.ask.key for entry in self._queue if not waits(entry.ask.key))
+
+    def _pause(self) -> Paused:
+        self._spent, self.has_paused = 0.0, True
+        return _PAUSED
 
     @property
     def stirs(self) -> bool:
@@ -160,14 +192,15 @@ class BackfillPass:
 
     # ------------------------------------------------------------------ one job
 
-    def _decide(self, entry: Entry) -> Started | Planned | None:
+    def _decide(self, entry: Entry) -> Generator[Paused, None, Started | Planned | None]:
         """Start the job, or plan it; None: no start is known, or it is not to be planned."""
-        cluster, ask, settings, now = self._cluster, entry.ask, self._settings, self._now
+        cluster, ask, settings = self._cluster, entry.ask, self._settings
         search = self._search(entry)
         if search is None:
             return None
-        time = now
-        while (fit := self._first_fit(search, time)) is not None:
+        time = self._now
+        while (fit := (yield from self._first_fit(search, time))) is not None:
+            now = self._now
             start, choice, later = max(fit.soonest, fit.time), fit.choice, fit.later
             self._postponed = self._postponed or fit.time > fit.soonest
             limits = cluster.accounting
@@ -207,8 +240,9 @@ class BackfillPass:
         """
         cluster, ask = self._cluster, entry.ask
         shape, length = cluster.shape(entry), cluster.shortest(entry)
-        candidates = entry.queue.nodes & cluster.up & cluster.nodes_for(ask)
-        if cluster.accounting.limits_resources or cluster.preemption is not None or not cluster.is_tested(ask):
+        candidates = entry.queue.nodes & cluster.up & cluster.nodes_for(ask) & ~self._freed
+        limits = cluster.accounting.limits_resources
+        if limits or self._pauses_always or cluster.preemption is not None or not cluster.is_tested(ask):
             return _Search(entry, shape, length, candidates, shape.min_nodes)
         releases = self._soonest(entry)
         ended = releases.least_ended(shape, candidates)
@@ -217,13 +251,23 @@ class BackfillPass:
         least, not_before = shape.nodes_needed(cluster.facts), releases.end_of(ended)
         return _Search(entry, shape, length, candidates, least, True, ended, not_before)
 
-    def _first_fit(self, search: _Search, time: float) -> _Fit | None:
+    def _first_fit(self, search: _Search, time: float) -> Generator[Paused, None, _Fit | None]:
         """Nodes that a job fits on from ``time`` (s) on, or as soon after as there are some; None: there are none.
 
         Nodes on which it would not fit before others come free are passed over.
         """
         shape, tested, is_plain = search.shape, search.tested, search.is_plain
-        while (opened := self._first_open(search, time)) is not None:
+        while True:
+            if self._pauses_always:
+                yield self._pause()
+                tested.clear()
+                search.candidates &= ~self._freed
+                if search.entry.ask.key in self._done:
+                    break
+            self._spent += TEST_S
+            opened = self._first_open(search, time)
+            if opened is None:
+                break
             time, nodes, later = opened
             if nodes.bit_count() >= search.least and not shape.required & ~nodes:
                 until = later if is_plain and later else math.inf
@@ -256,7 +300,7 @@ class BackfillPass:
                     time = cluster.window_over(time, time + length)
                     continue
                 unreserved &= open_nodes
-            if needs_licences or is_reserved:
+            if needs_licences or is_reserved or self._pauses_always:
                 nodes, later = table.over(unreserved, time, time + length)
             else:
                 time, nodes, later = table.first_open(unreserved, time, length, search.least, search.not_before)

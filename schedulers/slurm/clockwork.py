@@ -12,6 +12,8 @@ LOOK = 1.0004
 """The same for the backfill loop while nothing has changed; of the same machine."""
 PASS_S = 0.0006
 """How long a pass of the backfill loop took there, s: its clock is the end of the last."""
+TEST_S = 0.00005
+"""How long a test of a job took there, s, about: a pass gives up its locks when its tests add up to bf_yield_interval."""
 TICKS_TO_CHECK = 30
 """Limits are checked every so many ticks."""
 _SAME = 1e-6
@@ -94,11 +96,11 @@ class BackfillClock:
         self._step = LOOK
         self.changed = False  #: Whether a pass could come to another result than the last.
         self.goes_on = False  #: Whether it passes again anyway.
-        self._second = -math.inf  # of the last change
+        self.second = -math.inf  #: Of the last change.
 
     def note(self, now: float) -> None:
         """Something has changed."""
-        self.changed, self._second = True, math.floor(now)
+        self.changed, self.second = True, math.floor(now)
 
     def next_pass(self, now: float) -> float:
         """When the next pass is, s; inf: not before something changes."""
@@ -116,5 +118,5 @@ class BackfillClock:
         """
         self._last = now
         self._step = max(self._interval, LOOK) if stirs else LOOK
-        self.changed = changed or self._second == math.floor(now)
+        self.changed = changed or self.second == math.floor(now)
         self.goes_on = stirs

@@ -17,7 +17,7 @@ from cluster_sim.run.decisions import Decision, Hold, Preempt, Reject, Reserve, 
 from schedulers.base import Scheduler
 from schedulers.slurm.administration import NODE_FAIL, Administrator, check_names, check_qualities, check_tiers
 from schedulers.slurm.asks import Ask
-from schedulers.slurm.backfill import BackfillPass, Started
+from schedulers.slurm.backfill import BackfillPass, Outcome, Paused, Started
 from schedulers.slurm.clean_up import CleanUps, Freed
 from schedulers.slurm.clockwork import TICK, BackfillClock, MainClock
 from schedulers.slurm.cluster import Cluster, Window
@@ -113,6 +113,9 @@ class Slurm(Scheduler):
         self.cluster.accounting.told = {} if view.explains else None
         self._main = MainClock(self._start + self._main_delay, settings, self._tick)
         self._backfill = BackfillClock(self._start, settings)
+        self._walk: BackfillPass | None = None  # the pass that has not come to its end
+        self._outcomes: Iterator[Outcome] = iter(())
+        self._resume, self._paused_second, self._has_started = math.inf, -math.inf, False
         self._waiting: dict[int, tuple[Job, Ask]] = {}
         self._queue: list[Any] | None = None
         self._ran: set[int] = set()  # who has been started before
@@ -161,7 +164,7 @@ class Slurm(Scheduler):
             self._reorder()
         if self._main.next_run(view.now) <= now:
             yield from self._run_main(view)
-        if not self._settings.builtin and self._backfill.next_pass(view.now) <= now:
+        if not self._settings.builtin and self._next_of_backfill(view.now) <= now:
             yield from self._run_backfill(view)
         wake = self._next_wake(view.now)
         if wake < self._woken or self._woken <= view.now:
@@ -329,22 +332,38 @@ class Slurm(Scheduler):
                     yield Hold(waiting[0], f"has Slurm's reason {reason}", blocks=blocks)
 
     def _run_backfill(self, view: View) -> Iterator[Decision]:
-        yield from self._miss_deadlines(view.now)
-        queue = self._sorted(view)
-        self._backfill.changed = False
-        started = planned = 0
-        walk = BackfillPass(self.cluster, queue, view.now)
-        for outcome in walk.decisions():
+        """A pass of backfilling, or what follows in one after a pause."""
+        settings = self._settings
+        if self._walk is None:
+            yield from self._miss_deadlines(view.now)
+            self._walk = BackfillPass(self.cluster, self._sorted(view), view.now)
+            self._outcomes = self._walk.decisions()
+            self._backfill.changed = self._has_started = False
+        else:
+            self._sorted(view)
+            self._walk.resume(view.now, self._waiting.__contains__)
+            if self._backfill.second != self._paused_second and not settings.bf_continue:
+                self._outcomes = iter(())
+        self._resume = math.inf
+        for outcome in self._outcomes:
+            if isinstance(outcome, Paused):
+                self._resume, self._paused_second = view.now + settings.bf_yield_sleep, self._backfill.second
+                return
             if isinstance(outcome, (Started, Preempted)):
-                started += 1
+                self._has_started = True
                 yield from self._carry_out(outcome, view, "backfilled")
-            else:
-                planned += 1
-                if view.explains:
-                    yield Reserve(self._waiting[outcome.entry.ask.key][0], outcome.start)
+            elif view.explains:
+                yield Reserve(self._waiting[outcome.entry.ask.key][0], outcome.start)
         changed = self._backfill.changed or self._can_change(view.now)
-        self._backfill.passed(view.now, changed or started > 0, walk.stirs)
-        self._in_vain = not started and len(self._waiting) <= self._settings.bf_max_job_test
+        # One that pauses is not left out though it would find nothing: it takes time.
+        changed = changed or self._has_started or (self._walk.stirs and self._walk.has_paused)
+        self._backfill.passed(view.now, changed, self._walk.stirs)
+        self._walk = None
+        self._in_vain = not self._has_started and len(self._waiting) <= settings.bf_max_job_test
+
+    def _next_of_backfill(self, now: float) -> float:
+        """When its loop next does something, s: after a pause, or in a pass."""
+        return self._backfill.next_pass(now) if self._walk is None else self._resume
 
     def _can_change(self, now: float) -> bool:
         """Whether time alone may change what a pass decides, though nothing happens."""
@@ -393,7 +412,7 @@ class Slurm(Scheduler):
         return min(own, self._administrator.next_time)
 
     def _next_wake(self, now: float) -> float:
-        times = [self._clean_ups.next, self._running.next_check]
+        times = [self._clean_ups.next, self._running.next_check, self._resume]
         if self._waiting or self.cluster.held:
             times.append(self._next_of_clock)
         if self._waiting:
@@ -401,7 +420,7 @@ class Slurm(Scheduler):
         if self._waiting and not self._is_stuck(now):
             times.append(self.cluster.accounting.next_change(now))
             if not self._settings.builtin:
-                times.append(self._backfill.next_pass(now))
+                times.append(self._next_of_backfill(now))
         return min((time if time > now else math.nextafter(now, math.inf)) for time in times)
 
 

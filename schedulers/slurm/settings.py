@@ -16,7 +16,7 @@ _NOT_SIMULATED = {
     "resumeprogram": (),
 }
 _WHO = "scheduler 'slurm'"
-_WITHOUT_EFFECT = ("bf_max_time", "bf_yield_interval", "bf_yield_sleep", "sched_min_interval")
+_WITHOUT_EFFECT = ("sched_min_interval",)
 """Of the time that passes take, of which there is none here; what is said of it has to be numbers nevertheless."""
 
 
@@ -64,6 +64,10 @@ class Settings:
     bf_min_prio_reserve: int = 0
     bf_window_linear: float = 0.0
     bf_licenses: bool = False
+    bf_yield_interval: float = 2.0  #: s
+    bf_yield_sleep: float = 0.5  #: s
+    bf_max_time: float = 30.0
+    bf_continue: bool = False
     default_queue_depth: int = 100
     batch_sched_delay: float = 3.0
     sched_interval: float = 60.0
@@ -112,6 +116,10 @@ class Settings:
             bf_min_prio_reserve=parameters.whole("bf_min_prio_reserve", 0),
             bf_window_linear=parameters.number("bf_window_linear", 0.0),
             bf_licenses=parameters.has("bf_licenses"),
+            bf_yield_interval=parameters.number("bf_yield_interval", 2e6) / 1e6,
+            bf_yield_sleep=parameters.number("bf_yield_sleep", 5e5) / 1e6,
+            bf_max_time=parameters.number("bf_max_time", parameters.number("bf_interval", 30.0)),
+            bf_continue=parameters.has("bf_continue"),
             default_queue_depth=parameters.whole("default_queue_depth", 100),
             batch_sched_delay=parameters.number("batch_sched_delay", 3.0),
             sched_interval=parameters.number("sched_interval", 60.0),

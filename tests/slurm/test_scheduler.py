@@ -112,3 +112,22 @@ def test_a_late_job_with_a_new_wish_leaves_the_others_as_they_are(tmp_path: Path
 
     simulation.env.process(late())
     assert simulation.run().jobs["state"].tolist() == ["killed", "unfinished", "completed"]
+
+
+@pytest.mark.parametrize(
+    ("more", "earliest", "latest"), [("", 2.0, 5.0), (",bf_continue", 40.0, 55.0), (",", 60.0, 90.0)]
+)
+def test_a_pass_gives_up_its_locks(tmp_path: Path, more: str, earliest: float, latest: float) -> None:
+    """Before each job and each trial; it goes on, or ends as somebody was submitted meanwhile."""
+    pauses = "bf_yield_interval=1,bf_yield_sleep=10000000,bf_max_time=300" * bool(more)
+    keys = f"SchedulerParameters=bf_interval=1,bf_resolution=1,batch_sched_delay=0,{pauses}{more}"
+    result = run(
+        tmp_path,
+        CONF.replace("SelectType", f"{keys}\nSelectType"),
+        submit_time=[0.0, 1.0, 2.0, 25.0],
+        requested_cores=[1, 2, 1, 2],
+        recorded_run_time=[150.0, 10.0, 10.0, 10.0],
+        requested_time=[300.0, 60.0, 60.0, 60.0],
+    )
+    assert earliest < result.jobs["start_time"][2] < latest
+    assert result.jobs["start_time"][1] > 150.0
