@@ -23,6 +23,7 @@ from analysis.page import figure_html, figures_html, page, render, write_whole
 from analysis.runs_chart import MOST_RUNS, gantt_runs, same_jobs
 from analysis.tables import cells_html, comparison_table, headlines, named_runs, table_html
 from analysis.timelines import energy_timeline, power_timeline, queue_timeline, utilisation_timeline
+from analysis.verdict import comparison_sentence
 from analysis.wording import listing, shortened
 from cluster_sim.amounts import amount, number
 from cluster_sim.errors import InputError
@@ -78,8 +79,9 @@ def write_report(
 ) -> Path:
     """Write the page that compares ``results`` (name → run, or one run) and return its path.
 
-    It holds a summary with differences to the first run, the Gantt chart of each run, power, use of the cores and queue
-    over time, distributions of waits and slowdowns, waits by user, inputs and settings.
+    It begins with which run's jobs waited least, and holds a summary with differences to the first run, the Gantt chart of
+    each run, power, use of the cores and queue over time, distributions of waits and slowdowns, waits by user, inputs and
+    settings.
     The charts share one window of time, so that they can be compared by eye. ``workload``, the runs' own, says by its
     header when the jobs came, by the calendar; ``replications`` is a table of :func:`analysis.replication_table` to stand
     in the summary's place. ``options`` go to :func:`analysis.gantt`. The file appears whole or not at all.
@@ -104,6 +106,7 @@ def write_report(
     text = render(
         "report.html",
         heading=heading,
+        answer=comparison_sentence(comparison_table(runs) if replications is None else replications, runs),
         lead=_platform_line(first),
         assumptions=_assumptions(runs),
         sections={name: section for name, section in sections.items() if section is not None},

@@ -28,8 +28,9 @@ from analysis.sweep_charts import (
     factor_plot,
     with_orders,
 )
+from analysis.sweep_policies import Policies, policies_figure, policies_sentence, policy_rows, power_policies
 from analysis.sweeps import LARGEST_IS_BEST, best_table, factors_of
-from analysis.tables import HALF_WIDTH
+from analysis.tables import HALF_WIDTH, cells_html
 from analysis.wording import label_of, listing
 from cluster_sim.amounts import NOTHING, number
 from cluster_sim.run.settings import SETTINGS
@@ -90,12 +91,14 @@ def write_sweep_page(
             count += 1
         sections.append({"name": title_of(metric), "better": better(metric), "figures": figures})
     units = {metric: sweep.scale(metric) for metric in known}
+    policies = power_policies(runs)
     text = render(
         "sweep.html",
         heading=title or _heading(runs, sweep),
         lead=_lead(runs, sweep),
         assumptions=assumptions,
         best=[(title_of(metric), _best(runs, sweep, metric, units[metric], confidence)) for metric in known],
+        policies=None if policies is None else _policies(policies),
         factor=name_of(sweep.factor),
         heads=[(label_of(metric), units[metric][1], better(metric)) for metric in known],
         panels=_table(sweep, known, units),
@@ -105,6 +108,19 @@ def write_sweep_page(
         equal=[members for members in sweep.groups.values() if len(members) > _MOST_EQUALS + 1],
     )
     return write_whole(path, text)
+
+
+def _policies(found: Policies) -> dict[str, object]:
+    """The part on power policies: a sentence, a table, and energy over waiting."""
+    head, rows, values = policy_rows(found)
+    others = "schedulers and all other factors" if found.cases > 1 else "replications"
+    return {
+        "sentence": policies_sentence(found),
+        "table": cells_html(head, rows, "sortable", values),
+        "figure": figure_html(policies_figure(found), "policies"),
+        "caption": "Means over all other factors. In blue, joined: no other dot has less of the one without more of the other.",
+        "note": f"Over all {others}, run by run against {found.base}; the one that saves most first.",
+    }
 
 
 def _heading(runs: pd.DataFrame, sweep: Alternatives) -> str:

@@ -13,6 +13,7 @@ from analysis.gantt_chart import gantt
 from analysis.page import figure_html, render, write_whole
 from analysis.runs_chart import gantt_runs
 from analysis.tables import cells_html
+from analysis.verdict import change_in_words
 from analysis.whatif.charts import MOST_ROWS, change_text, signed, use_by_day, verdict_colour, waits_of_classes
 from analysis.whatif.effects import CLASSES, by_class, most_moved
 from analysis.whatif.replayed import CHANGED, CONF, RECORDED, UNCHANGED
@@ -46,6 +47,7 @@ def write_page(study: Study, path: str | Path) -> Path:
     text = render(
         "whatif.html",
         heading=f"What if {'; '.join(study.changes)}?" if has_change else f"How well {study.workload.name} is replayed",
+        answer=_answer(study) if has_change else "",
         lead=_lead(study),
         tiles=_tiles(study),
         remarks=study.remarks,
@@ -67,6 +69,26 @@ def write_page(study: Study, path: str | Path) -> Path:
         assumptions=list(dict.fromkeys(line for run in study.runs.values() for line in run.assumptions)),
     )
     return write_whole(path, text)
+
+
+def _answer(study: Study) -> str:
+    """What the change makes of the mean wait, how sure that is, and what of use and energy."""
+    rows: dict[Any, dict[Any, Any]] = study.overall.to_dict("index")
+    row, use = rows["mean wait"], rows["utilisation"]
+    before, after = float(row[UNCHANGED]), float(row[CHANGED])
+    if before == after:
+        text = f"Jobs would wait as long as without the change, {amount(before, 's')} on average."
+    else:
+        sure = np.isfinite(row["low"]) and row["low"] <= 0 <= row["high"]
+        doubt = ", which may be chance: the interval of the change includes none" if sure else ""
+        text = f"Jobs would wait {amount(after, 's')} on average instead of {amount(before, 's')}, "
+        text += f"{change_in_words(after, before)}{doubt}."
+    if use[UNCHANGED] != use[CHANGED]:
+        text += f" {amount(use[CHANGED], '%')} of the CPUs would be in use, not {amount(use[UNCHANGED], '%')}."
+    joules = [float(study.runs[name].summary()["energy_j"]) for name in (UNCHANGED, CHANGED)]
+    if joules[0] > 0 and joules[0] != joules[1]:
+        text += f" Energy would be {change_in_words(joules[1], joules[0])}."
+    return text
 
 
 def _lead(study: Study) -> str:

@@ -128,7 +128,8 @@ def _conclude(outcome: Outcome, grid: Grid, out: Path, page: dict[str, Any] | No
     from cluster_sim.files.atomic import atomic_path
 
     metrics, confidence = grid.config.metrics, grid.config.confidence
-    runs = outcome.runs(["replication", *grid.factors, "status", *metrics])
+    for_policies = ["energy_j", "mean_wait_s"]  # which the page compares, whatever else it shows
+    runs = outcome.runs(list(dict.fromkeys(["replication", *grid.factors, "status", *metrics, *for_policies])))
     runs = runs[runs["status"] == "done"]
     runs.attrs["factors"] = list(grid.factors)
     if len(runs):
@@ -150,6 +151,7 @@ def _tell_best(runs: pd.DataFrame, metrics: list[str], confidence: float) -> Non
     """A line for each metric: which is best, among heuristics and, where agents were learned, among all."""
     from analysis.sweeps import best_table, deciders, factors_of, heuristics, table_text
     from analysis.tables import HALF_WIDTH
+    from analysis.wording import label_of
 
     if deciders(runs).nunique() < 2:
         return
@@ -162,12 +164,12 @@ def _tell_best(runs: pd.DataFrame, metrics: list[str], confidence: float) -> Non
                 continue
             who, text = _best(group, metric, confidence)
             if who != told_of:
-                click.echo(f"  {metric}: {name} {text}")
+                click.echo(f"  {label_of(metric)}: {name} {text}")
             told_of = who
     cases = best_table(known if len(known) else runs, metrics[0], confidence)
     if len(cases) > 1 and len(factors_of(runs)) <= 4:
         cases = cases.rename(columns={"mean": metrics[0], "mean" + HALF_WIDTH: metrics[0] + HALF_WIDTH})
-        click.echo(f"\nBest {metrics[0]} in each case:\n{table_text(cases, _SHOWN)}")
+        click.echo(f"\nBest {label_of(metrics[0])} in each case:\n{table_text(cases, _SHOWN)}")
 
 
 def _best(runs: pd.DataFrame, metric: str, confidence: float) -> tuple[str, str]:
@@ -181,7 +183,11 @@ def _best(runs: pd.DataFrame, metric: str, confidence: float) -> tuple[str, str]
     text = f"{who} (and {equals} equal to it)" if equals else who
     cases = best_table(runs, metric, confidence)
     if len(cases) > 1:
-        return who, f"{text}, on average {100 * (order['ratio'].iloc[0] - 1):.2f} % from the best of each case"
+        behind = 100 * (order["ratio"].iloc[0] - 1)
+        return (
+            who,
+            f"{text}, {f'on average {behind:.2f} % behind the best of each case' if behind else 'in every case'}",
+        )
     row = cases.iloc[0].to_dict()
     apart, around = row.get("next vs best, %", float("nan")), row.get("next vs best, % ±", float("nan"))
     if not equals and apart == apart:

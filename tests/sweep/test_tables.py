@@ -186,7 +186,7 @@ def test_the_command_and_its_files(tmp_path: Path) -> None:
     runs = read_sweep(out)
     assert factors_of(runs) == ["scheduler"]
     best = runs.groupby("scheduler")["mean_wait_s"].mean().idxmin()
-    assert f"mean_wait_s: best heuristic {best}" in done.stdout
+    assert f"mean wait: best heuristic {best}" in done.stdout
     assert pd.read_csv(out / "results.csv")["mean_wait_s"].tolist() == runs["mean_wait_s"].tolist()
     assert len(pd.read_csv(out / "table.csv")) == 2
     assert "plotly" in (out / "report.html").read_text()

@@ -1,0 +1,165 @@
+"""What each power policy of a sweep saves, across all schedulers, and what that costs in waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from analysis.figure_style import styled
+from analysis.palette import OKABE_ITO, OTHERS
+from analysis.sweeps import factors_of
+from analysis.wording import plotly_text
+from cluster_sim.amounts import NOTHING, amount, duration, number, scale_of
+
+ENERGY, WAIT = "energy_j", "mean_wait_s"
+POLICY = "power_policy"
+_BASE = "always-on"
+_MOST_LABELS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """The power policies of a sweep against one of them.
+
+    ``table`` has a row for each of the others, the one that saves most first: ``policy``, ``saved`` (% of the energy under
+    the base, of all runs together), ``least`` and ``most`` (the same case by case: means over replications), ``wait_s`` (mean
+    wait, s), ``later_s`` (by how much that is longer than under the base), ``least_s`` and ``most_s`` (case by case).
+    ``points`` has for each scheduler and policy, over all other factors, ``name``, ``scheduler``, ``policy``, ``energy`` (J),
+    ``wait`` (s) and ``best``: whether no other needs less energy without more waiting, or has less waiting without more energy.
+    """
+
+    base: str
+    cases: int
+    table: pd.DataFrame
+    points: pd.DataFrame
+
+
+def power_policies(runs: pd.DataFrame) -> Policies | None:
+    """The comparison, paired by all other factors and the replication; None where there is nothing to compare."""
+    varying = factors_of(runs)
+    if POLICY not in varying or not {ENERGY, WAIT} <= set(runs) or runs[[ENERGY, WAIT]].isna().any(axis=None):
+        return None
+    others = [name for name in varying if name != POLICY]
+    frame = runs.assign(**{name: runs[name].astype(str) for name in [*others, POLICY]})
+    values = frame.pivot_table(index=[*others, "replication"], columns=POLICY, values=[ENERGY, WAIT], sort=False)
+    values = values.dropna()  # what ran under all policies
+    if values.empty:
+        return None
+    names = list(dict.fromkeys(frame[POLICY]))
+    base = _BASE if _BASE in names else names[0]
+    cases = values.groupby(level=others, sort=False).mean() if others else values.mean().to_frame().T
+    if not (cases[ENERGY][base] > 0.0).all():
+        return None
+    rows = [_row(name, base, cases) for name in names if name != base]
+    table = pd.DataFrame(rows).sort_values("saved", ascending=False, kind="stable").reset_index(drop=True)
+    return Policies(base, len(cases), table, _points(frame, names))
+
+
+def _row(name: str, base: str, cases: pd.DataFrame) -> dict[str, object]:
+    energy, wait = cases[ENERGY], cases[WAIT]
+    saved = 100 * (1 - energy[name] / energy[base])
+    later = wait[name] - wait[base]
+    return {
+        "policy": name,
+        "saved": 100 * (1 - energy[name].sum() / energy[base].sum()),
+        "least": saved.min(),
+        "most": saved.max(),
+        "wait_s": wait[name].mean(),
+        "later_s": later.mean(),
+        "least_s": later.min(),
+        "most_s": later.max(),
+    }
+
+
+def _points(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    keys = ["scheduler", POLICY] if "scheduler" in frame and frame["scheduler"].nunique() > 1 else [POLICY]
+    found = frame.groupby(keys, sort=False)[[ENERGY, WAIT]].mean().reset_index()
+    found = found.rename(columns={ENERGY: "energy", WAIT: "wait", POLICY: "policy"})
+    found["name"] = found["scheduler"] + " + " + found["policy"] if "scheduler" in keys else found["policy"]
+    energy, wait = found["energy"].to_numpy(), found["wait"].to_numpy()
+    less = (energy[:, None] <= energy) & (wait[:, None] <= wait) & ((energy[:, None] < energy) | (wait[:, None] < wait))
+    return found.assign(best=np.logical_not(np.any(less, axis=0)).tolist())
+
+
+def policies_sentence(found: Policies) -> str:
+    """Which policy saves most, and what that costs in waiting."""
+    best = found.table.iloc[0]
+    if best["saved"] <= 0:
+        return f"no power policy saves energy against {found.base}"
+    per_case = f", {_span(best['least'], best['most'])} % by case" if found.cases > 1 else ""
+    return (
+        f"{best['policy']} saves most, {number(best['saved'], 2)} % of the energy under {found.base}{per_case}; "
+        f"jobs wait {_longer(best['later_s'])}"
+    )
+
+
+def policy_rows(found: Policies) -> tuple[list[str], list[list[str]], list[list[float | None]]]:
+    """Header, rows and what to sort them by, of a table of the policies."""
+    head = ["power policy", f"energy saved against {found.base}", "by case", "mean wait", "longer by", "by case"]
+    rows, values = [], []
+    for row in found.table.to_dict("records"):
+        spans = [f"{_span(row['least'], row['most'])} %", f"{_signed(row['least_s'])} to {_signed(row['most_s'])}"]
+        one = found.cases == 1
+        rows.append(
+            [
+                str(row["policy"]),
+                f"{number(row['saved'], 3)} %",
+                NOTHING if one else spans[0],
+                amount(row["wait_s"], "s"),
+                _signed(row["later_s"]),
+                NOTHING if one else spans[1],
+            ]
+        )
+        values.append([None, *(row[name] for name in ("saved", "least", "wait_s", "later_s", "least_s"))])
+    return head, rows, values
+
+
+def _span(low: float, high: float) -> str:
+    ends = [number(each, 2) for each in (low, high)]
+    return ends[0] if ends[0] == ends[1] else " to ".join(ends)
+
+
+def _signed(seconds: float) -> str:
+    return f"{'−' if seconds < 0 else '+' if seconds > 0 else ''}{duration(abs(seconds))}"
+
+
+def _longer(seconds: float) -> str:
+    if not seconds:
+        return "as long"
+    return f"{duration(abs(seconds))} {'longer' if seconds > 0 else 'less'} on average"
+
+
+def policies_figure(found: Policies) -> go.Figure:
+    """Energy over waiting, a dot for each scheduler and policy; those that no other beats in both are named and joined."""
+    points = found.points
+    by_wait, by_energy = (
+        scale_of(unit, float(np.abs(points[name]).max())) for unit, name in (("s", "wait"), ("J", "energy"))
+    )
+    hover = "<b>%{text}</b><br>mean wait %{customdata[0]}<br>energy %{customdata[1]}<extra></extra>"
+    figure = go.Figure()
+    for best, part in points.groupby("best"):
+        part = part.sort_values(["wait", "energy"], kind="stable")
+        named = bool(best) and len(part) <= _MOST_LABELS
+        data = np.column_stack(
+            [[amount(each, "s") for each in part["wait"]], [amount(each, "J") for each in part["energy"]]]
+        )
+        figure.add_trace(
+            go.Scatter(
+                x=(part["wait"] / by_wait[0]).to_numpy(),
+                y=(part["energy"] / by_energy[0]).to_numpy(),
+                text=plotly_text(part["name"]),
+                customdata=data,
+                hovertemplate=hover,
+                mode="lines+markers+text" if named else "markers",
+                textposition="top right",
+                line={"shape": "hv", "width": 1, "dash": "dot", "color": OKABE_ITO[0]},
+                marker={"size": 10 if best else 8, "color": OKABE_ITO[0] if best else OTHERS},
+                showlegend=False,
+            )
+        )
+    styled(figure, "", f"Mean wait [{by_wait[1]}]", f"Energy [{by_energy[1]}]")
+    return figure.update_layout(height=420, margin={"r": 160})

@@ -1,0 +1,84 @@
+"""The sentence with which a page of several runs begins: which waited least, by how much, and what else moved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from analysis.tables import HALF_WIDTH, VERSUS
+from analysis.wording import label_of, listing
+from cluster_sim.amounts import amount, number
+
+if TYPE_CHECKING:
+    from cluster_sim.records.result import Result
+
+LEAST_CHANGE = 1.0
+"""Changes of less, in %, are not worth a word."""
+_WAIT = "mean_wait_s"
+_ELSE = ("mean_bounded_slowdown", "makespan_s", "utilisation", "energy_j", "jobs_completed", "jobs_killed")
+
+
+def comparison_sentence(table: pd.DataFrame, runs: Mapping[str, Result]) -> str:
+    """What a table of :func:`analysis.comparison_table`, or of replications, says first; empty where no job waited in any run.
+
+    Waits are told against the first run, or, where that is best, against the next one.
+    """
+    names = list(runs)
+    if len(names) < 2 or _WAIT not in table.index:
+        return ""
+    waits = pd.Series(dict(table.loc[_WAIT]))[names].astype(float).dropna().sort_values(kind="stable")
+    if len(waits) < 2:
+        return ""
+    best, other = str(waits.index[0]), names[0] if waits.index[0] != names[0] else str(waits.index[1])
+    if waits[best] == waits[other]:
+        return f"Jobs wait equally long under {listing(_equal(waits))}: {amount(waits[best], 's')} on average."
+    text = f"Jobs wait least under {best}: {amount(waits[best], 's')} on average, "
+    text += f"{change_in_words(waits[best], waits[other])} than under {other} ({amount(waits[other], 's')})."
+    run, row = best if other == names[0] else other, dict(table.loc[_WAIT])
+    if abs(row.get(run + VERSUS, np.nan)) <= row.get(run + VERSUS + HALF_WIDTH, np.nan):
+        text += " These replications are too few to be sure of that."
+    moved = _moved(table, best, other)
+    text += f" What else moves: {moved}." if moved else f" No other metric moves by {LEAST_CHANGE:g} % or more."
+    return text + _jobs_that_moved(runs[best], runs[other])
+
+
+def change_in_words(value: float, base: float) -> str:
+    """``94 % less``; ``3.2 times as much`` from twice on."""
+    if value >= 2 * base > 0:
+        return f"{number(value / base, 2)} times as much"
+    share = f"{number(abs(100 * (value - base) / base), 2)} %" if base else amount(abs(value - base), "")
+    return f"{share} {'less' if value < base else 'more'}"
+
+
+def _equal(waits: pd.Series) -> list[str]:
+    return [str(name) for name in waits.index[waits == waits.iloc[0]]]
+
+
+def _moved(table: pd.DataFrame, best: str, other: str) -> str:
+    found = []
+    for metric in _ELSE:
+        if metric not in table.index:
+            continue
+        row = dict(table.loc[metric])
+        value, base, unit = float(row[best]), float(row[other]), str(row["unit"])
+        change = 100 * (value - base) / abs(base) if base else np.inf * (value - base) if value != base else 0.0
+        if np.isfinite([value, base]).all() and abs(change) >= LEAST_CHANGE:
+            how = f"{amount(value, unit)} instead of {amount(base, unit)}"
+            if np.isfinite(change):
+                how = f"{'−' if change < 0 else '+'}{number(abs(change), 2)} %"
+            found.append(f"{label_of(metric)} {how}")
+    return listing(found)
+
+
+def _jobs_that_moved(run: Result, base: Result) -> str:
+    starts = [result.jobs.set_index("job_id")["start_time"].astype(float) for result in (run, base)]
+    if not (starts[0].index.is_unique and starts[1].index.is_unique):
+        return ""
+    shift = (starts[0] - starts[1]).dropna()  # by job
+    earlier, later = int((shift < 0).sum()), int((shift > 0).sum())
+    if not earlier + later:
+        return ""
+    return f" Of {len(shift):,} jobs {earlier:,} start earlier and {later:,} later."
