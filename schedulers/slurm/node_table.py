@@ -55,7 +55,7 @@ class NodeTable:
         """
         begins, ends, table = self._begins, self._ends, self._nodes
         last = len(begins) - 1
-        index = bisect_right(ends, start)
+        start, index = self._gone_on(nodes, start, length, not_before)
         while True:
             later, following = 0.0, 0
             left, end = nodes, start + length
@@ -63,16 +63,30 @@ class NodeTable:
                 kept = table[place]
                 if not later and place < last and table[place + 1] & ~kept & nodes:
                     later, following = ends[place], place + 1
-                    if later < not_before:
-                        break
                 if begins[place] > end:
                     break
                 left &= kept
                 if later and left.bit_count() < least:
                     break
-            if not later or (later >= not_before and left.bit_count() >= least):
+            if not later or left.bit_count() >= least:
                 return start, left, later
             start, index = later, following
+
+    def _gone_on(self, nodes: NodeSet, start: float, length: float, not_before: float) -> tuple[float, int]:
+        """The last time before ``not_before`` to which :meth:`first_open` comes, and the record that begins then.
+
+        From each time it sees as far as to the record after those that overlap its length.
+        """
+        begins, ends, table = self._begins, self._ends, self._nodes
+        index = bisect_right(ends, start)
+        most = min(bisect_left(ends, not_before), len(begins) - 1)
+        while True:
+            place = min(bisect_right(begins, start + length) + 1, most) - 1
+            while place >= index and not table[place + 1] & ~table[place] & nodes:
+                place -= 1
+            if place < index:
+                return start, index
+            start, index = ends[place], place + 1
 
     def overlaps(self, nodes: NodeSet, start: float, end: float) -> bool:
         """Whether any of the nodes is in a plan between ``start`` and ``end``."""

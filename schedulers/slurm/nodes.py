@@ -208,13 +208,6 @@ class Free:
         other._gpus = None if self._gpus is None else self._gpus.copy()
         return other
 
-    def emptied(self, nodes: NodeSet) -> Free:
-        """Another in which these nodes are empty, too: good for jobs that want whole nodes only."""
-        other = Free.__new__(Free)
-        other.facts, other._empty, other._masks, other._capacities = self.facts, self.empty | nodes, {}, {}
-        other.cpus, other.memory, other._jobs, other._gpus = self.cpus, self.memory, self._jobs, self._gpus
-        return other
-
     def after(self, ends: Ends, first: int, last: int) -> Free:
         """Another in which jobs ``first`` to ``last`` of those that run, this one left out, have given back what they hold."""
         other = self.copy()

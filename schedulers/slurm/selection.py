@@ -151,7 +151,10 @@ def choose_of(shape: Shape, free: Free, usable: NodeSet) -> Choice | None:
         return None
     if shape.whole and free.facts.cpus_of_each and not shape.required and not shape.ask.spread:
         return _alike(shape, free.facts, usable)
+    enough = _where_enough(shape, free, usable)
     for nodes in _ever_larger(shape, usable, free):
+        if enough and not nodes & ~(nodes << 1) & enough:
+            continue  # it would take nodes of a run that suffices, from its first on, and not all would be empty
         search = _Search(shape, free)
         if search.over(nodes):
             return _given(shape, search.taken)
@@ -197,6 +200,22 @@ def _ever_larger(shape: Shape, usable: NodeSet, free: Free) -> Iterator[NodeSet]
             if not others:
                 return
             yield others | shape.required
+
+
+def _where_enough(shape: Shape, free: Free, usable: NodeSet) -> NodeSet:
+    """Of a job that fits only on several empty nodes, those from which on enough follow each other; 0: of another, or none."""
+    facts = free.facts
+    wanted = shape.nodes_needed(facts)
+    if wanted < 2 or len(facts.tiers) > 1 or shape.whole or not shape.needs_empty(facts):
+        return 0
+    if shape.ask.spread or facts.most_cpus % shape.per_task:
+        return 0
+    nodes, found = usable & free.at_least(facts.most_cpus), 1
+    while found < wanted:
+        step = min(found, wanted - found)
+        nodes &= nodes >> step
+        found += step
+    return nodes
 
 
 class _Search:
