@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from cluster_sim.errors import FormatError, InputError, naming
+from cluster_sim.errors import FormatError, InputError, ModelWarning, naming
 from cluster_sim.extras import needed
 from cluster_sim.formats.native_platform import validated
 from cluster_sim.run.decisions import Decision, PowerDecision
 from learning.episodes import Drawn
+from learning.seen import FIRST_LOOK, Seen
 from schedulers.base import PowerPolicy, Scheduler
 
 if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform
     from cluster_sim.run.view import View
     from cluster_sim.workload.workload import Workload
-    from learning.environments.base import DecisionMaker
+    from learning.environments.base import DecisionMaker, Observation
     from learning.networks import Memory, Network
 
 BEST = "best"
@@ -33,26 +35,32 @@ class Agent:
 
     Attributes: ``kind`` of environment; ``environment``, what a decision-maker of that kind is made of; ``network`` its
     spec, ``weights`` by name; ``facts`` about its training (seed, iteration, objective, value, reduction, baseline …);
+    ``seen``, the facts of what it saw while it learned (:class:`~learning.seen.Seen`), empty where nothing is known of it;
     ``source`` the file that it was read from, for messages.
     """
 
     source: str = ""
 
     def __init__(
-        self, environment: Mapping[str, Any], network: str, weights: Mapping[str, Any], facts: Mapping[str, Any]
+        self,
+        environment: Mapping[str, Any],
+        network: str,
+        weights: Mapping[str, Any],
+        facts: Mapping[str, Any],
+        seen: Mapping[str, Any] | None = None,
     ):
         self.environment = dict(environment)
         self.kind = str(environment["kind"])
         self.network = network
         self.weights = dict(weights)
         self.facts = dict(facts)
+        self.seen = dict(seen or {})
 
     def save(self, folder: str | Path) -> None:
         """Leave the agent in a folder, whole or not at all. Raises FormatError."""
         from learning.checkpoints import save
 
-        tree = {"environment": self.environment, "network": self.network, "weights": self.weights, "facts": self.facts}
-        save(folder, FILE, tree)
+        save(folder, FILE, {name: getattr(self, name) for name in (*_PARTS, SEEN)})
 
     @classmethod
     def load(cls, directory: str | Path) -> Agent:
@@ -66,7 +74,8 @@ class Agent:
 
         path = folder / f"{FILE}.json"
         tree = _checked(load(folder, FILE), path)
-        agent = cls(*(tree[name] for name in _PARTS))
+        environment, network, weights, facts = (tree[name] for name in _PARTS)
+        agent = cls(environment, network, weights, facts, tree.get(SEEN))
         agent.source = str(path)
         return agent
 
@@ -96,6 +105,7 @@ class Agent:
 
 
 _PARTS = {"environment": dict, "network": str, "weights": dict, "facts": dict}
+SEEN = "seen"
 _FACTS: dict[str, tuple[type, ...]] = {"seed": (int,), "score": (int, float), "objective": (str,)}
 
 
@@ -117,6 +127,14 @@ def _checked(tree: dict[str, Any], path: Path) -> dict[str, Any]:
         require(weight, f"weights.{name}", (np.ndarray,))
         if weight.dtype.kind not in "fiu":
             raise FormatError(f"{path}: weights.{name}", "an array of numbers", f"one of {weight.dtype}")
+    if tree.get(SEEN):
+        require(tree[SEEN], SEEN, (dict,))
+        require(tree[SEEN].get("sums"), f"{SEEN}.sums", (dict,))
+        require(tree[SEEN].get("count"), f"{SEEN}.count", (int,))
+        for name, values in tree[SEEN]["sums"].items():
+            require(values, f"{SEEN}.sums.{name}", (np.ndarray,))
+            if values.ndim != 2 or len(values) != 2 or values.dtype.kind != "f":
+                raise FormatError(f"{path}: {SEEN}.sums.{name}", "sums and sums of squares", f"shape {values.shape}")
     validated(EnvironmentKeys, tree["environment"], path, "environment")
     require(tree["environment"].get("kind"), "environment.kind", (str,))
     return tree
@@ -162,7 +180,7 @@ class _Player:
         if agent.decides != kind:
             words = {"scheduler": "an agent that starts jobs", "power": "an agent that switches nodes"}
             raise InputError(f"learned:{directory}", words[kind], f"one of kind {agent.kind}")
-        self.agent, self._sample = agent, sample
+        self.agent, self._sample, self._directory = agent, sample, directory
         self._platform: Platform | None = None
 
     def begin(self, view: View) -> None:
@@ -173,6 +191,7 @@ class _Player:
             self._network = self.agent.build(self._maker)
         self._maker.begin(view)
         self._memory: Memory | None = None
+        self._seen = Seen() if self.agent.seen else None
         # A stream of its own: all other draws of this run are the same with and without the agent.
         self._rng: np.random.Generator | None = view.rng.spawn(1)[0] if self._sample else None
 
@@ -180,8 +199,30 @@ class _Player:
         """The decisions of this instant."""
         yield from self._maker.attend(view)
         while self._maker.goes_on(view):
-            action, self._memory = self._network.decide(self._maker.observe(view), self._memory, self._rng)
+            observation = self._maker.observe(view)
+            if self._seen is not None:
+                self._look(self._seen, observation)
+            action, self._memory = self._network.decide(observation, self._memory, self._rng)
             yield from self._maker.decisions(view, action)
+
+    def _look(self, seen: Seen, observation: Observation) -> None:
+        """Warn once (ModelWarning) of a run that is far from what the agent learned from."""
+        seen.note([self._network.keep(observation)])
+        if seen.count < FIRST_LOOK or seen.count & (seen.count - 1):
+            return
+        strange = seen.strangest(Seen(self.agent.seen))
+        if strange is None:
+            return
+        self._seen = None
+        names = getattr(self._maker, "feature_names", {}).get(strange.part, ())
+        name = names[strange.place].replace("_", " ") if strange.place < len(names) else f"number {strange.place}"
+        warnings.warn(
+            f"learned:{self._directory}: this run is far from what the agent learned from: {strange.part}, {name}, is "
+            f"{strange.mean:.3g} on average over {seen.count:,} decisions, {strange.trained:.3g} ± {strange.deviation:.2g} "
+            "in training; compare it with a rule here before you rely on it",
+            ModelWarning,
+            stacklevel=2,
+        )
 
     def settle(self, view: View) -> Iterable[Any]:
         """What follows, when the others have decided in this instant, from what the agent decided before them."""

@@ -154,6 +154,7 @@ class PairFeatures:
         wanted = chosen(features, known, "observation 'default', option features")
         self.features = tuple(name for name in wanted if name in PAIR_FEATURES)
         self.state_features = tuple(name for name in wanted if name in STATE_FEATURES)
+        self.names = {"actions": self.features, "state": self.state_features}
         self._columns = [PAIR_FEATURES.index(name) for name in self.features]
         self._entries = [STATE_FEATURES.index(name) for name in self.state_features]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -39,6 +39,7 @@ class JobChoices:
         self.num_jobs = num_jobs
         self._backfilling = CommittedBackfilling(extra)
         self.action_space = spaces.Discrete(num_jobs)
+        self.feature_names: Mapping[str, Sequence[str]] = {"actions": ChoiceRow.names, "state": ChoiceState.names}
         self.observation_space = spaces.Dict(
             {
                 "actions": spaces.Box(0.0, 1.0, (num_jobs, ChoiceRow.size), np.float32),

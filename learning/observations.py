@@ -98,6 +98,7 @@ class PublishedPairs:
         if norm not in ("whole", "none"):
             raise SpecError(f"observation '{where}', option norm", "whole or none", norm)
         self.features = chosen(features, known, f"observation '{where}', option features")
+        self.names = {"observation": self.features}
         columns = [PUBLISHED.index(name) for name in self.features]
         in_a_row = columns == list(range(len(columns)))
         self._columns: list[int] | slice = slice(len(columns)) if in_a_row else columns  # a slice need not be copied

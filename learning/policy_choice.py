@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -81,6 +81,7 @@ class PolicyChoice:
         self._observation = selection_observations.make(observation)
         self.action_space = spaces.Discrete(len(self.policies))
         mask = spaces.Box(0, 1, (len(self.policies),), np.int8)
+        self.feature_names: Mapping[str, Sequence[str]] = getattr(self._observation, "names", {})
         self.observation_space = spaces.Dict({**self._observation.spaces(self), "action_mask": mask})
         self._mask = np.ones(len(self.policies), np.int8)
         self._void = self.policies.index(VOID) if VOID in self.policies else None

@@ -21,7 +21,7 @@ from learning.waste_meter import state_of
 from schedulers.power import idle_nodes, unused_nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -106,6 +106,7 @@ class Reservations:
         self._observation = shutdown_observations.make(observation)
         mask = spaces.Box(0, 1, (actions,), np.int8)
         self.action_space = spaces.Discrete(actions)
+        self.feature_names: Mapping[str, Sequence[str]] = getattr(self._observation, "names", {})
         self.observation_space = spaces.Dict({**self._observation.spaces(self), "action_mask": mask})
 
     def begin(self, view: View) -> None:

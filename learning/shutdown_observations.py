@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 from gymnasium import spaces
@@ -236,6 +236,8 @@ class Default:
 
     ``actions``: see :class:`~learning.foresight.ActionRow`; ``state``: :class:`State`. All are in [0, 1], but sine and cosine.
     """
+
+    names: ClassVar[dict[str, tuple[str, ...]]] = {"actions": ActionRow.names, "state": State.names}
 
     def spaces(self, maker: Reservations) -> dict[str, spaces.Box]:
         """``actions``, shape (actions, features), and ``state``."""

@@ -40,6 +40,7 @@ from learning.inputs import MakeEnvironment, validation_episodes
 from learning.logs import CSV, Log, in_brief, progress_bar, read_metrics
 from learning.networks import Network, make_network, one_thread
 from learning.rollouts import Trajectory, collect, episode_seeds
+from learning.seen import Seen
 from learning.shutdown_teachers import make_shutdown_teacher
 from learning.teachers import make_teacher
 from learning.validation import Validation, check_names, objective_of, ratio, spread
@@ -60,6 +61,8 @@ TEACHERS: dict[str, Callable[[str], Teacher]] = {
 
 _LESSONS: dict[object, list[Trajectory]] = {}
 """The last days that a teacher has shown in this process, for the next training seed."""
+
+_EPISODES_NOTED = 8  # of so many episodes one is remembered as what the agent has seen
 
 _BEFORE_ALL = 2**31
 """Stands for the number of an iteration in the seeds of a teacher's episodes."""
@@ -165,6 +168,7 @@ class Training:
         self.steps = 0
         self.best_score = float("inf")
         self.best: dict[str, Any] = {}
+        self.seen = Seen()
 
     def run(self, begun: bool = False, progress: bool = False) -> Summary:
         """Train to the last iteration, from the beginning or from the checkpoint. Ctrl-C leaves the last checkpoint.
@@ -208,6 +212,7 @@ class Training:
             episodes = self._days_of(teacher, keys, environment)
         else:
             episodes = [demonstrate(environment, teacher, self.network, seed) for seed in seeds]
+        self._note(episodes)
         numbers = imitate(self.network, episodes, options, self.config.seed)[-1]
         for corrected in range(1, keys.rounds + 1):
             own = [
@@ -215,6 +220,7 @@ class Training:
                 for episode_seed in episode_seeds(self.config.seed, _BEFORE_ALL - corrected, keys.episodes)
             ]
             episodes += own
+            self._note(own)
             numbers = imitate(self.network, episodes, options, self.config.seed + corrected)[-1]
         return numbers
 
@@ -250,6 +256,7 @@ class Training:
         started, config = time.perf_counter(), self.config
         seeds = episode_seeds(config.seed, self.iteration, config.episodes)
         episodes = collect(self.make_environment, self.network, seeds, group=config.group, executor=self.executor)
+        self._note(episodes)
         numbers = self._rollout_numbers(episodes) | self.algorithm.update(episodes, self.iteration)
         self.iteration += 1
         decisions = sum(map(len, episodes))
@@ -263,6 +270,11 @@ class Training:
             "time/total_episodes": self.iteration * config.episodes,
         }
         return numbers
+
+    def _note(self, episodes: Sequence[Trajectory]) -> None:
+        """Remember what the network has seen; an episode in eight tells enough."""
+        for episode in episodes[::_EPISODES_NOTED]:
+            self.seen.note(episode.kept)
 
     def validate(self) -> dict[str, float]:
         """Play the validation episodes with greedy actions; keep the agent if none so far was better.
@@ -278,7 +290,7 @@ class Training:
         if not self.best or found.score <= self.best_score:
             self.best_score = found.score
             self.best = {"iteration": self.iteration} | found.facts()
-            agent = _agent(self.config, self.network, self.objective, found.score, self.best)
+            agent = _agent(self.config, self.network, self.objective, found.score, self.best, self.seen)
             agent.save(self.folder / BEST)
         if averaged is not None:
             self.network.load_weights(learning)
@@ -311,6 +323,7 @@ class Training:
             "steps": self.steps,
             "best_score": self.best_score,
             "best": self.best,
+            "seen": self.seen.facts(),
             "weights": self.network.weights(),
             "algorithm": self.algorithm.state(),
         }
@@ -323,6 +336,7 @@ class Training:
         try:
             self.iteration, self.steps = int(tree["iteration"]), int(tree["steps"])
             self.best_score, self.best = float(tree["best_score"]), dict(tree["best"])
+            self.seen = Seen(tree.get("seen"))
             self.network.load_weights(tree["weights"])
             self.algorithm.load_state(tree["algorithm"])
         except (KeyError, TypeError, ValueError) as error:
@@ -380,10 +394,12 @@ def _network(config: Config, environment: SchedulingEnv) -> Network:
     return make_network(config.network, environment.observation_space, actions, config.seed)
 
 
-def _agent(config: Config, network: Network, objective: str, score: float, facts: Mapping[str, Any]) -> Agent:
+def _agent(
+    config: Config, network: Network, objective: str, score: float, facts: Mapping[str, Any], seen: Seen | None = None
+) -> Agent:
     told = {"version": __version__, "seed": config.seed, "objective": objective, "score": score}
     environment = config.environment.model_dump(mode="json", exclude_none=True)
-    return Agent(environment, config.network, network.weights(), told | dict(facts))
+    return Agent(environment, config.network, network.weights(), told | dict(facts), seen.facts() if seen else None)
 
 
 def _teacher(config: Config, keys: WarmStartKeys, gamma: float) -> tuple[Teacher, ImitationOptions]:

@@ -7,7 +7,7 @@ that is stepped here is the one that also runs without an agent.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import gymnasium as gym
@@ -47,6 +47,7 @@ class DecisionMaker(Protocol):
     memory: bool  #: Whether what it starts respects the nodes' memory.
     observation_space: spaces.Dict
     action_space: spaces.Discrete
+    feature_names: Mapping[str, Sequence[str]]  #: Of parts of the observation, for messages; those without are numbered.
 
     def begin(self, view: View) -> None:
         """A run begins; forget everything about the last one."""

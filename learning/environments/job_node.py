@@ -19,6 +19,8 @@ from learning.observations import observations
 from learning.rewards import rewards
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from cluster_sim.platform.platform import Platform
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
@@ -81,6 +83,7 @@ class JobNodeMaker:
         actions = num_jobs * platform.node_count + self.options.wait
         self.action_space = spaces.Discrete(actions)
         boxes = self.observation.space(platform, self.options)
+        self.feature_names: Mapping[str, Sequence[str]] = getattr(self.observation, "names", {})
         self.observation_space = spaces.Dict({**boxes, "action_mask": spaces.Box(0, 1, (actions,), np.int8)})
 
     # ------------------------------------------------------------------ DecisionMaker
