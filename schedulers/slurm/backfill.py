@@ -104,6 +104,7 @@ class BackfillPass:
         self._in_plans: NodeSet = 0  # nodes that are in plans
         self.over = False  #: Whether the pass has come to an end before the end of the queue.
         self.has_paused = False  #: Whether it has given up its locks, and so taken time.
+        self.has_updated = False  #: Whether it has put off a plan since it last went on.
         self.tested = 0  #: How many jobs it has tested.
 
     def decisions(self) -> Iterator[Outcome]:
@@ -138,7 +139,7 @@ class BackfillPass:
 
     def resume(self, now: float, waits: Callable[[int], bool]) -> None:
         """The pause is over; who does not wait any more is no longer looked at."""
-        self._now = float(math.floor(now))
+        self._now, self.has_updated = float(math.floor(now)), False
         self._releases.clear()
         held = self._cluster.held
         self._freed |= reduce(or_, (one.mask for key, one in self._held.items() if key not in held), 0)
@@ -202,7 +203,8 @@ class BackfillPass:
         while (fit := (yield from self._first_fit(search, time))) is not None:
             now = self._now
             start, choice, later = max(fit.soonest, fit.time), fit.choice, fit.later
-            self._postponed = self._postponed or fit.time > fit.soonest
+            if fit.time > fit.soonest:
+                self._postponed = self.has_updated = True
             limits = cluster.accounting
             if limits.limits_resources and limits.refusal_on(ask, choice.nodes, sum(choice.cpus), now):
                 return None

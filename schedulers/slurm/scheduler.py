@@ -321,7 +321,7 @@ class Slurm(Scheduler):
             yield from self._carry_out(outcome, view)
         if self._waits_for_time(view.now):
             self._main.ask_whole()
-        if walk.reasons != self._reasons:
+        if walk.reasons != self._reasons or Reason.RESOURCES in walk.reasons.values():
             self._reasons = walk.reasons
             self._backfill.note(view.now)
         if view.explains:
@@ -347,6 +347,10 @@ class Slurm(Scheduler):
         self._resume = math.inf
         for outcome in self._outcomes:
             if isinstance(outcome, Paused):
+                if self._walk.has_updated:
+                    self._backfill.second = math.floor(view.now)
+                if self.cluster.held:
+                    self._main.ask_whole()  # it may find nothing, but that is a change
                 self._resume, self._paused_second = view.now + settings.bf_yield_sleep, self._backfill.second
                 return
             if isinstance(outcome, (Started, Preempted)):

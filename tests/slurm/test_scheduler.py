@@ -120,7 +120,7 @@ def test_a_late_job_with_a_new_wish_leaves_the_others_as_they_are(tmp_path: Path
 def test_a_pass_gives_up_its_locks(tmp_path: Path, more: str, earliest: float, latest: float) -> None:
     """Before each job and each trial; it goes on, or ends as somebody was submitted meanwhile."""
     pauses = "bf_yield_interval=1,bf_yield_sleep=10000000,bf_max_time=300" * bool(more)
-    keys = f"SchedulerParameters=bf_interval=1,bf_resolution=1,batch_sched_delay=0,{pauses}{more}"
+    keys = f"SchedulerParameters=bf_interval=1,bf_resolution=1,batch_sched_delay=0,sched_interval=1000,{pauses}{more}"
     result = run(
         tmp_path,
         CONF.replace("SelectType", f"{keys}\nSelectType"),
