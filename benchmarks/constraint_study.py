@@ -27,9 +27,12 @@ from analysis.reproduce.deepshutdown_runs import BUSY_DAYS, FOLDER, ORDINARY_DAY
 from benchmarks.shutdown_study import INPUTS
 from cluster_sim import Platform, Workload
 from cluster_sim.files.atomic import atomic_files
+from cluster_sim.records.result import Result
 from learning.agent import find_agents
 from learning.config import Config
-from learning.inputs import split_days
+from learning.episodes import Episode
+from learning.inputs import MakeEnvironment, rules_of, split_days
+from learning.shutdown_teachers import make_shutdown_teacher
 from learning.training import train
 
 LIMIT = 0.175
@@ -40,6 +43,7 @@ BASE = "timeout:0"
 THRESHOLDS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.75, 1.0)
 OTHERS = ("timeout:300", "keep-ready:1", "inertial", "off-reservation:0.5")
 """What stands beside them: clairvoyant is the last."""
+TEACHER = "their teacher"
 
 
 @dataclass(frozen=True)
@@ -68,20 +72,39 @@ def _number_of(path: Path) -> int:
 def measured(platform: Platform, days: Sequence[Day], policy: str) -> Iterator[dict[str, Any]]:
     """A row for each day: waste (W·min by node), switches, mean stretch, stretches summed, jobs begun, late, not over."""
     for seed, day in enumerate(days):
-        result = run_day(platform, day.jobs, policy, seed)
-        jobs, counted = result.jobs, figures(result)
-        stretches = jobs["stretch"][jobs["start_time"].notna() & (jobs["requested_time"] > 0)].astype(float)
-        yield {
-            "day": f"{day.path.parent.name}/{day.path.stem}",
-            "days": day.kind,
-            "policy": policy,
-            "waste": float(counted["node_waste"]),
-            "switches": float(counted["nb_switches"]),
-            "stretch": float(stretches.mean()) if len(stretches) else 0.0,
-            "stretches": float(stretches.sum()),
-            "begun": len(stretches),
-            "unfinished": int(jobs["finish_time"].isna().sum()),
-        }
+        yield _row(day, policy, run_day(platform, day.jobs, policy, seed))
+
+
+def taught(config: Config, days: Sequence[Day]) -> Iterator[dict[str, Any]]:
+    """The same of the teacher that the agents begin with, in the environment that they learn in."""
+    assert config.warm_start is not None
+    teacher = make_shutdown_teacher(config.warm_start.teacher)
+    environment = MakeEnvironment.of(config.environment)()
+    rules = rules_of(config.environment)
+    for seed, day in enumerate(days):
+        played = Episode(environment.episodes.platform, day.jobs, seed, **rules)
+        observation, _ = environment.reset(seed=seed, options={"episode": played})
+        over = False
+        while not over:
+            observation, _, terminated, truncated, _ = environment.step(teacher(environment, observation))
+            over = terminated or truncated
+        yield _row(day, TEACHER, environment.result())
+
+
+def _row(day: Day, policy: str, result: Result) -> dict[str, Any]:
+    jobs, counted = result.jobs, figures(result)
+    stretches = jobs["stretch"][jobs["start_time"].notna() & (jobs["requested_time"] > 0)].astype(float)
+    return {
+        "day": f"{day.path.parent.name}/{day.path.stem}",
+        "days": day.kind,
+        "policy": policy,
+        "waste": float(counted["node_waste"]),
+        "switches": float(counted["nb_switches"]),
+        "stretch": float(stretches.mean()) if len(stretches) else 0.0,
+        "stretches": float(stretches.sum()),
+        "begun": len(stretches),
+        "unfinished": int(jobs["finish_time"].isna().sum()),
+    }
 
 
 def split(days: Sequence[Day]) -> tuple[list[Day], list[Day]]:
@@ -192,11 +215,13 @@ def main(inputs: Path, out: Path, seeds: int) -> None:
         keeping.append(threshold)
     if not (out / "days").exists():
         lay_out({"train": to_learn, "validation": to_choose}, out / "days")
-    train(training(inputs, out / "days", seeds), out / "agents", resume=True)
-    agents = {f"learned:{folder}": folder.parent.name for folder in find_agents(out / "agents")}
+    config = training(inputs, out / "days", seeds)
+    train(config, out / "agents", resume=True)
+    agents = {f"learned:{folder}": f"agent, {folder.parent.name}" for folder in sorted(find_agents(out / "agents"))}
     tested = days_in(inputs, ORDINARY_DAYS["test"], platform)
     policies = [f"summed-stretch:{max(keeping):g}", *agents, BASE, *OTHERS]
-    runs = pd.DataFrame([row for policy in policies for row in measured(platform, tested, policy)])
+    rows = [row for policy in policies for row in measured(platform, tested, policy)]
+    runs = pd.DataFrame([*rows, *taught(config, tested)])
     runs["policy"] = runs["policy"].replace(agents)
     with atomic_files(out / "runs.csv") as aside:
         runs.to_csv(aside(out / "runs.csv"), index=False)
