@@ -222,6 +222,8 @@ class GanttTool {
     this.groups.addEventListener("change", () => this.group(this.groups.value));
     this.inView = element("input", { type: "checkbox", name: "view" });
     this.inView.addEventListener("change", () => { this.fill(); this.address(); });
+    this.spans = element("select", { name: "span" }, new Option("all", 0), ...this.lastDays().map(([days, name]) => new Option(name, days)));
+    this.spans.addEventListener("change", () => this.last(Number(this.spans.value)));
     this.said = element("output");
     const label = (text, control) => element("label", {}, `${text} `, control);
     const picture = format => {
@@ -230,6 +232,7 @@ class GanttTool {
       return button;
     };
     chart.before(this.bar = element("div", { className: "controls" }, label("Find", this.search),
+      ...(this.spans.length > 1 ? [label("Time", this.spans)] : []),
       ...(this.fixed ? [] : [label("Colour", this.colours)]), ...Object.entries(this.selects).map(([name, select]) => label(TITLES[name], select)),
       picture("svg"), picture("png"), element("small", { textContent: KEYS })));
     this.aside = element("aside");
@@ -237,6 +240,20 @@ class GanttTool {
     chart.after(element("div", { className: "controls" }, label("Table of", this.groups), label("only jobs in the chart's window", this.inView), this.said),
       element("div", { className: "tool" }, this.table.box, this.aside));
     document.body.append(this.hint);
+  }
+
+  // The ends of a run that is longer than they are: days, and their names.
+  lastDays() {
+    const [start, end] = this.whole.map(each => this.time.seconds(each));
+    return [[1, "last day"], [7, "last 7 days"], [30, "last 30 days"]].filter(([days]) => days * DAY < 0.9 * (end - start));
+  }
+
+  // Show the last days in chart and table; 0: everything.
+  async last(days) {
+    const ends = this.runs.map(run => run.rectangles.end.reduce((last, each) => Math.max(last, each), -Infinity)), end = Math.max(...ends);
+    this.inView.checked = days > 0;
+    await (days ? this.zoom(end - days * DAY, end) : this.reset());
+    this.fill();
   }
 
   // The jobs that the filters leave, in the table.

@@ -12,7 +12,6 @@ import click
 
 from cluster_sim.cli.group import Invocation, say
 from cluster_sim.extras import needed
-from cluster_sim.records.assumptions import kind_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,6 +89,8 @@ def _dask(address: str, stack: ExitStack) -> tuple[Executor, Callable[[], int]]:
 
 def _with_rejections(outcome: Outcome) -> list[str]:
     """What the runs assumed, with the number of those that rejected jobs."""
+    from cluster_sim.records.assumptions import kind_of  # brings numpy
+
     runs = outcome.runs(["status", "jobs_rejected", "jobs_submitted"])
     runs = runs[runs["status"] == "done"]
     some = runs[runs["jobs_rejected"] > 0]

@@ -10,7 +10,6 @@ import click
 from cluster_sim.cli.group import json_option, tell_json
 from cluster_sim.cli.options import setting_option
 from cluster_sim.errors import naming, printable
-from cluster_sim.records.assumptions import of_jobs, of_platform, of_simulation
 from cluster_sim.workload.fields import RESULT_TABLES
 
 if TYPE_CHECKING:
@@ -64,6 +63,8 @@ def facts_of(source: str, kind: Kind, options: dict[str, Any]) -> Facts:
 
 def platform_facts(platform: Platform) -> Facts:
     """What a platform holds, for people."""
+    from cluster_sim.records.assumptions import of_platform
+
     counts = platform.type_of_node
     facts = [
         ("id", platform.id),
@@ -82,6 +83,8 @@ def platform_facts(platform: Platform) -> Facts:
 def workload_facts(workload: Workload) -> Facts:
     """What a workload holds, for people."""
     import numpy as np
+
+    from cluster_sim.records.assumptions import of_jobs
 
     jobs = workload.jobs
     submit, cores = jobs["submit_time"].to_numpy(), jobs["requested_cores"].to_numpy()
@@ -114,6 +117,7 @@ def workload_facts(workload: Workload) -> Facts:
 def _configuration_facts(source: str) -> Facts:
     from cluster_sim.cli.config import settings_of
     from cluster_sim.cli.simulate import check, load
+    from cluster_sim.records.assumptions import of_simulation
 
     settings = settings_of(source, {})
     platform, workload = load(settings)

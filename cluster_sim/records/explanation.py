@@ -6,7 +6,9 @@ is told by :mod:`cluster_sim.records.waiting`.
 
 from __future__ import annotations
 
+import datetime
 import math
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable
@@ -38,6 +40,9 @@ SHOWN_STRETCHES = 12
 """Stretches and promises that are told, the longest, before the rest is counted."""
 
 
+_MOMENT = re.compile(r"(?<![\w:.,])(?:(\d[\d,]*) d )?(\d\d):(\d\d):(\d\d)(?!\w|[:.]\d)")
+
+
 class _Line(NamedTuple):
     """A line about a wait, the time that it is of, how long that lasted (s), and what kind of reason it is."""
 
@@ -48,8 +53,27 @@ class _Line(NamedTuple):
 
 
 def explain(result: Result, job_id: str) -> str:
-    """The text for one job, a line for each thing that happened to it. Raises InputError for an unknown id."""
-    return "\n".join(_Explanation(result, _row(result.jobs, str(job_id))).lines()) + "\n"
+    """The text for one job, a line for each thing that happened to it. Raises InputError for an unknown id.
+
+    Where the log says when it began, times from an hour on are dates, on the clocks of its zone.
+    """
+    text = "\n".join(_Explanation(result, _row(result.jobs, str(job_id))).lines()) + "\n"
+    began = result.meta.get("start_date")
+    return text if began is None else dated(text, datetime.datetime.fromisoformat(str(began)))
+
+
+def dated(text: str, began: datetime.datetime) -> str:
+    """A text whose times of a run, as :func:`cluster_sim.amounts.moment` writes them, are dates.
+
+    >>> dated("at 1 d 02:00:00, for 3 h", datetime.datetime(2026, 3, 1, 8))
+    'at 2026-03-02 10:00:00, for 3 h'
+    """
+
+    def date(match: re.Match[str]) -> str:
+        days, hours, minutes, seconds = (int((part or "0").replace(",", "")) for part in match.groups())
+        return str((began + datetime.timedelta(days, seconds, 0, 0, minutes, hours)).replace(tzinfo=None))
+
+    return _MOMENT.sub(date, text)
 
 
 def _row(jobs: pd.DataFrame, job_id: str) -> int:

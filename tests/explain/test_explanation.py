@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from cluster_sim import InputError, Platform, Result, Simulation, Start, View, Workload
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
+from cluster_sim.records.explanation import dated
 from schedulers import Scheduler, make_scheduler
 
 
@@ -411,3 +413,14 @@ def test_moves_of_a_promise_are_counted_apart() -> None:
     assert left_out == [
         "  and 6 more stretches, 54 s in all: 6 with too few free cores; and 14 more moves of the promise"
     ]
+
+
+def test_times_are_dates_where_the_log_has_one() -> None:
+    """Times of a run become dates in the zone of the log, where they end a clause, too; lengths and plain seconds stay."""
+    began = datetime.datetime.fromisoformat("2026-02-28T22:30:00+02:00")
+    text = "from 1 d 02:00:05 to 01:30:00: it asks for 1 core; waited 1 h 30 min (5,400 s), 4 d 08:16."
+    text += " It ended at 1,000 d 00:00:00."
+    assert dated(text, began) == (
+        "from 2026-03-02 00:30:05 to 2026-03-01 00:00:00: it asks for 1 core; waited 1 h 30 min (5,400 s), 4 d 08:16."
+        " It ended at 2028-11-24 22:30:00."
+    )

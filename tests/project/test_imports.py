@@ -181,6 +181,12 @@ def test_importing_the_simulator_loads_nothing_heavy(tmp_path: Path, package: st
     assert set(json.loads(loaded)).isdisjoint(HEAVY)
 
 
+def test_the_command_line_answers_without_numpy(tmp_path: Path) -> None:
+    """What a command needs it loads itself: help and completion wait for none of it."""
+    code = "import json, sys, cluster_sim.cli; print(json.dumps(sorted(sys.modules)))"
+    assert {"numpy", "pandas", "yaml", "analysis"}.isdisjoint(json.loads(run_python(tmp_path, "-c", code)))
+
+
 def test_importing_the_simulator_is_quick(tmp_path: Path) -> None:
     """``import cluster_sim`` takes less than half a second."""
     # Processor time and the best of five, so that a busy machine does not decide.
