@@ -26,6 +26,7 @@ from cluster_sim.formats.sacct_clock import LocalClock
 from cluster_sim.formats.sacct_facts import NOT_OVER, Facts, facts_of
 from cluster_sim.formats.sacct_jobs import Cells, FoldedJobs
 from cluster_sim.formats.sacct_table import read_table
+from cluster_sim.formats.submit_line import awaited
 from cluster_sim.workload.fields import UNKNOWN
 from cluster_sim.workload.job_table import Columns, shift
 
@@ -39,7 +40,7 @@ _STATUS = {  # as SWF counts: 1 completed, 0 failed, 5 cancelled
 _READ = frozenset(
     "jobid jobidraw state submit eligible start end elapsed elapsedraw suspended timelimit timelimitraw ncpus alloccpus "
     "reqcpus nnodes allocnodes reqnodes reqmem reqtres alloctres reqgres allocgres partition qos account user group jobname "
-    "priority nodelist constraints licenses maxrss totalcpu restarts".split()
+    "priority nodelist constraints licenses maxrss totalcpu restarts submitline".split()
 )
 _TEXTS = {"partition": "partition", "qos": "qos", "account": "account", "user": "user", "group": "group",
           "profile": "jobname"}  # fmt: skip
@@ -235,10 +236,26 @@ def _columns(
     for field, name in _TEXTS.items():
         if name in cells.table.columns:
             columns[field] = np.array(cells.texts(name, chosen), dtype=object)
+    if "submitline" in cells.table.columns and not when_eligible:
+        columns["after"] = _awaited(cells, cells.texts("submitline", chosen), ids)
     if "nodelist" in cells.table.columns:
         lists = [text if text.lower() != "none assigned" else "" for text in cells.texts("nodelist", chosen)]
         columns["recorded_nodes"] = np.array(lists, dtype=object)
     return columns
+
+
+def _awaited(cells: Cells, lines: list[str], ids: list[str]) -> np.ndarray:
+    """Whom each job waits for, in the words of the field ``after``. Warns of what that has no words for."""
+    tasks: dict[str, list[str]] = {}
+    for job in ids:
+        tasks.setdefault(job.partition("_")[0], []).append(job)
+    known = set(ids)
+    found = [awaited(line, known, tasks) for line in lines]
+    others = sum(more for _, more in found)
+    if others:
+        text = f"dependencies other than afterok and afterany: {_jobs(others)}, which do not wait for them"
+        warnings.warn(f"{cells.path}: {text}", ModelWarning, stacklevel=5)
+    return np.array([after for after, _ in found], dtype=object)
 
 
 def _plain(job: str) -> str:

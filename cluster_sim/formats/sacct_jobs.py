@@ -11,6 +11,7 @@ import numpy as np
 
 from cluster_sim.errors import FormatError
 from cluster_sim.formats import slurm_values as values
+from cluster_sim.formats import submit_line
 from cluster_sim.formats.sacct_clock import LocalClock
 from cluster_sim.formats.sacct_table import SacctTable
 
@@ -103,6 +104,11 @@ class FoldedJobs:
         restarts = np.nan_to_num(cells.numbers(self.rows, values.count, "restarts"))
         self.attempts = np.maximum(np.array(attempts, dtype=float), np.where(restarts > 0, restarts + 1, 0))
         self._limits = {one.job.partition("_")[0]: one.limit for one in found if one.limit}
+        if cells.first_of("submitline"):
+            for job, line in zip(self.ids, cells.texts("submitline", self.rows), strict=True):
+                limit = submit_line.array_limit(line) if "_" in job else 0
+                if limit:
+                    self._limits.setdefault(job.partition("_")[0], limit)
         self.most_memory_kb = _largest_of_steps(cells, found, every)
 
     def ids_of(self, rows: np.ndarray) -> list[str]:
