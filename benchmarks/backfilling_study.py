@@ -98,8 +98,9 @@ def main(inputs: Path, out: Path | None, seeds: int) -> None:
     if out is not None:
         tested = windows(log, TESTED_FROM, len(log))
         agents = agents_of(inputs, out / "agents", seeds)
-        orders = [best, *(order for order in ORDERS if order != best)]
-        runs = played(tested, committed(orders) | agents)
+        orders = list(dict.fromkeys([best, "f1", *ORDERS]))
+        easy = {f"easy {order}": EASY.format(order) for order in orders[:2]}
+        runs = played(tested, committed(orders) | easy | agents)
         _echo(f"{len(tested)} later windows of {WINDOW} jobs, differences to {best} paired by window", runs)
 
 
