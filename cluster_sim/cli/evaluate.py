@@ -10,7 +10,7 @@ import click
 
 from cluster_sim.cli.completion import Named
 from cluster_sim.cli.group import Invocation
-from cluster_sim.cli.options import setting_option
+from cluster_sim.cli.options import RunTime, setting_option
 
 
 @click.command(short_help="Compare trained agents with all heuristics.")
@@ -23,7 +23,12 @@ from cluster_sim.cli.options import setting_option
 )
 @setting_option("first")
 @click.option(
-    "--slice", "between", nargs=2, type=float, metavar="FROM TO", help="Only jobs submitted from FROM up to TO (s)."
+    "--slice",
+    "between",
+    nargs=2,
+    type=RunTime(),
+    metavar="FROM TO",
+    help="Only jobs submitted from FROM up to TO: s, 5d, 12h.",
 )
 @setting_option("time_unit")
 @click.option(

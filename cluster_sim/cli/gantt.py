@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cluster_sim.cli.options import RunTime
 from cluster_sim.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,8 +31,14 @@ PANELS = "power,busy,queue"
 @click.option("--pattern-by", metavar="COLUMN", help="Fill bars with a pattern by this column, such as profile.")
 @click.option("--panels", default=PANELS, show_default=True, metavar="A,B,...",
               help="Curves under the chart: power, power-by-state, busy, queue; none for no curves.")  # fmt: skip
-@click.option("--from", "begin", type=float, metavar="S", help="Begin of the window, simulated seconds.")
-@click.option("--to", "end", type=float, metavar="S", help="End of the window, simulated seconds.")
+@click.option(
+    "--from",
+    "begin",
+    type=RunTime(),
+    metavar="T",
+    help="Begin of the window: seconds from the start, or 5d, 12h, 2d12h.",
+)
+@click.option("--to", "end", type=RunTime(), metavar="T", help="End of the window, likewise.")
 @click.option("--time-unit", type=click.Choice(["auto", "calendar", "elapsed", "s", "min", "h", "d"]), default="auto",
               show_default=True)  # fmt: skip
 @click.option("--start-date", metavar="DATE", help="Date and time of simulated second 0, for a calendar.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any, get_origin
 
@@ -12,17 +13,45 @@ from cluster_sim.cli.completion import NAMED, Named
 from cluster_sim.run.settings import SETTINGS, TIME_UNITS, taken
 
 
+def seconds_in(text: str) -> float:
+    """The seconds in ``90``, ``1.5h``, ``5d`` or ``2d12h``; NaN for what is no time.
+
+    >>> seconds_in("2d12h"), seconds_in("90")
+    (216000.0, 90.0)
+    """
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    from cluster_sim.workload.job_table import TIME_UNITS as SECONDS  # brings numpy
+
+    parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|min|h|d)\s*", text)
+    if not parts or not re.fullmatch(r"(?:[0-9]+(?:\.[0-9]+)?\s*(?:ms|s|min|h|d)\s*)+", text):
+        return math.nan
+    return math.fsum(float(number) * SECONDS[TIME_UNITS[unit]] for number, unit in parts)
+
+
+class RunTime(click.ParamType):
+    """A time of a run: seconds, or with units."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Its seconds."""
+        seconds = seconds_in(str(value))
+        if math.isnan(seconds) and str(value).strip().lower() != "nan":
+            self.fail(f"expected seconds, or a time such as 5d, 12h or 2d12h, found {value}", param, ctx)
+        return seconds
+
+
 class Seconds(click.ParamType):
-    """A time above 0, in seconds."""
+    """A time above 0: seconds, or with units."""
 
     name = "seconds"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """The number that ``value`` says; inf and NaN are no times."""
-        try:
-            seconds = float(value)
-        except ValueError:
-            seconds = math.nan
+        seconds = seconds_in(str(value))
         if not 0 < seconds < math.inf:
             self.fail(f"expected a number above 0, found {value}", param, ctx)
         return seconds

@@ -158,6 +158,8 @@ def test_two_folders_become_a_comparison(runs: list[str]) -> None:
         (["--from", "9", "--to", "5"], "a begin before the end"),
         (["--to", "inf"], "both finite, found 0 and inf"),
         (["--from", "nan"], "both finite"),
+        (["--from", "1h", "--to", "0.5min"], "found 3600 and 30"),
+        (["--from", "2x"], "expected seconds, or a time such as 5d, 12h or 2d12h, found 2x"),
         (["--view", "jobs", "--from", "1", "--slider"], "--time-unit and --start-date, found --from, --slider"),
         (["--view", "jobs", "--panels", "none", "--rows", "core"], "found --rows, --panels"),
         (["--view", "jobs", "--to", "1", "--pattern-by", "state"], "found --to, --pattern-by"),
