@@ -67,9 +67,9 @@ def test_a_limit_that_binds_is_kept_and_one_that_does_not_costs_nothing() -> Non
     costs, multipliers = (np.mean(column[40:]) for column in zip(*limited, strict=True))
     assert costs == pytest.approx(0.3, abs=0.05)
     assert multipliers == pytest.approx(1.0, abs=0.05)
-    free = learned(*begun(None, 40), range(40))
+    free = learned(*begun(None, 30), range(30))
     assert free[-1][0] > 0.9
-    loose = learned(*begun(ConstraintOptions(limit=1.0, learning_rate=0.3), 40), range(40))
+    loose = learned(*begun(ConstraintOptions(limit=1.0, learning_rate=0.3), 30), range(30))
     assert loose[-1] == (pytest.approx(1.0, abs=0.1), 0.0)
 
 

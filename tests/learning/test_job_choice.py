@@ -18,7 +18,7 @@ from cluster_sim import Platform, Simulation, make_scheduler
 from cluster_sim.errors import InputError, SpecError
 from learning.choice_observations import ChoiceRow
 from learning.choice_teachers import FirstByOrder
-from learning.config import Config, EnvironmentKeys, WarmStartKeys
+from learning.config import Config, EnvironmentKeys, ValidationKeys, WarmStartKeys
 from learning.environments.built_in import job_choice_case
 from learning.environments.job_choice import JobChoice
 from learning.episodes import Whole
@@ -121,6 +121,7 @@ def test_a_trained_agent_is_a_scheduler(tmp_path: Path) -> None:
         iterations=1,
         episodes=4,
         workers=1,
+        validation=ValidationKeys(episodes=2),
         baselines=["easy:order=sjf,backfill=fcfs,commit=yes,extra=no"],
         warm_start=WarmStartKeys(teacher="sjf", episodes=2, options={"epochs": 2}),
     )
@@ -129,6 +130,6 @@ def test_a_trained_agent_is_a_scheduler(tmp_path: Path) -> None:
     source = job_choice_case()
     found = [
         Simulation(source.platform, episode.workload, make_scheduler(f"learned:{tmp_path / 'agent'}")).run().summary()
-        for episode in source.all()
+        for episode in source.all()[::5]
     ]
     assert summary.value == pytest.approx(np.mean([one["mean_bounded_slowdown"] for one in found]), rel=1e-9)
