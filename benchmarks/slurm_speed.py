@@ -46,7 +46,7 @@ PartitionName=batch Nodes=ALL Default=YES MaxTime=2-00:00:00
 LIMITS_S = np.array([600, 1_800, 3_600, 7_200, 14_400, 28_800, 43_200, 86_400, 172_800])
 BY_HOUR = np.array([6, 5, 5, 5, 5, 5, 6, 7, 9, 10, 10, 10, 9, 10, 10, 10, 10, 9, 8, 7, 7, 6, 6, 6], dtype=float)
 LOAD = {"linear": 0.87, "cons_tres": 0.93}
-"""Work that is asked for over what the machine can do: some twenty jobs are tested in a pass."""
+"""Work that is asked for over what the machine can do: some 25 jobs are tested in a pass of a day, and 50 in one of weeks."""
 
 
 @dataclass
