@@ -158,7 +158,7 @@ class BackfillPass:
     def _rounded(self, time: float) -> float:
         """A time rounded down to bf_resolution of the clock."""
         step, epoch = max(self._settings.bf_resolution, 1.0), self._cluster.epoch
-        return math.floor((time + epoch) / step) * step - epoch
+        return time if time == math.inf else math.floor((time + epoch) / step) * step - epoch
 
     # ------------------------------------------------------------------ who is tested
 

@@ -172,7 +172,9 @@ class Releases:
         if index is None:
             return
         ends = self._end_times
-        begin = (math.floor((ends[index] + self._epoch) / _WINDOW) + 1) * _WINDOW - self._epoch
+        begin = ends[index]
+        if begin < math.inf:
+            begin = (math.floor((begin + self._epoch) / _WINDOW) + 1) * _WINDOW - self._epoch
         width, linear = _WINDOW, self._settings.bf_window_linear
         last = len(ends) - 1
         while index is not None:

@@ -248,6 +248,10 @@ class Slurm(Scheduler):
         if ask.least_nodes > cores:
             return f"it asks for {ask.least_nodes} nodes, and for {cores} cores"
         for entry in cluster.entries(ask):
+            shape = cluster.shape(entry)
+            most = shape.fixed * max(shape.most_nodes, shape.min_nodes)
+            if most < cores and shape.fixed and not shape.whole:
+                return f"it has {cores} cores, and asks for {most}"
             is_too_wide = cluster.shape(entry).min_nodes > entry.queue.nodes.bit_count()
             if cluster.could_ever(entry) or (is_too_wide and cluster.fits_elsewhere(entry)):
                 return ""
@@ -356,7 +360,7 @@ class Slurm(Scheduler):
             if isinstance(outcome, (Started, Preempted)):
                 self._has_started = True
                 yield from self._carry_out(outcome, view, "backfilled")
-            elif view.explains:
+            elif view.explains and outcome.start < math.inf:
                 yield Reserve(self._waiting[outcome.entry.ask.key][0], outcome.start)
         changed = self._backfill.changed or self._can_change(view.now)
         # One that pauses is not left out though it would find nothing: it takes time.

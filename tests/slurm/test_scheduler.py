@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -131,3 +132,13 @@ def test_a_pass_gives_up_its_locks(tmp_path: Path, more: str, earliest: float, l
     )
     assert earliest < result.jobs["start_time"][2] < latest
     assert result.jobs["start_time"][1] > 150.0
+
+
+@pytest.mark.parametrize("select", ["linear", "cons_tres"])
+def test_jobs_without_a_limit_are_planned(tmp_path: Path, select: str) -> None:
+    """Where partitions have none, either: who waits behind one that may run for ever has no start, until that ends."""
+    conf = CONF.replace(" MaxTime=10", "").replace("linear", select)
+    result = run(tmp_path, conf, requested_cores=[1, 2, 1], requested_time=[math.inf] * 3)
+    assert result.jobs["state"].tolist() == ["completed"] * 3
+    result = run(tmp_path, conf, requested_cores=[2, 2, 1], requested_time=[60.0, math.inf, math.inf])
+    assert result.jobs["state"].tolist() == ["completed"] * 3
