@@ -113,12 +113,12 @@ def submissions(rng: np.random.Generator, count: int, length: float) -> npt.NDAr
     return np.sort((chosen + rng.random(count)) * 3_600.0).round()
 
 
-def log(rows: int, nodes: int, select: str, seed: int) -> pd.DataFrame:
-    """A log of so many jobs, as long as the machine takes for them at the load that is wanted."""
+def log(rows: int, nodes: int, select: str, seed: int, load: float) -> pd.DataFrame:
+    """A log of so many jobs, as long as the machine takes for them at that load."""
     rng = np.random.default_rng(seed)
     jobs = requests(rng, rows)
     held = np.maximum(jobs["nodes"], 1) if select == "linear" else jobs["cores"] / CORES
-    length = float((held * jobs["run"]).sum()) / nodes / LOAD[select]
+    length = float((held * jobs["run"]).sum()) / nodes / load
     return jobs.assign(submit=submissions(rng, rows, length))
 
 
@@ -136,9 +136,9 @@ def sacct(jobs: pd.DataFrame) -> str:
     return "\n".join(lines) + "\n"
 
 
-def replay_row(folder: Path, select: str, rows: int, nodes: int, seed: int) -> str:
+def replay_row(folder: Path, select: str, rows: int, nodes: int, seed: int, load: float) -> str:
     """A row of the first table."""
-    jobs = log(rows, nodes, select, seed)
+    jobs = log(rows, nodes, select, seed, load)
     dump = folder / "jobs.txt"
     dump.write_text(sacct(jobs))
     conf = configuration(folder, select, nodes)
@@ -190,7 +190,10 @@ def queue_row(folder: Path, select: str, nodes: int, waiting: int, seed: int) ->
 @click.option("--waiting", default="10,100,1000", show_default=True, help="Lengths of queues, of the second table.")
 @click.option("--select", default="linear,cons_tres", show_default=True, help="Plugins of selection.")
 @click.option("--seed", default=1, show_default=True)
-def main(rows: int, nodes: int, waiting: str, select: str, seed: int) -> None:
+@click.option(
+    "--load", type=click.FloatRange(0.1, 2.0), help="Work over what the machine can do, in place of the plugin's."
+)
+def main(rows: int, nodes: int, waiting: str, select: str, seed: int, load: float | None) -> None:
     """Print both tables, as Markdown."""
     warnings.simplefilter("ignore")
     plugins = select.split(",")
@@ -202,7 +205,7 @@ def main(rows: int, nodes: int, waiting: str, select: str, seed: int) -> None:
                 "passes, CPU s | all, CPU s |\n|" + "---|" * 11
             )
         for plugin in plugins if rows else ():
-            click.echo(replay_row(folder, plugin, rows, nodes, seed))
+            click.echo(replay_row(folder, plugin, rows, nodes, seed, load or LOAD[plugin]))
         lengths = [int(length) for length in waiting.split(",") if length]
         if lengths:
             click.echo("\n| select | waiting | passes | tested jobs | µs a tested job | ms a pass |\n|" + "---|" * 6)

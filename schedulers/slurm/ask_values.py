@@ -12,7 +12,7 @@ from cluster_sim.formats.slurm_values import host_list
 from schedulers.slurm.asks import Ask
 
 _MOST = 2**53
-_KINDS = {f.name: str(f.type) for f in fields(Ask) if f.name not in ("key", "job_id", "submit_time")}
+_KINDS = {f.name: str(f.type) for f in fields(Ask) if f.name not in ("key", "job_id", "submit_time", "cores")}
 _MAY_BE_ENDLESS = ("limit_s", "deadline_s", "begin_time")
 _MAY_BE_NEGATIVE = ("nice", "begin_time", "exit_code")
 

@@ -33,6 +33,7 @@ class Ask:
     min_nodes: int = 0  #: ``--nodes``; 0: as many as it takes.
     max_nodes: int = 0  #: 0: no more than ``min_nodes``, or if that is 0 any number.
     tasks: int = 0  #: ``--ntasks``; 0: one on each node, or ``tasks_per_node`` on each.
+    cores: int = 0  #: That it has in the workload, and needs, even if nothing else says so.
     tasks_per_node: int = 0
     cpus_per_task: int = 1
     memory_per_node: float = 0.0

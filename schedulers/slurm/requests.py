@@ -57,6 +57,7 @@ class Requests:
             limit_s=job.requested_time if job.requested_time < math.inf else math.nan,
             min_nodes=job.nodes,
             tasks=job.requested_cores,
+            cores=job.requested_cores,
             tasks_per_node=job.ntasks_per_node,
             memory_per_cpu=job.memory,
             gpus_per_node=job.gpus // max(job.nodes, 1),

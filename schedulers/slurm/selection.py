@@ -79,6 +79,8 @@ class Shape:
         self.per_node = ask.tasks_per_node * ask.cpus_per_task  # 0: any number
         #: CPUs on each node of a job that asks for nodes, not for a number of tasks; else 0.
         self.fixed = 0 if ask.tasks else self.per_node or self.per_task
+        #: Cores that it needs in all, where fewer nodes than it may have would give it fewer; else 0.
+        self.cores = 0 if ask.tasks or self.most_nodes <= self.min_nodes else ask.cores
         self.least = self.per_node or self.per_task  # CPUs that a node must have free
         self._least_mb = self.memory_per_node or self.memory_per_cpu * self.least
         self._fits: NodeSet | None = None
@@ -147,6 +149,11 @@ def choose(shape: Shape, free: Free, within: NodeSet) -> Choice | None:
 
 def choose_of(shape: Shape, free: Free, usable: NodeSet) -> Choice | None:
     """The same of nodes that are usable: of a job that wants whole nodes it does not matter what is free on others."""
+    choice = _chosen(shape, free, usable)
+    return None if choice is not None and shape.cores and sum(choice.cpus) < shape.cores else choice
+
+
+def _chosen(shape: Shape, free: Free, usable: NodeSet) -> Choice | None:
     if not shape.is_enough(free, usable):
         return None
     if shape.whole and free.facts.cpus_of_each and not shape.required and not shape.ask.spread:

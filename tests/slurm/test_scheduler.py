@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -142,3 +143,21 @@ def test_jobs_without_a_limit_are_planned(tmp_path: Path, select: str) -> None:
     assert result.jobs["state"].tolist() == ["completed"] * 3
     result = run(tmp_path, conf, requested_cores=[2, 2, 1], requested_time=[60.0, math.inf, math.inf])
     assert result.jobs["state"].tolist() == ["completed"] * 3
+
+
+@pytest.mark.parametrize(("select", "cpus_per_task", "cores"), [("cons_tres", 3, 10), ("linear", 1, 20)])
+def test_of_a_range_of_nodes_a_job_takes_enough_for_its_cores(
+    tmp_path: Path, select: str, cpus_per_task: int, cores: int
+) -> None:
+    """Two nodes are free at first, and the job may have them; but its cores in the workload are more, so it waits for others."""
+    path = tmp_path / "slurm.conf"
+    path.write_text(f"SelectType=select/{select}\nNodeName=n[1-4] CPUs=8\nPartitionName=p Nodes=ALL Default=YES\n")
+    asks = tmp_path / "asks.json"
+    wish = {"tasks": 0, "min_nodes": 2, "max_nodes": 4, "cpus_per_task": cpus_per_task}
+    asks.write_text(json.dumps({"wide": wish}))
+    columns = {"job_id": ["first", "wide"], "submit_time": [0.0, 1.0], "requested_cores": [16, cores]}
+    columns |= {"recorded_run_time": [50.0, 50.0], "requested_time": [100.0, 100.0]}
+    scheduler = make_scheduler(f"slurm:conf={path},asks={asks}")
+    result = Simulation(Platform.read(path), Workload(columns), scheduler).run()
+    assert result.jobs["state"].tolist() == ["completed", "completed"]
+    assert result.jobs["start_time"][1] >= 50.0
