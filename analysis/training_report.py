@@ -71,7 +71,7 @@ def write_training_report(
 
     told = [[key, setting(value)] for key, value in settings.items()]
     sections = {
-        "What the agents reach": Section(_verdict(summaries), table=_table(summaries)),
+        "What the agents reach": Section(table=_table(summaries)),
         "Learning curves": Section(figures=curves(_PROGRESS)),
         "Is the limit kept?": Section(figures=curves(_LIMIT)),
         "Is the training healthy?": Section(figures=curves(_HEALTH)),
@@ -79,7 +79,8 @@ def write_training_report(
     }
     text = render(
         "report.html",
-        heading=f"Training: {settings['environment.kind']}, {settings['environment.workload']}",
+        heading=f"Training: {settings['environment.kind']}, {settings.get('environment.workload', 'the built-in jobs')}",
+        answer=_verdict(summaries),
         lead=_lead(summaries, settings),
         assumptions=assumptions,
         sections={name: section for name, section in sections.items() if section.figures or section.table},
@@ -92,7 +93,8 @@ def write_training_report(
 def _lead(summaries: Sequence[Summary], settings: dict[str, Any]) -> str:
     many = "1 training" if len(summaries) == 1 else f"{len(summaries)} trainings, which differ by their seeds,"
     each = f"{summaries[0].iterations:,} iterations of {settings['episodes']:,} episodes"
-    return f"{many} of {each}, by {str(settings['algorithm.name']).upper()}, on {settings['environment.platform']}."
+    platform = settings.get("environment.platform", "the built-in cluster")
+    return f"{many} of {each}, by {str(settings['algorithm.name']).upper()}, on {platform}."
 
 
 def _verdict(summaries: Sequence[Summary]) -> str:

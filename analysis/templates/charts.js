@@ -37,10 +37,13 @@ const clusterSim = {
       old ? "This page needs a browser of 2023 or later." : `The figure could not be drawn: ${error}`;
   },
 
+  isDark: () => getComputedStyle(document.documentElement).colorScheme === "dark",
+
   // A page that is dark, by its own style, has its charts on the same ground: their papers, texts and grids change places.
   onGround(layout) {
-    if (getComputedStyle(document.documentElement).colorScheme !== "dark") return layout;
-    const dark = { "#ffffff": "#15191d", "#22303c": "#e3e8ec", "#e4e8ec": "#313a42", "#5a6772": "#a7b1ba" };
+    if (!this.isDark()) return layout;
+    const dark = { "#ffffff": "#15191d", "#22303c": "#e3e8ec", "#e4e8ec": "#313a42", "#5a6772": "#a7b1ba",
+      "#444444": "#b4bcc4", "#f0f2f4": "#262d33" };
     const turned = value =>
       typeof value === "string" ? dark[value.toLowerCase()] || value :
       Array.isArray(value) ? value.map(turned) :
@@ -54,7 +57,7 @@ const clusterSim = {
     await this.ready;
     const tool = (figure.layout.meta || {}).tool;
     if (tool) return new GanttTool(chart, figure, tool).begin(config);
-    await Plotly.newPlot(chart, figure.data, this.onGround(figure.layout), config);
+    await Plotly.newPlot(chart, this.isDark() ? figure.data.map(onDark) : figure.data, this.onGround(figure.layout), config);
     this.followTime(chart);
   },
 

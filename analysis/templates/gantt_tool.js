@@ -11,7 +11,7 @@ class GanttTool {
     this.time = new Time(time);
     this.runs = layers.map(layer => new Run(layer, this.time));
     this.run = this.runs.at(-1);  // whose jobs the table has: what differs from the first run is told of the others
-    this.dark = getComputedStyle(document.documentElement).colorScheme === "dark";
+    this.dark = clusterSim.isDark();
     this.paper = this.dark ? "#15191d" : "#ffffff";
     this.ink = this.dark ? "#ffffff" : "#000000";
     this.dim = this.dark ? "#2b333a" : "#e6eaed";

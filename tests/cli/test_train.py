@@ -53,6 +53,15 @@ def test_a_training_leaves_a_report(done) -> None:
     assert "<i>.json" not in page
 
 
+def test_a_training_on_the_built_in_case_leaves_a_report(done) -> None:
+    """Without platform and workload the page says so, and begins with what came out."""
+    Path("plain.yaml").write_text("iterations: 0\nepisodes: 1\nnetwork: scorer:hidden=8\nvalidation: {episodes: 1}\n")
+    done("train", "plain.yaml", "--out", "agent", "--report", "--workers", "1")
+    page = Path("agent/report.html").read_text()
+    assert '<h1>Training: job-node, the built-in jobs</h1>\n<p class="answer">No baseline was asked for' in page
+    assert "by PPO, on the built-in cluster." in page
+
+
 def test_train_and_use(done) -> None:
     """An agent is trained, and then runs, is compared, and is evaluated."""
     told = done("train", "training.yaml", "--out", "agent").stdout
