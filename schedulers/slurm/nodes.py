@@ -188,6 +188,8 @@ class Free:
         self._jobs = np.zeros(facts.count, np.int64)
         self._masks: dict[tuple[float, int], NodeSet] = {}
         self._capacities: dict[tuple[float, int], Capacities] = {}
+        #: Which nodes a job gets that fills so many nodes, with so many CPUs to a task, of a set; 0: none.
+        self.filled: dict[tuple[int, int, NodeSet], NodeSet] = {}
 
     @property
     def empty(self) -> NodeSet:
@@ -203,7 +205,8 @@ class Free:
     def copy(self) -> Free:
         """Another with the same free."""
         other = Free.__new__(Free)
-        other.facts, other._empty, other._masks, other._capacities = self.facts, self._empty, {}, {}
+        other.facts, other._empty = self.facts, self._empty
+        other._masks, other._capacities, other.filled = {}, {}, {}
         other.cpus, other.memory, other._jobs = self.cpus.copy(), self.memory.copy(), self._jobs.copy()
         other._gpus = None if self._gpus is None else self._gpus.copy()
         return other
@@ -250,6 +253,7 @@ class Free:
     def _forget(self) -> None:
         self._masks.clear()
         self._capacities.clear()
+        self.filled.clear()
 
     def at_least(self, cpus: int, mb: float = 0.0) -> NodeSet:
         """Nodes with so many free CPUs, and so much free memory."""

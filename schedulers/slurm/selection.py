@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from schedulers.slurm.asks import Ask
+from schedulers.slurm.filling import TAKEN, best_run, empty_nodes
 from schedulers.slurm.nodes import Free, NodeFacts, NodeSet, edges, members, runs, set_of
 
 if TYPE_CHECKING:
-    from schedulers.slurm.nodes import Capacities, Counts
+    from schedulers.slurm.nodes import Capacities
 
-_TAKEN, _MANY = -(2**40), 2**40
+_MANY = 2**40
 
 
 class Choice:
@@ -105,6 +106,18 @@ class Shape:
             return False
         return self.least_of_each(facts) >= facts.most_cpus == facts.cpus_of_each
 
+    def fills_nodes(self, facts: NodeFacts) -> bool:
+        """Whether a job that does not ask for whole nodes has all CPUs of as many nodes as it may have, of nodes all alike."""
+        each = facts.most_cpus
+        if self.whole or self.ask.spread or len(facts.tiers) > 1 or not self.needs_empty(facts):
+            return False
+        return (
+            self.cpus == self.most_nodes * each
+            and self._most == self.most_nodes
+            and not each % self.per_task
+            and self.per_node in (0, each)
+        )
+
     def usable(self, free: Free, within: NodeSet) -> NodeSet:
         """Nodes of a set on which the job could have at least what it needs on one."""
         if self.whole:
@@ -158,10 +171,9 @@ def _chosen(shape: Shape, free: Free, usable: NodeSet) -> Choice | None:
         return None
     if shape.whole and free.facts.cpus_of_each and not shape.required and not shape.ask.spread:
         return _alike(shape, free.facts, usable)
-    enough = _where_enough(shape, free, usable)
+    if shape.fills_nodes(free.facts):
+        return _empty_nodes(shape, free, usable)
     for nodes in _ever_larger(shape, usable, free):
-        if enough and not nodes & ~(nodes << 1) & enough:
-            continue  # it would take nodes of a run that suffices, from its first on, and not all would be empty
         search = _Search(shape, free)
         if search.over(nodes):
             return _given(shape, search.taken)
@@ -209,20 +221,14 @@ def _ever_larger(shape: Shape, usable: NodeSet, free: Free) -> Iterator[NodeSet]
             yield others | shape.required
 
 
-def _where_enough(shape: Shape, free: Free, usable: NodeSet) -> NodeSet:
-    """Of a job that fits only on several empty nodes, those from which on enough follow each other; 0: of another, or none."""
-    facts = free.facts
-    wanted = shape.nodes_needed(facts)
-    if wanted < 2 or len(facts.tiers) > 1 or shape.whole or not shape.needs_empty(facts):
-        return 0
-    if shape.ask.spread or facts.most_cpus % shape.per_task:
-        return 0
-    nodes, found = usable & free.at_least(facts.most_cpus), 1
-    while found < wanted:
-        step = min(found, wanted - found)
-        nodes &= nodes >> step
-        found += step
-    return nodes
+def _empty_nodes(shape: Shape, free: Free, usable: NodeSet) -> Choice | None:
+    """What :class:`_Search` finds for a job that fills its nodes."""
+    key, cpus = (shape.most_nodes, shape.per_task, usable), free.facts.most_cpus
+    taken = free.filled.get(key)
+    if taken is None:
+        sets, before = _ever_larger(shape, usable, free), shape.capacities(free).before
+        taken = free.filled[key] = empty_nodes(sets, usable & free.at_least(cpus), shape.most_nodes, before, cpus)
+    return Choice.alike(taken, cpus, 0.0) if taken else None
 
 
 class _Search:
@@ -265,16 +271,9 @@ class _Search:
             for _ in range(len(firsts)):
                 if self._is_over:
                     return
-                best = self._best(lengths, sizes)
+                best = best_run(sizes, (lengths >= max(self._nodes - self._spare, 0)) & (sizes >= self._cpus))
                 self._take_run(firsts.item(best), ends.item(best))
-                lengths[best] = sizes[best] = _TAKEN
-
-    def _best(self, lengths: Counts, sizes: Counts) -> int:
-        """The smallest run that suffices, or if none does the biggest; the first of equals."""
-        suffices = (lengths >= max(self._nodes - self._spare, 0)) & (sizes >= self._cpus)
-        if suffices.any():
-            return int(np.where(suffices, sizes, _MANY).argmin())
-        return int(sizes.argmax())
+                lengths[best] = sizes[best] = TAKEN
 
     def _take_run(self, first: int, end: int) -> None:
         """Take nodes of a run until there are enough; or the one with the fewest CPUs to spare that suffices alone."""

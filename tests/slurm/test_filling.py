@@ -1,0 +1,54 @@
+"""Nodes for jobs that fill all of theirs: without the search over runs and with it, they are the same."""
+
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+from schedulers.slurm.asks import Ask
+from schedulers.slurm.filling import longest_runs
+from schedulers.slurm.nodes import Free, Held, NodeFacts, set_of
+from schedulers.slurm.selection import Shape, choose
+
+CPUS = 4
+
+
+def random_free(rng: np.random.Generator, nodes: int) -> Free:
+    """Nodes of which some are empty, some full, and some hold small jobs."""
+    free = Free(NodeFacts([CPUS] * nodes))
+    held = rng.choice(CPUS + 1, nodes, p=[0.6, 0.05, 0.1, 0.05, 0.2])
+    ask = Ask(0, "0")
+    for node in np.flatnonzero(held).tolist():
+        free.take(Held(ask, (node,), (held.item(node),), (0.0,), 0.0, 1.0))
+    return free
+
+
+@pytest.mark.parametrize("per_task", [1, 2])
+def test_same_nodes_as_the_search(per_task: int) -> None:
+    """What is taken on 60 random machines, by jobs of 1 to 13 nodes."""
+    rng = np.random.default_rng(7)
+    found = 0
+    for _ in range(60):
+        free = random_free(rng, 40)
+        within = set_of(np.flatnonzero(rng.random(40) < 0.9).tolist())
+        for wanted in (1, 2, 3, 5, 8, 13):
+            tasks = wanted * CPUS // per_task
+            ask = Ask(1, "1", min_nodes=wanted, tasks=tasks, cpus_per_task=per_task)
+            shape = Shape(ask, whole_nodes=False)
+            assert shape.fills_nodes(free.facts)
+            ours = choose(shape, free, within)
+            with patch.object(Shape, "fills_nodes", return_value=False):
+                searched = choose(shape, free, within)
+            assert (ours is None) == (searched is None)
+            if ours is not None and searched is not None:
+                found += 1
+                assert (ours.nodes, ours.cpus, ours.memory) == (searched.nodes, searched.cpus, searched.memory)
+    assert found > 200
+
+
+def test_longest_runs() -> None:
+    """Runs of 1, 6, 1 and 6 nodes: the longest begin where they begin; of longer ones than are wanted every beginning counts."""
+    nodes = set_of([0, 2, 3, 4, 5, 6, 7, 9, 12, 13, 14, 15, 16, 17])
+    assert longest_runs(nodes, 10) == (set_of([2, 12]), 6)
+    assert longest_runs(nodes, 5) == (set_of([2, 3, 12, 13]), 5)
+    assert longest_runs(set_of([3, 8]), 4) == (set_of([3, 8]), 1)
