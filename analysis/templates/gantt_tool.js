@@ -1,6 +1,6 @@
 // A Gantt chart as a tool: zoom by wheel and keys, colours and filters, a table, a job's explanation, addresses to send.
 "use strict";
-const MOST_MARKS = 300;
+const MOST_MARKS = 300, FEW_JOBS = 20000, STILL_MS = 400;
 const KEYS = "wheel or w, s: zoom · drag: a part · a, d: along · double click or 0: all · /: search · Esc: let go";
 
 class GanttTool {
@@ -29,12 +29,34 @@ class GanttTool {
     this.controls();
     await Plotly.newPlot(this.chart, this.data(), this.layout, config);
     await new Promise(done => setTimeout(done, 100));  // the picture first, on the screen
-    this.fill();
+    if (this.run.count <= FEW_JOBS) this.fill();
+    else this.fillWhenSeen();
     this.told = this.ranges();
     this.listen();
     GanttTool.all.push(this);
     this.follow();
   }
+
+  // Of a million jobs the table takes a second: it is filled once its place is near the view and the chart has stood still
+  // for a while, before the page is printed, or at once when a filter, a choice or an address asks for it.
+  fillWhenSeen() {
+    const watch = new IntersectionObserver(entries => {
+      if (!entries.some(entry => entry.isIntersecting)) return;
+      watch.disconnect();
+      this.seen = true;
+      this.fillWhenStill();
+    }, { rootMargin: "100px" });
+    watch.observe(this.table.box);
+    addEventListener("beforeprint", () => this.fillOnce());
+  }
+
+  fillWhenStill() {
+    if (this.filled || !this.seen) return;
+    clearTimeout(this.still);
+    this.still = setTimeout(() => this.fillOnce(), STILL_MS);
+  }
+
+  fillOnce() { if (!this.filled) this.fill(); }
 
   // ---------------------------------------------------------------- drawing
 
@@ -101,10 +123,12 @@ class GanttTool {
     this.told = this.ranges();
     await Plotly.react(this.chart, this.data(), this.layout);
     this.chart.emit("gantt_drawn");
+    this.fillWhenStill();
   }
 
   // After whatever zoomed: draw what is in view now, once.
   later() {
+    this.fillWhenStill();
     clearTimeout(this.due);
     this.due = setTimeout(() => {
       if (this.ranges() === this.told) return;
@@ -158,6 +182,7 @@ class GanttTool {
 
   // Choose a job by its id; null lets go. With show the window moves to where it is.
   async choose(id, show = false) {
+    this.fillOnce();
     this.chosen = id;
     const { run } = this, row = id === null ? undefined : run.row(id);
     this.said.textContent = id !== null && row === undefined ? `no job ${id}` : this.counted;
@@ -258,6 +283,7 @@ class GanttTool {
 
   // The jobs that the filters leave, in the table.
   fill() {
+    this.filled = true;
     const { start, end } = this.chart._fullLayout ? this.view() : {}, window = this.inView.checked ? [start, end] : null;
     for (const run of this.runs) run.listed = run.keep(this.wanted, this.text, window);
     const { run } = this;

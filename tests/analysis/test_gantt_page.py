@@ -77,6 +77,25 @@ const used = async tool => {
     GanttTool.used = GanttTool.all.find(tool => tool.chart.id === id);
     found[id] = await used(GanttTool.used);
   }
+  // Without a screen a browser makes hardly any frames, so it is told here what comes into view.
+  let comesIntoView;
+  window.IntersectionObserver = class {
+    constructor(then) { comesIntoView = isIntersecting => then([{ isIntersecting }]); }
+    observe() {}
+    disconnect() {}
+  };
+  found.seen = [];
+  for (const look of [() => comesIntoView(true), () => dispatchEvent(new Event("beforeprint"))]) {
+    const tool = GanttTool.all.find(each => each.chart.id === "two");  // as if it were of very many jobs
+    tool.seen = tool.filled = false; tool.table.body.replaceChildren(); tool.fillWhenSeen();
+    comesIntoView(false);
+    for (let i = 0; i < 4; i++) await pause();
+    const before = rows(tool).length;
+    look();
+    const soon = rows(tool).length;
+    for (let i = 0; i < 4; i++) await pause();
+    found.seen.push([before, soon, rows(tool).length]);
+  }
   const view = { start: 0, end: 40, low: -0.5, high: 7.5, width: 4, height: 16 };
   const shades = jobTraces(GanttTool.all[0].run, { colours: ["#000000"], lines: [], inks: [] }, [0, 0, 0], view,
     { paper: "#ffffff", dim: "#cccccc" }, asShades);
@@ -236,6 +255,11 @@ def test_a_chart_is_a_tool(in_browser: dict[str, Any], chart: str) -> None:
     assert found["colours"] == [3, 2]
     assert found["linked"]["range"] == [1, 9]
     assert found["linked"]["marks"][0] == ["rect", 2, 8, 6.5, 7.5]
+
+
+def test_a_long_table_is_filled_when_it_is_looked_at(in_browser: dict[str, Any]) -> None:
+    """Rows before, at once and later: none out of sight, all soon after it comes into view, and when printed."""
+    assert in_browser["seen"] == [[0, 0, 3], [0, 3, 3]]
 
 
 def test_shades_are_of_all_that_is_held(in_browser: dict[str, Any]) -> None:
