@@ -1,4 +1,4 @@
-"""A trained agent as a scheduler, or as a power policy, like any other: ``learned:DIR``."""
+"""A trained agent as a scheduler, or as a power policy, like any other: ``learned:DIR``, or ``learned:NAME`` of a ready one."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 BEST = "best"
 FILE = "agent"
 """An agent is the tree FILE in a folder: what its environment is made of, its network's spec, and weights."""
+READY = Path(__file__).parent / "ready"
+"""Agents that come with the toolkit, each in a folder of its name with its card, README.md."""
 
 
 class Agent:
@@ -148,16 +150,26 @@ def find_agents(directory: str | Path) -> list[Path]:
     """The folders of the agents that ``train`` left in a folder: one for each training seed, the best one first.
 
     Best by validation: the greatest reduction, or where there was no baseline the least objective; the first of equals.
-    Raises InputError when there is none.
+    A name of :func:`ready_agents` is that agent, where there is no folder of this name. Raises InputError when there is none.
     """
     folder = Path(directory)
+    if str(directory) in ready_agents() and not folder.exists():
+        folder = READY / directory
     for place in (folder, folder / BEST):
         if os.path.isfile(place / f"{FILE}.json"):
             return [place]
     agents = [seed / BEST for seed in _in_order(folder.glob("seed-*")) if (seed / BEST / f"{FILE}.json").is_file()]
     if not agents:
-        raise InputError(f"learned:{directory}", "a folder in which cluster-sim train has left an agent", directory)
+        ready = ", ".join(ready_agents())
+        expected = f"a folder in which cluster-sim train has left an agent, or a ready agent ({ready})"
+        raise InputError(f"learned:{directory}", expected, directory)
     return sorted(agents, key=_merit)
+
+
+def ready_agents() -> dict[str, str]:
+    """The names of the agents that come with the toolkit, each with the title of its card."""
+    cards = {card.parent.name: card for card in sorted(READY.glob("*/README.md"))}
+    return {name: card.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ") for name, card in cards.items()}
 
 
 def _in_order(folders: Iterable[Path]) -> list[Path]:

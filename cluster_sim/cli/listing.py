@@ -30,7 +30,7 @@ REGISTRIES = {
     "rewards": ("learning.rewards", "rewards"),
     "networks": ("learning.networks", "networks"),
 }
-ENVIRONMENTS = "environments"
+ENVIRONMENTS, AGENTS = "environments", "agents"
 
 
 class _Kinds(click.Choice[str]):
@@ -41,16 +41,17 @@ class _Kinds(click.Choice[str]):
 
 
 @click.command("list", short_help="Say which schedulers, policies and models there are.")
-@click.argument("kind", type=_Kinds([*REGISTRIES, ENVIRONMENTS]), metavar="KIND")
+@click.argument("kind", type=_Kinds([*REGISTRIES, ENVIRONMENTS, AGENTS]), metavar="KIND")
 @json_option
 def list_names(kind: str, as_json: bool) -> None:
     """Print the names of a KIND, one a line, each with what it means.
 
     KIND is schedulers, job-orders, node-orders, power-policies, contention-models, power-models,
-    network-models, failure-models, workload-generators, platforms, environments, observations, rewards or networks.
+    network-models, failure-models, workload-generators, platforms, environments, observations, rewards,
+    networks or agents.
     Job orders and node orders are the two halves of the scheduler list:JOB/NODE; platforms and workload generators
-    are the specs that --platform and --workload take beside files. The last four are what agents learn with;
-    observations and rewards are those of job-node.
+    are the specs that --platform and --workload take beside files. Agents are those that come ready, for learned:NAME;
+    the four before are what agents learn with, observations and rewards those of job-node.
     """
     rows = rows_of(kind)
     if as_json:
@@ -63,6 +64,8 @@ def list_names(kind: str, as_json: bool) -> None:
 
 def rows_of(kind: str) -> list[tuple[str, str]]:
     """The names of a KIND, each with what it means."""
+    if kind == AGENTS:
+        return list(import_module("learning.agent").ready_agents().items())
     rows = _environments() if kind == ENVIRONMENTS else _rows(*REGISTRIES[kind])
     if kind == "platforms":
         rows += [(f"machine:{name}", meaning) for name, meaning in _rows("cluster_sim.platform.library", "machines")]

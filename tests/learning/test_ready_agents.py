@@ -1,0 +1,60 @@
+"""Agents that come with the toolkit: they run by name, on any machine, and say what they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+pytest.importorskip("torch")
+pytest.importorskip("gymnasium")
+
+from cluster_sim import Platform, Simulation, Workload
+from cluster_sim.cli import main
+from cluster_sim.errors import InputError
+from learning.agent import READY, Agent, find_agents, ready_agents
+from learning.environments.built_in_shutdown import built_in_day
+from learning.seen import Seen
+from schedulers import make_power_policy, make_scheduler
+
+from .test_agent import untrained
+
+
+def waste_under(policy: str, platform: Platform, workload: Workload) -> float:
+    """J of idle nodes and switches beside saf-easy."""
+    run = Simulation(platform, workload, make_scheduler("saf-easy"), make_power_policy(policy)).run()
+    assert (run.jobs["state"] == "completed").all()
+    return float(run.summary()["energy_waste_j"])
+
+
+@pytest.mark.parametrize("name", ready_agents())
+def test_each_has_a_card_and_tells_what_it_saw(name: str) -> None:
+    """The card has a title and its limits; the file knows its environment without a machine or jobs of somebody's own."""
+    card = (READY / name / "README.md").read_text()
+    assert ready_agents()[name] in CliRunner().invoke(main, ["list", "agents"]).output
+    for part in ("**Learned from**", "**Tested on**", "**Not tried**", "**Made by**", f"learned:{name}"):
+        assert part in card
+    agent = Agent.load(name)
+    assert Seen(agent.seen).count > 10_000
+    assert not {"workload", "platform"} & set(agent.environment)
+
+
+def test_it_wastes_less_than_nodes_that_sleep_at_once() -> None:
+    """On days of another machine, none of which it has seen."""
+    days = built_in_day().all()
+    wasted = [
+        sum(waste_under(policy, day.platform, day.workload) for day in days)
+        for policy in ("learned:taurus-sleep", "timeout:0", "timeout:300")
+    ]
+    assert wasted[0] < min(wasted[1:])
+
+
+def test_a_folder_of_the_users_own_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name is looked for among folders, then among ready agents; what is neither is told with the names that there are."""
+    monkeypatch.chdir(tmp_path)
+    assert find_agents("taurus-sleep") == [READY / "taurus-sleep"]
+    untrained(tmp_path / "taurus-sleep")
+    assert Agent.load("taurus-sleep").kind == "job-node"
+    with pytest.raises(InputError, match=r"or a ready agent \(taurus-sleep\), found nobody"):
+        find_agents("nobody")
