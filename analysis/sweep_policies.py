@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,7 +55,8 @@ def power_policies(runs: pd.DataFrame) -> Policies | None:
         return None
     rows = [_row(name, base, cases) for name in names if name != base]
     table = pd.DataFrame(rows).sort_values("saved", ascending=False, kind="stable").reset_index(drop=True)
-    return Policies(base, len(cases), table, _points(frame, names))
+    paired = frame.set_index([*others, "replication"]).index.isin(values.index)
+    return Policies(base, len(cases), table, _points(frame[paired]))
 
 
 def _row(name: str, base: str, cases: pd.DataFrame) -> dict[str, object]:
@@ -75,7 +75,7 @@ def _row(name: str, base: str, cases: pd.DataFrame) -> dict[str, object]:
     }
 
 
-def _points(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+def _points(frame: pd.DataFrame) -> pd.DataFrame:
     keys = ["scheduler", POLICY] if "scheduler" in frame and frame["scheduler"].nunique() > 1 else [POLICY]
     found = frame.groupby(keys, sort=False)[[ENERGY, WAIT]].mean().reset_index()
     found = found.rename(columns={ENERGY: "energy", WAIT: "wait", POLICY: "policy"})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from analysis.runs_chart import same_jobs
 from analysis.tables import HALF_WIDTH, VERSUS
 from analysis.wording import label_of, listing
 from cluster_sim.amounts import amount, number
@@ -32,6 +33,7 @@ def comparison_sentence(table: pd.DataFrame, runs: Mapping[str, Result]) -> str:
     waits = pd.Series(dict(table.loc[_WAIT]))[names].astype(float).dropna().sort_values(kind="stable")
     if len(waits) < 2:
         return ""
+    names = [name for name in names if name in waits.index]
     best, other = str(waits.index[0]), names[0] if waits.index[0] != names[0] else str(waits.index[1])
     if waits[best] == waits[other]:
         return f"Jobs wait equally long under {listing(_equal(waits))}: {amount(waits[best], 's')} on average."
@@ -42,15 +44,16 @@ def comparison_sentence(table: pd.DataFrame, runs: Mapping[str, Result]) -> str:
         text += " These replications are too few to be sure of that."
     moved = _moved(table, best, other)
     text += f" What else moves: {moved}." if moved else f" No other metric moves by {LEAST_CHANGE:g} % or more."
-    return text + _jobs_that_moved(runs[best], runs[other])
+    has_replications = run + VERSUS + HALF_WIDTH in row  # then the runs are only one of them
+    return text if has_replications else text + _jobs_that_moved(runs[best], runs[other])
 
 
 def change_in_words(value: float, base: float) -> str:
-    """``94 % less``; ``3.2 times as much`` from twice on."""
+    """``94 % less``; ``3.2 times as much`` from twice on; of nothing there are no shares: ``more``."""
     if value >= 2 * base > 0:
         return f"{number(value / base, 2)} times as much"
-    share = f"{number(abs(100 * (value - base) / base), 2)} %" if base else amount(abs(value - base), "")
-    return f"{share} {'less' if value < base else 'more'}"
+    share = f"{number(abs(100 * (value - base) / base), 2)} % " if base else ""
+    return f"{share}{'less' if value < base else 'more'}"
 
 
 def _equal(waits: pd.Series) -> list[str]:
@@ -75,7 +78,7 @@ def _moved(table: pd.DataFrame, best: str, other: str) -> str:
 
 def _jobs_that_moved(run: Result, base: Result) -> str:
     starts = [result.jobs.set_index("job_id")["start_time"].astype(float) for result in (run, base)]
-    if not (starts[0].index.is_unique and starts[1].index.is_unique):
+    if not (starts[0].index.is_unique and same_jobs({"run": run, "base": base})):
         return ""
     shift = (starts[0] - starts[1]).dropna()  # by job
     earlier, later = int((shift < 0).sum()), int((shift > 0).sum())

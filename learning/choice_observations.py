@@ -64,6 +64,7 @@ def observed(view: View, jobs: Sequence[Job]) -> tuple[Floats, npt.NDArray[np.fl
     submits = np.array([job.submit_time for job in jobs])
     waits = now - submits
     areas = times * cores / total
+    finite = np.minimum(times, LONG_S)  # who requests no time may run for ever
 
     ends, held = _ends(view)
     free = view.free_total + np.concatenate([[0.0], np.cumsum(held)])
@@ -76,8 +77,8 @@ def observed(view: View, jobs: Sequence[Job]) -> tuple[Floats, npt.NDArray[np.fl
     rows[:, ChoiceRow.cores] = np.minimum(cores / total, 1.0)
     rows[:, ChoiceRow.area] = _log(areas)
     rows[:, ChoiceRow.wait] = _log(waits)
-    rows[:, ChoiceRow.age] = waits / np.maximum(waits + np.minimum(times, LONG_S), 1e-9)
-    rows[:, ChoiceRow.slowdown] = _log(np.maximum((waits + times) / np.maximum(times, 10.0), 1.0) - 1.0)
+    rows[:, ChoiceRow.age] = waits / np.maximum(waits + finite, 1e-9)
+    rows[:, ChoiceRow.slowdown] = _log(np.maximum((waits + finite) / np.maximum(finite, 10.0), 1.0) - 1.0)
     rows[:, ChoiceRow.fits] = cores <= view.free_total
     rows[:, ChoiceRow.delay] = _log(delays)
     rows[:, ChoiceRow.left] = np.clip((free[place] - cores) / total, 0.0, 1.0)

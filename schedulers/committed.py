@@ -37,7 +37,6 @@ class CommittedBackfilling(EasyBackfilling):
             yield Start(job, placement)
             self._started(view, self._queue.place_of(job), job)
             return
-        plan.promise(job)
-        self._promised = 1
+        self._promised = int(plan.promise(job) is not None)
         if view.free_total:
             yield from self._backfill(view, self._queue.first)

@@ -79,8 +79,8 @@ def _answer(study: Study) -> str:
     if before == after:
         text = f"Jobs would wait as long as without the change, {amount(before, 's')} on average."
     else:
-        sure = np.isfinite(row["low"]) and row["low"] <= 0 <= row["high"]
-        doubt = ", which may be chance: the interval of the change includes none" if sure else ""
+        is_unsure = np.isfinite(row["low"]) and row["low"] <= 0 <= row["high"]
+        doubt = ", which may be chance: the interval of the change includes none" if is_unsure else ""
         text = f"Jobs would wait {amount(after, 's')} on average instead of {amount(before, 's')}, "
         text += f"{change_in_words(after, before)}{doubt}."
     if use[UNCHANGED] != use[CHANGED]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal
 
@@ -237,25 +238,34 @@ def _columns(
         if name in cells.table.columns:
             columns[field] = np.array(cells.texts(name, chosen), dtype=object)
     if "submitline" in cells.table.columns and not when_eligible:
-        columns["after"] = _awaited(cells, cells.texts("submitline", chosen), ids)
+        columns["after"] = _awaited(cells, cells.texts("submitline", chosen), ids, joins)
     if "nodelist" in cells.table.columns:
         lists = [text if text.lower() != "none assigned" else "" for text in cells.texts("nodelist", chosen)]
         columns["recorded_nodes"] = np.array(lists, dtype=object)
     return columns
 
 
-def _awaited(cells: Cells, lines: list[str], ids: list[str]) -> np.ndarray:
-    """Whom each job waits for, in the words of the field ``after``. Warns of what that has no words for."""
+def _awaited(cells: Cells, lines: list[str], ids: list[str], joins: np.ndarray) -> np.ndarray:
+    """Whom each job waits for, in the words of the field ``after``. Warns of what that has no words for.
+
+    Jobs that were submitted later are left out: ids come round again in long logs.
+    """
     tasks: dict[str, list[str]] = {}
     for job in ids:
         tasks.setdefault(job.partition("_")[0], []).append(job)
     known = set(ids)
     found = [awaited(line, known, tasks) for line in lines]
+    order = {job: place for place, job in enumerate(ids[i] for i in np.argsort(joins, kind="stable"))}
     others = sum(more for _, more in found)
     if others:
         text = f"dependencies other than afterok and afterany: {_jobs(others)}, which do not wait for them"
         warnings.warn(f"{cells.path}: {text}", ModelWarning, stacklevel=5)
-    return np.array([after for after, _ in found], dtype=object)
+    return np.array([_earlier(after, job, order) for (after, _), job in zip(found, ids, strict=True)], dtype=object)
+
+
+def _earlier(after: str, job: str, order: Mapping[str, int]) -> str:
+    """Of the jobs that one waits for those that were submitted before it."""
+    return " ".join(one for one in after.split() if order[one.removeprefix("any:")] < order[job])
 
 
 def _plain(job: str) -> str:

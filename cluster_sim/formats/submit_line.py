@@ -8,7 +8,9 @@ from collections.abc import Container, Mapping, Sequence
 from cluster_sim.formats import slurm_values as values
 
 _ARRAY = re.compile(r"(?:^|\s)(?:--array[=\s]\s*|-a\s*)([0-9][0-9,:%-]*)(?=\s|$)")
-_DEPENDENCY = re.compile(r"(?:^|\s)(?:--dependency[=\s]\s*|-d\s*)((?:after|singleton)[a-z0-9_:,?+]*)(?=\s|$)")
+_DEPENDENCY = re.compile(
+    r"(?:^|\s)(?:--depend(?:ency)?[=\s]\s*|-d\s*)((?:after|singleton|expand)[a-z0-9_:,?+]*)(?=\s|$)", re.IGNORECASE
+)
 _KINDS = {"afterok": "", "afterany": "any:"}
 
 
@@ -31,7 +33,7 @@ def awaited(line: str, ids: Container[str], tasks: Mapping[str, Sequence[str]]) 
         return "", False
     after: dict[str, None] = {}
     is_whole = "?" not in found[1]
-    for part in found[1].split(",") if is_whole else ():
+    for part in found[1].lower().split(",") if is_whole else ():
         kind, *jobs = part.split(":")
         is_whole = is_whole and kind in _KINDS and not any("+" in job for job in jobs)
         if kind in _KINDS:

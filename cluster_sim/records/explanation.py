@@ -71,7 +71,10 @@ def dated(text: str, began: datetime.datetime) -> str:
 
     def date(match: re.Match[str]) -> str:
         days, hours, minutes, seconds = (int((part or "0").replace(",", "")) for part in match.groups())
-        return str((began + datetime.timedelta(days, seconds, 0, 0, minutes, hours)).replace(tzinfo=None))
+        try:
+            return str((began + datetime.timedelta(days, seconds, 0, 0, minutes, hours)).replace(tzinfo=None))
+        except OverflowError:  # beyond the year 9999
+            return match[0]
 
     return _MOMENT.sub(date, text)
 

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from cluster_sim.errors import InputError
 from cluster_sim.formats import slurm_values as values
 from cluster_sim.platform.platform import Platform
 from cluster_sim.platform.slurm import Partition
@@ -115,7 +114,7 @@ class Cluster:
         assert slurm is not None
         types = [platform.node_types[index] for index in platform.type_of_node]
         memory = [math.inf if kind.memory_gb is None else kind.memory_gb * 1024 for kind in types]
-        gpus = [_gpus(*pair) for pair in zip(slurm.node_names, slurm.gres, strict=True)]
+        gpus = [_gpus(gres) for gres in slurm.gres]
         facts = NodeFacts(platform.node_cores.tolist(), memory, slurm.weights, [kind.tags for kind in types], gpus)
         return cls(facts, map(Queue.of, slurm.partitions), settings, accounting, epoch)
 
@@ -379,9 +378,7 @@ class Cluster:
         self.free.release(self.held.pop(key))
 
 
-def _gpus(node: str, gres: str) -> tuple[str, int]:
-    """The type of a node's GPUs, and how many there are. Raises InputError for several types."""
+def _gpus(gres: str) -> tuple[str, int]:
+    """The type of a node's GPUs, and how many there are; of a node with several types none are given."""
     found = values.gpus_by_type(gres)
-    if len(found) > 1:
-        raise InputError(f"scheduler 'slurm', NodeName={node}, Gres", "GPUs of one type on a node", gres)
-    return next(iter(found.items()), ("", 0))
+    return next(iter(found.items())) if len(found) == 1 else ("", 0)

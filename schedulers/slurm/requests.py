@@ -83,10 +83,15 @@ class Requests:
         return ask
 
 
-def why_no_gpus(job: Job, ask: Ask, shares_cores: bool) -> str:
-    """Why a job cannot have the GPUs that it asks for, as far as they are simulated; empty: it can, or asks for none."""
+def why_no_gpus(job: Job, ask: Ask, shares_cores: bool, widest: int) -> str:
+    """Why a job cannot have the GPUs that it asks for, as far as they are simulated; empty: it can, or asks for none.
+
+    ``widest`` is how many CPUs the widest node has: a job of more, on any number of nodes, says nothing of the GPUs on each.
+    """
     if ask.gpus_per_node and shares_cores:
         return f"it asks for {ask.gpus_per_node} GPUs on a node, which are not simulated where jobs share cores"
+    if ask.gpus_per_node and not job.nodes and job.requested_cores > widest:
+        return f"it asks for {job.gpus} GPUs on any number of nodes: only as many on each are simulated"
     if job.gpus % max(job.nodes, 1):
         return f"it asks for {job.gpus} GPUs on {job.nodes} nodes: only as many on each are simulated"
     return ""

@@ -161,3 +161,18 @@ def test_of_a_range_of_nodes_a_job_takes_enough_for_its_cores(
     result = Simulation(Platform.read(path), Workload(columns), scheduler).run()
     assert result.jobs["state"].tolist() == ["completed", "completed"]
     assert result.jobs["start_time"][1] >= 50.0
+
+
+def test_nodes_with_gpus_of_several_types_give_none(tmp_path: Path) -> None:
+    """Who asks for some is rejected, and who does not runs."""
+    conf = CONF.replace("CPUs=1", "CPUs=1 Gres=gpu:a:1,gpu:b:1")
+    result = run(tmp_path, conf, gpus=[0, 1], nodes=[1, 1])
+    assert result.jobs["state"].tolist() == ["completed", "rejected"]
+
+
+def test_gpus_on_any_number_of_nodes_are_rejected_by_name(tmp_path: Path) -> None:
+    """What is on each is not said where a job needs several nodes and names no number of them."""
+    conf = CONF.replace("CPUs=1", "CPUs=1 Gres=gpu:2")
+    result = run(tmp_path, conf, gpus=[2, 2], requested_cores=[2, 1])
+    assert result.jobs["reason"][0] == "it asks for 2 GPUs on any number of nodes: only as many on each are simulated"
+    assert result.jobs["state"].tolist() == ["rejected", "completed"]
