@@ -505,17 +505,17 @@ def test_warnings_are_model_warnings(tmp_path: Path) -> None:
 
 
 def test_a_submit_line_says_throttles_and_for_whom_a_job_waits(tmp_path: Path) -> None:
-    """Of arrays all tasks are meant; who is not in the log is left out; what the field has no words for is told."""
+    """Of arrays all tasks are meant; who is not in the log, or came later, is left out; what the field has no words for is told."""
     lines = {
         "7_1": "sbatch -a 1-2%1 job.sh -a 5",
         "7_2": "sbatch -a 1-2%1 job.sh -a 5",
-        "8": "sbatch --dependency=afterok:7,afterany:9:3 job.sh",
+        "8": "sbatch --dependency=AfterAny:7_2:10 job.sh",
         "9": "sbatch -d singleton --array=0 job.sh",
-        "10": "sbatch --dependency afterany:7_2 job.sh",
+        "10": "sbatch --depend afterok:7,afterany:9:3 job.sh",
     }
     path = dump(tmp_path, *(f"{row(job)}|{line}" for job, line in lines.items()), header=f"{HEADER}|SubmitLine")
     jobs = Workload.read(path).jobs.set_index("job_id")
     assert jobs["array_limit"].to_dict() == {"7_1": 1, "7_2": 1, "8": 0, "9": 0, "10": 0}
-    assert jobs["after"].to_dict() == {"7_1": "", "7_2": "", "8": "7_1 7_2 any:9", "9": "", "10": "any:7_2"}
+    assert jobs["after"].to_dict() == {"7_1": "", "7_2": "", "8": "any:7_2", "9": "", "10": "7_1 7_2 any:9"}
     assert any("dependencies other than afterok and afterany: 1 job" in text for text in warned(path))
     assert set(Workload.read(path, submission="eligible").jobs["after"]) == {""}
