@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cluster_sim.errors import InputError, SpecError
+from cluster_sim.errors import SpecError
 from cluster_sim.run.decisions import Decision, Hold, Start
 from cluster_sim.workload.fields import whole_number
 from schedulers.backfilling import Backfilling, spec_of
@@ -52,6 +52,7 @@ class EasyBackfilling(Backfilling):
     With ``commit``, the first job that cannot start stays the first until it has, whatever comes or becomes more urgent
     meanwhile: what the scheduler has chosen it stays with, as RLScheduler does (Zhang et al., SC 2020). Without ``extra``, only
     jobs that end before its promised start are backfilled, none on the cores that it will leave free: RLScheduler's rule, too.
+    Beside advance reservations they are, as with ``extra``.
     """
 
     def __init__(
@@ -105,8 +106,6 @@ class EasyBackfilling(Backfilling):
         self._version: object = None
         self._promised = 0  # how many jobs are promised a start
         self._has_windows = bool(view.turning_times)  # of advance reservations, which open and close as time passes
-        if self._has_windows and not self._takes_extra:
-            raise InputError("scheduler 'easy', option extra=no", "a run without advance reservations", "some")
 
     def schedule(self, view: View) -> Iterable[Decision]:
         """One pass; of the whole queue only if something else has happened than that jobs came."""

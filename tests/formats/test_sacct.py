@@ -505,7 +505,7 @@ def test_warnings_are_model_warnings(tmp_path: Path) -> None:
 
 
 def test_a_submit_line_says_throttles_and_for_whom_a_job_waits(tmp_path: Path) -> None:
-    """Of arrays all tasks are meant; who is not in the log, or came later, is left out; what the field has no words for is told."""
+    """Of arrays all tasks are meant; jobs that the log lacks or that came later are left out; other dependencies are told."""
     lines = {
         "7_1": "sbatch -a 1-2%1 job.sh -a 5",
         "7_2": "sbatch -a 1-2%1 job.sh -a 5",

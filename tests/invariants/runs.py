@@ -55,7 +55,7 @@ POWER = ["linear", "linear", "baseline", "idle", "stall-aware:0.25"]
 OTHER_SPECS = [
     *(name for name in schedulers if name != "list" and not needs_arguments(schedulers, name)),
     "easy:depth=0",
-    "easy:order=sjf,commit=yes",
+    "easy:order=sjf,commit=yes,extra=no",
     "easy:depth=3,memory=yes",
     "easy:order=wfp,nodes=high_gflops,backfill=saf",
     "easy:reservation=pinned",
