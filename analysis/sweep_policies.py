@@ -79,7 +79,11 @@ def _points(frame: pd.DataFrame) -> pd.DataFrame:
     keys = ["scheduler", POLICY] if "scheduler" in frame and frame["scheduler"].nunique() > 1 else [POLICY]
     found = frame.groupby(keys, sort=False)[[ENERGY, WAIT]].mean().reset_index()
     found = found.rename(columns={ENERGY: "energy", WAIT: "wait", POLICY: "policy"})
-    found["name"] = found["scheduler"] + " + " + found["policy"] if "scheduler" in keys else found["policy"]
+    found["name"] = found["policy"]
+    if "scheduler" in keys:  # those that are the same dot under a policy share it
+        same = found.groupby(["policy", "energy", "wait"], sort=False)["scheduler"]
+        found["name"] = same.transform(lambda names: " = ".join(names)) + " + " + found["policy"]
+        found = found.drop_duplicates("name", ignore_index=True)
     energy, wait = found["energy"].to_numpy(), found["wait"].to_numpy()
     less = (energy[:, None] <= energy) & (wait[:, None] <= wait) & ((energy[:, None] < energy) | (wait[:, None] < wait))
     return found.assign(best=np.logical_not(np.any(less, axis=0)).tolist())
@@ -156,6 +160,7 @@ def policies_figure(found: Policies) -> go.Figure:
                 hovertemplate=hover,
                 mode="lines+markers+text" if named else "markers",
                 textposition="top right",
+                cliponaxis=False,  # names reach beyond the axes
                 line={"shape": "hv", "width": 1, "dash": "dot", "color": OKABE_ITO[0]},
                 marker={"size": 10 if best else 8, "color": OKABE_ITO[0] if best else OTHERS},
                 showlegend=False,
