@@ -30,6 +30,7 @@ REGISTRIES = {
     "rewards of JobNode": "learning.rewards:rewards",
     "observations of PolicySelection": "learning.selection_observations:selection_observations",
     "rewards of PolicySelection": "learning.selection_rewards:selection_rewards",
+    "rewards of JobChoice": "learning.choice_rewards:choice_rewards",
     "observations of NodeShutdown": "learning.shutdown_observations:shutdown_observations",
     "rewards of NodeShutdown": "learning.shutdown_rewards:shutdown_rewards",
     "teachers of NodeShutdown": "learning.shutdown_teachers:shutdown_teachers",
