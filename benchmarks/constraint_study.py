@@ -21,10 +21,11 @@ import click
 import numpy as np
 import pandas as pd
 
-from analysis.deepshutdown import episode, figures
+from analysis.deepshutdown import episode
 from analysis.replications import half_width
-from analysis.reproduce.deepshutdown_runs import BUSY_DAYS, FOLDER, ORDINARY_DAYS, run_day, taurus
-from benchmarks.shutdown_study import INPUTS
+from analysis.reproduce.deepshutdown_agents import taught as play_taught
+from analysis.reproduce.deepshutdown_runs import BUSY_DAYS, FOLDER, ORDINARY_DAYS, day_files, run_day, taurus
+from benchmarks.shutdown_study import INPUTS, of_day
 from cluster_sim import Platform, Workload
 from cluster_sim.files.atomic import atomic_files
 from cluster_sim.records.result import Result
@@ -32,7 +33,6 @@ from learning.agent import find_agents
 from learning.config import Config
 from learning.episodes import Episode
 from learning.inputs import MakeEnvironment, rules_of, split_days
-from learning.shutdown_teachers import make_shutdown_teacher
 from learning.training import train
 
 LIMIT = 0.175
@@ -61,49 +61,32 @@ class Day:
 
 def days_in(inputs: Path, folders: Iterable[str], platform: Platform) -> list[Day]:
     """The days in these folders, by their numbers."""
-    paths = [path for folder in folders for path in sorted((inputs / folder).glob("*.json"), key=_number_of)]
-    return [Day(path, episode(Workload.read(path, time_unit="minutes"), platform)) for path in paths]
-
-
-def _number_of(path: Path) -> int:
-    return int(path.stem.rpartition("_")[2])
+    return [
+        Day(path, episode(Workload.read(path, time_unit="minutes"), platform)) for path in day_files(inputs, folders)
+    ]
 
 
 def measured(platform: Platform, days: Sequence[Day], policy: str) -> Iterator[dict[str, Any]]:
-    """A row for each day: waste (W·min by node), switches, mean stretch, stretches summed, jobs begun, late, not over."""
+    """A row for each day: waste (W·min by node), switches, mean stretch, and what else :func:`of_day` says."""
     for seed, day in enumerate(days):
         yield _row(day, policy, run_day(platform, day.jobs, policy, seed))
 
 
 def taught(config: Config, days: Sequence[Day]) -> Iterator[dict[str, Any]]:
     """The same of the teacher that the agents begin with, in the environment that they learn in."""
-    assert config.warm_start is not None
-    teacher = make_shutdown_teacher(config.warm_start.teacher)
-    environment = MakeEnvironment.of(config.environment)()
-    rules = rules_of(config.environment)
+    platform, rules = MakeEnvironment.of(config.environment)().episodes.platform, rules_of(config.environment)
     for seed, day in enumerate(days):
-        played = Episode(environment.episodes.platform, day.jobs, seed, **rules)
-        observation, _ = environment.reset(seed=seed, options={"episode": played})
-        over = False
-        while not over:
-            observation, _, terminated, truncated, _ = environment.step(teacher(environment, observation))
-            over = terminated or truncated
-        yield _row(day, TEACHER, environment.result())
+        yield _row(day, TEACHER, play_taught(Episode(platform, day.jobs, seed, **rules), config))
 
 
 def _row(day: Day, policy: str, result: Result) -> dict[str, Any]:
-    jobs, counted = result.jobs, figures(result)
-    stretches = jobs["stretch"][jobs["start_time"].notna() & (jobs["requested_time"] > 0)].astype(float)
+    counted = of_day(result)
     return {
         "day": f"{day.path.parent.name}/{day.path.stem}",
         "days": day.kind,
         "policy": policy,
-        "waste": float(counted["node_waste"]),
-        "switches": float(counted["nb_switches"]),
-        "stretch": float(stretches.mean()) if len(stretches) else 0.0,
-        "stretches": float(stretches.sum()),
-        "begun": len(stretches),
-        "unfinished": int(jobs["finish_time"].isna().sum()),
+        "stretch": counted["stretches"] / counted["started"] if counted["started"] else 0.0,
+        **counted,
     }
 
 
@@ -171,7 +154,7 @@ def markdown(runs: pd.DataFrame, limit: float = LIMIT) -> str:
 
 def _table(rows: pd.DataFrame, title: str, rule: str) -> list[str]:
     wide = {name: rows.pivot(index="day", columns="policy", values=name) for name in ("waste", "switches", "stretch")}
-    totals = rows.groupby("policy")[["stretches", "begun", "unfinished"]].sum()
+    totals = rows.groupby("policy")[["stretches", "started", "unfinished"]].sum()
     lines = [
         f"{len(wide['waste'])} {title}",
         "",
@@ -188,7 +171,7 @@ def _table(rows: pd.DataFrame, title: str, rule: str) -> list[str]:
             "" if policy == rule else f"{saved.mean():.1f} ± {around[0]:.1f}",
             f"{wide['switches'][policy].mean():.1f}",
             f"{wide['stretch'][policy].mean():.3f} ± {around[1]:.3f}",
-            f"{total['stretches'] / total['begun']:.3f}",
+            f"{total['stretches'] / total['started']:.3f}",
             f"{total['unfinished']:.0f}",
         ]
         lines.append(f"| {' | '.join(cells)} |")

@@ -64,7 +64,7 @@ FAMILIES = (
 
 def measured(platform: Platform, days: Iterable[Workload], spec: str) -> dict[str, float]:
     """Means over the days of waste (W·min by node, as Table 3 has it) and switches, and over all jobs what they waited."""
-    rows = [_of_day(run_day(platform, day, spec, seed)) for seed, day in enumerate(days)]
+    rows = [of_day(run_day(platform, day, spec, seed)) for seed, day in enumerate(days)]
     table = pd.DataFrame(rows)
     jobs = table["jobs"].sum()
     return {
@@ -76,7 +76,8 @@ def measured(platform: Platform, days: Iterable[Workload], spec: str) -> dict[st
     }
 
 
-def _of_day(result: Result) -> dict[str, float]:
+def of_day(result: Result) -> dict[str, float]:
+    """Waste (W·min by node) and switches; the stretches summed, of how many jobs; how many were late, not over, and in all."""
     counted, jobs = figures(result), result.jobs
     stretches = jobs["stretch"][jobs["start_time"].notna() & (jobs["requested_time"] > 0)]
     return {

@@ -153,7 +153,7 @@ def find_agents(directory: str | Path) -> list[Path]:
     A name of :func:`ready_agents` is that agent, where there is no folder of this name. Raises InputError when there is none.
     """
     folder = Path(directory)
-    if str(directory) in ready_agents() and not folder.exists():
+    if not folder.exists() and str(directory) in ready_agents():
         folder = READY / directory
     for place in (folder, folder / BEST):
         if os.path.isfile(place / f"{FILE}.json"):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from learning.feature_table import FeatureTable, bounded, feature
+from cluster_sim.records.metrics import bounded_slowdown
+from learning.feature_table import LONG_S, FeatureTable, bounded, feature, logarithmic, ranks
+from schedulers.orders import f1
 from schedulers.releases import planned_end, planned_time
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
     Floats = npt.NDArray[np.float64]
 
-LONG_S = 1e6
-"""A time whose logarithm counts as 1, s; longer ones do, too."""
 HALF_JOBS = 32.0
 
 
@@ -70,27 +69,26 @@ def observed(view: View, jobs: Sequence[Job]) -> tuple[Floats, npt.NDArray[np.fl
     free = view.free_total + np.concatenate([[0.0], np.cumsum(held)])
     place = np.searchsorted(free, np.minimum(cores, free[-1]))
     delays = np.concatenate([[0.0], np.maximum(ends - now, 0.0)])[place]
-    f1 = np.log10(np.maximum(times, 1.0)) * cores + 870.0 * np.log10(np.maximum(submits, 1.0))
 
     rows = np.zeros((len(jobs), ChoiceRow.size))
-    rows[:, ChoiceRow.time] = _log(times)
+    rows[:, ChoiceRow.time] = logarithmic(times)
     rows[:, ChoiceRow.cores] = np.minimum(cores / total, 1.0)
-    rows[:, ChoiceRow.area] = _log(areas)
-    rows[:, ChoiceRow.wait] = _log(waits)
+    rows[:, ChoiceRow.area] = logarithmic(areas)
+    rows[:, ChoiceRow.wait] = logarithmic(waits)
     rows[:, ChoiceRow.age] = waits / np.maximum(waits + finite, 1e-9)
-    rows[:, ChoiceRow.slowdown] = _log(np.maximum((waits + finite) / np.maximum(finite, 10.0), 1.0) - 1.0)
+    rows[:, ChoiceRow.slowdown] = logarithmic(bounded_slowdown(waits + finite, finite) - 1.0)
     rows[:, ChoiceRow.fits] = cores <= view.free_total
-    rows[:, ChoiceRow.delay] = _log(delays)
+    rows[:, ChoiceRow.delay] = logarithmic(delays)
     rows[:, ChoiceRow.left] = np.clip((free[place] - cores) / total, 0.0, 1.0)
     for column, key in (
         (ChoiceRow.oldest_rank, submits),
         (ChoiceRow.shortest_rank, times),
         (ChoiceRow.narrowest_rank, cores),
         (ChoiceRow.smallest_rank, areas),
-        (ChoiceRow.f1_rank, f1),
+        (ChoiceRow.f1_rank, np.array([f1(job, now) for job in jobs])),
         (ChoiceRow.soonest_rank, delays),
     ):
-        rows[np.argsort(key, kind="stable"), column] = np.arange(len(jobs)) / max(len(jobs), 1)
+        rows[:, column] = ranks(key) / max(len(jobs), 1)
 
     state = np.zeros(ChoiceState.size, np.float32)
     waiting = view.pending_count
@@ -98,9 +96,9 @@ def observed(view: View, jobs: Sequence[Job]) -> tuple[Floats, npt.NDArray[np.fl
     state[ChoiceState.waiting] = bounded(float(waiting), HALF_JOBS)
     state[ChoiceState.unseen] = 1.0 - len(jobs) / max(waiting, 1)
     state[ChoiceState.running] = bounded(float(view.running_count), HALF_JOBS)
-    state[ChoiceState.work] = _log(areas.sum())
+    state[ChoiceState.work] = logarithmic(areas.sum())
     if len(ends):
-        state[ChoiceState.soonest], state[ChoiceState.latest] = _log(np.maximum(ends[[0, -1]] - now, 0.0))
+        state[ChoiceState.soonest], state[ChoiceState.latest] = logarithmic(np.maximum(ends[[0, -1]] - now, 0.0))
     return rows, state
 
 
@@ -109,8 +107,3 @@ def _ends(view: View) -> tuple[Floats, Floats]:
     running = sorted((planned_end(one.job, one.start_time), one.placement.cores) for one in view.running)
     ends, cores = np.array(running, np.float64).reshape(-1, 2).T
     return ends, cores
-
-
-def _log(seconds: Floats | float) -> Floats:
-    scaled: Floats = np.minimum(np.log1p(seconds) / math.log1p(LONG_S), 1.0)
-    return scaled

@@ -25,6 +25,10 @@ import numpy.typing as npt
 
 Of = TypeVar("Of", float, npt.NDArray[np.float64])
 
+LONG_S = 1e6
+"""A time whose logarithm counts as 1, s; longer ones do, too."""
+_LOG_LONG = float(np.log1p(LONG_S))
+
 
 class Feature(NamedTuple):
     """A column: its name, what it is of with its unit, and how that is scaled."""
@@ -90,3 +94,16 @@ def span(first: int, last: int) -> slice:
 def bounded(value: Of, half: float) -> Of:
     """From 0 or more to [0, 1): 0.5 at ``half``."""
     return value / (value + half)
+
+
+def logarithmic(seconds: Of) -> Of:
+    """From 0 s on to [0, 1]: log(1 + s) / log(1 + LONG_S), 1 for longer times."""
+    scaled: Of = np.minimum(np.log1p(seconds) / _LOG_LONG, 1.0)
+    return scaled
+
+
+def ranks(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Places in ascending order; of equal values the first comes first."""
+    places = np.empty(len(values), np.int64)
+    places[values.argsort(kind="stable")] = np.arange(len(values))
+    return places

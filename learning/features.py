@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from learning.feature_table import FeatureTable, feature, part, span
+from learning.feature_table import FeatureTable, feature, logarithmic, part, ranks, span
 from learning.observations import chosen, observations
 
 if TYPE_CHECKING:
@@ -132,7 +132,6 @@ _WITH_REGRET = span(_Cost.delay, _Cost.edp)
 _OF_GAIN = span(_Cost.delay, _Cost.energy)
 _REGRETS, _LEAST = span(PairRow.delay_regret, PairRow.edp_regret), span(PairRow.least_delay, PairRow.least_edp)
 
-_LOG_LONGEST = float(np.log1p(1e6))
 _EQUAL = 1e-9
 
 
@@ -205,11 +204,11 @@ class PairFeatures:
         cores, times, most = pairs.cores, pairs.times, self._options.num_jobs
         of_job = np.empty((OfJob.size, len(pairs.jobs)))
         of_job[OfJob.cores] = np.minimum(cores / self._widest, 1.0)
-        of_job[OfJob.time] = np.minimum(np.log1p(times) / _LOG_LONGEST, 1.0)
+        of_job[OfJob.time] = logarithmic(times)
         of_job[OfJob.age] = _against(jobs.ages, jobs.least)
         of_job[OfJob.oldest_rank] = np.arange(len(pairs.jobs)) / most
-        of_job[OfJob.smallest_rank] = _ranks(cores) / most
-        of_job[OfJob.shortest_rank] = _ranks(times) / most
+        of_job[OfJob.smallest_rank] = ranks(cores) / most
+        of_job[OfJob.shortest_rank] = ranks(times) / most
         work = cores * jobs.least
         of_job[OfJob.work] = work / max(float(work.max()), 1e-300)
         columns[PairRow.of_job] = of_job.take(pairs.job_of, axis=1)
@@ -322,10 +321,3 @@ def _first_least(regrets: Floats, firsts: npt.NDArray[np.int64], place: npt.NDAr
     first = np.minimum.reduceat(places, firsts, axis=1).take(place, axis=1)
     marks: npt.NDArray[np.bool_] = least & (places == first)
     return marks
-
-
-def _ranks(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Places in ascending order; of equal values the first comes first."""
-    ranks = np.empty(len(values), np.int64)
-    ranks[values.argsort(kind="stable")] = np.arange(len(values))
-    return ranks

@@ -38,9 +38,8 @@ class Requests:
     def __init__(self) -> None:
         self._plain = True  # no job asks for nodes, tags, whole nodes or a reservation
         self._columns: dict[str, npt.NDArray[Any]] = {}
-        self._arrays: dict[
-            str, npt.NDArray[Any]
-        ] = {}  # what was in them at first: a job that is added has them replaced
+        # What was in them at first: a job that is added has them replaced.
+        self._arrays: dict[str, npt.NDArray[Any]] = {}
         self._forget()
 
     def _follow(self, columns: dict[str, npt.NDArray[Any]]) -> None:
@@ -157,9 +156,8 @@ class Occupancy:
             return None
         backwards = range(len(keys) - 1, -1, -1)
         first = np.zeros(len(keys), np.bool_)
-        first[list(dict(zip(keys[::-1].tolist(), backwards, strict=True)).values())] = (
-            True  # of equal keys the last one stays
-        )
+        # Of equal keys the last one stays.
+        first[list(dict(zip(keys[::-1].tolist(), backwards, strict=True)).values())] = True
         return first
 
     def first_like(self, view: View, node: int) -> int:

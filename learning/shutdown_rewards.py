@@ -67,9 +67,8 @@ class _Waits:
     def __init__(self, tau: float):
         self._tau = tau
         self._counted: dict[int, float] = {}  # until when, s, for those that waited when last looked at
-        self._figures: dict[
-            int, tuple[Job, float, float]
-        ] = {}  # with what counts as its request and when it is late, s
+        # Of each job what counts as its request, and when it is late, s.
+        self._figures: dict[int, tuple[Job, float, float]] = {}
         self._stretch, self._late = 0.0, 0
 
     def passed(self, view: View) -> None:

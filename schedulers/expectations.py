@@ -61,9 +61,8 @@ class Expectations:
         self._reclocked: set[int] = set()  # nodes that are no longer as their type says
         self._accounts: dict[int, tuple[float, Forecast]] = {}  # of nodes with jobs: when it was made, and the forecast
         self._running: dict[int, _Tasks] = {}
-        self._ends: dict[
-            int, float
-        ] = {}  # when the last of each running job's tasks is expected to end, s on the run's clock
+        # When the last of each running job's tasks is expected to end, s on the run's clock.
+        self._ends: dict[int, float] = {}
         self._version: object = None  # the machine when the account was last brought up to the present
         self._booting: set[int] = set()
         self._now = 0.0
@@ -91,9 +90,8 @@ class Expectations:
                 begun = list(filterfalse(running.__contains__, present))
         late = self._now - _SAME_S * max(1.0, self._now)
         if self._ends and min(self._ends.values()) < late:
-            begun = list(
-                present
-            )  # all in their order: what joins a node is planned with what has been extended before it
+            # All in their order: what joins a node is planned with what has been extended before it.
+            begun = list(present)
         for index in begun:
             if index not in running:
                 self.enter(present[index].job)

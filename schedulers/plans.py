@@ -181,6 +181,8 @@ class PlanBefore(CountedPlan):
     backfills (Zhang et al., SC 2020, and its program). While nothing is promised, anything may start.
     """
 
+    _before = math.inf  # when others have to be over, s
+
     def may_start(self, cores: npt.NDArray[np.int64], times: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
         """Whether as many cores are free, and it ends in time."""
         fits: npt.NDArray[np.bool_] = (cores <= self._view.free_total) & (self._view.now + times < self._before)
@@ -200,8 +202,6 @@ class PlanBefore(CountedPlan):
         if promise is not None:
             self._before = promise.time if promise.time < math.inf else -math.inf
         return promise
-
-    _before = math.inf  # when others have to be over, s
 
 
 class NodePlan(CountedPlan):

@@ -222,7 +222,7 @@ def _lines(
         result = player.play(day)
         yield {**which, "who": player.who, "number": player.number} | _numbers(result), result
     if config.warm_start is not None:
-        result = _taught(day, config)
+        result = taught(day, config)
         yield {**which, "who": TEACHER, "number": 0} | _numbers(result), result
 
 
@@ -238,7 +238,7 @@ def _numbers(result: Result) -> dict[str, float]:
     }
 
 
-def _taught(day: Episode, config: Config) -> Result:
+def taught(day: Episode, config: Config) -> Result:
     """The run of a day under the teacher of a configuration."""
     from learning.episodes import Whole
     from learning.inputs import environment_on

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,10 +61,15 @@ def released_days(
     from analysis.deepshutdown import episode
     from cluster_sim import Workload
 
-    paths = [path for folder in folders for path in sorted((inputs / folder).glob("*.json"), key=_number_of)][::every]
+    paths = day_files(inputs, folders)[::every]
     count = len(paths) if most is None else min(most, len(paths))
     chosen = [paths[i * len(paths) // count] for i in range(count)]
     return [episode(Workload.read(path, time_unit="minutes"), platform) for path in chosen]
+
+
+def day_files(inputs: Path, folders: Iterable[str]) -> list[Path]:
+    """The files of the days in these folders, by their numbers."""
+    return [path for folder in folders for path in sorted((inputs / folder).glob("*.json"), key=_number_of)]
 
 
 def _number_of(day: Path) -> int:

@@ -12,6 +12,8 @@ import click
 from cluster_sim.cli.completion import NAMED, Named
 from cluster_sim.run.settings import SETTINGS, TIME_UNITS, taken
 
+_PART = re.compile(rf"([0-9]+(?:\.[0-9]+)?)\s*({'|'.join(TIME_UNITS)})\s*")  # of a time with units: 2d, 1.5h
+
 
 def seconds_in(text: str) -> float:
     """The seconds in ``90``, ``1.5h``, ``5d`` or ``2d12h``; NaN for what is no time.
@@ -25,10 +27,9 @@ def seconds_in(text: str) -> float:
         pass
     from cluster_sim.workload.job_table import TIME_UNITS as SECONDS  # brings numpy
 
-    parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|min|h|d)\s*", text)
-    if not parts or not re.fullmatch(r"(?:[0-9]+(?:\.[0-9]+)?\s*(?:ms|s|min|h|d)\s*)+", text):
+    if not re.fullmatch(f"(?:{_PART.pattern})+", text):
         return math.nan
-    return math.fsum(float(number) * SECONDS[TIME_UNITS[unit]] for number, unit in parts)
+    return math.fsum(float(number) * SECONDS[TIME_UNITS[unit]] for number, unit in _PART.findall(text))
 
 
 class RunTime(click.ParamType):

@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal
 
@@ -246,26 +245,17 @@ def _columns(
 
 
 def _awaited(cells: Cells, lines: list[str], ids: list[str], joins: np.ndarray) -> np.ndarray:
-    """Whom each job waits for, in the words of the field ``after``. Warns of what that has no words for.
-
-    Jobs that were submitted later are left out: ids come round again in long logs.
-    """
+    """Whom each job waits for, in the words of the field ``after``. Warns of what that has no words for."""
     tasks: dict[str, list[str]] = {}
     for job in ids:
         tasks.setdefault(job.partition("_")[0], []).append(job)
-    known = set(ids)
-    found = [awaited(line, known, tasks) for line in lines]
-    order = {job: place for place, job in enumerate(ids[i] for i in np.argsort(joins, kind="stable"))}
+    order = {ids[row]: place for place, row in enumerate(np.argsort(joins, kind="stable"))}
+    found = [awaited(line, job, order, tasks) for line, job in zip(lines, ids, strict=True)]
     others = sum(more for _, more in found)
     if others:
         text = f"dependencies other than afterok and afterany: {_jobs(others)}, which do not wait for them"
         warnings.warn(f"{cells.path}: {text}", ModelWarning, stacklevel=5)
-    return np.array([_earlier(after, job, order) for (after, _), job in zip(found, ids, strict=True)], dtype=object)
-
-
-def _earlier(after: str, job: str, order: Mapping[str, int]) -> str:
-    """Of the jobs that one waits for those that were submitted before it."""
-    return " ".join(one for one in after.split() if order[one.removeprefix("any:")] < order[job])
+    return np.array([after for after, _ in found], dtype=object)
 
 
 def _plain(job: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from cluster_sim.formats import slurm_values as values
 
@@ -23,20 +23,22 @@ def array_limit(line: str) -> int:
         return 0
 
 
-def awaited(line: str, ids: Container[str], tasks: Mapping[str, Sequence[str]]) -> tuple[str, bool]:
+def awaited(line: str, job: str, order: Mapping[str, int], tasks: Mapping[str, Sequence[str]]) -> tuple[str, bool]:
     """The jobs of a log that a job waits for, as the field ``after`` has them; and whether it waits for something else, too.
 
-    ``tasks`` are those of each array. Jobs that the log does not have are left out: what became of them is not known.
+    ``order`` has the place of each job of the log, by submission, ``tasks`` those of each array. Jobs that do not come before
+    it are left out: of those that the log does not have it is not known what became of them, and ids come round again.
     """
     found = _DEPENDENCY.search(line)
     if found is None:
         return "", False
     after: dict[str, None] = {}
+    own = order[job]
     is_whole = "?" not in found[1]
     for part in found[1].lower().split(",") if is_whole else ():
         kind, *jobs = part.split(":")
-        is_whole = is_whole and kind in _KINDS and not any("+" in job for job in jobs)
+        is_whole = is_whole and kind in _KINDS and not any("+" in one for one in jobs)
         if kind in _KINDS:
-            names = [task for job in jobs for task in tasks.get(job, [job])]
-            after |= {_KINDS[kind] + name: None for name in names if name in ids}
+            names = [task for one in jobs for task in tasks.get(one, [one])]
+            after |= {_KINDS[kind] + name: None for name in names if order.get(name, own) < own}
     return " ".join(after), not is_whole

@@ -216,9 +216,9 @@ class MachineHistory:
         exclusive = np.where(job >= 0, self.conditions.requests["exclusive"][job], False)
         keys = zip(job.tolist(), attempt.tolist(), node.tolist(), strict=True)
         # Of several pieces of a node one stands for it.
-        first = np.zeros(len(cores), bool)
-        first[list({key: piece for piece, key in enumerate(keys)}.values())] = True
-        whole = np.where(first, self.platform.node_cores[node], 0)
+        stands = np.zeros(len(cores), bool)
+        stands[list({key: piece for piece, key in enumerate(keys)}.values())] = True
+        whole = np.where(stands, self.platform.node_cores[node], 0)
         return np.where(exclusive.astype(bool), whole, cores)
 
     def _set_states(self, table: pd.DataFrame, horizon: float) -> None:

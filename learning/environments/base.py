@@ -47,9 +47,8 @@ class DecisionMaker(Protocol):
     memory: bool  #: Whether what it starts respects the nodes' memory.
     observation_space: spaces.Dict
     action_space: spaces.Discrete
-    feature_names: Mapping[
-        str, Sequence[str]
-    ]  #: Of parts of the observation, for messages; those without are numbered.
+    #: Of parts of the observation, for messages; those without are numbered.
+    feature_names: Mapping[str, Sequence[str]]
 
     def begin(self, view: View) -> None:
         """A run begins; forget everything about the last one."""

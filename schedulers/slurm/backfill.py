@@ -57,9 +57,8 @@ class _Search:
     length: float
     candidates: NodeSet
     least: int
-    is_plain: bool = (
-        False  #: Whether a trial tells no more than where and when the job fits: it is left out where it is no use.
-    )
+    #: Whether a trial tells no more than where and when the job fits: it is left out where it is no use.
+    is_plain: bool = False
     ended: int = 0  #: Of a plain one, how many jobs have to end before it fits.
     not_before: float = -math.inf
     tested: dict[NodeSet, tuple[float, Choice | None] | None] = field(default_factory=dict)

@@ -221,7 +221,8 @@ class Slurm(Scheduler):
         if job.index in self._ran:
             ask.submit_time = self._clean_ups.over(ask.key, now)
             ask.begin_time = math.floor(ask.submit_time) + REQUEUED_WAIT_S
-        reason = self.cluster.why_not_admitted(ask) or self._why_no_gpus(job, ask)
+        facts, is_shared = self.cluster.facts, self.cluster.is_shared
+        reason = self.cluster.why_not_admitted(ask) or why_no_gpus(job, ask, is_shared, facts.most_cpus)
         reason = reason or self._why_never(ask, job.requested_cores)
         if reason:
             yield Reject(job, reason)
@@ -241,9 +242,6 @@ class Slurm(Scheduler):
         if ask.key in self._waiting and self._view is not None:
             self._kept.add(ask, self._view.now)
             self._note_deadlines(self._view.now)
-
-    def _why_no_gpus(self, job: Job, ask: Ask) -> str:
-        return why_no_gpus(job, ask, self.cluster.is_shared, self.cluster.facts.most_cpus)
 
     def _why_never(self, ask: Ask, cores: int) -> str:
         """Why no partition has nodes for a job of so many cores, however free they are; empty: one has."""
