@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform
     from cluster_sim.run.view import View
     from cluster_sim.workload.workload import Workload
-    from learning.environments.base import DecisionMaker, Observation
-    from learning.networks import Memory, Network
+    from learning.environments.base import DecisionMaker
+    from learning.networks import Kept, Memory, Network
 
 BEST = "best"
 FILE = "agent"
@@ -211,15 +211,15 @@ class _Player:
         """The decisions of this instant."""
         yield from self._maker.attend(view)
         while self._maker.goes_on(view):
-            observation = self._maker.observe(view)
+            kept = self._network.keep(self._maker.observe(view))
             if self._seen is not None:
-                self._look(self._seen, observation)
-            action, self._memory = self._network.decide(observation, self._memory, self._rng)
+                self._look(self._seen, kept)
+            action, self._memory = self._network.decide_kept(kept, self._memory, self._rng)
             yield from self._maker.decisions(view, action)
 
-    def _look(self, seen: Seen, observation: Observation) -> None:
+    def _look(self, seen: Seen, kept: Kept) -> None:
         """Warn once (ModelWarning) of a run that is far from what the agent learned from."""
-        seen.note([self._network.keep(observation)])
+        seen.note([kept])
         if seen.count < FIRST_LOOK or seen.count & (seen.count - 1):
             return
         strange = seen.strangest(Seen(self.agent.seen))

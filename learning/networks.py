@@ -189,9 +189,14 @@ class Network(nn.Module):
         self, observation: Observation, memory: Memory | None = None, rng: np.random.Generator | None = None
     ) -> tuple[int, Memory | None]:
         """One decision: the most probable action, or one drawn with ``rng``; and the memory for the next."""
+        return self.decide_kept(self.keep(observation), memory, rng)
+
+    def decide_kept(
+        self, kept: Kept, memory: Memory | None = None, rng: np.random.Generator | None = None
+    ) -> tuple[int, Memory | None]:
+        """The same of what is kept of an observation."""
         from learning.categorical import best, draw
 
-        kept = self.keep(observation)
         with torch.inference_mode(), one_thread():
             if self.recurrent:
                 logits, _, memory = self(self.stack([kept]), memory)

@@ -177,7 +177,7 @@ class _Inputs:
     )
     ignore_gpus: bool = _setting(
         False,
-        "run jobs that need GPUs, which are not simulated, as if they needed none, instead of rejecting them",
+        "run jobs that need GPUs, which only the scheduler slurm gives, as if they needed none, instead of rejecting them",
         of_workload=True,
         sweep=_NOT_YET,
         environment=_NOT_YET,

@@ -407,7 +407,7 @@ class Workload:
         return self._with(columns)
 
     def without_gpus(self) -> Workload:
-        """The jobs as if they needed no GPUs, which are not simulated: a run rejects those that need any."""
+        """The jobs as if they needed no GPUs: schedulers but ``slurm`` reject those that need any."""
         columns = as_columns(self.jobs)
         columns["gpus"] = np.zeros(len(self), dtype=np.int64)
         return self._with(columns)

@@ -188,8 +188,6 @@ class Free:
         self._jobs = np.zeros(facts.count, np.int64)
         self._masks: dict[tuple[float, int], NodeSet] = {}
         self._capacities: dict[tuple[float, int], Capacities] = {}
-        #: Which nodes a job gets that fills so many nodes, with so many CPUs to a task, of a set; 0: none.
-        self.filled: dict[tuple[int, int, NodeSet], NodeSet] = {}
 
     @property
     def empty(self) -> NodeSet:
@@ -206,7 +204,7 @@ class Free:
         """Another with the same free."""
         other = Free.__new__(Free)
         other.facts, other._empty = self.facts, self._empty
-        other._masks, other._capacities, other.filled = {}, {}, {}
+        other._masks, other._capacities = {}, {}
         other.cpus, other.memory, other._jobs = self.cpus.copy(), self.memory.copy(), self._jobs.copy()
         other._gpus = None if self._gpus is None else self._gpus.copy()
         return other
@@ -253,7 +251,6 @@ class Free:
     def _forget(self) -> None:
         self._masks.clear()
         self._capacities.clear()
-        self.filled.clear()
 
     def at_least(self, cpus: int, mb: float = 0.0) -> NodeSet:
         """Nodes with so many free CPUs, and so much free memory."""

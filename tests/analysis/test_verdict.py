@@ -6,7 +6,7 @@ import pandas as pd
 
 from analysis import comparison_table, replication_table
 from analysis.sweep_policies import policies_figure, policies_sentence, policy_rows, power_policies
-from analysis.verdict import comparison_sentence
+from analysis.verdict import change_in_words, comparison_sentence
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.records.result import Result
 
@@ -67,3 +67,34 @@ def test_power_policies_are_ranked_across_schedulers() -> None:
     assert sorted(best["name"]) == ["a + off", "a + sleep", "b + off", "b + sleep"]
     assert sum(len(trace.x) for trace in policies_figure(found).data) == 6
     assert power_policies(runs[runs["power_policy"] == "off"]) is None
+
+
+def test_runs_in_which_nobody_started_are_left_out() -> None:
+    """The first run has no wait to compare with: the others are compared with each other."""
+    runs = runs_of("fcfs", "sjf", "easy")
+    table = comparison_table(runs)
+    table.loc["mean_wait_s", "fcfs"] = float("nan")
+    assert comparison_sentence(table, runs).startswith(
+        "Jobs wait least under sjf: 5 s on average, 50 % less than under easy"
+    )
+
+
+def test_of_nothing_there_are_no_shares() -> None:
+    """A wait that was none has become more, not so many per cent more, nor a number without a unit."""
+    assert [change_in_words(100.0, 0.0), change_in_words(50.0, 100.0), change_in_words(300.0, 100.0)] == [
+        "more",
+        "50 % less",
+        "3 times as much",
+    ]
+
+
+def test_only_what_ran_under_all_policies_is_drawn() -> None:
+    """Scheduler b ran under one policy alone: it is in neither the table nor the picture; equal dots share one name."""
+    rows = [("a", "always-on", 9.0, 1.0), ("a", "off", 5.0, 2.0), ("c", "always-on", 9.0, 1.0), ("c", "off", 5.0, 2.0)]
+    columns = ["scheduler", "power_policy", "energy_j", "mean_wait_s"]
+    runs = pd.DataFrame([*rows, ("b", "off", 1.0, 0.5)], columns=columns).assign(replication=0)
+    runs.attrs["factors"] = ["scheduler", "power_policy"]
+    found = power_policies(runs)
+    assert found is not None
+    assert found.points["name"].tolist() == ["a = c + always-on", "a = c + off"]
+    assert found.points["best"].all()

@@ -424,3 +424,8 @@ def test_times_are_dates_where_the_log_has_one() -> None:
         "from 2026-03-02 00:30:05 to 2026-03-01 00:00:00: it asks for 1 core; waited 1 h 30 min (5,400 s), 4 d 08:16."
         " It ended at 2028-11-24 22:30:00."
     )
+
+
+def test_times_beyond_the_calendar_stay_as_they_are() -> None:
+    """A promise for a far day is no date, and no error."""
+    assert dated("at 9,999,999 d 00:00:00", datetime.datetime(2026, 3, 1)) == "at 9,999,999 d 00:00:00"

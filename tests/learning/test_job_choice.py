@@ -14,7 +14,7 @@ from gymnasium.utils.env_checker import check_env
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster_sim import Platform, Simulation, make_scheduler
+from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.errors import InputError, SpecError
 from learning.choice_observations import ChoiceRow
 from learning.choice_teachers import FirstByOrder
@@ -133,3 +133,11 @@ def test_a_trained_agent_is_a_scheduler(tmp_path: Path) -> None:
         for episode in source.all()[::5]
     ]
     assert summary.value == pytest.approx(np.mean([one["mean_bounded_slowdown"] for one in found]), rel=1e-9)
+
+
+def test_jobs_without_a_requested_time_are_observed() -> None:
+    """They may run for ever: every number is still one, from 0 to 1."""
+    jobs = {"submit_time": [0.0] * 3, "requested_cores": [2] * 3, "recorded_run_time": [5.0] * 3}
+    env = JobChoice(Whole(Platform.homogeneous(nodes=1, cores=2), Workload(jobs)), num_jobs=4)
+    observation, _ = env.reset(seed=0)
+    assert env.observation_space.contains(observation)

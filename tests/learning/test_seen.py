@@ -68,7 +68,7 @@ def learned_from(folder: Path, jobs: int) -> None:
     player = scheduler._player  # type: ignore[attr-defined]
     player.agent.seen = {"count": 0, "sums": {}}
     noted = Seen()
-    player._look = lambda _, observation: noted.note([player._network.keep(observation)])
+    player._look = lambda _, kept: noted.note([kept])
     Simulation(small_cluster(), mixed_jobs(np.random.default_rng(5), jobs), scheduler).run()
     Agent(agent.environment, agent.network, agent.weights, agent.facts, noted.facts()).save(folder / "best")
 
