@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import datetime
 import math
-import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -40,9 +39,6 @@ SHOWN_STRETCHES = 12
 """Stretches and promises that are told, the longest, before the rest is counted."""
 
 
-_MOMENT = re.compile(r"(?<![\w:.,])(?:(\d[\d,]*) d )?(\d\d):(\d\d):(\d\d)(?!\w|[:.]\d)")
-
-
 class _Line(NamedTuple):
     """A line about a wait, the time that it is of, how long that lasted (s), and what kind of reason it is."""
 
@@ -57,26 +53,7 @@ def explain(result: Result, job_id: str) -> str:
 
     Where the log says when it began, times from an hour on are dates, on the clocks of its zone.
     """
-    text = "\n".join(_Explanation(result, _row(result.jobs, str(job_id))).lines()) + "\n"
-    began = result.meta.get("start_date")
-    return text if began is None else dated(text, datetime.datetime.fromisoformat(str(began)))
-
-
-def dated(text: str, began: datetime.datetime) -> str:
-    """A text whose times of a run, as :func:`cluster_sim.amounts.moment` writes them, are dates.
-
-    >>> dated("at 1 d 02:00:00, for 3 h", datetime.datetime(2026, 3, 1, 8))
-    'at 2026-03-02 10:00:00, for 3 h'
-    """
-
-    def date(match: re.Match[str]) -> str:
-        days, hours, minutes, seconds = (int((part or "0").replace(",", "")) for part in match.groups())
-        try:
-            return str((began + datetime.timedelta(days, seconds, 0, 0, minutes, hours)).replace(tzinfo=None))
-        except OverflowError:  # beyond the year 9999
-            return match[0]
-
-    return _MOMENT.sub(date, text)
+    return "\n".join(_Explanation(result, _row(result.jobs, str(job_id))).lines()) + "\n"
 
 
 def _row(jobs: pd.DataFrame, job_id: str) -> int:
@@ -105,6 +82,8 @@ class _Explanation:
         self._result = result
         self._jobs = result.jobs
         self._row = row
+        began = result.meta.get("start_date")
+        self._at = partial(at, began=None if began is None else datetime.datetime.fromisoformat(str(began)))
         job: dict[str, Any] = {str(name): value for name, value in result.jobs.iloc[row].items()}
         self._id, self._state = job["job_id"], job["state"]
         self._job = job
@@ -113,7 +92,7 @@ class _Explanation:
         self._until = self._end_of_wait()
         self._attempts = result.attempts[result.attempts["job_id"] == self._id]
         self._waits = result.waits
-        self._pieces = Pieces(result, row, self._while_suspended, self._nodes)
+        self._pieces = Pieces(result, row, self._while_suspended, self._nodes, self._at)
         self._again = 0  # how often the job has joined the queue again, at the wait that is told
 
     def _end_of_wait(self) -> float:
@@ -166,13 +145,13 @@ class _Explanation:
         number, start, end = attempt["attempt"], attempt["start_time"], attempt["end_time"]
         several = len(self._attempts) > 1 or self._state == "unfinished"
         which = f"Its {ORDINALS[number - 1] if number <= len(ORDINALS) else f'{number}th'} attempt" if several else "It"
-        began = f"ran on {self._nodes(self._pieces.where(number, first=True))} from {at(start)}"
+        began = f"ran on {self._nodes(self._pieces.where(number, first=True))} from {self._at(start)}"
         began = began if start == start else "never began"
         made = self._pieces.checkpoints(number)
         changes = list(self._pieces.changes(number))
         if math.isnan(end):
             return [f"{which} {began}{' on' if changes else ''}.", *changes, *made]
-        until = f" to {at(end)}" if start == start else f", until {at(end)}"
+        until = f" to {self._at(end)}" if start == start else f", until {self._at(end)}"
         if attempt["outcome"] == Outcome.COMPLETED:
             return [f"{which} {began}{until}.", *changes, *made]
         lost = f"; {attempt['lost_core_s']:,.6g} core-s were lost" if attempt["lost_core_s"] else ""
@@ -180,11 +159,11 @@ class _Explanation:
         stopped = f"was stopped{why or ': ' + (attempt['reason'] or attempt['outcome'])}{lost}."
         if not changes:
             return [f"{which} {began}{until} and {stopped}", *made]
-        return [f"{which} {began}{until}.", *changes, *made, f"At {at(end)} it {stopped}"]
+        return [f"{which} {began}{until}.", *changes, *made, f"At {self._at(end)} it {stopped}"]
 
     def _while_suspended(self, since: float, until: float) -> list[str]:
         """Why the job did not go on between two times (s)."""
-        stretches = self._waits.stretches(self._id, since, until, holders=True)
+        stretches = self._waits.stretches(self._id, since, until, holders=True, at=self._at)
         return [self._stretch_line(stretch) for stretch in stretches[:SHOWN_STRETCHES]]
 
     # ------------------------------------------------------------------ before it started
@@ -195,9 +174,9 @@ class _Explanation:
         asked = f"{counted(job['requested_cores'], 'core')}{time}"
         if math.isnan(job["submit_time"]):
             return [f"Job {self._id}, which asks for {asked}, was not submitted in this run: it follows other jobs."]
-        lines = [f"Job {self._id} was submitted at {at(job['submit_time'])} and asked for {asked}."]
+        lines = [f"Job {self._id} was submitted at {self._at(job['submit_time'])} and asked for {asked}."]
         if job["eligible_time"] > job["submit_time"]:
-            since = at(job["eligible_time"])
+            since = self._at(job["eligible_time"])
             limit = ", or it was over a limit of its account" if self._result.meta.get("keeps_accounts") else ""
             lines.append(
                 f"Until {since} it was not in the queue: other jobs had to be over, or its reservation to begin{limit}."
@@ -209,7 +188,7 @@ class _Explanation:
             return []
         waited = self._until - self._since
         if self._again:
-            when = f"at {at(self._since)}"
+            when = f"at {self._at(self._since)}"
             if waited <= 0.0:
                 return [f"It joined the queue again {when} and did not wait in it."]
             return [f"It joined the queue again {when} and waited for {lasting(waited)}.", *self._reasons()]
@@ -220,16 +199,15 @@ class _Explanation:
     def _reasons(self) -> list[str]:
         lines = [
             _Line(stretch.start, stretch.end - stretch.start, self._stretch_line(stretch), _cause(stretch))
-            for stretch in self._waits.stretches(self._id, self._since, self._until, holders=True)
+            for stretch in self._waits.stretches(self._id, self._since, self._until, holders=True, at=self._at)
         ]
         return [*_most_important([*lines, *self._promises()]), *self._others()]
 
-    @staticmethod
-    def _stretch_line(stretch: Stretch) -> str:
+    def _stretch_line(self, stretch: Stretch) -> str:
         told = f"; {stretch.holders}" if stretch.holders else ""
         if stretch.earlier[1]:
             told += f"{', but' if told else ';'} {_earlier(*stretch.earlier)}"
-        start, end = at(stretch.start), at(stretch.end)
+        start, end = self._at(stretch.start), self._at(stretch.end)
         if start == end:  # less than a second, late in the run
             start, end = seconds(stretch.start), seconds(stretch.end)
         return f"  from {start} to {end}: {stretch.because}{told}"
@@ -245,11 +223,13 @@ class _Explanation:
         told = [row for last, row in zip([(0.0, math.nan), *promises], promises, strict=False) if row[1] != last[1]]
         lines = []
         for place, (time, promised, because) in enumerate(told):
-            words = f"{'it was promised a start at' if not place else 'the promise moved to'} {at(promised)}"
+            words = f"{'it was promised a start at' if not place else 'the promise moved to'} {self._at(promised)}"
             if promised == math.inf and because:
                 words = "the promise was taken back"
             weight = math.inf if place in (0, len(told) - 1) else 0.0
-            lines.append(_Line(time, weight, f"  at {at(time)} {words}{f': {because}' if because else ''}", MOVED))
+            lines.append(
+                _Line(time, weight, f"  at {self._at(time)} {words}{f': {because}' if because else ''}", MOVED)
+            )
         return lines
 
     def _others(self) -> list[str]:
@@ -288,7 +268,7 @@ class _Explanation:
         time = attempt["allocation_time"]
         because = self._because(time)
         how = "got its cores" if attempt["start_time"] != time else "was started"
-        return f"It {how} at {at(time)}, {self._trigger(time)}{f'; {because}' if because else ''}."
+        return f"It {how} at {self._at(time)}, {self._trigger(time)}{f'; {because}' if because else ''}."
 
     def _because(self, time: float) -> str:
         decisions = self._result.decisions
@@ -349,7 +329,7 @@ class _Explanation:
             return []
         if math.isnan(start):
             return ["Its nodes had to boot, and it never began."]
-        return [f"Its nodes had to boot, so it began at {at(start)}."]
+        return [f"Its nodes had to boot, so it began at {self._at(start)}."]
 
     # ------------------------------------------------------------------ its run
 
@@ -385,18 +365,18 @@ class _Explanation:
     def _end(self) -> list[str]:
         job, state = self._job, self._state
         if state == "rejected":
-            when = "at once" if math.isnan(job["finish_time"]) else f"at {at(job['finish_time'])}"
+            when = "at once" if math.isnan(job["finish_time"]) else f"at {self._at(job['finish_time'])}"
             return [f"It was rejected {when}: {job['reason']}."]
         if state == "unfinished":
             if math.isnan(self._since):
                 return []
             ran = self._attempts["start_time"].notna() & self._attempts["end_time"].isna()
             doing = "ran" if ran.any() else "waited"
-            return [f"It still {doing} at {at(self._horizon)}, where the records end."]
+            return [f"It still {doing} at {self._at(self._horizon)}, where the records end."]
         late = f", {lasting(job['tardiness'])} after its deadline" if job["tardiness"] > 0.0 else ""
         reason = f": {job['reason']}" if job["reason"] else ""
         verb = "completed" if state == "completed" else "was killed"
-        return [f"It {verb} at {at(job['finish_time'])}{late}{reason}."]
+        return [f"It {verb} at {self._at(job['finish_time'])}{late}{reason}."]
 
 
 def _cause(stretch: Stretch) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cluster_sim.machine.course import Doing
 from cluster_sim.records.spells import MOVED, RESIZED, SUSPENDED
-from cluster_sim.records.waiting import at, lasting
+from cluster_sim.records.waiting import lasting
 from cluster_sim.run.shortage import counted
 
 if TYPE_CHECKING:
@@ -25,13 +25,19 @@ class Pieces:
     """One job of a result, by its row."""
 
     def __init__(
-        self, result: Result, row: int, reasons: Callable[[float, float], list[str]], nodes: Callable[..., str]
+        self,
+        result: Result,
+        row: int,
+        reasons: Callable[[float, float], list[str]],
+        nodes: Callable[..., str],
+        at: Callable[[float], str],
     ):
         self._result = result
         self._row = row
         self._id = str(result.jobs["job_id"].iloc[row])
         self._reasons = reasons  #: Why it waited between two times (s), in lines;
-        self._nodes = nodes  #: rows of a table of holds in words.
+        self._nodes = nodes  #: rows of a table of holds in words;
+        self._at = at  #: times (s).
         self._horizon = float(result.power["time"].iloc[-1])
         stages, decisions = result.stages, result.decisions
         self._stages: list[dict[Any, Any]] = stages[stages["job_id"] == self._id].to_dict("records")
@@ -55,7 +61,7 @@ class Pieces:
         took = [s for s in self._stages if s["attempt"] == attempt and s["stage"] == Doing.RESTART]
         restart = f"; to restart took {lasting(took[0]['end'] - took[0]['start'])}" if took else ""
         return [
-            f"It went on from its checkpoint of {at(last['end'])}, with {_percent(last['saved'])} of its work{restart}."
+            f"It went on from its checkpoint of {self._at(last['end'])}, with {_percent(last['saved'])} of its work{restart}."
         ]
 
     def checkpoints(self, attempt: int) -> list[str]:
@@ -64,7 +70,7 @@ class Pieces:
         if not own:
             return []
         took = sum(stage["end"] - stage["start"] for stage in own)
-        last = f"{'at' if len(own) == 1 else 'the last at'} {at(own[-1]['end'])}"
+        last = f"{'at' if len(own) == 1 else 'the last at'} {self._at(own[-1]['end'])}"
         return [
             f"It made {counted(len(own), 'checkpoint')}, {lasting(took)}{' in all' if len(own) > 1 else ''}, {last}."
         ]
@@ -93,8 +99,8 @@ class Pieces:
         finish = float(self._result.jobs["finish_time"].iloc[self._row])
         until = after.start if after is not None else finish if not math.isnan(finish) else self._horizon
         why = self.taken_for(spell.end)
-        end = f"to {at(until)} ({lasting(until - spell.end)})" if after is not None else "on"
-        yield f"It was suspended from {at(spell.end)} {end}{why}."
+        end = f"to {self._at(until)} ({lasting(until - spell.end)})" if after is not None else "on"
+        yield f"It was suspended from {self._at(spell.end)} {end}{why}."
         if until > spell.end:
             yield from self._reasons(spell.end, until)
         if after is not None and after.cores != spell.cores:
@@ -107,10 +113,9 @@ class Pieces:
         because = f": {rows['because'].iloc[-1]}" if len(rows) and rows["because"].iloc[-1] else ""
         took = [s for s in self._stages if s["stage"] == Doing.RECONFIGURATION and s["start"] == after.start]
         lasted = f", which took {lasting(took[0]['end'] - took[0]['start'])}" if took else ""
-        if spell.then == MOVED:
-            yield f"At {at(after.start)} it moved to other cores{lasted}{because}."
-        else:
-            yield f"At {at(after.start)} it changed from {spell.cores:,} to {counted(after.cores, 'core')}{lasted}{because}."
+        changed = f"changed from {spell.cores:,} to {counted(after.cores, 'core')}"
+        what = "moved to other cores" if spell.then == MOVED else changed
+        yield f"At {self._at(after.start)} it {what}{lasted}{because}."
 
     def gave_up(self, time: float) -> list[str]:
         """The other jobs that were suspended then (s), or went on with fewer cores."""

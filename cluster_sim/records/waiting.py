@@ -7,10 +7,11 @@ only the log knows: for the sake of a promise, behind a job that none may overta
 
 from __future__ import annotations
 
+import datetime
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
@@ -37,6 +38,27 @@ SHOWN_HOLDERS = 3
 IN_WORDS = 3_600.0
 """Times and durations from here on, s, are told in days, hours and minutes."""
 _NUMBER = re.compile(r"(?<!\w)\d[\d,]*(?:\.\d+)?")
+
+
+def at(time: float, began: datetime.datetime | None = None) -> str:
+    """A time of the run: ``1,234.5 s``, ``2 d 20:18:18``, or a date if the run ``began`` at one.
+
+    >>> at(93_600.0, datetime.datetime(2026, 3, 1, 8))
+    '2026-03-02 10:00:00'
+    """
+    if not IN_WORDS <= time < math.inf:
+        return seconds(time)
+    if began is None:
+        return moment(time)
+    try:
+        return str((began + datetime.timedelta(seconds=round(time))).replace(tzinfo=None))
+    except OverflowError:  # beyond the year 9999
+        return moment(time)
+
+
+def lasting(time: float) -> str:
+    """How long something lasts: ``1,234.5 s``, ``2 d 20:18 (245,898 s)``."""
+    return f"{duration(time)} ({seconds(time)})" if IN_WORDS <= time < math.inf else seconds(time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,23 +104,26 @@ class Waits:
 
     # ------------------------------------------------------------------ answers
 
-    def stretches(self, job_id: str, since: float, until: float, holders: bool = False) -> list[Stretch]:
+    def stretches(
+        self, job_id: str, since: float, until: float, holders: bool = False, at: Callable[[float], str] = at
+    ) -> list[Stretch]:
         """The reasons of a job that waited from ``since`` to ``until`` (s), without gaps; neighbours alike are one.
 
         With ``holders`` those are told too; then a stretch ends where the one that held most of what it needed leaves.
+        ``at`` writes times (s).
         """
         row = self.history.row_of[job_id]
         pieces: list[Stretch] = []
         told, leaves = "", math.inf
         earlier = self._earlier(row, since, until)
-        for piece, machine in self._each(row, since, until):
+        for piece, machine in self._each(row, since, until, at):
             if piece.is_short:
                 waiting = earlier.at(piece.start)
                 piece = replace(piece, earlier=(waiting, waiting))
             if holders and piece.is_short:
                 if not pieces or not pieces[-1].is_short or piece.start >= leaves or not _alike(pieces[-1], piece):
                     found = _Holders(self.history, self._expected_ends, row, machine)
-                    told, leaves = found.words(), found.leaves
+                    told, leaves = found.words(at), found.leaves
                 piece = replace(piece, holders=told)
             pieces.append(piece)
         return _joined(pieces)
@@ -131,7 +156,9 @@ class Waits:
         times = np.unique(np.concatenate([self.history.times, log, *waits, [self._horizon]]))
         return np.asarray(times[~np.isnan(times)])
 
-    def _each(self, row: int, since: float, until: float) -> Iterator[tuple[Stretch, MachineThen]]:
+    def _each(
+        self, row: int, since: float, until: float, at: Callable[[float], str]
+    ) -> Iterator[tuple[Stretch, MachineThen]]:
         """The reasons between any two changes, and the machine as it was then."""
         changes = self._changes
         changes = np.union1d(changes, self.history.closing_times(row))
@@ -139,10 +166,10 @@ class Waits:
         machine = self.history.at(since)
         for start, end in zip([since, *inner], [*inner, until], strict=True):
             machine.go_on(start)
-            reason = self.reason(row, start, machine)
+            reason = self.reason(row, start, machine, at)
             yield replace(reason, end=end), machine
 
-    def reason(self, row: int, time: float, machine: MachineThen) -> Stretch:
+    def reason(self, row: int, time: float, machine: MachineThen, at: Callable[[float], str] = at) -> Stretch:
         """Why a job waited from ``time`` on, the machine being as it was when all of that instant had happened."""
         if time >= self._horizon:
             return Stretch(time, time, NOT_RECORDED)
@@ -388,7 +415,7 @@ class _Holders:
         #: When the one that holds most left, s.
         self.leaves = math.inf
 
-    def words(self) -> str:
+    def words(self, at: Callable[[float], str]) -> str:
         """``job a holds 24 of them until 120 s and job b 8 until 60 s, enough should be back at 120 s``."""
         history = self._history
         cores: dict[tuple[str, bool], int] = {}
@@ -403,7 +430,7 @@ class _Holders:
         self.leaves = min(
             float(history.pieces.end[hold]) for hold, _ in self._needed if history.pieces.owner[hold] == most[0][0]
         )
-        parts = [self._holder(owner, cores[owner], until[owner]) for owner in most[:SHOWN_HOLDERS]]
+        parts = [self._holder(owner, cores[owner], until[owner], at) for owner in most[:SHOWN_HOLDERS]]
         left = most[SHOWN_HOLDERS:]
         if left:
             parts.append(f"{counted(len(left), 'other')} {sum(cores[owner] for owner in left):,}")
@@ -413,22 +440,12 @@ class _Holders:
         when = f"at {at(self.enough_at)}" if self.enough_at < math.inf else "at a time that is not known"
         return f"{told}; enough should be back {when}"
 
-    def _holder(self, owner: tuple[str, bool], cores: int, end: float) -> str:
+    def _holder(self, owner: tuple[str, bool], cores: int, end: float, at: Callable[[float], str]) -> str:
         name, is_job = owner
         who = f"job {name}" if is_job else f"{name}, a guest,"
         late = is_job and end <= self._time
         until = f"past its requested time, {at(end)}" if late else expected(end, self._time, at)
         return f"{who} holds {counted(cores, 'core')} {until}"
-
-
-def at(time: float) -> str:
-    """A time of the run: ``1,234.5 s``, ``2 d 20:18:18``."""
-    return moment(time) if IN_WORDS <= time < math.inf else seconds(time)
-
-
-def lasting(time: float) -> str:
-    """How long something lasts: ``1,234.5 s``, ``2 d 20:18 (245,898 s)``."""
-    return f"{duration(time)} ({seconds(time)})" if IN_WORDS <= time < math.inf else seconds(time)
 
 
 def _last(said: Sequence[_Said], time: float) -> _Said | None:
