@@ -27,7 +27,8 @@ class Alternatives:
 
     ``runs`` has the columns ``row`` (the name of a group of equal alternatives), ``panel``, ``replication`` and the metrics: a
     row per group, panel and replication. ``groups``: what each group consists of, by its name. ``factor`` makes the rows,
-    ``facets`` make the panels; over ``averaged``, for which there would be too many panels, means are taken.
+    ``facets`` make the panels, in rows of ``across`` if the last of several has so many values, else 0; over ``averaged``, for
+    which there would be too many panels, means are taken.
     """
 
     runs: pd.DataFrame
@@ -35,6 +36,7 @@ class Alternatives:
     facets: tuple[str, ...]
     averaged: tuple[str, ...]
     groups: dict[str, tuple[str, ...]]
+    across: int = 0
 
     @property
     def panels(self) -> list[str]:
@@ -102,7 +104,8 @@ def alternatives(runs: pd.DataFrame, metrics: Sequence[str]) -> Alternatives:
     values = frame.groupby(["who", "panel", "replication"], sort=False)[list(metrics)].mean().reset_index()
     groups = _groups(values, list(metrics))
     values = values[values["who"].isin(groups)].rename(columns={"who": "row"})
-    return Alternatives(values, factor, tuple(facets), tuple(averaged), groups)
+    across = count_of(runs, facets[-1]) if len(facets) > 1 else 0
+    return Alternatives(values, factor, tuple(facets), tuple(averaged), groups, across)
 
 
 def count_of(runs: pd.DataFrame, factor: str) -> int:

@@ -43,7 +43,7 @@ JOBS, HOVER_POINTS, LABELS, COLOURS = "jobs", "hover", "labels", "colours"
 """What ``trace.meta`` says of a trace of jobs, for tests and for pages, which draw them anew at every zoom."""
 PATTERNS = ("", "/", "x", ".", "\\", "+", "-", "|")
 _HATCHING = {"size": 6, "solidity": 0.35, "fillmode": "overlay"}
-_STATE_PATTERNS = {"OFF": "", "SWITCHING_ON": "/", "SWITCHING_OFF": "\\", "FAILED": "x"}
+_STATE_PATTERNS = {"OFF": ".", "SWITCHING_ON": "/", "SWITCHING_OFF": "\\", "FAILED": "x"}
 _WHITE_TO_BLUE = [[0.0, "#F2F7FB"], [0.5, "#56A0D0"], [1.0, "#08306B"]]
 
 
@@ -200,23 +200,24 @@ def raster_note(scale: RowScale, canvas: Canvas, rectangles: int) -> str:
 def state_traces(
     states: pd.DataFrame, node_names: list[str], scale: RowScale, canvas: Canvas, axis: TimeAxis
 ) -> list[Any]:
-    """One trace per state in which nodes cannot work: off dark, transitions and failures hatched."""
+    """One trace per state in which nodes cannot work: off dotted, transitions and failures hatched."""
     traces = []
     for owner, rows in states.groupby("owner"):
         state = SHOWN_STATES[int(str(owner))]
-        legend = _legend(state, "Node state") | {"legendrank": 2_000, "opacity": 0.8}
+        words = state.lower().replace("_", " ")
+        legend = _legend(words, "Node state") | {"legendrank": 2_000, "opacity": 0.8}
         colour = STATE_COLOURS[state]
         pattern = {
             "shape": _STATE_PATTERNS[state],
             "fgcolor": colour,
             "bgcolor": "#E6E6E6",
             "size": 7,
-            "solidity": 0.45,
+            "solidity": 0.12 if state == "OFF" else 0.45,  # most of the time it is what was to be
         }
         if len(states) > MOST_BARS:
             traces.append(overlay_polygons(rows, colour, fillpattern=pattern, **legend))
             continue
-        traces.append(_named_bars(rows, state, pattern, node_names, scale, canvas, axis, **legend))
+        traces.append(_named_bars(rows, words, pattern, node_names, scale, canvas, axis, **legend))
     return traces
 
 
@@ -294,7 +295,9 @@ def colour_bar(classes: ColourClasses) -> go.Scatter:
     steps = len(classes.edges) - 1
     colours = classes.colours[:steps]
     scale = [[(i + side) / steps, colour] for i, colour in enumerate(colours) for side in (0, 1)]
-    ticks = dict.fromkeys(zip(range(steps + 1), steps_in_words(classes.edges, classes.unit), strict=True))
+    ticks: dict[str, int] = {}  # of edges that read alike the first
+    for place, text in enumerate(steps_in_words(classes.edges, classes.unit)):
+        ticks.setdefault(text, place)
     return go.Scatter(
         x=[None],
         y=[None],
@@ -310,8 +313,8 @@ def colour_bar(classes: ColourClasses) -> go.Scatter:
             "showscale": True,
             "colorbar": {
                 "title": {"text": plotly_text([classes.title])[0], "side": "top"},
-                "tickvals": [place for place, _ in ticks],
-                "ticktext": [text for _, text in ticks],
+                "tickvals": [min(place, 0.98 * steps) for place in ticks.values()],  # the last one under the title
+                "ticktext": list(ticks),
                 "thickness": 14,
                 "len": 0.5,
                 "y": 1,

@@ -100,7 +100,7 @@ def row_tool(
     places = np.arange(len(jobs) + 1)
     rectangles = {**spans, "first_core": spans["owner"], "last_core": spans["owner"]}
     rows = {"rectangles": rectangles, "edge": places - 0.5, "first": places, "nodes": plotly_text(names)}
-    layer = {"name": "", "yaxis": "y", "jobs": _jobs(jobs), "hover": _hover(hover, jobs, axis), **rows}
+    layer = {"name": "", "yaxis": "y", "by_job": True, "jobs": _jobs(jobs), "hover": _hover(hover, jobs, axis), **rows}
     colourings = list(_colourings([jobs], [places[:-1]], colour_by))[:1]
     return {"colourings": colourings, "time": axis.scale(), "layers": [layer], "fixed": True}
 

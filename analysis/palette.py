@@ -138,8 +138,9 @@ def by_column(column: str) -> ColourStrategy:
 def by_number(column: str) -> ColourStrategy:
     """A strategy that shades jobs by a column of numbers, in eight steps from dark blue to yellow (cividis).
 
-    The steps are equally long, or equally long in the logarithm where the largest value is above 100 times the middle
-    one: waits and energies spread over many orders of magnitude, and equal steps would give nearly all jobs one shade.
+    The steps are equally long, or equally long in the logarithm where the largest value is above 100 times the middle one
+    and 10 times the smallest above 0: waits and energies spread over many orders of magnitude, and equal steps would give
+    nearly all jobs one shade.
     """
 
     def strategy(jobs: pd.DataFrame) -> ColourClasses:
@@ -165,9 +166,9 @@ def _steps(known: np.ndarray) -> np.ndarray:
     if low == high:
         return np.array([low, low])
     middle = float(np.median(known))
-    if low < 0 or high <= 100 * middle and middle > 0:
+    least = max(float(known[known > 0].min()), high * 1e-6) if high > 0 else high
+    if low < 0 or high <= 100 * middle and middle > 0 or high <= 10 * least:
         return np.linspace(low, high, len(_CIVIDIS) + 1)
-    least = max(float(known[known > 0].min()), high * 1e-6)
     return np.concatenate(([low], np.geomspace(least, high, len(_CIVIDIS) + 1)[1:]))
 
 

@@ -23,7 +23,7 @@ from analysis.page import figure_html, figures_html, page, render, write_whole
 from analysis.runs_chart import MOST_RUNS, gantt_runs, same_jobs
 from analysis.tables import cells_html, comparison_table, headlines, named_runs, table_html
 from analysis.timelines import energy_timeline, power_timeline, queue_timeline, utilisation_timeline
-from analysis.verdict import comparison_sentence
+from analysis.verdict import comparison_sentence, run_sentence
 from analysis.wording import listing, shortened
 from cluster_sim.amounts import amount, number
 from cluster_sim.errors import InputError
@@ -79,9 +79,9 @@ def write_report(
 ) -> Path:
     """Write the page that compares ``results`` (name → run, or one run) and return its path.
 
-    It begins with which run's jobs waited least, and holds a summary with differences to the first run, the Gantt chart of
-    each run, power, use of the cores and queue over time, distributions of waits and slowdowns, waits by user, inputs and
-    settings.
+    It begins with how long jobs waited, or with which run's waited least, and holds a summary with differences to the
+    first run, the Gantt chart of each run, power, use of the cores and queue over time, distributions of waits and
+    slowdowns, waits by user, inputs and settings.
     The charts share one window of time, so that they can be compared by eye. ``workload``, the runs' own, says by its
     header when the jobs came, by the calendar; ``replications`` is a table of :func:`analysis.replication_table` to stand
     in the summary's place. ``options`` go to :func:`analysis.gantt`. The file appears whole or not at all.
@@ -106,7 +106,7 @@ def write_report(
     text = render(
         "report.html",
         heading=heading,
-        answer=comparison_sentence(comparison_table(runs) if replications is None else replications, runs),
+        answer=_answer(runs, replications),
         lead=_platform_line(first),
         assumptions=_assumptions(runs),
         sections={name: section for name, section in sections.items() if section is not None},
@@ -151,11 +151,23 @@ class Figures:
         return figure_html(figure, f"figure{self._count}")
 
 
+def _answer(runs: Mapping[str, Result], replications: pd.DataFrame | None) -> str:
+    if len(runs) == 1 and replications is None:
+        return run_sentence(next(iter(runs.values())))
+    return comparison_sentence(comparison_table(runs) if replications is None else replications, runs)
+
+
 def _summary(runs: Mapping[str, Result], replications: pd.DataFrame | None) -> Section:
     table = comparison_table(runs) if replications is None else replications
     told = "" if replications is None else ("Means over replications ± half of the 95 % confidence interval; "
             "differences are paired by seed. The figures below are of the first seed.")  # fmt: skip
-    return Section(told, table=table_html(headlines(table)), folded=table_html(table), unfolds="All metrics")
+    return Section(told, table=table_html(_telling(headlines(table))), folded=table_html(table), unfolds="All metrics")
+
+
+def _telling(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a table without those of jobs that there are none of in any run."""
+    counts = [key for key in ("jobs_killed", "jobs_rejected", "jobs_unfinished") if key in table.index]
+    return table.drop(index=[key for key in counts if not table.loc[key].drop("unit").astype(float).fillna(0).any()])
 
 
 def _schedules(runs: Mapping[str, Result], figures: Figures, options: dict[str, Any]) -> dict[str, Section]:

@@ -105,13 +105,14 @@ def gantt_runs(
             scene,
             None if place == 1 else moved[place - 2],
             place,
+            name,
             classes,
             chosen_drawing(drawing, len(scene.rectangles)),
             axis,
             labels,
             most_marks,
         )
-        for place, (scene, classes) in enumerate(zip(scenes, colours, strict=True), start=1)
+        for place, (name, scene, classes) in enumerate(zip(runs, scenes, colours, strict=True), start=1)
     ]
     steps: list[dict[str, Any]] = []
     by_run = dict(zip(runs, scenes, strict=True))
@@ -209,6 +210,7 @@ def _add_run(
     scene: Scene,
     moved: pd.DataFrame | None,
     place: int,
+    run: str,
     classes: ColourClasses,
     how: str,
     axis: TimeAxis,
@@ -225,7 +227,7 @@ def _add_run(
         figure, scene, _always(classes), how, axis, yaxis=yaxis, legend=False, remarks=remarks, labels=labels
     )
     if how != "raster":
-        figure.add_traces(_marks(scene, found, yaxis, place, most_marks))
+        figure.add_traces(_marks(scene, found, yaxis, place, run, most_marks))
     return hover
 
 
@@ -242,7 +244,7 @@ def _remarks(found: pd.DataFrame, axis: TimeAxis) -> list[str]:
     return [said.get(each) or f"{amount} {each} than in the first run" for each, amount in zip(kind, by, strict=True)]
 
 
-def _marks(scene: Scene, found: pd.DataFrame, yaxis: str, place: int, most: int) -> list[Any]:
+def _marks(scene: Scene, found: pd.DataFrame, yaxis: str, place: int, run: str, most: int) -> list[Any]:
     shown = scene.rectangles.drop_duplicates("owner").set_index("owner")
     kind, shift = found["kind"].to_numpy(), np.abs(found["shift_s"].to_numpy(dtype=float))
     largest = set(np.argsort(-np.nan_to_num(shift), kind="stable")[:most].tolist())
@@ -266,7 +268,7 @@ def _marks(scene: Scene, found: pd.DataFrame, yaxis: str, place: int, most: int)
                 hoverinfo="skip",
                 # Jobs that merely moved can be nearly all of them; a click on the legend shows them.
                 visible="legendonly" if name == "elsewhere" and len(owners) > MOST_MOVED else True,
-                name=f"run {place}: {number(len(owners))} {name}",
+                name=plotly_text([f"{shortened(run, 16)}: {number(len(owners))} {name}"])[0],
                 legendgroup=f"differences {place} {name}",
                 legendrank=1_800 + place,
                 meta="differences",

@@ -18,7 +18,7 @@ from analysis.replications import CONFIDENCE, bootstrap_interval
 from analysis.sweeps import LARGEST_IS_BEST, factors_of, sweep_table
 from analysis.tables import HALF_WIDTH
 from analysis.wording import label_of, listing, plotly_text, shortened, unit_of
-from cluster_sim.amounts import number
+from cluster_sim.amounts import number, scale_of
 from cluster_sim.errors import InputError
 
 if TYPE_CHECKING:
@@ -87,7 +87,8 @@ def dot_plot(sweep: Alternatives, metric: str, confidence: float = CONFIDENCE) -
     best of each panel is coloured. All panels have one scale.
     """
     order, panels = sweep.order(metric), sweep.panels
-    across = min(len(panels), _PANELS_BESIDE)
+    is_grid = 1 < sweep.across <= _PANELS_BESIDE and len(panels) % sweep.across == 0
+    across = sweep.across if is_grid else min(len(panels), _PANELS_BESIDE)
     down = -(-len(panels) // across)
     height = 26 * len(order) + (30 if down > 1 or len(panels) > 1 else 0)
     figure = make_subplots(
@@ -192,7 +193,8 @@ def factor_heatmap(runs: pd.DataFrame, metric: str, rows: str, columns: str) -> 
     best = np.nanmax(numbers) if metric in LARGEST_IS_BEST else np.nanmin(numbers)
     with np.errstate(divide="ignore", invalid="ignore"):
         worse = 100 * np.abs(numbers - best) / abs(best) if best else np.abs(numbers)
-    text = [[number(value, 4) if abs(value) < 1e7 else f"{value:.3e}" for value in row] for row in numbers]
+    divisor, unit = scale_of(unit_of(metric), float(np.nanmax(np.abs(numbers))))
+    text = [[number(value / divisor, 4) for value in row] for row in numbers]
     figure = go.Figure(
         go.Heatmap(
             z=worse,
@@ -211,7 +213,7 @@ def factor_heatmap(runs: pd.DataFrame, metric: str, rows: str, columns: str) -> 
     figure.update_xaxes(type="category", tickangle=-35, automargin=True)
     figure.update_yaxes(type="category", automargin=True, autorange="reversed")
     shown = {rows, columns} | ({"scheduler"} if {rows, columns} & {JOB_ORDER, NODE_ORDER} else set())
-    title = f"{axis_of(metric)}, means{_means_over(runs, shown)}"
+    title = f"{label_of(metric)}{f' [{unit}]' if unit else ''}, means{_means_over(runs, shown)}"
     return styled(figure, title, columns, rows, height=max(340, 120 + 26 * len(values)))
 
 

@@ -18,6 +18,7 @@ ENERGY, WAIT = "energy_j", "mean_wait_s"
 POLICY = "power_policy"
 _BASE = "always-on"
 _MOST_LABELS = 12
+_ROOM = (0.15, 0.05)  # what a name takes of the width and of the height
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,28 +138,45 @@ def _longer(seconds: float) -> str:
     return f"{duration(abs(seconds))} {'longer' if seconds > 0 else 'less'} on average"
 
 
+def _with_room(points: pd.DataFrame) -> list[str]:
+    """The names that are written beside the dots, best ones first; empty where another name is too near."""
+    places = points[["wait", "energy"]].to_numpy(dtype=float)
+    places = (places - places.min(axis=0)) / np.maximum(np.ptp(places, axis=0), 1e-300) / _ROOM
+    best, names = points["best"].to_numpy(dtype=bool), points["name"].tolist()
+    shown: list[int] = []
+    for row in [
+        *np.flatnonzero(best)[: _MOST_LABELS + 1].tolist(),
+        *np.flatnonzero(~best)[: _MOST_LABELS + 1].tolist(),
+    ]:
+        if all(np.abs(places[row] - places[other]).max() >= 1 for other in shown):
+            shown.append(row)
+    many = {each: int((best == each).sum()) > _MOST_LABELS for each in (True, False)}
+    return [name if row in shown and not many[bool(best[row])] else "" for row, name in enumerate(names)]
+
+
 def policies_figure(found: Policies) -> go.Figure:
-    """Energy over waiting, a dot for each scheduler and policy; those that no other beats in both are named and joined."""
-    points = found.points
+    """Energy over waiting, a dot for each scheduler and policy; those that no other beats in both are coloured and joined.
+
+    They are named, and of few others those that have room for it.
+    """
+    points = found.points.assign(label=_with_room(found.points))
     by_wait, by_energy = (
         scale_of(unit, float(np.abs(points[name]).max())) for unit, name in (("s", "wait"), ("J", "energy"))
     )
-    hover = "<b>%{text}</b><br>mean wait %{customdata[0]}<br>energy %{customdata[1]}<extra></extra>"
+    hover = "<b>%{customdata[2]}</b><br>mean wait %{customdata[0]}<br>energy %{customdata[1]}<extra></extra>"
     figure = go.Figure()
     for best, part in points.groupby("best"):
         part = part.sort_values(["wait", "energy"], kind="stable")
-        named = bool(best) and len(part) <= _MOST_LABELS
-        data = np.column_stack(
-            [[amount(each, "s") for each in part["wait"]], [amount(each, "J") for each in part["energy"]]]
-        )
+        told = [[amount(each, unit) for each in part[name]] for name, unit in (("wait", "s"), ("energy", "J"))]
+        data = np.column_stack([*told, plotly_text(part["name"])])
         figure.add_trace(
             go.Scatter(
                 x=(part["wait"] / by_wait[0]).to_numpy(),
                 y=(part["energy"] / by_energy[0]).to_numpy(),
-                text=plotly_text(part["name"]),
+                text=plotly_text(part["label"]),
                 customdata=data,
                 hovertemplate=hover,
-                mode="lines+markers+text" if named else "markers",
+                mode="lines+markers+text" if best else "markers+text",
                 textposition="top right",
                 cliponaxis=False,  # names reach beyond the axes
                 line={"shape": "hv", "width": 1, "dash": "dot", "color": OKABE_ITO[0]},

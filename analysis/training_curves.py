@@ -104,7 +104,7 @@ def learning_curves(
             )
         )
     for name, value in (baselines or {}).items():
-        text = f"{shortened(name, 40)}: {number(value)}"
+        text = f"{shortened(name, 40)}: {number(value, digits=4)}"
         figure.add_hline(value, line={"color": "#444444", "width": 1, "dash": "dash"})
         figure.add_annotation(
             text=plotly_text([text])[0], x=1, xref="paper", y=value, showarrow=False, xanchor="right", yanchor="bottom"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.page import render, write_whole
 from analysis.report import Figures, Section, setting
+from analysis.sweep_charts import axis_of
 from analysis.tables import cells_html
 from analysis.training_curves import learning_curves, read_log
 from analysis.wording import label_of, unit_of
@@ -63,11 +64,14 @@ def write_training_report(
         beside |= {name: {"limit": float(limit)} for name in ("rollout/ep_cost_mean", "validation/cost_mean")}
 
     def curves(wanted: dict[str, str]) -> list[Markup]:
-        return [
-            figures.html(learning_curves({"agents": logs}, name, title=title, baselines=beside.get(name)))
-            for name, title in wanted.items()
-            if name in columns
-        ]  # fmt: skip
+        drawn = []
+        for name, title in wanted.items():
+            if name in columns:
+                figure = learning_curves({"agents": logs}, name, title=title, baselines=beside.get(name))
+                if name.endswith("objective_mean"):
+                    figure.update_yaxes(title_text=axis_of(first.objective))
+                drawn.append(figures.html(figure))
+        return drawn
 
     told = [[key, setting(value)] for key, value in settings.items()]
     sections = {

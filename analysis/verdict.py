@@ -22,6 +22,31 @@ _WAIT = "mean_wait_s"
 _ELSE = ("mean_bounded_slowdown", "makespan_s", "utilisation", "energy_j", "jobs_completed", "jobs_killed")
 
 
+def run_sentence(result: Result) -> str:
+    """What a page of one run says first: how long jobs waited, which did not complete, how busy cores were, the energy."""
+    jobs, summary = result.jobs, result.summary()
+    waits = jobs["wait_time"].dropna()
+    if waits.empty:
+        return ""
+    half = float(np.sort(waits)[(len(waits) - 1) // 2])  # so long, or less, waits one of two
+    mean, most = amount(float(waits.mean()), "s"), amount(float(waits.max()), "s")
+    if not waits.any():
+        text = "No job waits"
+    elif len(waits) == 1:
+        text = f"The job waits {mean}"
+    else:
+        told_half = f"half of them at most {amount(half, 's')}" if half else "half of them not at all"
+        text = f"Jobs wait {mean} on average, {told_half}, one {most}"
+    told = [text]
+    if summary["utilisation"] > 0:
+        told.append(f"{number(100 * summary['utilisation'], 2)} % of the core time is used")
+    if summary["energy_j"] > 0:
+        told.append(f"the machine needs {amount(float(summary['energy_j']), 'J')}")
+    others = jobs["state"].value_counts().drop("completed", errors="ignore")
+    lost = listing([f"{number(count)} {state}" for state, count in others.items()])
+    return f"{'; '.join(told)}." + (f" Of {number(len(jobs))} jobs {lost}." if lost else "")
+
+
 def comparison_sentence(table: pd.DataFrame, runs: Mapping[str, Result]) -> str:
     """What a table of :func:`analysis.comparison_table`, or of replications, says first; empty where no job waited in any run.
 

@@ -7,6 +7,8 @@ function fromBase64(base64) {
   return bytes;
 }
 
+const PAPER_PX = 950;  // browsers make that much fit on A4 and Letter
+
 const clusterSim = {
   ready: null,
 
@@ -39,26 +41,36 @@ const clusterSim = {
 
   isDark: () => getComputedStyle(document.documentElement).colorScheme === "dark",
 
-  // A page that is dark, by its own style, has its charts on the same ground: their papers, texts and grids change places.
-  onGround(layout) {
-    if (!this.isDark()) return layout;
-    const dark = { "#ffffff": "#15191d", "#22303c": "#e3e8ec", "#e4e8ec": "#313a42", "#5a6772": "#a7b1ba",
-      "#444444": "#b4bcc4", "#f0f2f4": "#262d33" };
+  // A value whose texts are other colours where the table has them.
+  recoloured(value, table) {
     const turned = value =>
-      typeof value === "string" ? dark[value.toLowerCase()] || value :
+      typeof value === "string" ? table[value.toLowerCase()] || value :
       Array.isArray(value) ? value.map(turned) :
       value === null || typeof value !== "object" || ArrayBuffer.isView(value) ? value :
       Object.fromEntries(Object.entries(value).map(([key, each]) => [key, turned(each)]));
-    return turned(layout);
+    return turned(value);
   },
+
+  // A page that is dark, by its own style, has its charts on the same ground: their papers, texts and grids change places.
+  onGround(layout, dark) {
+    const pairs = [["#ffffff", "#15191d"], ["#22303c", "#e3e8ec"], ["#e4e8ec", "#313a42"], ["#5a6772", "#a7b1ba"],
+      ["#444444", "#b4bcc4"], ["#f0f2f4", "#262d33"]];
+    return this.recoloured(layout, Object.fromEntries(dark ? pairs : pairs.map(pair => pair.toReversed())));
+  },
+
+  drawn: [],  // what has a method that draws it anew, on light or dark ground, so wide (px; undefined: as its place is)
+
+  turn(dark, width) { for (const each of this.drawn) each.turn(dark, width); },
 
   async draw(id, figure, config) {
     const chart = document.getElementById(id);
     await this.ready;
     const tool = (figure.layout.meta || {}).tool;
     if (tool) return new GanttTool(chart, figure, tool).begin(config);
-    await Plotly.newPlot(chart, this.isDark() ? figure.data.map(onDark) : figure.data, this.onGround(figure.layout), config);
+    const data = dark => dark ? figure.data.map(onDark) : figure.data, dark = this.isDark();
+    await Plotly.newPlot(chart, data(dark), this.onGround(figure.layout, dark), config);
     this.followTime(chart);
+    this.drawn.push({ turn: (dark, width) => Plotly.react(chart, data(dark), { ...this.onGround(chart.layout, dark), width, autosize: !width }) });
   },
 
   // An axis of seconds from the start of a run has ticks at round times, wherever it is zoomed to: analysis/time_axis.py
@@ -78,9 +90,20 @@ const clusterSim = {
   },
 };
 
-// A trace whose lines and marks would not be seen on dark ground.
+// A trace whose lines, marks and hatched areas would not be seen on dark ground, or would be glaring.
 function onDark(trace) {
   const light = { "#444444": "#b4bcc4", "#22303C": "#e3e8ec", "#000000": "#ffffff", "#FFFFFF": "#15191d" };
+  const ground = { "#E6E6E6": "#262d33", "#EFEFEF": "#262d33" }, ink = { "#4A4A4A": "#8a949d", "#B3261E": "#f0736a" };
   const turned = each => each && typeof each.color === "string" ? { ...each, color: light[each.color] || each.color } : each;
-  return { ...trace, ...(trace.line ? { line: turned(trace.line) } : {}), ...(trace.marker ? { marker: { ...turned(trace.marker), ...(trace.marker.line ? { line: turned(trace.marker.line) } : {}) } } : {}) };
+  const hatched = each => each && { ...each, bgcolor: ground[each.bgcolor] || each.bgcolor, fgcolor: ink[each.fgcolor] || each.fgcolor };
+  const { line, marker, fillpattern } = trace, dark = { ...trace };
+  if (line) dark.line = turned(line);
+  if (fillpattern) dark.fillpattern = hatched(fillpattern);
+  if (marker) dark.marker = { ...turned(marker), ...(marker.line && { line: turned(marker.line) }), ...(marker.pattern && { pattern: hatched(marker.pattern) }) };
+  return dark;
 }
+
+// Light and no wider than the paper when printed; else as the reader's screen is, also when that changes.
+addEventListener("beforeprint", () => clusterSim.turn(false, PAPER_PX));
+addEventListener("afterprint", () => clusterSim.turn(clusterSim.isDark()));
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => clusterSim.turn(clusterSim.isDark()));

@@ -25,6 +25,6 @@ window.dash_clientside = Object.assign({}, window.dash_clientside, { stepper: ((
 })(), chart: {
   // The chart as the server draws it, light or dark as the page is.
   show: figure => {
-    return figure && clusterSim.isDark() ? { ...figure, data: figure.data.map(onDark), layout: clusterSim.onGround(figure.layout) } : figure;
+    return figure && clusterSim.isDark() ? { ...figure, data: figure.data.map(onDark), layout: clusterSim.onGround(figure.layout, true) } : figure;
   },
 } });

@@ -11,7 +11,7 @@ const LENGTHS = ["wait_time", "run_time", "requested_time", "shift_s"];
 
 class Run {
   constructor(told, time) {
-    Object.assign(this, { name: told.name, yaxis: told.yaxis, at: told.at || 0, hover: told.hover, time });
+    Object.assign(this, { name: told.name, yaxis: told.yaxis, at: told.at || 0, hover: told.hover, byJob: told.by_job, time });
     this.count = told.jobs.count;
     this.texts = told.jobs.lazily;
     this.numbers = madeLater(Object.keys(told.jobs.later), name => {
@@ -67,7 +67,10 @@ class Run {
     if (value !== value) return "–";
     if (TIMES.includes(name)) return this.time.moment(value);
     if (LENGTHS.includes(name)) return lasting(value);
-    if (name === "energy_j") return value >= 3.6e6 ? `${short(value / 3.6e6)} kWh` : `${short(value / 1e3)} kJ`;
+    if (name === "energy_j") {
+      const [size, unit] = [[3.6e9, "MWh"], [3.6e6, "kWh"], [1e3, "kJ"], [1, "J"]].find(([size]) => value >= size) || [1, "J"];
+      return `${short(value / size)} ${unit}`;
+    }
     return short(value);
   }
 
@@ -164,7 +167,7 @@ class Time {
   }
 }
 
-const short = value => Number(value.toPrecision(value >= 1e3 ? 6 : 3)).toLocaleString("en", { maximumFractionDigits: 6 });
+const short = value => (value >= 1e3 ? Math.round(value) : Number(value.toPrecision(3))).toLocaleString("en", { maximumFractionDigits: 6 });
 const byNumberOrName = new Intl.Collator(undefined, { numeric: true }).compare;
 const plain = text => String(text).replace(/&lt;/g, "<").replace(/&gt;/g, ">").replace(/&amp;/g, "&");
 const escaped = text => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");

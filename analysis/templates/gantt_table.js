@@ -12,7 +12,9 @@ function element(name, attributes = {}, ...children) {
 class JobTable {
   constructor(run, chosen, grouped) {
     Object.assign(this, { run, chosen, grouped, sort: "wait_time", down: true, by: "", rows: [] });
-    this.columns = Object.keys(TITLES).filter(name => run.has(name));
+    // What is the same of all jobs, such as that they completed, needs no column.
+    const differs = name => name === "job_id" || !(name in run.texts) || run.values(name).names.length > 1;
+    this.columns = Object.keys(TITLES).filter(name => run.has(name) && differs(name));
     this.head = element("tr");
     this.body = element("tbody");
     this.box = element("div", { className: "scroll jobs" }, element("table", {}, element("thead", {}, this.head), this.body));

@@ -25,7 +25,7 @@ function toldOfJobs(run, rows, by, title) {
   const waits = Float64Array.from(rows, row => wait[row]).filter(each => each === each);
   if (!waits.length) return [];
   const all = waits.reduce((a, b) => a + b, 0), work = rows.reduce((sum, row) => sum + (ran[row] * cores[row] || 0), 0);
-  const middle = ranked(waits, Math.floor(waits.length / 2));
+  const middle = ranked(waits, (waits.length - 1) >> 1);
   const told = [element("p", {}, element("b", { textContent: title }), `: ${short(rows.length)} jobs, ${short(work / 3600)} core h. `
     + `They waited ${lasting(all)} in all, ${lasting(all / waits.length)} on average;${middle ? ` half of them at most ${lasting(middle)}` : " half of them not at all"}.`)];
   const reasons = commonReasons(run, rows);
@@ -88,11 +88,13 @@ function secondsUpTo(moments) {
 }
 
 function toldHolders(run, rows, by, when) {
+  if (run.byJob) return null;  // its rows are no cores
   const found = holders(run, rows, by);
   if (!found) return null;
-  const percent = share => `${short(Math.round(100 * share))} %`;
+  const percent = share => `${short(Math.round(100 * share))} %`, busy = `${when}, ${percent(found.busy)} of the cores were busy`;
+  if (run.values(by).names.length < 2) return element("p", { textContent: `${busy}.` });
   return element("div", {},
-    element("p", { textContent: `${when}, ${percent(found.busy)} of the cores were busy, with jobs of these (${TITLES[by]}s):` }),
+    element("p", { textContent: `${busy}, with jobs of these (${TITLES[by]}s):` }),
     element("ul", { className: "shares" }, ...found.ranked.slice(0, 6).map(([name, share]) => {
       const line = element("li", {}, element("span", { textContent: name || "–" }), element("i"), element("b", { textContent: percent(share) }));
       line.children[1].style.width = `${Math.round(150 * share)}px`;

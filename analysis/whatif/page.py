@@ -84,7 +84,8 @@ def _answer(study: Study) -> str:
         text = f"Jobs would wait {amount(after, 's')} on average instead of {amount(before, 's')}, "
         text += f"{change_in_words(after, before)}{doubt}."
     if use[UNCHANGED] != use[CHANGED]:
-        text += f" {amount(use[CHANGED], '%')} of the CPUs would be in use, not {amount(use[UNCHANGED], '%')}."
+        used, would_be = amount(use[UNCHANGED], "%"), amount(use[CHANGED], "%")
+        text += f" {would_be} of the CPUs would be in use, {'as without it' if used == would_be else f'not {used}'}."
     joules = [float(study.runs[name].summary()["energy_j"]) for name in (UNCHANGED, CHANGED)]
     if joules[0] > 0 and joules[0] != joules[1]:
         text += f" Energy would be {change_in_words(joules[1], joules[0])}."
@@ -129,11 +130,10 @@ def _change(row: pd.Series, unit: str) -> str:
     """The difference of a row of the overall table, with its interval."""
     if unit == "s":
         return change_text(row["change"], row["low"], row["high"])
-    texts = [
-        f"{'+' if value > 0 else '−' if value < 0 else ''}{number(abs(value), 2)}"
-        for value in row[["change", "low", "high"]]
-    ]
-    points = " points" if unit == "%" and row["change"] else ""
+    known = row[["change", "low", "high"]].astype(float)
+    values = known.round(1) if unit == "%" else known
+    texts = [f"{'+' if value > 0 else '−' if value < 0 else ''}{number(abs(value), 2)}" for value in values]
+    points = " points" if unit == "%" else ""
     return texts[0] + points + (f" ({texts[1]} to {texts[2]})" if np.isfinite(row["low"]) else "")
 
 

@@ -172,8 +172,8 @@ def test_all_panels_share_the_time_axis(small: FakeResult) -> None:
 def test_nodes_that_cannot_work_are_marked(small: FakeResult) -> None:
     """The shutdown and the time off of node1 are bands over its four cores; working nodes have none."""
     bands = {trace.name: trace for trace in gantt(small, x_range=(0.0, 30.0)).data if trace.legendrank}
-    assert sorted(bands) == ["OFF", "SWITCHING_OFF"]
-    band = bands["SWITCHING_OFF"]
+    assert sorted(bands) == ["off", "switching off"]
+    band = bands["switching off"]
     assert (band.base[0], band.x[0], band.y[0], round(band.width[0])) == (20.0, 2.0, 5.5, 4)
     assert band.marker.pattern.shape
 

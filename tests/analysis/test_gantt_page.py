@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from markupsafe import Markup
 
-from analysis import gantt, gantt_runs
+from analysis import gantt, gantt_by_job, gantt_runs
 from analysis.page import figure_html, page
 from analysis.time_axis import round_ticks
 from analysis.timelines import coarsened, ranges
@@ -68,7 +68,7 @@ const used = async tool => {
 (async () => {
   await clusterSim.ready;
   const arrays = document.getElementById("arrays");
-  while (GanttTool.all.length < 2 || !arrays.data) await pause();
+  while (GanttTool.all.length < 3 || !arrays.data) await pause();
   const found = { arrays: arrays.data.map(trace => ({
     x: listed(trace.x), y: listed(trace.y), z: listed(trace.z), rows: trace.customdata,
     type: (trace.x || trace.z[0]).constructor.name,
@@ -77,6 +77,8 @@ const used = async tool => {
     GanttTool.used = GanttTool.all.find(tool => tool.chart.id === id);
     found[id] = await used(GanttTool.used);
   }
+  const tall = GanttTool.all.find(each => each.chart.id === "jobs");
+  found.jobs = { rows: rows(tall), ticks: tall.chart._fullLayout.yaxis.ticktext };
   // Without a screen a browser makes hardly any frames, so it is told here what comes into view.
   let comesIntoView;
   window.IntersectionObserver = class {
@@ -97,7 +99,8 @@ const used = async tool => {
     found.seen.push([before, soon, rows(tool).length]);
   }
   const view = { start: 0, end: 40, low: -0.5, high: 7.5, width: 4, height: 16 };
-  const shades = jobTraces(GanttTool.all[0].run, { colours: ["#000000"], lines: [], inks: [] }, [0, 0, 0], view,
+  const { run } = GanttTool.all.find(each => each.chart.id === "bars");
+  const shades = jobTraces(run, { colours: ["#000000"], lines: [], inks: [] }, [0, 0, 0], view,
     { paper: "#ffffff", dim: "#cccccc" }, asShades);
   found.shades = shades.traces[0].z.map(listed);
   const CURVE = 0;
@@ -114,6 +117,12 @@ const used = async tool => {
   const bars = document.getElementById("bars");
   await Plotly.relayout(bars, { "xaxis.range": [2, 4] }); await pause();
   found.zoomed = Array.from(bars._fullLayout.xaxis.ticktext);
+  const papers = () => [...document.querySelectorAll(".js-plotly-plot:not(#arrays)")]
+    .map(({ _fullLayout: full }) => [full.paper_bgcolor, full.font.color]);
+  clusterSim.turn(true);
+  found.grounds = [papers()];
+  for (const event of ["beforeprint", "afterprint"]) { dispatchEvent(new Event(event)); found.grounds.push(papers()); }
+  found.paper = range({ chart: bars });
   return found;
 })().catch(error => ({ error: error.stack })).then(found => {
   document.getElementById("found").textContent = JSON.stringify(found);
@@ -199,6 +208,7 @@ def in_browser(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What the script above finds in a page of three charts: one browser for all, since starting it takes seconds."""
     folder = tmp_path_factory.mktemp("browser")
     charts = {"bars": gantt(hand_made()), "two": gantt_runs({"a": hand_made(), "b": later()})}
+    charts["jobs"] = gantt_by_job(hand_made())
     table = np.empty((3, 4), dtype=object)
     table[:] = TABLE
     edges = np.array(OUTLINES)
@@ -255,6 +265,21 @@ def test_a_chart_is_a_tool(in_browser: dict[str, Any], chart: str) -> None:
     assert found["colours"] == [3, 2]
     assert found["linked"]["range"] == [1, 9]
     assert found["linked"]["marks"][0] == ["rect", 2, 8, 6.5, 7.5]
+
+
+def test_dark_charts_are_printed_on_white(in_browser: dict[str, Any]) -> None:
+    """Every chart of a page, each at once: dark on a dark screen, light for the printer, and as the screen is afterwards."""
+    dark, printed, after = in_browser["grounds"]
+    assert {tuple(each) for each in dark} == {("#15191d", "#e3e8ec")}
+    assert printed == after
+    assert ({tuple(each) for each in printed}, len(printed)) == ({("#ffffff", "#22303c")}, 3)
+    assert in_browser["paper"] == [2, 4]  # a window that was chosen stays
+
+
+def test_a_chart_of_a_row_per_job_is_a_tool_too(in_browser: dict[str, Any]) -> None:
+    """It is drawn, with a name for each row, and has its table."""
+    assert sorted(in_browser["jobs"]["rows"]) == ["a", "b", "c"]
+    assert len(in_browser["jobs"]["ticks"]) == 3
 
 
 def test_a_long_table_is_filled_when_it_is_looked_at(in_browser: dict[str, Any]) -> None:

@@ -251,7 +251,7 @@ def test_runs_share_an_axis_and_differences_are_marked() -> None:
         ]
         assert sorted(ids) == ["small", "solver", "wide"]
     mark = next(trace for trace in figure.data if trace.meta == "differences")
-    assert (mark.name, list(mark.x), mark.yaxis) == ("run 2: 1 earlier", [20.0], "y2")
+    assert (mark.name, list(mark.x), mark.yaxis) == ("easy: 1 earlier", [20.0], "y2")
     said = [
         str(text)
         for trace in figure.data

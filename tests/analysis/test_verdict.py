@@ -6,7 +6,7 @@ import pandas as pd
 
 from analysis import comparison_table, replication_table
 from analysis.sweep_policies import policies_figure, policies_sentence, policy_rows, power_policies
-from analysis.verdict import change_in_words, comparison_sentence
+from analysis.verdict import change_in_words, comparison_sentence, run_sentence
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.records.result import Result
 
@@ -29,6 +29,17 @@ def test_a_comparison_begins_with_who_waits_least() -> None:
     assert "sjf: 5 s on average, 50 % less than under fcfs" in comparison_sentence(
         comparison_table(other_way), other_way
     )
+
+
+def test_a_page_of_one_run_begins_with_waits_use_and_what_was_lost() -> None:
+    """Of two jobs for all cores the second waits 20 s; a job too wide for the machine is rejected, and told."""
+    assert run_sentence(runs_of("fcfs")["fcfs"]).startswith(
+        "Jobs wait 10 s on average, half of them not at all, one 20 s; 100 % of the core time is used; the machine needs "
+    )
+    jobs = {"submit_time": [0.0, 5.0], "requested_cores": [2, 9], "recorded_run_time": [20.0, 1.0]}
+    platform = Platform.homogeneous(nodes=1, cores=2)
+    text = run_sentence(Simulation(platform, Workload(jobs), make_scheduler("fcfs")).run())
+    assert (text[:14], text[-22:]) == ("No job waits; ", " Of 2 jobs 1 rejected.")
 
 
 def test_equal_and_unsure_waits_are_told_so() -> None:

@@ -142,7 +142,7 @@ def test_a_run_is_kept_to_compare_others_with(tmp_path: Path, story: Story) -> N
     assert "scheduler: fcfs → easy; seed: 0 → 3. Several things were changed" in several
     figure = callbacks.chart(desk, easy, "job", None, 0, fcfs)
     assert [figure.layout.yaxis.title.text, figure.layout.yaxis2.title.text] == ["kept", "now"]
-    assert [trace.name for trace in figure.data if trace.meta == "differences"] == ["run 2: 1 earlier"]
+    assert [trace.name for trace in figure.data if trace.meta == "differences"] == ["now: 1 earlier"]
     changed, _ = callbacks.submitted(desk, easy, 0, (5.0, 1, 10.0, None, ""))
     assert "changes to the jobs: 0 → 1" in text_of(callbacks.moved(desk, changed, easy))
     assert callbacks.chart(desk, changed, "job", None, 0, easy).layout.shapes[0].name == "cursor"

@@ -1,0 +1,42 @@
+// The address of what a Gantt chart shows, to be sent: #job=557&t=0,86400&colour=user&user=ann.
+"use strict";
+
+// Put into it what is chosen, seen, coloured and kept.
+function putAddress(tool) {
+  const told = new URLSearchParams(), { start, end } = tool.view(), places = [start, end].map(each => tool.time.place(each));
+  if (GanttTool.all.indexOf(tool) > 0) told.set("chart", GanttTool.all.indexOf(tool) + 1);
+  if (tool.chosen !== null) told.set("job", tool.chosen);
+  const step = (tool.whole[1] - tool.whole[0]) * 1e-6;
+  if (places.some((place, side) => Math.abs(place - tool.whole[side]) > step)) told.set("t", [start, end].map(each => +each.toPrecision(10)).join(","));
+  if (tool.colouring) told.set("colour", tool.colourings[tool.colouring].name);
+  if (tool.table.by) told.set("by", tool.table.by);
+  if (tool.inView.checked) told.set("view", "only");
+  if (tool.text) told.set("text", tool.text);
+  for (const [name, value] of Object.entries(tool.wanted)) told.set(name, value);
+  const text = told.toString().replace(/%2C/g, ",");
+  tool.own = text ? `#${text}` : "";
+  if (location.hash !== tool.own) history.replaceState(null, "", tool.own || location.pathname + location.search);
+}
+
+// Show what the address says.
+async function followAddress(tool) {
+  if (!location.hash.includes("=") || location.hash === tool.own) return;
+  const told = new URLSearchParams(location.hash.slice(1));
+  if ((Number(told.get("chart")) || 1) !== GanttTool.all.indexOf(tool) + 1) return;
+  const { run } = tool, colouring = tool.colourings.findIndex(each => each.name === told.get("colour"));
+  if (colouring >= 0) tool.colours.value = tool.colouring = colouring;
+  tool.table.by = tool.groups.value = told.get("by") in run.texts ? told.get("by") : "";
+  tool.inView.checked = told.get("view") === "only";
+  tool.search.value = tool.text = told.get("text") || "";
+  tool.wanted = Object.fromEntries([...told].filter(([name]) => name in tool.selects));
+  for (const [name, value] of Object.entries(tool.wanted)) tool.selects[name].value = value;
+  const job = told.get("job"), [start, end] = (told.get("t") || "").split(",").map(Number);
+  for (const run of tool.runs) run.listed = run.keep(tool.wanted, tool.text, null);
+  await tool.draw();
+  if (start < end) await tool.zoom(start, end);
+  tool.fill();
+  if (job !== null) await tool.choose(job, !(start < end));
+  if (job !== null || start < end) tool.bar.scrollIntoView({ block: "start" });
+}
+
+addEventListener("hashchange", () => GanttTool.all.forEach(followAddress));

@@ -1,0 +1,168 @@
+// The picture of a Gantt chart: what of its runs is in view, light or dark, drawn anew after every zoom.
+"use strict";
+const MOST_MARKS = 300;
+const SEEN_ON_DARK = { "#00306f": "#0a4596", "#4a4a4a": "#8a949d" };  // in place of colours of jobs that are hardly seen there
+
+class GanttView {
+  constructor(chart, figure, tool) {
+    delete figure.layout.meta.tool;
+    const { time, layers, colourings, fixed, curves = [] } = tool;
+    Object.assign(this, { chart, given: colourings, fixed, colouring: 0, chosen: null });
+    this.time = new Time(time);
+    this.runs = layers.map(layer => new Run(layer, this.time));
+    this.run = this.runs.at(-1);  // whose jobs the table has: what differs from the first run is told of the others
+    this.original = figure;
+    this.others = figure.data.map(trace => ({ ...trace }));
+    this.curves = curves.map(curve => new Curve(curve, this.others, this.time));
+    this.differing = this.others.filter(trace => trace.meta === "differences").map(trace => [trace, { x: trace.x, y: trace.y }]);
+    this.layout = figure.layout;
+    this.layout.margin.r = Math.max(this.layout.margin.r, 185);
+    this.ground(clusterSim.isDark());
+    this.whole = structuredClone(this.layout.xaxis.range);
+    this.shapes = this.layout.shapes || [];
+  }
+
+  // What colours everything has, on dark or on light ground.
+  ground(dark) {
+    this.paper = dark ? "#15191d" : "#ffffff";
+    this.ink = dark ? "#ffffff" : "#000000";
+    this.dim = dark ? "#2b333a" : "#e6eaed";
+    this.layout = clusterSim.onGround(this.layout, dark);
+    if (this.shapes) this.shapes = clusterSim.onGround(this.shapes, dark);
+    this.others.forEach((trace, place) => {
+      const given = this.original.data[place], turned = dark ? onDark(given) : given;
+      for (const part of ["line", "marker", "fillpattern"]) if (given[part]) trace[part] = turned[part];
+    });
+    this.colourings = dark ? clusterSim.recoloured(this.given, SEEN_ON_DARK) : this.given;
+  }
+
+  // Draw it at once on the other ground: for paper, and back.
+  turn(dark, width) {
+    this.ground(dark);
+    Object.assign(this.layout, { width, autosize: !width });
+    return this.draw();
+  }
+
+  axis(run) { return this.layout[run.yaxis.replace("y", "yaxis")]; }
+
+  // The window in seconds, and of a run its rows and pixels.
+  view(run) {
+    const full = this.chart._fullLayout, { margin, height } = this.layout;
+    const range = full ? full.xaxis.range.map(each => full.xaxis.r2l(each)) : this.layout.xaxis.range;
+    const [start, end] = range.map(place => this.time.seconds(place));
+    if (!run) return { start, end };
+    const axis = this.axis(run), [a, b] = full ? full[run.yaxis.replace("y", "yaxis")].range : axis.range;
+    const width = full ? full.xaxis._length : Math.max(300, this.chart.clientWidth - margin.l - margin.r);
+    const [bottom, top] = axis.domain || [0, 1], tall = (top - bottom) * (height - margin.t - margin.b);
+    return { start, end, low: Math.min(a, b), high: Math.max(a, b), width, height: tall };
+  }
+
+  data() {
+    const colouring = this.colourings[this.colouring];
+    if (this.layout.meta?.elapsed) {
+      const { start, end } = this.view(), { places, texts } = roundTicks(start, end, 9);
+      for (const name of Object.keys(this.layout).filter(each => /^xaxis\d*$/.test(each)))
+        Object.assign(this.layout[name], { tickvals: places, ticktext: texts });
+    }
+    this.thin();
+    this.refine();
+    const data = [...this.others];
+    [...this.runs.entries()].reverse().forEach(([place, run]) => {
+      const view = this.view(run);
+      Object.assign(this.axis(run), { tickmode: "array" }, rowTicks(run, view));
+      if (this.fixed) return;
+      const { traces, how, count } = jobTraces(run, colouring, colouring.later.codes[place], view, this);
+      this.drawn = { how, count };
+      data.splice(run.at, 0, ...traces);
+    });
+    this.layout.shapes = [...this.shapes, ...this.marks()];
+    if (!this.fixed) this.layout.legend.y = colouring.legend.some(each => each.marker.showscale) ? 0.45 : 1;
+    return this.fixed ? data : [...data, ...colouring.legend.map(each => ({ ...each, yaxis: this.runs[0].yaxis }))];
+  }
+
+  // Curves of many steps as they are in view; the line under the heading says of what they are means then.
+  refine() {
+    if (!this.curves.length) return;
+    const { start, end } = this.view(), { subtitle } = this.layout.title, note = " · means, shaded from least to greatest: ";
+    for (const curve of this.curves) curve.draw(start, end);
+    const means = meansNote(this.others);
+    this.layout.title = { ...this.layout.title, subtitle: { ...subtitle, text: subtitle.text.split(note)[0] + (means && note + means) } };
+  }
+
+  // Marks of what differs from the first run, where there are few enough in view to be told apart.
+  thin() {
+    const { start, end } = this.view(), low = this.time.place(start), high = this.time.place(end);
+    for (const [trace, { x, y }] of this.differing) {
+      const few = Array.from(x).filter(each => each >= low && each <= high).length <= MOST_MARKS;
+      Object.assign(trace, few ? { x, y } : { x: [], y: [] });
+    }
+  }
+
+  ranges() {
+    return JSON.stringify([this.chart._fullLayout.xaxis.range, this.runs.map(run => [this.view(run).low, this.view(run).high])]);
+  }
+
+  async draw() {
+    this.told = this.ranges();
+    await Plotly.react(this.chart, this.data(), this.layout);
+    this.chart.emit("gantt_drawn");
+    this.fillWhenStill();
+  }
+
+  // After whatever zoomed: draw what is in view now, once.
+  later() {
+    this.fillWhenStill();
+    clearTimeout(this.due);
+    this.due = setTimeout(() => {
+      if (this.ranges() === this.told) return;
+      this.draw();
+      if (this.inView.checked) this.fill();
+      putAddress(this);
+    }, 40);
+  }
+
+  async zoom(start, end) {
+    this.layout.xaxis.range = [start, end].map(each => this.time.place(each));
+    this.layout.xaxis.autorange = false;
+    await Plotly.relayout(this.chart, { "xaxis.range": this.layout.xaxis.range });
+    this.later();
+  }
+
+  // Zoom by a factor about a time, or go along by a part of the window.
+  scale(factor, about) {
+    const { start, end } = this.view(), middle = about ?? (start + end) / 2;
+    return this.zoom(middle + (start - middle) * factor, middle + (end - middle) * factor);
+  }
+
+  along(part) {
+    const { start, end } = this.view(), by = part * (end - start);
+    return this.zoom(start + by, end + by);
+  }
+
+  reset() {
+    const [start, end] = this.whole.map(each => this.time.seconds(each));
+    return this.zoom(start, end);
+  }
+
+  // The chosen job: its pieces, lines from each to the next, and its wait.
+  marks(id = this.chosen) {
+    if (id === null) return [];
+    return this.runs.flatMap(run => {
+      const row = run.row(id);
+      if (row === undefined) return [];
+      const boxes = run.boxes(row).slice(0, 400), place = each => run.time.place(each);
+      const look = { xref: "x", yref: run.yaxis, name: "chosen" }, line = { color: this.ink, width: 2.5 };
+      const marks = boxes.map(box => ({ ...look, type: "rect", x0: place(box.x0), x1: place(box.x1), y0: box.y0, y1: box.y1, line }));
+      const pieces = [...new Set(boxes.map(box => box.x0))].map(start => boxes.filter(box => box.x0 === start));
+      const middle = piece => (Math.min(...piece.map(box => box.y0)) + Math.max(...piece.map(box => box.y1))) / 2;
+      const dots = (x0, x1, y0, y1) => ({ ...look, type: "line", x0: place(x0), x1: place(x1), y0, y1, line: { ...line, width: 1.5, dash: "dot" } });
+      pieces.slice(1).forEach((piece, before) => {
+        const last = pieces[before];
+        if (piece[0].x0 > last[0].x1) marks.push(dots(last[0].x1, piece[0].x0, middle(last), middle(piece)));
+      });
+      const submit = run.numbers.submit_time[row];
+      if (pieces.length && submit < pieces[0][0].x0) marks.push(dots(submit, pieces[0][0].x0, middle(pieces[0]), middle(pieces[0])));
+      return marks;
+    });
+  }
+}
