@@ -62,7 +62,7 @@ def make_algorithm(config: Config, network: Network) -> Algorithm:
             raise InputError("algorithm, constraint", "the algorithm ppo, which alone keeps one", keys.name)
         if config.environment.options.get("cost") is None:
             raise InputError("algorithm, constraint", "an environment with the option cost, of which it is the limit")
-        more = {"constraint": ConstraintOptions(**keys.constraint.model_dump())}
+        more = {"constraint": ConstraintOptions(**keys.constraint.model_dump(exclude_none=True))}
     algorithm: Algorithm = kind(
         network, options_of(options, given, "algorithm, options"), max(config.iterations, 1), config.seed, **more
     )

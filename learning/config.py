@@ -113,7 +113,7 @@ class EnvironmentKeys(InputKeys):
 
 
 class ConstraintKeys(OwnKeys):
-    """A limit on the mean cost of an episode, kept by a multiplier that PPO learns beside the policy."""
+    """A limit on the mean cost of an episode, kept by a multiplier that PPO learns beside the policy; or one for each class."""
 
     limit: Annotated[float, Field(ge=0, allow_inf_nan=False)] = _field(
         "of the mean over episodes of the environment's cost, summed over an episode", ...
@@ -126,6 +126,13 @@ class ConstraintKeys(OwnKeys):
     )
     initial: Annotated[float, Field(ge=0, allow_inf_nan=False)] = _field(
         "the multiplier before the first iteration", 0.0
+    )
+    at_most: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = _field(
+        "what the cost of an episode counts for at the most when the multiplier is set; all of it unless given"
+    )
+    classes: dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = _field(
+        "limits of their own, by what the name of the workload (of a day its file) begins with: {busy: 0.15}",
+        default_factory=dict,
     )
 
 

@@ -5,13 +5,18 @@ J_R(π) − λ (J_C(π) − d): the policy is improved for a given multiplier λ
 limit and down, to 0 at the least, while it is below (dual ascent). So nobody has to find the price of the cost by hand, and the
 price is whatever keeps the limit: 0 where the limit binds nobody.
 
+A limit on the mean over all episodes says nothing about some of them: what days of one kind leave of it, days of another use
+up, and where these come more often later, the mean is above it. So episodes may be put into classes, each with a limit and a
+multiplier λ_k of its own: the Lagrangian is then J_R(π) − Σ p_k λ_k (J_C,k(π) − d_k), with p_k the share of class k, and what
+keeps all the limits keeps them in any mixture of the classes. Policy and critics stay the same for all: they see no class.
+
 PPO-Lagrangian as in Ray, Achiam and Amodei, "Benchmarking safe exploration in deep reinforcement learning" (2019), §5: the
 multiplier is updated first, from the episodes just collected, then the policy with the advantage (A_R − λ A_C) / (1 + λ), where
-A_C comes from a critic of the cost. Theirs keeps λ positive by a softplus and moves it with Adam; here it moves by the violation
-itself and is cut off at 0. A multiplier that only adds up violations still rises when the policy is already on its way down, and
-the two swing about the limit; the remedy of Stooke, Achiam and Abbeel, "Responsive safety in reinforcement learning by PID
-Lagrangian methods" (ICML 2020, Algorithm 2), is a part that is proportional to the violation as it stands. Their part for how it
-changes is left out.
+A_C comes from a critic of the cost; with classes, λ is the episode's in the numerator and the mean of all in the denominator.
+Theirs keeps λ positive by a softplus and moves it with Adam; here it moves by the violation itself and is cut off at 0. A
+multiplier that only adds up violations still rises when the policy is already on its way down, and the two swing about the
+limit; the remedy of Stooke, Achiam and Abbeel, "Responsive safety in reinforcement learning by PID Lagrangian methods" (ICML
+2020, Algorithm 2), is a part that is proportional to the violation as it stands. Their part for how it changes is left out.
 """
 
 from __future__ import annotations
@@ -19,7 +24,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,16 +51,22 @@ class ConstraintOptions:
         learning_rate: η: once an iteration I ← max(0, I + η (J_C − d)). λ is rewards for a unit of cost.
         proportional: K: λ = max(0, I + K (J_C − d)); with 0 λ is I, plain dual ascent.
         initial: I before the first iteration.
+        at_most: what an episode's cost counts for at the most in a step of the multiplier, so that one in a thousand that
+            costs a hundred times the limit does not set the price for all.
+        classes: limits of episodes whose workload's name begins so, by that beginning; ``limit`` is of the others then.
     """
 
     limit: float
     learning_rate: float
     proportional: float = 0.0
     initial: float = 0.0
+    at_most: float = math.inf
+    classes: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, right, expected in (
-            ("limit", 0.0 <= self.limit < math.inf, "a number, 0 or more"),
+            ("limit", all(0.0 <= most < math.inf for most in self.limits.values()), "a number, 0 or more"),
+            ("at_most", self.at_most > max(self.limits.values()), "a number above the limits"),
             ("learning_rate", 0.0 < self.learning_rate < math.inf, "a number above 0"),
             ("proportional", 0.0 <= self.proportional < math.inf, "a number, 0 or more"),
             ("initial", 0.0 <= self.initial < math.inf, "a number, 0 or more"),
@@ -63,9 +74,25 @@ class ConstraintOptions:
             if not right:
                 raise InputError(f"constraint, {name}", expected, getattr(self, name))
 
+    @property
+    def limits(self) -> dict[str, float]:
+        """The limit of each class; that of the others has no name."""
+        return {**self.classes, "": self.limit}
+
+    def class_of(self, name: str) -> str:
+        """The class of a workload of that name: the first that the name begins with."""
+        return next(one for one in self.limits if name.startswith(one))
+
+    def violations(self, trajectories: Sequence[Trajectory], at_most: float = math.inf) -> dict[str, float]:
+        """By how much the mean cost is above the limit, of each class that there is; an episode counts for so much at most."""
+        costs: dict[str, list[float]] = {}
+        for trajectory in trajectories:
+            costs.setdefault(self.class_of(trajectory.name), []).append(min(trajectory.cost, at_most))
+        return {one: float(np.mean(found)) - self.limits[one] for one, found in costs.items()}
+
 
 class Constraint:
-    """The multiplier and the critic of the cost.
+    """The multipliers, of each class, and the critic of the cost.
 
     Args:
         options: the limit, and how the multiplier moves.
@@ -76,21 +103,26 @@ class Constraint:
 
     def __init__(self, options: ConstraintOptions, network: Network, critic_lr: float, adam_eps: float, seed: int):
         self.options = options
-        self.multiplier = self._summed = options.initial
+        self.multipliers = dict.fromkeys(options.limits, options.initial)
+        self._summed = dict(self.multipliers)
         self._seed = seed
         self._critic = copy.deepcopy(network)
         self._learning_rate = critic_lr
         self._optimiser = Adam(list(self._critic.parameters()), critic_lr, adam_eps)
 
     def rise(self, trajectories: Sequence[Trajectory]) -> dict[str, float]:
-        """Set the multiplier by the mean cost of these episodes. Raises InputError where they have none."""
+        """Set the multipliers by the mean costs of these episodes. Raises InputError where they have none."""
         if any(len(trajectory.costs) != len(trajectory) for trajectory in trajectories):
             raise InputError("constraint", "an environment with the option cost")
-        measured = float(np.mean([trajectory.cost for trajectory in trajectories]))
-        violation = measured - self.options.limit
-        self._summed = max(0.0, self._summed + self.options.learning_rate * violation)
-        self.multiplier = max(0.0, self._summed + self.options.proportional * violation)
-        return {"train/multiplier": self.multiplier}
+        options, summed = self.options, self._summed
+        for one, violation in options.violations(trajectories, options.at_most).items():
+            summed[one] = max(0.0, summed[one] + options.learning_rate * violation)
+            self.multipliers[one] = max(0.0, summed[one] + options.proportional * violation)
+        self._of_each = np.concatenate(
+            [np.full(len(t), self.multipliers[options.class_of(t.name)]) for t in trajectories]
+        )
+        self._mean = float(np.mean([self.multipliers[options.class_of(t.name)] for t in trajectories]))
+        return {"train/multiplier": self._mean}
 
     def learn(
         self, trajectories: Sequence[Trajectory], iteration: int, gamma: float, lam: float, epochs: int, minibatch: int
@@ -114,8 +146,8 @@ class Constraint:
         return found, {"train/cost_value_loss": float(np.mean(losses))}
 
     def combined(self, reward: Doubles, cost: Doubles) -> Doubles:
-        """(A_R − λ A_C) / (1 + λ)."""
-        weighed: Doubles = (reward - self.multiplier * cost) / (1.0 + self.multiplier)
+        """(A_R − λ A_C) / (1 + λ), of the decisions of the episodes that the multipliers were last set by."""
+        weighed: Doubles = (reward - self._of_each * cost) / (1.0 + self._mean)
         return weighed
 
     def anneal(self, factor: float) -> None:
@@ -125,11 +157,12 @@ class Constraint:
     def state(self) -> Arrays:
         """Everything that the next iteration depends on."""
         weights = {_CRITIC + name: weight for name, weight in self._critic.weights().items()}
-        multiplier = np.array([self.multiplier, self._summed])
-        return {"multiplier": multiplier, **self._optimiser.state("cost"), **weights}
+        multipliers = np.array([list(self.multipliers.values()), list(self._summed.values())])
+        return {"multiplier": multipliers, **self._optimiser.state("cost"), **weights}
 
     def load_state(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Take over what ``state`` gave."""
-        self.multiplier, self._summed = map(float, arrays["multiplier"])
+        for found, values in zip((self.multipliers, self._summed), arrays["multiplier"].reshape(2, -1), strict=True):
+            found.update(zip(found, values.tolist(), strict=True))
         self._critic.load_weights({k.removeprefix(_CRITIC): a for k, a in arrays.items() if k.startswith(_CRITIC)})
         self._optimiser.load_state("cost", arrays)

@@ -81,7 +81,7 @@ def demonstrate(
     """
     observation, _ = environment.reset(seed=seed, options=options)
     kept: list[Kept] = []
-    columns, actions, rewards = [], [], []
+    columns, actions, rewards, costs = [], [], [], []
     while True:
         action = int(teacher(environment, observation))
         kept.append(network.keep(observation))
@@ -90,10 +90,13 @@ def demonstrate(
         played = action if played_by is None else int(played_by(environment, observation))
         observation, reward, terminated, truncated, info = environment.step(played)
         rewards.append(float(reward))
+        if "cost" in info:
+            costs.append(float(info["cost"]))
         if terminated or truncated:
             last = network.keep(observation) if not terminated else None
             metrics = dict(info.get("metrics", {}))
-            return Trajectory(kept, np.array(columns), np.array(actions), np.array(rewards), last, seed, metrics)
+            decided = np.array(columns), np.array(actions), np.array(rewards)
+            return Trajectory(kept, *decided, last, seed, metrics, np.array(costs, dtype=np.float64))
 
 
 def greedy(network: Network) -> Teacher:

@@ -64,6 +64,11 @@ NUMBERS: tuple[Number, ...] = (
     Number("validation/best", "%", "the mean reduction of the agent in best/"),
     Number("validation/share", "", "where there are limits: the greatest ratio of a metric's mean to its limit"),
     Number("validation/cost_mean", "as the cost", "mean cost of the validation episodes, greedy actions"),
+    Number(
+        "validation/cost_over",
+        "as the cost",
+        "of a constraint: by how much that is above its limit, below 0 if it is kept; of several classes the worst",
+    ),
     Number("train/policy_gradient_loss", "", "the (clipped) loss of the policy; only its gradient means something"),
     Number("train/value_loss", "", "mean squared error of the critic's values"),
     Number("train/entropy_loss", "nat", "minus the mean entropy of the action distributions"),
@@ -78,7 +83,7 @@ NUMBERS: tuple[Number, ...] = (
     Number("train/n_updates", "", "steps of the optimisers so far"),
     Number("train/stopped_early", "", "1 where the target KL ended the update before the last epoch"),
     Number("train/averaged", "", "weights in the average (SWA) so far"),
-    Number("train/multiplier", "", "of a constraint: rewards that a unit of cost is worth"),
+    Number("train/multiplier", "", "of a constraint: rewards that a unit of cost is worth, mean over the episodes"),
     Number("train/cost_value_loss", "", "of a constraint: mean squared error of the critic of the cost"),
     Number(
         "warm_start/cross_entropy",

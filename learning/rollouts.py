@@ -45,6 +45,7 @@ class Trajectory:
         last: what is kept of the observation after the last step if the episode was truncated; None when it terminated.
         seed: of the episode.
         metrics: ``info["metrics"]`` of the last step, if the environment gives them.
+        name: of the workload that was run, where the environment runs one.
     """
 
     kept: list[Kept]
@@ -55,6 +56,7 @@ class Trajectory:
     seed: int = 0
     metrics: dict[str, float] = field(default_factory=dict)
     costs: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    name: str = ""
 
     def __len__(self) -> int:
         return len(self.rewards)
@@ -217,4 +219,6 @@ class _Episode:
         last = self.kept.pop() if self.truncated else None
         columns, actions = np.array(self.columns, dtype=np.int64), np.array(self.actions, dtype=np.int64)
         rewards, costs = np.array(self.rewards), np.array(self.costs, dtype=np.float64)
-        return Trajectory(self.kept, columns, actions, rewards, last, self.seed, self.metrics, costs)
+        simulation = getattr(self.environment, "simulation", None)
+        name = "" if simulation is None else simulation.workload.name
+        return Trajectory(self.kept, columns, actions, rewards, last, self.seed, self.metrics, costs, name)

@@ -214,6 +214,9 @@ class Training:
             episodes = [demonstrate(environment, teacher, self.network, seed) for seed in seeds]
         self._note(episodes)
         numbers = imitate(self.network, episodes, options, self.config.seed)[-1]
+        constraint = getattr(self.algorithm, "constraint", None)
+        if constraint is not None:  # its critic, too: what it does not know yet would look like an advantage
+            constraint.learn(episodes, _BEFORE_ALL, self.gamma, 1.0, options.epochs, options.minibatch)
         for corrected in range(1, keys.rounds + 1):
             own = [
                 demonstrate(environment, teacher, self.network, episode_seed, played_by=greedy(self.network))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from cluster_sim.errors import InputError
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
+from learning.constraint import ConstraintOptions
 from learning.heuristics import metric_of, policies, run_on
 from learning.inputs import MakeEnvironment, validation_episodes
 from learning.rollouts import Trajectory, collect
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from learning.episodes import Episode
     from learning.networks import Network
 
+T = TypeVar("T")
+
 _BREAKS_THE_LIMIT = 1e12  # beyond any mean of an objective's ratios, and of objectives
 
 
@@ -31,8 +33,9 @@ class Validated:
 
     ``score`` is least for the best agent: the mean ratio of the objective to the best baseline's, or without baselines
     the mean objective; where the training has limits, ``share``, the greatest ratio of a metric's mean to its limit.
-    ``cost`` is the mean cost of an episode, of which ``most`` is the constraint's limit: whoever keeps it is better than
-    whoever does not, and of those who do not the one that is nearest to it is the best (Deb 2000).
+    ``cost`` is the mean cost of an episode, ``over`` by how much a mean cost is above its limit, in the class where that is
+    most: whoever keeps all limits is better than whoever does not, and of those who do not the one that is nearest to
+    them is the best (Deb 2000).
     ``baseline`` is the one with the least mean ratio over all episodes.
     """
 
@@ -42,13 +45,13 @@ class Validated:
     baseline_value: float
     share: float | None = None
     cost: float | None = None
-    most: float = math.inf
+    over: float = 0.0
 
     @property
     def score(self) -> float:
         """Least is best."""
-        if self.cost is not None and self.cost > self.most:
-            return _BREAKS_THE_LIMIT * (1.0 + self.cost - self.most)
+        if self.over > 0.0:
+            return _BREAKS_THE_LIMIT * (1.0 + self.over)
         if self.share is not None:
             return self.share
         if not self.references:
@@ -69,7 +72,7 @@ class Validated:
         if self.share is not None:
             numbers["validation/share"] = self.share
         if self.cost is not None:
-            numbers["validation/cost_mean"] = self.cost
+            numbers |= {"validation/cost_mean": self.cost, "validation/cost_over": self.over}
         return numbers
 
     def facts(self) -> dict[str, Any]:
@@ -102,7 +105,7 @@ class Validation:
         )
         self._limits = _limits(config, environment, self.episodes)
         constraint = config.algorithm.constraint
-        self._most_cost = math.inf if constraint is None else constraint.limit
+        self._constraint = None if constraint is None else ConstraintOptions(**constraint.model_dump(exclude_none=True))
         self._baselines = _baselines(config, environment, self.episodes, objective)
         best = [min(values) for values in zip(*self._baselines.values(), strict=True)]
         self._references = tuple(best)
@@ -127,9 +130,8 @@ class Validation:
         value = float(np.mean(self._baselines[self._best_baseline])) if self._best_baseline else 0.0
         costs = [trajectory.cost for trajectory in found if len(trajectory.costs)]
         cost = float(np.mean(costs)) if costs else None
-        return Validated(
-            values, self._references, self._best_baseline, value, self._share(found), cost, self._most_cost
-        )
+        over = 0.0 if self._constraint is None else max(self._constraint.violations(found).values())
+        return Validated(values, self._references, self._best_baseline, value, self._share(found), cost, over)
 
     def _share(self, found: Sequence[Trajectory]) -> float | None:
         """The greatest ratio of a limited metric's mean to its limit; None where nothing is limited."""
@@ -145,8 +147,8 @@ class Validation:
         return metric_of(trajectory.metrics, self.objective)
 
 
-def spread(episodes: Sequence[Episode], count: int) -> list[Episode]:
-    """At most ``count`` of the episodes, evenly spread over them."""
+def spread(episodes: Sequence[T], count: int) -> list[T]:
+    """At most ``count`` of the episodes, or whatever they are, evenly spread over them."""
     if len(episodes) <= count:
         return list(episodes)
     return [episodes[i * len(episodes) // count] for i in range(count)]

@@ -13,9 +13,10 @@ pytest.importorskip("gymnasium")
 
 from cluster_sim.errors import InputError
 from learning.constraint import ConstraintOptions
+from learning.imitation import demonstrate
 from learning.networks import Network, make_network
 from learning.ppo import PPO, PPOOptions
-from learning.rollouts import collect, episode_seeds
+from learning.rollouts import Trajectory, collect, episode_seeds
 from learning.validation import Validated
 
 from .toys import Make, Tempting
@@ -57,8 +58,33 @@ def test_the_multiplier_by_hand() -> None:
         for cost in (1.0, 0.25, 0.0):
             one = collect(TEMPTING, ppo.network, [1])[0]
             ppo.constraint.rise([replace(one, costs=np.array([cost]))])
-            found.append(ppo.constraint.multiplier)
+            found.append(ppo.constraint.multipliers[""])
         assert found == expected
+
+
+def test_each_class_has_a_limit_and_a_multiplier_of_its_own() -> None:
+    """By hand: with d = 0.5 and η = 2, a busy cost of 1 raises the busy multiplier alone, 0.2 the others' by 2 · 0.1 above 0.1.
+
+    A cost of 9 counts as 2. The advantage of a decision has its episode's multiplier, over 1 + the mean of the episodes'.
+    """
+    options = ConstraintOptions(limit=0.1, learning_rate=2.0, at_most=2.0, classes={"busy": 0.5})
+    _, ppo = begun(options, 3)
+    constraint = ppo.constraint
+    assert constraint is not None
+    one = collect(TEMPTING, ppo.network, [1])[0]
+
+    def played(name: str, cost: float) -> Trajectory:
+        return replace(one, costs=np.array([cost]), name=name)
+
+    numbers = constraint.rise([played("busy_7", 1.0), played("other", 0.2)])
+    assert constraint.multipliers == {"busy": 1.0, "": pytest.approx(0.2)}
+    assert numbers["train/multiplier"] == pytest.approx(0.6)
+    combined = constraint.combined(np.array([3.0, 3.0]), np.array([1.0, 1.0]))
+    assert combined == pytest.approx([2.0 / 1.6, 2.8 / 1.6])
+    constraint.rise([played("busy_7", 9.0)])
+    assert constraint.multipliers == {"busy": 4.0, "": pytest.approx(0.2)}
+    found = options.violations([played("busy_7", 9.0), played("busy_8", 0.0), played("", 0.0)])
+    assert found == {"busy": 4.0, "": -0.1}
 
 
 def test_a_limit_that_binds_is_kept_and_one_that_does_not_costs_nothing() -> None:
@@ -87,6 +113,18 @@ def test_a_training_with_a_limit_can_be_put_down_and_taken_up() -> None:
     assert all((weight == second.weights()[name]).all() for name, weight in whole.weights().items())
 
 
+def test_the_critic_of_the_cost_can_begin_with_what_a_teacher_had_to_pay() -> None:
+    """A teacher that takes the costly arm pays 1; once the critic expects that, its choice is neither better nor worse."""
+    network, ppo = begun(ConstraintOptions(limit=0.3, learning_rate=0.3), 1)
+    episodes = [demonstrate(TEMPTING(), lambda *_: 1, network, seed) for seed in range(4)]
+    assert [episode.cost for episode in episodes] == [1.0] * 4
+    assert ppo.constraint is not None
+    before, _ = ppo.constraint.learn(episodes, 0, 1.0, 1.0, 400, 0)
+    after, _ = ppo.constraint.learn(episodes, 1, 1.0, 1.0, 1, 0)
+    assert (np.abs(before) > 0.5).all()
+    assert after == pytest.approx(np.zeros(4), abs=0.05)
+
+
 def test_an_environment_without_costs_is_told() -> None:
     """A constraint on it is refused in one line, not taken for kept."""
     _, ppo = begun(ConstraintOptions(limit=0.3, learning_rate=0.3), 1)
@@ -99,6 +137,6 @@ def test_who_keeps_the_limit_is_better_than_who_does_not() -> None:
     """By value among those who keep it, by how far they are from it among those who do not (Deb 2000)."""
 
     def score(value: float, cost: float) -> float:
-        return Validated((value,), (), "", 0.0, None, cost, 0.5).score
+        return Validated((value,), (), "", 0.0, None, cost, cost - 0.5).score
 
     assert score(3.0, 0.1) < score(4.0, 0.5) < score(1.0, 0.51) < score(0.5, 0.9)
