@@ -58,6 +58,8 @@ def lesson(number: int | None, runs: bool, out: str | None, opens: bool, force: 
         click.echo("\ncluster-sim lesson 1 writes the first one as a notebook, cluster-sim lesson 1 --run as a page.")
         return
     refuse_stdout("lesson, --out", out)
+    if out is not None and not runs and Path(out).suffix in (".html", ".htm"):
+        raise InputError("lesson, --out", "FILE.ipynb, or --run beside the name of a page", out)
     one = find(number)
     path = Path(out or f"{one.stem}.{'html' if runs else 'ipynb'}")
     if path.exists() and not force and not (runs and path.suffix == ".html"):

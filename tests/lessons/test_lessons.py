@@ -139,6 +139,10 @@ def test_the_command_runs_a_lesson(tmp_path: Path) -> None:
         (("lesson", "--run"), "lesson: expected the number of a lesson beside --run"),
         (("lesson", "one"), "not a valid integer"),
         (("lesson", "1", "--out", "nowhere/at/all.ipynb"), "a file that can be written"),
+        (
+            ("lesson", "1", "--out", "page.html"),
+            "expected FILE.ipynb, or --run beside the name of a page, found page.html",
+        ),
     ],
 )
 def test_wrong_calls_end_in_one_line(words: tuple[str, ...], told: str) -> None:
