@@ -1,18 +1,20 @@
 """A limit that is kept: ``python -m benchmarks.constraint_study [INPUTS] --out FOLDER [--seeds N]``.
 
 INPUTS holds the days of Taurus that Casagrande et al. (2022) released, in ``cases/deepshutdown``. What is wanted is the least
-waste with a mean stretch of 0.175 at most, their limit. All is learned and chosen on the days on which they trained, without
-those on which ``timeout:0`` breaks the limit itself, which no power policy can keep: every fifth of these, of busy days (40 jobs
-and more) and of ordinary ones, is for choosing. Agents begin with the teacher summed-stretch and learn with a constraint; the
-threshold of the rule of one number is the largest that keeps the limit on the days to train on. Then each plays the days on
-which the authors tested, once; tables are of busy and ordinary days, all of them and those that ``timeout:0`` keeps. FOLDER
-receives the days, the agents and ``runs.csv``; what is there is not made again.
+waste with a mean stretch of 0.175 at most, their limit, in each of four classes of days: busy ones (40 jobs and more) and
+ordinary ones, of short jobs (half of them request 30 minutes at most) and of long ones. All is learned and chosen on the days
+on which they trained, without those that no power policy could keep, because ``timeout:0`` breaks the limit there, or leaves
+jobs unstarted, whose waits the cost counts. Every third day of a class is to choose by: limits there are tighter by half of
+the interval of a mean of so many days, and the threshold of the rule of one number is the largest that keeps them. Agents
+begin with the teacher summed-stretch and learn with a multiplier for each class. Then each plays the days on which the
+authors tested, once. FOLDER receives the tables of each stage, the days, the agents and ``runs.csv``; what is there is not
+made again.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,21 +31,26 @@ from benchmarks.shutdown_study import INPUTS, of_day
 from cluster_sim import Platform, Workload
 from cluster_sim.files.atomic import atomic_files
 from cluster_sim.records.result import Result
-from learning.agent import find_agents
 from learning.config import Config
 from learning.episodes import Episode
 from learning.inputs import MakeEnvironment, rules_of, split_days
 from learning.training import train
+from learning.validation import spread
 
 LIMIT = 0.175
-"""Of the mean over days of the mean stretch over a day's jobs."""
+"""Of the mean over days of the mean stretch over a day's jobs, in each class of days."""
 BUSY = 40
 """Jobs of a busy day, at least; the median of the 48 that were released as busy ones is 49."""
+SHORT_S = 1800.0
+"""Half of the jobs of a short day request no more than that."""
+CLASSES = ("busy-short", "busy-long", "ordinary-short", "ordinary-long")
+TO_LEARN, TO_CHOOSE = 60, 24
+"""Days of a class to learn from and to choose by, at most: of the ordinary long ones there are more than of all others."""
 BASE = "timeout:0"
-THRESHOLDS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.75, 1.0)
-OTHERS = ("timeout:300", "keep-ready:1", "inertial", "off-reservation:0.5")
-"""What stands beside them: clairvoyant is the last."""
-TEACHER = "their teacher"
+THRESHOLDS = (0.05, 0.1, 0.125, 0.15, 0.175, 0.2, 0.25, 0.3, 0.4, 0.5)
+OTHERS = ("timeout:300", "keep-ready:1", "inertial", "off-reservation:0.5", "off-reservation:1")
+"""What stands beside them: clairvoyant are the last two."""
+AGENT, RULE, TEACHER = "agent", "summed-stretch", "their teacher"
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,17 @@ class Day:
     def kind(self) -> str:
         """How many jobs it has."""
         return "busy" if len(self.jobs) >= BUSY else "ordinary"
+
+    @property
+    def of_class(self) -> str:
+        """One of :data:`CLASSES`: its kind, and what its jobs request."""
+        is_short = self.jobs.jobs["requested_time"].median() <= SHORT_S
+        return f"{self.kind}-{'short' if is_short else 'long'}"
+
+    @property
+    def name(self) -> str:
+        """What it is called in tables."""
+        return f"{self.path.parent.name}/{self.path.stem}"
 
 
 def days_in(inputs: Path, folders: Iterable[str], platform: Platform) -> list[Day]:
@@ -82,8 +100,9 @@ def taught(config: Config, days: Sequence[Day]) -> Iterator[dict[str, Any]]:
 def _row(day: Day, policy: str, result: Result) -> dict[str, Any]:
     counted = of_day(result)
     return {
-        "day": f"{day.path.parent.name}/{day.path.stem}",
+        "day": day.name,
         "days": day.kind,
+        "class": day.of_class,
         "policy": policy,
         "stretch": counted["stretches"] / counted["started"] if counted["started"] else 0.0,
         **counted,
@@ -91,12 +110,27 @@ def _row(day: Day, policy: str, result: Result) -> dict[str, Any]:
 
 
 def split(days: Sequence[Day]) -> tuple[list[Day], list[Day]]:
-    """To learn from, and to choose by: every fifth busy day and every fifth ordinary one."""
-    parts = [split_days([day for day in days if day.kind == kind], 0, 5) for kind in ("busy", "ordinary")]
-    return [day for part in parts for day in part[0]], [day for part in parts for day in part[1]]
+    """To learn from, and to choose by: every third of each class, and of both as many as are wanted, evenly spread."""
+    to_learn: list[Day] = []
+    to_choose: list[Day] = []
+    for one in CLASSES:
+        left, taken = split_days([day for day in days if day.of_class == one], 0, 3)
+        to_learn += spread(left, TO_LEARN)
+        to_choose += spread(taken, TO_CHOOSE)
+    return to_learn, to_choose
 
 
-def training(inputs: Path, days: Path, seeds: int) -> Config:
+def tightened(rows: pd.DataFrame) -> dict[str, float]:
+    """The limit of each class less half the width of the 90 % interval of its mean over these days of one policy.
+
+    Who has that mean or less on so many days keeps the limit, at 95 % on days like these.
+    """
+    return {
+        str(one): LIMIT - float(half_width(of[["stretch"]].to_numpy(), 0.9)[0]) for one, of in rows.groupby("class")
+    }
+
+
+def training(inputs: Path, days: Path, limits: Mapping[str, float], seeds: int) -> Config:
     """How the agents learn, from the days in the folders ``train`` and ``validation`` there."""
     common = {"time_unit": "min", "days": True}
     return Config.model_validate(
@@ -112,22 +146,25 @@ def training(inputs: Path, days: Path, seeds: int) -> Config:
                 **common,
             },
             "algorithm": {
-                "constraint": {"limit": LIMIT, "learning_rate": 0.5, "proportional": 1.0, "initial": 1.0},
+                "constraint": {
+                    "limit": LIMIT, "classes": dict(limits), "at_most": 0.5,
+                    "learning_rate": 6.0, "proportional": 8.0, "initial": 1.5,
+                },
                 "options": {
-                    "gamma": 0.98, "lam": 0.9, "actor_lr": 2e-3, "critic_lr": 2e-3, "entropy": 0.0,
+                    "gamma": 0.98, "lam": 0.9, "actor_lr": 4e-3, "critic_lr": 3e-3, "entropy": 0.0,
                     "epochs": 4, "minibatch": 512, "target_kl": 0.02,
                 },
             },
-            "iterations": 12,
+            "iterations": 6,
             "episodes": 16,
             "workers": 1,
             "seeds": seeds,
             "objective": "energy_waste_j",
             "validation": {"workload": str(days / "validation"), "every": 6, "episodes": 48, **common},
             "warm_start": {
-                "teacher": "summed-stretch:soft=0.15,hard=0.2,linger=0",
-                "episodes": 48,
-                "options": {"epochs": 5, "smoothing": 0.05, "minibatch": 128, "actor_lr": 3e-3, "critic_lr": 3e-3},
+                "teacher": "summed-stretch:soft=0.075,hard=0.1,linger=0",
+                "episodes": 40,
+                "options": {"epochs": 5, "smoothing": 0.01, "minibatch": 128, "actor_lr": 3e-3, "critic_lr": 3e-3},
             },
         }
     )  # fmt: skip
@@ -138,77 +175,135 @@ def lay_out(parts: dict[str, Sequence[Day]], folder: Path) -> None:
     for name, days in parts.items():
         (folder / name).mkdir(parents=True, exist_ok=True)
         for day in days:
-            shutil.copy(day.path, folder / name / f"{day.kind}_{day.path.parent.name}_{day.path.name}")
+            shutil.copy(day.path, folder / name / f"{day.of_class}_{day.path.parent.name}_{day.path.name}")
 
 
-def markdown(runs: pd.DataFrame, limit: float = LIMIT) -> str:
-    """Tables of busy and ordinary days, all and those that the base keeps; differences to the rule are paired by day."""
+def markdown(runs: pd.DataFrame, rule: str, limit: float = LIMIT) -> str:
+    """Tables of busy and ordinary days, all and those that the base keeps.
+
+    Thresholds other than the rule's are left out, but for the *best in hindsight*: the one that wastes least of those that
+    keep the limit on these days, those that the base keeps.
+    """
     lines = []
     kept = runs[(runs["policy"] == BASE) & (runs["stretch"] <= limit)]["day"]
-    rule = next(name for name in runs["policy"] if name.startswith("summed-stretch"))
-    for kind in ("ordinary", "busy"):
-        for told, rows in (("all", runs), (f"those on which `{BASE}` keeps the limit", runs[runs["day"].isin(kept)])):
-            lines += ["", *_table(rows[rows["days"] == kind], f"{kind} days, {told}", rule)]
+    for kind, of_kind in sorted(runs.groupby("days"), reverse=True):
+        keepable = of_kind[of_kind["day"].isin(kept)]
+        best = best_in_hindsight(keepable, limit)
+        lines += ["", *_table(keepable, f"{kind} days, those on which `{BASE}` keeps the limit", rule, best)]
+        lines += ["", f"a rule chosen for each day in hindsight: {least_by_choice(keepable, limit):,.0f} at least"]
+        lines += ["", *_table(of_kind, f"{kind} days, all", rule, best)]
     return "\n".join(lines)
 
 
-def _table(rows: pd.DataFrame, title: str, rule: str) -> list[str]:
+def best_in_hindsight(rows: pd.DataFrame, limit: float = LIMIT) -> str:
+    """The rule of one number that wastes least on these days, of those that keep the limit there; else the nearest to it."""
+    means = rows[rows["policy"].str.startswith(RULE)].groupby("policy")[["waste", "stretch"]].mean()
+    kept = means[means["stretch"] <= limit]
+    return str(kept["waste"].idxmin() if len(kept) else means["stretch"].idxmin())
+
+
+def least_by_choice(rows: pd.DataFrame, limit: float = LIMIT) -> float:
+    """A bound from below of the mean waste of whoever plays one of these policies each day, none of them an agent.
+
+    They may know the days, and have to keep the limit in the mean: the greatest value of the Lagrangian dual, max over λ of
+    the mean over days of the least waste + λ (stretch - limit).
+    """
+    rules = rows[~rows["policy"].str.startswith(AGENT)]
+    waste, stretch = (
+        rules.pivot(index="day", columns="policy", values=name).to_numpy() for name in ("waste", "stretch")
+    )
+    prices = np.concatenate([[0.0], np.geomspace(1.0, 1e6, 400)])
+    return max(float((waste + price * (stretch - limit)).min(axis=1).mean()) for price in prices)
+
+
+def _table(rows: pd.DataFrame, title: str, rule: str, best: str) -> list[str]:
     wide = {name: rows.pivot(index="day", columns="policy", values=name) for name in ("waste", "switches", "stretch")}
-    totals = rows.groupby("policy")[["stretches", "started", "unfinished"]].sum()
+    unfinished = rows.groupby("policy")["unfinished"].sum()
+    beside = {"the rule": rule, f"`{best}`": best, TEACHER: TEACHER}
+    less = " | ".join(f"less than {name}, %" for name in beside)
     lines = [
-        f"{len(wide['waste'])} {title}",
+        f"{len(wide['waste'])} {title}; the best in hindsight of those that keep it: `{best}`",
         "",
-        "| policy | waste, W·min a day | less than the rule, % | switches a day | mean stretch of a day | of a job | not over |",
-        "|---|---|---|---|---|---|---|",
+        f"| policy | waste, W·min a day | {less} | switches a day | mean stretch of a day | not over |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for policy in dict.fromkeys(rows["policy"]):
-        saved = 100.0 * (wide["waste"][rule] - wide["waste"][policy]) / wide["waste"][rule].mean()
-        around = half_width(np.column_stack([saved, wide["stretch"][policy]]))
-        total = totals.loc[policy]
+        if policy.startswith(RULE) and policy not in (rule, best):
+            continue
+        waste = wide["waste"]
+        saved = [100.0 * (waste[other] - waste[policy]) / waste[other].mean() for other in beside.values()]
+        around = half_width(np.column_stack([*saved, wide["stretch"][policy]]))
         cells = [
             f"`{policy}`",
-            f"{wide['waste'][policy].mean():,.0f}",
-            "" if policy == rule else f"{saved.mean():.1f} ± {around[0]:.1f}",
+            f"{waste[policy].mean():,.0f}",
+            *(f"{of.mean():.1f} ± {half:.1f}" if half else "" for of, half in zip(saved, around[:-1], strict=True)),
             f"{wide['switches'][policy].mean():.1f}",
-            f"{wide['stretch'][policy].mean():.3f} ± {around[1]:.3f}",
-            f"{total['stretches'] / total['started']:.3f}",
-            f"{total['unfinished']:.0f}",
+            f"{wide['stretch'][policy].mean():.3f} ± {around[-1]:.3f}",
+            f"{unfinished[policy]:.0f}",
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 
 
+def kept_in(folder: Path, name: str, make: Callable[[], Iterable[dict[str, Any]]]) -> pd.DataFrame:
+    """The rows of a stage of the study: from its file there, or made and left there."""
+    path = folder / f"{name.replace(':', '-')}.csv"
+    if not path.exists():
+        click.echo(f"{folder.name}: {name}")
+        folder.mkdir(parents=True, exist_ok=True)
+        with atomic_files(path) as aside:
+            pd.DataFrame(make()).to_csv(aside(path), index=False)
+    return pd.read_csv(path)
+
+
+def threshold_within(rules: Mapping[float, pd.DataFrame], limits: Mapping[str, float], by: str = "class") -> float:
+    """The largest threshold under which, and under all smaller ones, no class has a mean stretch above its limit."""
+    keeping = [
+        all(mean <= limits[str(one)] for one, mean in rows.groupby(by)["stretch"].mean().items())
+        for rows in rules.values()
+    ]
+    return list(rules)[max(keeping.index(False) - 1, 0) if False in keeping else -1]
+
+
 @click.command()
 @click.argument("inputs", type=click.Path(path_type=Path, exists=True, file_okay=False), default=INPUTS)
 @click.option("--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Agents and tables.")
-@click.option("--seeds", type=click.IntRange(2), default=3, show_default=True, help="Trainings.")
+@click.option("--seeds", type=click.IntRange(2), default=5, show_default=True, help="Trainings.")
 def main(inputs: Path, out: Path, seeds: int) -> None:
     """Choose a threshold, train agents, and print what they do on days that nothing was chosen by."""
     platform = taurus(inputs)
     released = days_in(inputs, (*BUSY_DAYS, *ORDINARY_DAYS["train"]), platform)
-    base = {row["day"]: row["stretch"] for row in measured(platform, released, BASE)}
-    to_learn, to_choose = split([day for day in released if base[f"{day.path.parent.name}/{day.path.stem}"] <= LIMIT])
-    sampled = to_learn[::4]
-    keeping = []
-    for threshold in THRESHOLDS:
-        stretch = np.mean([row["stretch"] for row in measured(platform, sampled, f"summed-stretch:{threshold:g}")])
-        click.echo(f"summed-stretch:{threshold:g} on {len(sampled)} days to learn from: mean stretch {stretch:.3f}")
-        if stretch > LIMIT:
-            break
-        keeping.append(threshold)
+    base = kept_in(out / "choosing", BASE, lambda: measured(platform, released, BASE))
+    can_be_kept = set(base["day"][(base["stretch"] <= LIMIT) & (base["started"] == base["jobs"])])
+    to_learn, to_choose = split([day for day in released if day.name in can_be_kept])
     if not (out / "days").exists():
         lay_out({"train": to_learn, "validation": to_choose}, out / "days")
-    config = training(inputs, out / "days", seeds)
-    train(config, out / "agents", resume=True)
-    agents = {f"learned:{folder}": f"agent, {folder.parent.name}" for folder in sorted(find_agents(out / "agents"))}
+    free = training(inputs, out / "days", {}, seeds)
+    limits = tightened(kept_in(out / "choosing", TEACHER, lambda: taught(free, to_choose)))
+    click.echo(f"limits where it is chosen: {', '.join(f'{one} {most:.4f}' for one, most in limits.items())}")
+    rules = {
+        threshold: kept_in(out / "choosing", spec, lambda: measured(platform, to_choose, spec))  # noqa: B023 - at once
+        for threshold in THRESHOLDS
+        for spec in (f"{RULE}:{threshold:g}",)
+    }
+    rule = f"{RULE}:{threshold_within(rules, limits):g}"
+    click.echo(f"the rule of one number that keeps them: {rule}")
+    config = training(inputs, out / "days", limits, seeds)
+    for seed in range(seeds):
+        one = config.model_copy(update={"seeds": 1, "seed": seed})
+        click.echo(train(one, out / "agents" / f"seed-{seed}", resume=True)[0])
     tested = days_in(inputs, ORDINARY_DAYS["test"], platform)
-    policies = [f"summed-stretch:{max(keeping):g}", *agents, BASE, *OTHERS]
-    rows = [row for policy in policies for row in measured(platform, tested, policy)]
-    runs = pd.DataFrame([*rows, *taught(config, tested)])
+    agents = {f"learned:{out / 'agents' / f'seed-{seed}'}": f"{AGENT}, seed {seed}" for seed in range(seeds)}
+    policies = dict.fromkeys([rule, *agents, *(f"{RULE}:{threshold:g}" for threshold in THRESHOLDS), BASE, *OTHERS])
+    tables = [
+        kept_in(out / "tested", agents.get(policy, policy), lambda: measured(platform, tested, policy))  # noqa: B023
+        for policy in policies
+    ]
+    runs = pd.concat([*tables, kept_in(out / "tested", TEACHER, lambda: taught(config, tested))])
     runs["policy"] = runs["policy"].replace(agents)
     with atomic_files(out / "runs.csv") as aside:
         runs.to_csv(aside(out / "runs.csv"), index=False)
-    click.echo(markdown(runs))
+    click.echo(markdown(runs, rule))
 
 
 if __name__ == "__main__":
