@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from analysis.replications import CONFIDENCE, Summary, replication_table
+from analysis.replications import Summary, replication_table
 from analysis.tables import HALF_WIDTH, VERSUS
+from cluster_sim.records.intervals import CONFIDENCE
 
 SLOWDOWN = "mean_bounded_slowdown"
 BESIDE = ("mean_wait_s", "p95_wait_s", "max_wait_s", "makespan_s")

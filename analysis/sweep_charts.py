@@ -14,12 +14,12 @@ from plotly.subplots import make_subplots
 from analysis.alternatives import Alternatives, in_range, name_of
 from analysis.figure_style import GRID, run_styles, styled
 from analysis.palette import OKABE_ITO
-from analysis.replications import CONFIDENCE, bootstrap_interval
 from analysis.sweeps import LARGEST_IS_BEST, factors_of, sweep_table
 from analysis.tables import HALF_WIDTH
 from analysis.wording import label_of, listing, plotly_text, shortened, unit_of
 from cluster_sim.amounts import number, scale_of
 from cluster_sim.errors import InputError
+from cluster_sim.records.intervals import CONFIDENCE, bootstrap_interval
 
 if TYPE_CHECKING:
     from cluster_sim.records.result import Result

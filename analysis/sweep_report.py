@@ -16,7 +16,6 @@ import plotly.graph_objects as go
 
 from analysis.alternatives import Alternatives, alternatives, better, count_of, in_brief, name_of, title_of
 from analysis.page import figure_html, render, write_whole
-from analysis.replications import CONFIDENCE
 from analysis.sweep.grid import OF_THE_LOG
 from analysis.sweep_charts import (
     JOB_ORDER,
@@ -33,6 +32,7 @@ from analysis.sweeps import LARGEST_IS_BEST, best_table, factors_of
 from analysis.tables import HALF_WIDTH, cells_html
 from analysis.wording import label_of, listing
 from cluster_sim.amounts import NOTHING, number
+from cluster_sim.records.intervals import CONFIDENCE
 from cluster_sim.run.settings import SETTINGS
 
 _SHOWN = 12

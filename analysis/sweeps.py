@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.replications import CONFIDENCE, student_quantile
 from analysis.sweep.cell import DONE, TRAINED
 from analysis.sweep.manifest import read_manifest
 from analysis.sweep.storage import read_runs
@@ -23,6 +22,7 @@ from analysis.tables import HALF_WIDTH, percent
 from analysis.wording import label_of, unit_of
 from cluster_sim.amounts import NOTHING, number, scale_of
 from cluster_sim.errors import FormatError, InputError
+from cluster_sim.records.intervals import CONFIDENCE, student_quantile
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
 
 LARGEST_IS_BEST = frozenset({"utilisation", "throughput_jobs_per_h", "jobs_completed"})

@@ -24,12 +24,12 @@ import numpy as np
 import pandas as pd
 
 from analysis.deepshutdown import episode
-from analysis.replications import half_width
 from analysis.reproduce.deepshutdown_agents import taught as play_taught
 from analysis.reproduce.deepshutdown_runs import BUSY_DAYS, FOLDER, ORDINARY_DAYS, day_files, run_day, taurus
 from benchmarks.shutdown_study import INPUTS, of_day
 from cluster_sim import Platform, Workload
 from cluster_sim.files.atomic import atomic_files
+from cluster_sim.records.intervals import half_width
 from cluster_sim.records.result import Result
 from learning.config import Config
 from learning.episodes import Episode

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from analysis.replications import bootstrap_ratios
 from analysis.whatif.replayed import CHANGED, RECORDED, UNCHANGED, busy_core_s, week_edges
+from cluster_sim.records.intervals import bootstrap_ratios
 
 ALL = "all jobs"
 CLASSES = ("partition", "account", "size", "limit", "user")

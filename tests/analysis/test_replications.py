@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from analysis import format_table, replication_table
-from analysis.replications import student_quantile
 from cluster_sim.errors import InputError
+from cluster_sim.records.intervals import student_quantile
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,13 @@ import pandas as pd
 import pytest
 
 from analysis import what_if
-from analysis.replications import bootstrap_interval, bootstrap_ratios
 from analysis.whatif import replayed
 from analysis.whatif.effects import by_class
 from analysis.whatif.replayed import CHANGED, RECORDED, UNCHANGED
 from analysis.whatif.study import Study
 from cluster_sim import Workload
 from cluster_sim.errors import InputError
+from cluster_sim.records.intervals import bootstrap_interval, bootstrap_ratios
 
 pytestmark = pytest.mark.filterwarnings("ignore::cluster_sim.errors.ModelWarning")
 

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from analysis.alternatives import alternatives, in_brief
-from analysis.replications import bootstrap_interval
 from analysis.sweep_charts import dot_plot, factor_heatmap, factor_plot
 from analysis.sweep_report import write_sweep_page
+from cluster_sim.records.intervals import bootstrap_interval
 
 SCHEDULERS = {"list:edf/first": 0.0, "easy": -50.0, "fcfs": 0.0, "list:first/first": 0.0, "<b>": 40.0}
 
