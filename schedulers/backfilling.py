@@ -153,6 +153,8 @@ def spec_of(name: str, options: dict[str, str]) -> str:
         "replan": "no",
         "commit": "no",
         "extra": "yes",
+        "room": "0",
+        "room_for": "3600",
     }
     said = [
         f"{key}={value}"

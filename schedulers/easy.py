@@ -25,7 +25,7 @@ from schedulers.orders import (
     order_once,
     platform_order,
 )
-from schedulers.plans import CountedPlan, NodePlan, Plan, PlanBefore
+from schedulers.plans import CountedPlan, NodePlan, Plan, PlanBefore, PlanWithRoom
 from schedulers.queue import JobQueue, rank
 
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ FEW = 16
 """So many jobs are faster looked at one by one than compared with numpy."""
 AT_ONCE = 64
 """So many jobs are tried before the others are compared again with what is left."""
+HOUR_S = 3600.0
+NO_ROOM = "would leave fewer cores free than are kept for short jobs"
+"""Why a job waits though enough cores are free for itself."""
 BACKFILLED = "backfilled: it delays no job that was promised a start"
 
 
@@ -53,6 +56,9 @@ class EasyBackfilling(Backfilling):
     meanwhile: what the scheduler has chosen it stays with, as RLScheduler does (Zhang et al., SC 2020). Without ``extra``, only
     jobs that end before its promised start are backfilled, none on the cores that it will leave free: RLScheduler's rule, too.
     Beside advance reservations they are, as with ``extra``.
+
+    ``room`` is a share of the machine's cores that jobs which request more than ``room_for`` seconds leave free when they start,
+    so that short ones find some at once; while nothing runs they need not. It asks for nodes of one core each.
     """
 
     def __init__(
@@ -66,11 +72,21 @@ class EasyBackfilling(Backfilling):
         aging: float = math.inf,
         commit: bool = False,
         extra: bool = True,
+        room: float = 0.0,
+        room_for: float = HOUR_S,
     ):
         super().__init__(order, nodes, reservation, memory, aging)
         if depth < 0:
             raise SpecError("scheduler 'easy', option depth", "a number of jobs, 0 or more, or all", depth)
-        for name, asked in (("commit", commit), ("extra=no", not extra)):
+        if not 0.0 <= room < 1.0:
+            raise SpecError("scheduler 'easy', option room", "a share of the cores, 0 or more and below 1", room)
+        if not room_for >= 0.0:
+            raise SpecError("scheduler 'easy', option room_for", "seconds, 0 or more", room_for)
+        if room and not extra:
+            raise SpecError(
+                "scheduler 'easy', option room", "extra=yes: beside the promised job others run", "extra=no"
+            )
+        for name, asked in (("commit", commit), ("extra=no", not extra), ("room", room > 0.0)):
             if asked and depth != 1:
                 raise SpecError(
                     f"scheduler 'easy', option {name}", "a depth of 1, of whose one promise it speaks", depth
@@ -79,6 +95,7 @@ class EasyBackfilling(Backfilling):
             raise SpecError("scheduler 'easy', option extra=no", "counted reservations without memory")
         self._depth = depth
         self._commits, self._takes_extra = commit, extra
+        self._room, self._room_for = room, room_for
         self._backfill_order = job_orders.make(backfill) if isinstance(backfill, str) else backfill
         options = {
             "order": name_of(order),
@@ -90,12 +107,21 @@ class EasyBackfilling(Backfilling):
             "aging": f"{aging:g}",
             "commit": "yes" if commit else "no",
             "extra": "yes" if extra else "no",
+            "room": f"{room:g}",
+            "room_for": f"{room_for:g}",
         }
         self.spec = spec_of("easy", options)
 
     def begin(self, view: View) -> None:
         """Start with an empty queue and no promise."""
         super().begin(view)
+        if self._room and not self._counted:
+            raise SpecError(
+                "scheduler 'easy', option room",
+                "nodes of one core each, and counted reservations without memory: free cores that are all alike",
+                f"nodes of up to {view.platform.widest_node} cores" if view.platform.widest_node > 1 else "others",
+            )
+        self._room_cores = math.ceil(self._room * view.platform.core_count)
         self._commitment = None
         if self._commits:
             self._commitment = Commitment(order_in(view, self._job_order, self._aging))
@@ -181,11 +207,19 @@ class EasyBackfilling(Backfilling):
         if free and self._behind < queue.stop:
             yield from self._backfill(view, self._behind)
 
+    @staticmethod
+    def _delays(plan: Plan, job: Job) -> Hold:
+        if isinstance(plan, PlanWithRoom) and plan.lacks_room(job):
+            return Hold(job, NO_ROOM)
+        return Backfilling._delays(plan, job)
+
     def _new_plan(self, view: View) -> Plan:
         if self._depth > 1 or self.memory or self._has_windows:
             return self._profile(view)
         if not self._takes_extra:
             return PlanBefore(self._where, self._releases)
+        if self._room_cores:
+            return PlanWithRoom(self._where, self._releases, self._room_cores, self._room_for)
         if self._counted:
             return CountedPlan(self._where, self._releases)
         return NodePlan(self._where, self._releases, self._pinned)
@@ -273,22 +307,25 @@ def easy(
     aging: float = math.inf,
     commit: bool = False,
     extra: bool = True,
+    room: float = 0.0,
+    room_for: float = HOUR_S,
 ) -> Backfilling:
-    """EASY backfilling: order=saf sorts the queue, backfill=saf only what is backfilled; depth=0,1,2,… or all; commit=yes."""
+    """EASY: order=saf sorts the queue, backfill=saf what is backfilled; depth=0,1,…,all; commit=yes; room=0.03 for short jobs."""
     if depth == "all" and aging < math.inf:
         raise SpecError(
             "scheduler 'easy', option aging", "no ageing with depth=all, where everybody is promised a start", aging
         )
-    if depth == "all" and (commit or not extra):
+    if depth == "all" and (commit or not extra or room):
         raise SpecError(
-            "scheduler 'easy', options commit and extra", "a depth of 1, of whose one promise they speak", depth
+            "scheduler 'easy', options commit, extra and room", "a depth of 1, of whose one promise they speak", depth
         )
     if depth == "all":
         return ConservativeBackfilling(order, nodes, reservation, memory)
     promises = whole_number(depth)
     if promises is None:
         raise SpecError("scheduler 'easy', option depth", "a number of jobs, 0 or more, or all", depth)
-    return EasyBackfilling(order, nodes, promises, backfill or None, reservation, memory, aging, commit, extra)
+    behind = backfill or None
+    return EasyBackfilling(order, nodes, promises, behind, reservation, memory, aging, commit, extra, room, room_for)
 
 
 @schedulers.register("saf-easy")

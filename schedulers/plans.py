@@ -151,27 +151,66 @@ class CountedPlan:
 
     def promise(self, job: Job) -> Promise | None:
         """When enough of the running jobs should have ended, and enough nodes in transition be back."""
-        free, missing, promised = self._view.free_total, True, math.inf
+        free, missing, promised, needed = self._view.free_total, True, math.inf, self._needed(job)
         self._shadow, self._extra = math.inf, 0
         for end, _, cores, _ in cores_coming(self._releases, self._view):
             if not missing and end > self._shadow:
                 break  # all that end at the shadow time count
             free += cores
-            if missing and free >= job.requested_cores:
+            if missing and free >= needed:
                 promised, self._shadow, missing = end, latest(end), False
         if missing:
             self._extra = math.inf
             return None
-        self._extra = free - job.requested_cores
+        self._extra = free - needed
         self._head = job
         if promised == math.inf:
             # Jobs that requested no time have to end first; of no job can it be said that it ends before them.
             self._shadow = -math.inf
         return Promise(promised)
 
+    def _needed(self, job: Job) -> int:
+        """Cores that have to be free for the promised job to start."""
+        return job.requested_cores
+
     def delayed_by(self, job: Job) -> Job | None:
         """The promised job: there is one."""
         return None if self._head is job else self._head
+
+
+class PlanWithRoom(CountedPlan):
+    """The same, but a job that requests more than ``room_for`` (s) leaves ``room`` cores free beside it when it starts.
+
+    These cores are for jobs that are soon over. While nothing runs, nobody has to leave any: else a job that needs nearly the
+    whole machine would never start.
+    """
+
+    def __init__(self, where: Where, releases: Releases, room: int, room_for: float):
+        super().__init__(where, releases)
+        self._room, self._room_for = room, room_for
+
+    def may_start(self, cores: npt.NDArray[np.int64], times: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+        """Whether as many cores are free, with those that it leaves, and the promise can be kept."""
+        fits = super().may_start(cores, times)
+        if self._view.running_count:
+            fits &= (times <= self._room_for) | (cores <= self._view.free_total - self._room)
+        return fits
+
+    def place(self, job: Job) -> Placement | None:
+        """The node order's choice of the free cores, if enough others are free."""
+        return None if self.lacks_room(job) else super().place(job)
+
+    def lacks_room(self, job: Job) -> bool:
+        """Whether it would leave too few cores free."""
+        wanted = job.requested_cores + self._left_by(job)
+        return self._view.running_count > 0 and wanted > self._view.free_total
+
+    def _left_by(self, job: Job) -> int:
+        return self._room if planned_time(job) > self._room_for else 0
+
+    def _needed(self, job: Job) -> int:
+        """With what it leaves, but not more than there is: then everybody else is over."""
+        return min(job.requested_cores + self._left_by(job), max(self._view.offered_cores, job.requested_cores))
 
 
 class PlanBefore(CountedPlan):

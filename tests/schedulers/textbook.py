@@ -16,20 +16,36 @@ def by_submission(job: Entry, now: float) -> float:
     return job[0]
 
 
-def easy(cores: int, jobs: Sequence[Entry], order: Key = by_submission, backfill: Key | None = None) -> list[float]:
-    """EASY: start of each job. The head of the queue gets a reservation; others may start that do not delay it."""
+def easy(
+    cores: int,
+    jobs: Sequence[Entry],
+    order: Key = by_submission,
+    backfill: Key | None = None,
+    room: int = 0,
+    room_for: float = 0.0,
+) -> list[float]:
+    """EASY: start of each job. The head of the queue gets a reservation; others may start that do not delay it.
+
+    Who requests more than ``room_for`` has to leave ``room`` cores free when it starts, if anything runs.
+    """
     start: dict[int, float] = {}
     now = -1.0
     while len(start) < len(jobs):
         ends = [start[i] + jobs[i][3] for i in start]
         now = min(t for t in [*ends, *(job[0] for job in jobs)] if t > now)
-        while _one_more(cores, jobs, start, now, order, backfill):
+        while _one_more(cores, jobs, start, now, order, backfill, lambda i: room if jobs[i][2] > room_for else 0):
             pass
     return [start[i] for i in range(len(jobs))]
 
 
 def _one_more(
-    cores: int, jobs: Sequence[Entry], start: dict[int, float], now: float, order: Key, backfill: Key | None
+    cores: int,
+    jobs: Sequence[Entry],
+    start: dict[int, float],
+    now: float,
+    order: Key,
+    backfill: Key | None,
+    beside: Callable[[int], int],
 ) -> bool:
     """Start the next job that may start, if there is one."""
     running = [i for i in start if start[i] + jobs[i][3] > now]
@@ -38,18 +54,18 @@ def _one_more(
     if not queue:
         return False
     head = queue[0]
-    if jobs[head][1] <= free:
+    if jobs[head][1] + (beside(head) if running else 0) <= free:
         start[head] = now
         return True
-    at_shadow = free
+    at_shadow, needed = free, min(jobs[head][1] + beside(head), cores)
     for shadow in sorted({start[i] + jobs[i][2] for i in running}):
         at_shadow = free + sum(jobs[i][1] for i in running if start[i] + jobs[i][2] <= shadow)
-        if at_shadow >= jobs[head][1]:
+        if at_shadow >= needed:
             break
-    extra = at_shadow - jobs[head][1]
+    extra = at_shadow - needed
     for i in sorted(queue[1:], key=_ranked(jobs, backfill or order, now)):
         _, width, requested, _ = jobs[i]
-        if width <= free and (now + requested <= shadow or width <= extra):
+        if width + beside(i) <= free and (now + requested <= shadow or width <= extra):
             start[i] = now
             return True
     return False
