@@ -51,18 +51,21 @@ def windows(log: Workload, first: int, stop: int) -> list[Workload]:
     return [consecutive(log, start, WINDOW) for start in range(first, stop - WINDOW + 1, WINDOW)]
 
 
-def played(jobs: Sequence[Workload], specs: Mapping[str, str]) -> dict[str, list[Mapping[str, Any]]]:
-    """The summaries of schedulers (name → spec) over windows."""
-    return {name: list(_summaries(jobs, spec)) for name, spec in specs.items()}
+def played(
+    jobs: Sequence[Workload], specs: Mapping[str, str], platform: Platform | None = None
+) -> dict[str, list[Mapping[str, Any]]]:
+    """The summaries of schedulers (name → spec) over windows, on :func:`machine` or another."""
+    return {name: list(_summaries(jobs, spec, platform or machine())) for name, spec in specs.items()}
 
 
-def _summaries(jobs: Sequence[Workload], spec: str) -> Iterator[Mapping[str, Any]]:
+def _summaries(jobs: Sequence[Workload], spec: str, platform: Platform) -> Iterator[Mapping[str, Any]]:
     scheduler = make_scheduler(spec)
     for window in jobs:
-        yield Simulation(machine(), window, scheduler).run().summary()
+        yield Simulation(platform, window, scheduler).run().summary()
 
 
-def _echo(title: str, runs: Mapping[str, list[Mapping[str, Any]]]) -> None:
+def echo(title: str, runs: Mapping[str, list[Mapping[str, Any]]]) -> None:
+    """Print a table, differences to the first."""
     click.echo(f"\n{title}\n\n{backfilling_markdown(backfilling_table(runs), list(runs))}")
 
 
@@ -89,19 +92,20 @@ def agents_of(inputs: Path, folder: Path, seeds: int) -> dict[str, str]:
 def main(inputs: Path, out: Path | None, seeds: int) -> None:
     """Print the tables of docs/backfilling.md on committed schedulers and agents."""
     log = Workload.read(inputs / LOG)
-    long = published_windows(log)
-    easy = {f"easy {order}": EASY.format(order) for order in ORDERS[:5]}
-    _echo(f"{len(long)} windows of {LONG_WINDOW:,} jobs, committed and not", played(long, committed(ORDERS[:5]) | easy))
+    long, long_orders = published_windows(log), (*ORDERS[:5], "saf")
+    easy = {f"easy {order}": EASY.format(order) for order in long_orders}
+    echo(f"{len(long)} windows of {LONG_WINDOW:,} jobs, committed and not", played(long, committed(long_orders) | easy))
     to_learn = played(windows(log, 0, LEARNED_FROM), committed(ORDERS))
     best = min(to_learn, key=lambda name: np.mean([summary[SLOWDOWN] for summary in to_learn[name]]))
-    _echo(f"{len(to_learn[best])} windows of {WINDOW} jobs to learn from: {best} has the least slowdown", to_learn)
+    echo(f"{len(to_learn[best])} windows of {WINDOW} jobs to learn from: {best} has the least slowdown", to_learn)
     if out is not None:
         tested = windows(log, TESTED_FROM, len(log))
         agents = agents_of(inputs, out / "agents", seeds)
+        echo("the long windows, differences to sjf", played(long, committed(("sjf", "f1", "saf")) | agents))
         orders = list(dict.fromkeys([best, "f1", *ORDERS]))
         easy = {f"easy {order}": EASY.format(order) for order in orders[:2]}
         runs = played(tested, committed(orders) | easy | agents)
-        _echo(f"{len(tested)} later windows of {WINDOW} jobs, differences to {best} paired by window", runs)
+        echo(f"{len(tested)} later windows of {WINDOW} jobs, differences to {best} paired by window", runs)
 
 
 if __name__ == "__main__":
