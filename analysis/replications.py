@@ -12,13 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from analysis.tables import HALF_WIDTH, VERSUS, metrics_of
 from analysis.wording import unit_of
 from cluster_sim.errors import InputError
-from cluster_sim.records.intervals import CONFIDENCE, half_width
+from cluster_sim.records.intervals import CONFIDENCE, half_width, paired_change
 
 Summary = Mapping[str, Any] | pd.Series
 
@@ -42,12 +41,6 @@ def replication_table(runs: Mapping[str, Sequence[Summary]], confidence: float =
     for name, several in values.items():
         table[name], table[name + HALF_WIDTH] = several.mean(axis=0), half_width(several, confidence)
     first = next(iter(values.values()))
-    base = np.abs(first.mean(axis=0))
     for name, several in list(values.items())[1:]:
-        apart = several - first
-        with np.errstate(divide="ignore", invalid="ignore"):
-            change, around = (100 * part / base for part in (apart.mean(axis=0), half_width(apart, confidence)))
-        change = np.where(np.isfinite(change), change, np.where((apart == 0).all(axis=0), 0.0, np.nan))
-        table[name + VERSUS] = change
-        table[name + VERSUS + HALF_WIDTH] = np.where(np.isfinite(around), around, np.nan)
+        table[name + VERSUS], table[name + VERSUS + HALF_WIDTH] = paired_change(several, first, confidence)
     return table

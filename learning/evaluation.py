@@ -25,6 +25,7 @@ import pandas as pd
 
 from cluster_sim.errors import InputError
 from cluster_sim.files.atomic import atomic_files
+from cluster_sim.records.intervals import paired_change
 from cluster_sim.run.settings import TIME_UNITS
 from cluster_sim.workload.days import as_executed
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
@@ -67,7 +68,9 @@ class Evaluation:
 
         Columns: ``metric``, ``against``, ``value`` (its mean over the cases), ``min``, ``mean``, ``max`` (over all runs in
         which agents sample), ``spread`` (standard deviation over training seeds of their means), and the same of the greedy
-        runs: ``greedy_min``, ``greedy_mean``, ``greedy_max``, ``greedy_spread``.
+        runs: ``greedy_min``, ``greedy_mean``, ``greedy_max``, ``greedy_spread``. ``change``: by how many % the mean of the
+        greedy runs over cases, the mean of all seeds in each, is above the heuristic's (below: negative), ``change_around``
+        the half-width of its 95 % interval, paired by case.
         """
         rows = [row for metric in self.metrics for row in self._rows(metric)]
         return pd.DataFrame(rows)
@@ -115,7 +118,9 @@ class Evaluation:
             numbers[f"{prefix}min"], numbers[f"{prefix}mean"] = float(chosen.min()), float(seeds.mean())
             numbers[f"{prefix}max"] = float(chosen.max())
             numbers[f"{prefix}spread"] = spread
-        return numbers
+        runs = self.runs[self.runs["mode"] == GREEDY].groupby("case")[metric].mean()
+        change, around = paired_change(runs.to_numpy(float)[:, None], reference[runs.index].to_numpy(float)[:, None])
+        return numbers | {"change": float(change[0]), "change_around": float(around[0])}
 
     def text(self) -> str:
         """The table for people: what it is about, then a line for each heuristic."""
@@ -125,12 +130,13 @@ class Evaluation:
             f"{seeds} training seeds, {cases} cases, {sampled} test runs with sampled actions, {len(self.runs) - sampled} greedy",
             "value: mean over the cases; min, mean, max: of the reductions in %, of each run in its case; positive is better",
             "than the heuristic; over several cases their mean is not the reduction of the mean; ±: spread over training seeds",
+            "change: of the mean over the cases, greedy, in %, with its 95 % interval paired by case; negative is better",
         ]
         table = self.table()
         width = max(map(len, [*table["against"], f"the agent, {SAMPLED}"]))
         for metric, rows in table.groupby("metric", sort=False):
             lines += ["", str(metric), f"{'against':<{width}}  {'value':>12}  {'min':>8} {'mean':>8} {'max':>8} {'±':>6}"
-                      f"  {'greedy min':>10} {'mean':>8} {'max':>8} {'±':>6}"]  # fmt: skip
+                      f"  {'greedy min':>10} {'mean':>8} {'max':>8} {'±':>6}  {'change':>18}"]  # fmt: skip
             for mode in (GREEDY, SAMPLED):
                 lines.append(f"{f'the agent, {mode}':<{width}}  {self.value(str(metric), mode):>12.6g}")
             for row in rows.to_dict("records"):
@@ -138,6 +144,7 @@ class Evaluation:
                     f"{row['against']:<{width}}  {row['value']:>12.6g}  {_number(row['min'], 8)} {_number(row['mean'], 8)}"
                     f" {_number(row['max'], 8)} {_number(row['spread'], 6)}  {_number(row['greedy_min'], 10)}"
                     f" {_number(row['greedy_mean'], 8)} {_number(row['greedy_max'], 8)} {_number(row['greedy_spread'], 6)}"
+                    f"  {_number(row['change'], 8)} ± {_number(row['change_around'], 7)}"
                 )
         return "\n".join(lines)
 

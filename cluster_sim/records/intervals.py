@@ -23,6 +23,21 @@ def half_width(values: np.ndarray, confidence: float = CONFIDENCE) -> np.ndarray
     return np.asarray(student_quantile(count - 1, confidence) * spread)
 
 
+def paired_change(
+    values: np.ndarray, first: np.ndarray, confidence: float = CONFIDENCE
+) -> tuple[np.ndarray, np.ndarray]:
+    """The mean of each column of ``values - first`` in % of that column's mean of ``first``, and its interval's half-width.
+
+    Rows are what was met by both: replications, windows of a log, days. Where the two are the same everywhere the change is 0,
+    whatever the mean; NaN where there is no number.
+    """
+    apart, base = values - first, np.abs(first.mean(axis=0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        change, around = (100 * part / base for part in (apart.mean(axis=0), half_width(apart, confidence)))
+    change = np.where(np.isfinite(change), change, np.where((apart == 0).all(axis=0), 0.0, np.nan))
+    return change, np.where(np.isfinite(around), around, np.nan)
+
+
 def bootstrap_interval(values: np.ndarray, confidence: float = CONFIDENCE) -> tuple[float, float]:
     """Ends of an interval of the mean of ``values``: percentiles of the means of 2,000 samples drawn from them.
 

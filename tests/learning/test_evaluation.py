@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -95,6 +96,17 @@ def test_several_cases_also_have_a_best_of_each() -> None:
     table = Evaluation(runs, heuristics, ("energy_j",)).table().set_index("against")
     assert table.loc["the best heuristic of each case", "mean"] == pytest.approx((20.0 + 50.0) / 2)
     assert table.loc["the best heuristic: fcfs", "mean"] == pytest.approx((20.0 + 60.0) / 2)
+    # 10 and 60 J less than 75 J on average: 35 ± t · s/√2, t being 12.706 with one degree of freedom.
+    assert table.loc["fcfs", "change"] == pytest.approx(-100 * 35 / 75)
+    assert table.loc["fcfs", "change_around"] == pytest.approx(100 * 12.7062 * 25 / 75, rel=1e-5)
+
+
+def test_one_case_says_nothing_of_others() -> None:
+    """A change of seeds' means, 85 J for 100 J, without an interval: a dash."""
+    row = by_hand().table().set_index("against").loc["list:smallest/first"]
+    assert row["change"] == pytest.approx(-15.0)
+    assert math.isnan(row["change_around"])
+    assert by_hand().text().splitlines()[-1].split()[-3:] == ["-57.50", "±", "-"]
 
 
 def test_what_is_no_number_is_null(tmp_path: Path) -> None:
