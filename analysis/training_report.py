@@ -30,6 +30,7 @@ _PROGRESS = {
 _LIMIT = {
     "rollout/ep_cost_mean": "Their cost while they learn",
     "validation/cost_mean": "Their cost in validation",
+    "validation/cost_over": "By how much it is above its limit there, of several classes the worst: below 0 it is kept",
     "train/multiplier": "The multiplier: rewards that a unit of cost is worth",
 }
 _HEALTH = {
@@ -60,7 +61,7 @@ def write_training_report(
     settings: dict[str, Any] = dict(flat(read_document(Path(first.folder) / CONFIG)))
     limit = settings.get("algorithm.constraint.limit")
     beside = {"validation/objective_mean": baselines}
-    if limit is not None:
+    if limit is not None and not any(name.startswith("algorithm.constraint.classes") for name in settings):
         beside |= {name: {"limit": float(limit)} for name in ("rollout/ep_cost_mean", "validation/cost_mean")}
 
     def curves(wanted: dict[str, str]) -> list[Markup]:

@@ -26,17 +26,19 @@ def run_sentence(result: Result) -> str:
     """What a page of one run says first: how long jobs waited, which did not complete, how busy cores were, the energy."""
     jobs, summary = result.jobs, result.summary()
     waits = jobs["wait_time"].dropna()
+    still = bool((jobs["wait_time"].isna() & (jobs["state"] == "unfinished")).any())  # when the run was cut off
     if waits.empty:
         return ""
     half = float(np.sort(waits)[(len(waits) - 1) // 2])  # so long, or less, waits one of two
     mean, most = amount(float(waits.mean()), "s"), amount(float(waits.max()), "s")
     if not waits.any():
-        text = "No job waits"
+        text = "No job waits" if not still else "Of the jobs that started none waits"
     elif len(waits) == 1:
         text = f"The job waits {mean}"
     else:
         told_half = f"half of them at most {amount(half, 's')}" if half else "half of them not at all"
-        text = f"Jobs wait {mean} on average, {told_half}, one {most}"
+        who = "Jobs wait" if not still else "Jobs that started wait"
+        text = f"{who} {mean} on average, {told_half}, one {most}"
     told = [text]
     if summary["utilisation"] > 0:
         told.append(f"{number(100 * summary['utilisation'], 2)} % of the core time is used")

@@ -28,6 +28,7 @@ from analysis.reproduce.deepshutdown_agents import taught as play_taught
 from analysis.reproduce.deepshutdown_runs import BUSY_DAYS, FOLDER, ORDINARY_DAYS, day_files, run_day, taurus
 from benchmarks.shutdown_study import INPUTS, of_day
 from cluster_sim import Platform, Workload
+from cluster_sim.errors import InputError
 from cluster_sim.files.atomic import atomic_files
 from cluster_sim.records.intervals import half_width
 from cluster_sim.records.result import Result
@@ -262,7 +263,11 @@ def threshold_within(rules: Mapping[float, pd.DataFrame], limits: Mapping[str, f
         all(mean <= limits[str(one)] for one, mean in rows.groupby(by)["stretch"].mean().items())
         for rows in rules.values()
     ]
-    return list(rules)[max(keeping.index(False) - 1, 0) if False in keeping else -1]
+    if not keeping[0]:
+        raise InputError(
+            "the rule of one number", "a threshold that keeps the limits", f"none, not even {next(iter(rules)):g}"
+        )
+    return list(rules)[keeping.index(False) - 1 if False in keeping else -1]
 
 
 @click.command()
@@ -277,7 +282,9 @@ def main(inputs: Path, out: Path, seeds: int) -> None:
     can_be_kept = set(base["day"][(base["stretch"] <= LIMIT) & (base["started"] == base["jobs"])])
     to_learn, to_choose = split([day for day in released if day.name in can_be_kept])
     if not (out / "days").exists():
-        lay_out({"train": to_learn, "validation": to_choose}, out / "days")
+        shutil.rmtree(out / "days.part", ignore_errors=True)
+        lay_out({"train": to_learn, "validation": to_choose}, out / "days.part")
+        (out / "days.part").rename(out / "days")
     free = training(inputs, out / "days", {}, seeds)
     limits = tightened(kept_in(out / "choosing", TEACHER, lambda: taught(free, to_choose)))
     click.echo(f"limits where it is chosen: {', '.join(f'{one} {most:.4f}' for one, most in limits.items())}")

@@ -74,7 +74,7 @@ napoleon_use_rtype = False
 Parser.parse_definition = lambda _: None
 toc_object_entries = False  # a fifth of the time to build went into menus of three thousand entries
 
-forked_kernels.begin()  # importing our packages in each kernel took half of the time to build
+forked_kernels.begin()
 
 logging.getLogger("traitlets").setLevel(logging.WARNING)  # nbclient would tell of every kernel that it starts
 

@@ -64,8 +64,15 @@ class ConstraintOptions:
     classes: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for one, most in self.classes.items():
+            if not one:
+                raise InputError(
+                    "constraint, classes", "the beginning of a name; the limit of all others is limit", "''"
+                )
+            if not 0.0 <= most < math.inf:
+                raise InputError(f"constraint, classes, {one}", "a number, 0 or more", most)
         for name, right, expected in (
-            ("limit", all(0.0 <= most < math.inf for most in self.limits.values()), "a number, 0 or more"),
+            ("limit", 0.0 <= self.limit < math.inf, "a number, 0 or more"),
             ("at_most", self.at_most > max(self.limits.values()), "a number above the limits"),
             ("learning_rate", 0.0 < self.learning_rate < math.inf, "a number above 0"),
             ("proportional", 0.0 <= self.proportional < math.inf, "a number, 0 or more"),
@@ -80,8 +87,8 @@ class ConstraintOptions:
         return {**self.classes, "": self.limit}
 
     def class_of(self, name: str) -> str:
-        """The class of a workload of that name: the first that the name begins with."""
-        return next(one for one in self.limits if name.startswith(one))
+        """The class of a workload of that name: the longest that the name begins with."""
+        return max((one for one in self.limits if name.startswith(one)), key=len)
 
     def violations(self, trajectories: Sequence[Trajectory], at_most: float = math.inf) -> dict[str, float]:
         """By how much the mean cost is above the limit, of each class that there is; an episode counts for so much at most."""

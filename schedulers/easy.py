@@ -86,6 +86,8 @@ class EasyBackfilling(Backfilling):
             raise SpecError(
                 "scheduler 'easy', option room", "extra=yes: beside the promised job others run", "extra=no"
             )
+        if room and (memory or self._pinned):
+            raise SpecError("scheduler 'easy', option room", "counted reservations without memory")
         for name, asked in (("commit", commit), ("extra=no", not extra), ("room", room > 0.0)):
             if asked and depth != 1:
                 raise SpecError(
@@ -116,10 +118,11 @@ class EasyBackfilling(Backfilling):
         """Start with an empty queue and no promise."""
         super().begin(view)
         if self._room and not self._counted:
+            widest = view.platform.widest_node
             raise SpecError(
                 "scheduler 'easy', option room",
-                "nodes of one core each, and counted reservations without memory: free cores that are all alike",
-                f"nodes of up to {view.platform.widest_node} cores" if view.platform.widest_node > 1 else "others",
+                "nodes of one core each, and jobs that take any of them: free cores that are all alike",
+                f"nodes of up to {widest} cores" if widest > 1 else "jobs that ask for certain nodes, or reservations",
             )
         self._room_cores = math.ceil(self._room * view.platform.core_count)
         self._commitment = None
@@ -310,7 +313,7 @@ def easy(
     room: float = 0.0,
     room_for: float = HOUR_S,
 ) -> Backfilling:
-    """EASY: order=saf sorts the queue, backfill=saf what is backfilled; depth=0,1,…,all; commit=yes; room=0.03 for short jobs."""
+    """EASY: order=saf sorts the queue, backfill=saf what is backfilled; depth=0,1,…,all; commit=yes; room=0.03,room_for=600."""
     if depth == "all" and aging < math.inf:
         raise SpecError(
             "scheduler 'easy', option aging", "no ageing with depth=all, where everybody is promised a start", aging

@@ -151,9 +151,11 @@ class CountedPlan:
 
     def promise(self, job: Job) -> Promise | None:
         """When enough of the running jobs should have ended, and enough nodes in transition be back."""
-        free, missing, promised, needed = self._view.free_total, True, math.inf, self._needed(job)
+        free, missing, promised = self._view.free_total, True, math.inf
+        coming = list(cores_coming(self._releases, self._view))
+        needed = self._needed(job, free + sum([cores for _, _, cores, _ in coming]))
         self._shadow, self._extra = math.inf, 0
-        for end, _, cores, _ in cores_coming(self._releases, self._view):
+        for end, _, cores, _ in coming:
             if not missing and end > self._shadow:
                 break  # all that end at the shadow time count
             free += cores
@@ -169,8 +171,8 @@ class CountedPlan:
             self._shadow = -math.inf
         return Promise(promised)
 
-    def _needed(self, job: Job) -> int:
-        """Cores that have to be free for the promised job to start."""
+    def _needed(self, job: Job, most: int) -> int:
+        """Cores that have to be free for the promised job to start; ``most`` are when all that run and boot have ended."""
         return job.requested_cores
 
     def delayed_by(self, job: Job) -> Job | None:
@@ -208,9 +210,9 @@ class PlanWithRoom(CountedPlan):
     def _left_by(self, job: Job) -> int:
         return self._room if planned_time(job) > self._room_for else 0
 
-    def _needed(self, job: Job) -> int:
-        """With what it leaves, but not more than there is: then everybody else is over."""
-        return min(job.requested_cores + self._left_by(job), max(self._view.offered_cores, job.requested_cores))
+    def _needed(self, job: Job, most: int) -> int:
+        """With what it leaves, but not more than can be free: then everybody else is over."""
+        return max(job.requested_cores, min(job.requested_cores + self._left_by(job), most))
 
 
 class PlanBefore(CountedPlan):

@@ -157,7 +157,7 @@ class Waits:
         return np.asarray(times[~np.isnan(times)])
 
     def _each(
-        self, row: int, since: float, until: float, at: Callable[[float], str]
+        self, row: int, since: float, until: float, at: Callable[[float], str] = at
     ) -> Iterator[tuple[Stretch, MachineThen]]:
         """The reasons between any two changes, and the machine as it was then."""
         changes = self._changes

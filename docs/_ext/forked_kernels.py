@@ -39,7 +39,7 @@ def begin() -> None:
         listening.listen(64)
         number = listening.fileno()
         process = subprocess.Popen([sys.executable, "-P", __file__, "forks", str(number)], pass_fds=[number])
-    os.environ["JUPYTER_PATH"] = str(folder)
+    os.environ["JUPYTER_PATH"] = os.pathsep.join(filter(None, (str(folder), os.environ.get("JUPYTER_PATH"))))
     here = os.getpid()
 
     def end() -> None:

@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("torch")
 
 from benchmarks.backfilling_study import COMMITTED, ORDERS, played, windows
+from benchmarks.carry_study import GRID, platform_for, tuned_rule
 from benchmarks.constraint_study import (
     BUSY,
     LIMIT,
@@ -24,6 +25,7 @@ from benchmarks.constraint_study import (
     threshold_within,
     tightened,
 )
+from benchmarks.room_study import WINDOWS, choose, read_log, with_room
 from cluster_sim import Workload
 
 from .test_shutdown_study import days, platform
@@ -125,3 +127,36 @@ def test_windows_are_apart_and_rules_are_played_on_each() -> None:
     runs = played(parts, {order: COMMITTED.format(order) for order in ORDERS[3:5]})
     assert [summary["jobs_completed"] for summary in runs["sjf"]] == [256, 256]
     assert set(runs) == {"sjf", "f1"}
+
+
+def test_what_is_tuned_on_the_earlier_windows_is_tested_on_the_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last 55 % of 200 jobs are 20 windows of 5, which no window before them touches; what is chosen is one of the rules."""
+    jobs = 200
+    rng = np.random.default_rng(0)
+    times = rng.lognormal(4.0, 1.0, jobs).round() + 1.0
+    columns = {
+        "submit_time": np.arange(jobs) * 20.0,
+        "requested_cores": rng.integers(1, 9, jobs),
+        "requested_time": times,
+        "recorded_run_time": times,
+    }
+    (tmp_path / "traces").mkdir()
+    Workload(columns).write(tmp_path / "traces" / "log.swf")
+    monkeypatch.setattr("benchmarks.room_study.LOGS", {"log": ("log.swf", 8)})
+    log = read_log(tmp_path, "log")
+    assert [len(window) for window in log.tested] == [5] * WINDOWS
+    assert [len(window) for window in log.learned] == [5] * WINDOWS
+    monkeypatch.setattr("benchmarks.room_study.RULES", ("easy:order=fcfs", "easy:order=saf"))
+    monkeypatch.setattr("benchmarks.room_study.SHARES", (0.125,))
+    monkeypatch.setattr("benchmarks.room_study.SECONDS", (60,))
+    best, own = choose(log)
+    assert best in ("easy:order=fcfs", "easy:order=saf")
+    assert own == best or own in with_room()
+
+
+def test_a_rule_is_tuned_for_another_machine_on_its_own_days() -> None:
+    """As many nodes as the cores need; of equal thresholds the first."""
+    other = platform_for("graphite", 40)
+    assert (other.node_count, other.core_count) == (3, 48)
+    one = tuned_rule(platform(), [part.jobs for part in (day(0, 3, 600.0), day(1, 4, 600.0))])
+    assert one in [f"summed-stretch:{threshold:g}" for threshold in GRID]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Generator
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -43,13 +45,33 @@ def test_every_start_is_the_textbooks(log: tuple[int, Rows], order: str, room: f
 @settings(max_examples=40)
 @given(log=small_logs(), room=ROOMS, room_for=TIMES)
 def test_promises_allow_for_the_room(log: tuple[int, Rows], room: float, room_for: float) -> None:
-    """No job starts after any time that it was promised, and none overtakes the head where the log says nothing."""
+    """No job starts after any time that it was promised."""
     cores, rows = log
     scheduler = make_scheduler(f"easy:room={room},room_for={room_for}")
     result = Simulation(Platform.homogeneous(nodes=cores, cores=1), workload(rows), scheduler, explain=True).run()
     begun = result.jobs.set_index("job_id")["start_time"]
     for row in result.decisions[result.decisions["decision"] == "reserve"].itertuples():
         assert begun[row.job_id] <= row.promised_time, row
+
+
+def test_a_node_that_is_down_starves_nobody() -> None:
+    """With one of four nodes down the head can never have room beside it: it starts when nothing else runs, as without room."""
+    rows: Rows = [(1, 1, 100.0, 100.0), (2, 3, 1000.0, 1000.0)]
+    rows += [(60.0 * i, 1, 100.0, 100.0) for i in range(1, 40)]
+    rows.sort()
+    begun = []
+    for scheduler in ("easy", "easy:room=0.25,room_for=500"):
+        platform = Platform.homogeneous(nodes=4, cores=1)
+        simulation = Simulation(platform, workload(rows), make_scheduler(scheduler))
+        simulation.env.process(_fail(simulation, 3))
+        jobs = simulation.run().jobs
+        begun.append(float(jobs.loc[jobs["requested_cores"] == 3, "start_time"].iloc[0]))
+    assert begun == [101.0, 101.0]
+
+
+def _fail(simulation: Simulation, node: int) -> Generator[Any, Any, None]:
+    yield simulation.env.timeout(0.5)
+    simulation.node(node).fail()
 
 
 def test_the_log_says_that_room_is_kept() -> None:
@@ -68,6 +90,8 @@ def test_the_log_says_that_room_is_kept() -> None:
         ("easy:room=nan", "room.*below 1.*nan"),
         ("easy:room=0.1,room_for=-1", "room_for.*0 or more.*-1"),
         ("easy:room=0.1,extra=no", "room.*extra=yes"),
+        ("easy:room=0.1,memory=yes", "room.*without memory"),
+        ("easy:room=0.1,reservation=pinned", "room.*counted"),
         ("easy:room=0.1,depth=2", "room.*depth of 1"),
         ("easy:room=0.1,depth=all", "room.*depth of 1"),
     ],
