@@ -129,7 +129,9 @@ def test_windows_are_apart_and_rules_are_played_on_each() -> None:
     assert set(runs) == {"sjf", "f1"}
 
 
-def test_what_is_tuned_on_the_earlier_windows_is_tested_on_the_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_tuned_on_the_earlier_windows_is_tested_on_the_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The last 55 % of 200 jobs are 20 windows of 5, which no window before them touches; what is chosen is one of the rules."""
     jobs = 200
     rng = np.random.default_rng(0)
