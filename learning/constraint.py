@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -96,6 +96,14 @@ class ConstraintOptions:
         for trajectory in trajectories:
             costs.setdefault(self.class_of(trajectory.name), []).append(min(trajectory.cost, at_most))
         return {one: float(np.mean(found)) - self.limits[one] for one, found in costs.items()}
+
+
+def check_classes(classes: Iterable[str], names: Iterable[str]) -> None:
+    """Raise InputError for a class with which the name of no workload to learn from begins: its limit would be nobody's."""
+    known = sorted(set(names))
+    for one in classes:
+        if not any(name.startswith(one) for name in known):
+            raise InputError(f"constraint, classes, {one}", "the beginning of a workload's name", ", ".join(known[:3]))
 
 
 class Constraint:

@@ -34,6 +34,7 @@ from learning.agent import BEST, Agent
 from learning.algorithms import Algorithm, make_algorithm, options_of
 from learning.choice_teachers import FirstByOrder
 from learning.config import Config, WarmStartKeys, check_same, read_config, write_config
+from learning.constraint import check_classes
 from learning.episodes import Days, inputs_of
 from learning.imitation import ImitationOptions, Teacher, demonstrate, greedy, imitate
 from learning.inputs import MakeEnvironment, validation_episodes
@@ -116,6 +117,7 @@ def check(config: Config) -> list[str]:
     environment = MakeEnvironment.of(config.environment)()
     with one_thread():
         algorithm = make_algorithm(config, _network(config, environment))
+    _check_classes(config, environment)
     if config.warm_start is not None:
         _teacher(config, config.warm_start, float(algorithm.options.gamma))
     check_names(config, environment, config.objective or objective_of(environment))
@@ -159,6 +161,7 @@ class Training:
         with one_thread():
             self.network: Network = _network(config, environment)
             self.algorithm: Algorithm = make_algorithm(config, self.network)
+        _check_classes(config, environment)
         self._warn_of_discounts(environment)
         self._lessons = (
             None if config.warm_start is None else _teacher(config, config.warm_start, self.gamma)
@@ -389,6 +392,13 @@ def last(folder: str | Path) -> Agent:
     agent.weights = dict(tree["weights"])
     agent.facts["iteration"] = int(tree["iteration"])
     return agent
+
+
+def _check_classes(config: Config, environment: SchedulingEnv) -> None:
+    """That the classes of a constraint, if it has some, are some of the workloads to learn from."""
+    constraint = config.algorithm.constraint
+    if constraint is not None and constraint.classes:
+        check_classes(constraint.classes, (jobs.name for _, jobs in inputs_of(environment.episodes)))
 
 
 def _network(config: Config, environment: SchedulingEnv) -> Network:

@@ -12,7 +12,7 @@ pytest.importorskip("torch")
 pytest.importorskip("gymnasium")
 
 from cluster_sim.errors import InputError
-from learning.constraint import ConstraintOptions
+from learning.constraint import ConstraintOptions, check_classes
 from learning.imitation import demonstrate
 from learning.networks import Network, make_network
 from learning.ppo import PPO, PPOOptions
@@ -85,6 +85,18 @@ def test_each_class_has_a_limit_and_a_multiplier_of_its_own() -> None:
     assert constraint.multipliers == {"busy": 4.0, "": pytest.approx(0.2)}
     found = options.violations([played("busy_7", 9.0), played("busy_8", 0.0), played("", 0.0)])
     assert found == {"busy": 4.0, "": -0.1}
+
+
+def test_the_longest_beginning_is_the_class_and_one_of_nobody_is_refused() -> None:
+    """busy-short days are no busy ones, whatever the order; a misspelt class would leave its days to the common limit."""
+    options = ConstraintOptions(limit=0.1, learning_rate=2.0, classes={"busy": 0.5, "busy-short": 0.2})
+    assert [options.class_of(name) for name in ("busy-short_1", "busy_2", "quiet")] == ["busy-short", "busy", ""]
+    check_classes(options.classes, ["busy-short_1", "quiet"])
+    with pytest.raises(InputError, match=r"bussy.*found busy-short_1, quiet"):
+        check_classes(["bussy"], ["quiet", "busy-short_1"])
+    for classes, words in (({"": 0.2}, "limit of all others"), ({"busy": -1.0}, "classes, busy.*-1")):
+        with pytest.raises(InputError, match=words):
+            ConstraintOptions(limit=0.1, learning_rate=2.0, classes=classes)
 
 
 def test_a_limit_that_binds_is_kept_and_one_that_does_not_costs_nothing() -> None:
