@@ -46,9 +46,9 @@ def published_windows(log: Workload) -> list[Workload]:
     return [log._cut(first, first + LONG_WINDOW, 0.0) for first in PUBLISHED_WINDOWS]
 
 
-def windows(log: Workload, first: int, stop: int) -> list[Workload]:
-    """Windows of 256 jobs one after the other, times counted from the first submission of each."""
-    return [consecutive(log, start, WINDOW) for start in range(first, stop - WINDOW + 1, WINDOW)]
+def windows(log: Workload, first: int, stop: int, length: int = WINDOW) -> list[Workload]:
+    """Windows of as many jobs one after the other, times counted from the first submission of each."""
+    return [consecutive(log, start, length) for start in range(first, stop - length + 1, length)]
 
 
 def played(
@@ -62,6 +62,16 @@ def _summaries(jobs: Sequence[Workload], spec: str, platform: Platform) -> Itera
     scheduler = make_scheduler(spec)
     for window in jobs:
         yield Simulation(platform, window, scheduler).run().summary()
+
+
+def mean(runs: Sequence[Mapping[str, Any]], metric: str) -> float:
+    """Over windows."""
+    return float(np.mean([summary[metric] for summary in runs]))
+
+
+def least(runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+    """The scheduler with the least slowdown."""
+    return min(runs, key=lambda name: mean(runs[name], SLOWDOWN))
 
 
 def echo(title: str, runs: Mapping[str, list[Mapping[str, Any]]]) -> None:
@@ -96,7 +106,7 @@ def main(inputs: Path, out: Path | None, seeds: int) -> None:
     easy = {f"easy {order}": EASY.format(order) for order in long_orders}
     echo(f"{len(long)} windows of {LONG_WINDOW:,} jobs, committed and not", played(long, committed(long_orders) | easy))
     to_learn = played(windows(log, 0, LEARNED_FROM), committed(ORDERS))
-    best = min(to_learn, key=lambda name: np.mean([summary[SLOWDOWN] for summary in to_learn[name]]))
+    best = least(to_learn)
     echo(f"{len(to_learn[best])} windows of {WINDOW} jobs to learn from: {best} has the least slowdown", to_learn)
     if out is not None:
         tested = windows(log, TESTED_FROM, len(log))

@@ -10,9 +10,8 @@ limit there, and nodes that sleep at once. Days count on which these keep the li
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
@@ -52,8 +51,8 @@ def days_of(inputs: Path, name: str) -> tuple[list[Workload], list[Workload]]:
 
 def played(platform: Platform, days: Sequence[Workload], policy: str) -> np.ndarray:
     """Waste (W·min by node) and mean stretch of each day, shape (days, 2)."""
-    rows: list[Mapping[str, Any]] = [of_day(run_day(platform, day, policy, seed)) for seed, day in enumerate(days)]
-    return np.array([(row["waste"], row["stretches"] / max(row["started"], 1)) for row in rows])
+    rows = [of_day(run_day(platform, day, policy, seed)) for seed, day in enumerate(days)]
+    return np.array([(row["waste"], row["stretch"]) for row in rows])
 
 
 def tuned_rule(platform: Platform, days: Sequence[Workload]) -> str:

@@ -99,14 +99,12 @@ def taught(config: Config, days: Sequence[Day]) -> Iterator[dict[str, Any]]:
 
 
 def _row(day: Day, policy: str, result: Result) -> dict[str, Any]:
-    counted = of_day(result)
     return {
         "day": day.name,
         "days": day.kind,
         "class": day.of_class,
         "policy": policy,
-        "stretch": counted["stretches"] / counted["started"] if counted["started"] else 0.0,
-        **counted,
+        **of_day(result),
     }
 
 

@@ -8,19 +8,15 @@ beside every rule and what was chosen on the other logs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
-import numpy as np
 
-from analysis.backfilling import SLOWDOWN
-from benchmarks.backfilling_study import ORDERS, echo, played
+from benchmarks.backfilling_study import ORDERS, echo, least, mean, played, windows
 from benchmarks.shutdown_study import INPUTS
 from cluster_sim import Platform, Workload
-from learning.episodes import consecutive
 
 LOGS = {
     "lublin": ("lublin_256.swf.gz", 256),
@@ -35,8 +31,6 @@ SHARES, SECONDS = (0.01, 0.02, 0.03, 0.05, 0.1), (600, 3600, 14400)
 TESTED, WINDOWS = 0.55, 20
 ALLOWED = 1.02
 """Ratio to the best rule's mean wait and makespan on the windows to learn from, up to which room is worth its price."""
-
-Runs = dict[str, list[Mapping[str, Any]]]
 
 
 @dataclass(frozen=True)
@@ -54,18 +48,8 @@ def read_log(inputs: Path, name: str) -> Log:
     jobs = Workload.read(inputs / "traces" / file)
     length = int(TESTED * len(jobs) / WINDOWS)
     cut = len(jobs) - WINDOWS * length
-    windows = [consecutive(jobs, first, length) for first in range(cut % length, len(jobs) - length + 1, length)]
-    return Log(Platform.homogeneous(nodes=cores, cores=1), windows[:-WINDOWS], windows[-WINDOWS:])
-
-
-def mean(runs: Sequence[Mapping[str, Any]], metric: str) -> float:
-    """Over windows."""
-    return float(np.mean([summary[metric] for summary in runs]))
-
-
-def least(runs: Runs) -> str:
-    """The rule with the least slowdown."""
-    return min(runs, key=lambda name: mean(runs[name], SLOWDOWN))
+    parts = windows(jobs, cut % length, len(jobs), length)
+    return Log(Platform.homogeneous(nodes=cores, cores=1), parts[:-WINDOWS], parts[-WINDOWS:])
 
 
 def with_room() -> list[str]:

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from analysis.reproduce.controls import random_player, tries, untrained_agents
+from analysis.reproduce.controls import RANDOM_PLAY, UNTRAINED, leave, tries
 from analysis.reproduce.plays import Played, Reached, plays, reached_by
 from cluster_sim import Workload
 
 if TYPE_CHECKING:
-    from learning.agent import Agent
     from learning.config import Config
     from learning.episodes import Episode
 
@@ -51,9 +50,9 @@ def table(
         return 100.0 * (1.0 - reached[metric] / reference)
 
     lines = [agents_line(folder, plays(folder, case, "", runs, ""), less) for folder in folders]
-    untrained = _played(untrained_agents(config, range(config.seed, config.seed + config.seeds)), case, runs)
-    lines.append(agents_line("untrained", untrained, less))
-    (random,) = _played([random_player(config)], case, tries(config))
+    seeds = range(config.seed, config.seed + config.seeds)
+    lines.append(agents_line("untrained", _played(UNTRAINED, config, case, runs, seeds), less))
+    (random,) = _played(RANDOM_PLAY, config, case, tries(config))
     drawn = [less(reached) for reached in random.sampled]
     lines.append(f"| random search, best of {len(drawn)} | {max(drawn):.2f} | | | {mean(drawn):.2f} |")
     lines += [f"| `{rule}` | {less(reached_by(rule, case)):.2f} | | | |" for rule in rules]
@@ -68,10 +67,9 @@ def agents_line(who: str, played: Sequence[Played], less: Less) -> str:
     return f"| {who} | {_listed(greedy)} | {spread} | {_listed(drawn)} | {mean(drawn):.2f} |"
 
 
-def _played(agents: Iterable[Agent], case: Episode, runs: int) -> list[Played]:
+def _played(control: str, config: Config, case: Episode, runs: int, seeds: Sequence[int] | None = None) -> list[Played]:
     with TemporaryDirectory() as folder:
-        for number, agent in enumerate(agents):
-            agent.save(Path(folder) / f"seed-{number}" / "best")
+        leave(control, config, Path(folder), seeds)
         return plays(folder, case, "", runs, "")
 
 

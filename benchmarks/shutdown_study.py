@@ -77,13 +77,14 @@ def measured(platform: Platform, days: Iterable[Workload], spec: str) -> dict[st
 
 
 def of_day(result: Result) -> dict[str, float]:
-    """Waste (W·min by node) and switches; the stretches summed, of how many jobs; how many were late, not over, and in all."""
+    """Waste (W·min by node) and switches; stretches, summed and in the mean, of how many jobs; jobs late, not over, in all."""
     counted, jobs = figures(result), result.jobs
     stretches = jobs["stretch"][jobs["start_time"].notna() & (jobs["requested_time"] > 0)]
     return {
         "waste": counted["node_waste"],
         "switches": counted["nb_switches"],
         "stretches": stretches.sum(),
+        "stretch": stretches.sum() / len(stretches) if len(stretches) else 0.0,
         "started": len(stretches),
         "late": (stretches > THETA).sum(),
         "unfinished": jobs["finish_time"].isna().sum(),

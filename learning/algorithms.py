@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from cluster_sim.errors import InputError, SpecError
 from learning.actor_critic import ActorCritic, ActorCriticOptions
-from learning.constraint import ConstraintOptions
+from learning.constraint import constraint_of
 from learning.ppo import PPO, PUBLISHED, PPOOptions
 from learning.reinforce import Reinforce, ReinforceOptions
 
@@ -62,7 +62,7 @@ def make_algorithm(config: Config, network: Network) -> Algorithm:
             raise InputError("algorithm, constraint", "the algorithm ppo, which alone keeps one", keys.name)
         if config.environment.options.get("cost") is None:
             raise InputError("algorithm, constraint", "an environment with the option cost, of which it is the limit")
-        more = {"constraint": ConstraintOptions(**keys.constraint.model_dump(exclude_none=True))}
+        more = {"constraint": constraint_of(keys)}
     algorithm: Algorithm = kind(
         network, options_of(options, given, "algorithm, options"), max(config.iterations, 1), config.seed, **more
     )

@@ -115,9 +115,7 @@ def check(config: Config) -> list[str]:
     Returns what the runs to learn from will assume (:mod:`cluster_sim.records.assumptions`), a line for each kind.
     """
     environment = MakeEnvironment.of(config.environment)()
-    with one_thread():
-        algorithm = make_algorithm(config, _network(config, environment))
-    _check_classes(config, environment)
+    _, algorithm = _learner(config, environment)
     if config.warm_start is not None:
         _teacher(config, config.warm_start, float(algorithm.options.gamma))
     check_names(config, environment, config.objective or objective_of(environment))
@@ -158,10 +156,7 @@ class Training:
         self.make_environment = MakeEnvironment.of(config.environment)
         environment = self.make_environment()
         self.objective = config.objective or objective_of(environment)
-        with one_thread():
-            self.network: Network = _network(config, environment)
-            self.algorithm: Algorithm = make_algorithm(config, self.network)
-        _check_classes(config, environment)
+        self.network, self.algorithm = _learner(config, environment)
         self._warn_of_discounts(environment)
         self._lessons = (
             None if config.warm_start is None else _teacher(config, config.warm_start, self.gamma)
@@ -394,11 +389,15 @@ def last(folder: str | Path) -> Agent:
     return agent
 
 
-def _check_classes(config: Config, environment: SchedulingEnv) -> None:
-    """That the classes of a constraint, if it has some, are some of the workloads to learn from."""
+def _learner(config: Config, environment: SchedulingEnv) -> tuple[Network, Algorithm]:
+    """The network that is to learn, and what trains it. Raises InputError also for classes of a constraint that nobody is in."""
+    with one_thread():
+        network = _network(config, environment)
+        algorithm = make_algorithm(config, network)
     constraint = config.algorithm.constraint
     if constraint is not None and constraint.classes:
         check_classes(constraint.classes, (jobs.name for _, jobs in inputs_of(environment.episodes)))
+    return network, algorithm
 
 
 def _network(config: Config, environment: SchedulingEnv) -> Network:

@@ -11,7 +11,7 @@ import numpy as np
 
 from cluster_sim.errors import InputError
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
-from learning.constraint import ConstraintOptions
+from learning.constraint import constraint_of
 from learning.heuristics import metric_of, policies, run_on
 from learning.inputs import MakeEnvironment, validation_episodes
 from learning.rollouts import Trajectory, collect
@@ -104,8 +104,7 @@ class Validation:
             trained_on if own else validation_episodes(keys, config.environment).all(), keys.episodes
         )
         self._limits = _limits(config, environment, self.episodes)
-        constraint = config.algorithm.constraint
-        self._constraint = None if constraint is None else ConstraintOptions(**constraint.model_dump(exclude_none=True))
+        self._constraint = constraint_of(config.algorithm)
         self._baselines = _baselines(config, environment, self.episodes, objective)
         best = [min(values) for values in zip(*self._baselines.values(), strict=True)]
         self._references = tuple(best)

@@ -86,15 +86,13 @@ class EasyBackfilling(Backfilling):
             raise SpecError(
                 "scheduler 'easy', option room", "extra=yes: beside the promised job others run", "extra=no"
             )
-        if room and (memory or self._pinned):
-            raise SpecError("scheduler 'easy', option room", "counted reservations without memory")
         for name, asked in (("commit", commit), ("extra=no", not extra), ("room", room > 0.0)):
             if asked and depth != 1:
                 raise SpecError(
                     f"scheduler 'easy', option {name}", "a depth of 1, of whose one promise it speaks", depth
                 )
-        if not extra and (memory or self._pinned):
-            raise SpecError("scheduler 'easy', option extra=no", "counted reservations without memory")
+            if asked and name != "commit" and (memory or self._pinned):
+                raise SpecError(f"scheduler 'easy', option {name}", "counted reservations without memory")
         self._depth = depth
         self._commits, self._takes_extra = commit, extra
         self._room, self._room_for = room, room_for

@@ -151,11 +151,9 @@ class CountedPlan:
 
     def promise(self, job: Job) -> Promise | None:
         """When enough of the running jobs should have ended, and enough nodes in transition be back."""
-        free, missing, promised = self._view.free_total, True, math.inf
-        coming = list(cores_coming(self._releases, self._view))
-        needed = self._needed(job, free + sum([cores for _, _, cores, _ in coming]))
+        free, missing, promised, needed = self._view.free_total, True, math.inf, self._needed(job)
         self._shadow, self._extra = math.inf, 0
-        for end, _, cores, _ in coming:
+        for end, _, cores, _ in cores_coming(self._releases, self._view):
             if not missing and end > self._shadow:
                 break  # all that end at the shadow time count
             free += cores
@@ -171,8 +169,8 @@ class CountedPlan:
             self._shadow = -math.inf
         return Promise(promised)
 
-    def _needed(self, job: Job, most: int) -> int:
-        """Cores that have to be free for the promised job to start; ``most`` are when all that run and boot have ended."""
+    def _needed(self, job: Job) -> int:
+        """Cores that have to be free for the promised job to start."""
         return job.requested_cores
 
     def delayed_by(self, job: Job) -> Job | None:
@@ -210,8 +208,10 @@ class PlanWithRoom(CountedPlan):
     def _left_by(self, job: Job) -> int:
         return self._room if planned_time(job) > self._room_for else 0
 
-    def _needed(self, job: Job, most: int) -> int:
+    def _needed(self, job: Job) -> int:
         """With what it leaves, but not more than can be free: then everybody else is over."""
+        coming = cores_coming(self._releases, self._view)
+        most = self._view.free_total + sum([cores for _, _, cores, _ in coming])
         return max(job.requested_cores, min(job.requested_cores + self._left_by(job), most))
 
 

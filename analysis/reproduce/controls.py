@@ -15,7 +15,7 @@ would have had as well is how often the gate errs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -77,9 +77,9 @@ def training_in(folder: str | Path, inputs: Path) -> Config:
     return configuration(Training(str(files[0]), {}, False), inputs)
 
 
-def leave(control: str, config: Config, folder: Path) -> None:
-    """Leave the agents of a control in a folder, as ``train`` leaves those of several seeds."""
-    seeds = SEEDS.get(control, range(1))
+def leave(control: str, config: Config, folder: Path, seeds: Sequence[int] | None = None) -> None:
+    """Leave the agents of a control in a folder, as ``train`` leaves those of several seeds; by default of :data:`SEEDS`."""
+    seeds = SEEDS.get(control, range(1)) if seeds is None else seeds
     agents = [random_player(config)] if control == RANDOM_PLAY else untrained_agents(config, seeds)
     for seed, agent in zip(seeds, agents, strict=True):
         agent.save(folder / f"seed-{seed}" / "best")
