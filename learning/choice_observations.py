@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
 
 HALF_JOBS = 32.0
+PUBLISHED_LONGEST_S = 43_200.0
+"""What RLScheduler's program divides waits by, s: 12 hours."""
 
 
 class ChoiceRow(FeatureTable):
@@ -41,6 +43,18 @@ class ChoiceRow(FeatureTable):
     smallest_rank = feature("place by r · n, least first", "the same")
     f1_rank = feature("place by log10(r) · n + 870 log10(s), least first, s from the run's first instant", "the same")
     soonest_rank = feature("place by delay, least first", "the same")
+
+
+class PublishedRow(FeatureTable):
+    """A waiting job as RLScheduler's program shows it: of its eight numbers the four that mean something on another log.
+
+    All in [0, 1]. The others are memory, user, group and program, by their numbers in the log. r, w, n as in :class:`ChoiceRow`.
+    """
+
+    wait = feature("w, s", "w / PUBLISHED_LONGEST_S, 1 at most")
+    time = feature("r, s", "the same; there over the longest of the log")
+    cores = feature("n", "over all cores")
+    fits = feature("1 if it could start now")
 
 
 class ChoiceState(FeatureTable):
@@ -100,6 +114,36 @@ def observed(view: View, jobs: Sequence[Job]) -> tuple[Floats, npt.NDArray[np.fl
     if len(ends):
         state[ChoiceState.soonest], state[ChoiceState.latest] = logarithmic(np.maximum(ends[[0, -1]] - now, 0.0))
     return rows, state
+
+
+def _without_ranks(view: View, jobs: Sequence[Job]) -> tuple[Floats, npt.NDArray[np.float32]]:
+    rows, state = observed(view, jobs)
+    return rows[:, : ChoiceRow.oldest_rank], state
+
+
+def _published(view: View, jobs: Sequence[Job]) -> tuple[Floats, npt.NDArray[np.float32]]:
+    full, state = observed(view, jobs)
+    rows = np.zeros((len(jobs), PublishedRow.size))
+    times = np.array([(view.now - job.submit_time, planned_time(job)) for job in jobs])
+    rows[:, [PublishedRow.wait, PublishedRow.time]] = np.minimum(times / PUBLISHED_LONGEST_S, 1.0)
+    rows[:, PublishedRow.cores] = full[:, ChoiceRow.cores]
+    rows[:, PublishedRow.fits] = full[:, ChoiceRow.fits]
+    return rows, state
+
+
+class Look(NamedTuple):
+    """An observation: the names of a row's columns, and what makes rows and state."""
+
+    names: Sequence[str]
+    observed: Callable[[View, Sequence[Job]], tuple[Floats, npt.NDArray[np.float32]]]
+
+
+LOOKS: Mapping[str, Look] = {
+    "default": Look(ChoiceRow.names, observed),
+    "without-ranks": Look(ChoiceRow.names[: ChoiceRow.oldest_rank], _without_ranks),
+    "rlscheduler": Look(PublishedRow.names, _published),
+}
+"""Observations of JobChoice, by name; the state is the same in all."""
 
 
 def _ends(view: View) -> tuple[Floats, Floats]:

@@ -38,18 +38,20 @@ class _OfStartedJobs:
     """Minus a number of each job that has started, times ``scale`` over the number of jobs. To write one: :meth:`worth`.
 
     It is counted when the job starts, and not when it ends: nothing that is decided later changes it on a machine on which jobs
-    run as long as recorded.
+    run as long as recorded. While ``waiting``, jobs count with what they would have if they started now, so that what a
+    choice makes the others wait follows it at once; the return is the same.
     """
 
-    def __init__(self, scale: float):
+    def __init__(self, scale: float, waiting: bool):
         if not scale > 0.0:
             raise SpecError("reward of job-choice, option scale", "a number above 0", scale)
         self._scale = scale
+        self._waiting = waiting
 
     def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
         """An episode begins: nobody has started."""
         self._counted: set[int] = set()
-        self._sum = 0.0
+        self._sum = self._so_far = 0.0
         self._jobs = max(len(simulation.workload), 1)
         self._run_times = simulation.workload.columns["recorded_run_time"]
 
@@ -67,6 +69,9 @@ class _OfStartedJobs:
         """What has been counted since."""
         self.leave(view)
         counted, self._sum = self._sum, 0.0
+        if self._waiting:
+            so_far = sum(self.worth(job, view.now - job.submit_time) for job in view.pending)
+            counted, self._so_far = counted + so_far - self._so_far, so_far
         return -self._scale * counted / self._jobs
 
     def worth(self, job: Job, wait: float) -> float:
@@ -85,8 +90,8 @@ class BoundedSlowdown(_OfStartedJobs):
 
     objective = "mean_bounded_slowdown"
 
-    def __init__(self, scale: float = 1.0, against: str = ""):
-        super().__init__(scale)
+    def __init__(self, scale: float = 1.0, against: str = "", waiting: bool = False):
+        super().__init__(scale, waiting)
         self._asked = scale
         self._against = CommittedOrder(against) if against else None
 
@@ -108,8 +113,8 @@ class Wait(_OfStartedJobs):
 
     objective = "mean_wait_s"
 
-    def __init__(self, scale: float = 1.0):
-        super().__init__(scale)
+    def __init__(self, scale: float = 1.0, waiting: bool = False):
+        super().__init__(scale, waiting)
 
     def worth(self, job: Job, wait: float) -> float:
         """The wait, s."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 class FirstByOrder:
     """Chooses the visible job that comes first by a job order, such as ``sjf``; of equals the oldest.
 
+    In an episode in which two jobs never wait nothing is chosen, and it says 0, which the environment takes then.
     Raises SpecError for a name that is no order's.
     """
 
@@ -28,4 +29,4 @@ class FirstByOrder:
             self._simulation = inner.simulation
             self._key = order_once(view, self._order)
         keys = [(self._key(job, view.now), place) for place, job in enumerate(inner.maker.visible(view))]
-        return min(keys)[1]
+        return min(keys, default=(0, 0))[1]

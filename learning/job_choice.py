@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from gymnasium import spaces
 
-from cluster_sim.errors import InputError
-from learning.choice_observations import ChoiceRow, ChoiceState, observed
+from cluster_sim.errors import InputError, SpecError
+from learning.choice_observations import LOOKS, ChoiceState
 from learning.policy_choice import OneByOne
 from schedulers.committed import CommittedBackfilling
 
@@ -28,21 +28,25 @@ class JobChoices:
     The agent is asked whenever nobody is waited for and two jobs or more wait: a single one is next without being asked
     about. The job that is next starts at once if it fits; else others are backfilled behind it in every pass until it
     does. ``num_jobs`` are visible, the oldest. An agent cannot wait: somebody is always next, so it cannot stall.
+    ``observation`` is one of :data:`~learning.choice_observations.LOOKS`.
     """
 
     kind: Literal["scheduler", "power"] = "scheduler"
     memory = False
 
-    def __init__(self, platform: Platform, num_jobs: int = 128, extra: bool = False):
+    def __init__(self, platform: Platform, num_jobs: int = 128, extra: bool = False, observation: str = "default"):
+        if observation not in LOOKS:
+            raise SpecError("observation of job-choice", " or ".join(LOOKS), observation)
         if not 2 <= num_jobs <= MOST_JOBS:
             raise InputError("JobChoice, num_jobs", f"2 to {MOST_JOBS:,}", num_jobs)
         self.num_jobs = num_jobs
+        self._look = LOOKS[observation]
         self._backfilling = CommittedBackfilling(extra)
         self.action_space = spaces.Discrete(num_jobs)
-        self.feature_names: Mapping[str, Sequence[str]] = {"actions": ChoiceRow.names, "state": ChoiceState.names}
+        self.feature_names: Mapping[str, Sequence[str]] = {"actions": self._look.names, "state": ChoiceState.names}
         self.observation_space = spaces.Dict(
             {
-                "actions": spaces.Box(0.0, 1.0, (num_jobs, ChoiceRow.size), np.float32),
+                "actions": spaces.Box(0.0, 1.0, (num_jobs, len(self._look.names)), np.float32),
                 "state": spaces.Box(0.0, 1.0, (ChoiceState.size,), np.float32),
                 "action_mask": spaces.Box(0, 1, (num_jobs,), np.int8),
             }
@@ -69,8 +73,8 @@ class JobChoices:
     def observe(self, view: View) -> dict[str, np.ndarray]:
         """The visible jobs and the machine."""
         jobs = self.visible(view)
-        rows = np.zeros((self.num_jobs, ChoiceRow.size), np.float32)
-        rows[: len(jobs)], state = observed(view, jobs)
+        rows = np.zeros((self.num_jobs, len(self._look.names)), np.float32)
+        rows[: len(jobs)], state = self._look.observed(view, jobs)
         mask = np.zeros(self.num_jobs, np.int8)
         mask[: len(jobs)] = 1
         return {"actions": rows, "state": state, "action_mask": mask}

@@ -1,4 +1,4 @@
-"""Confidence intervals: Student's, of means and paired differences, and the bootstrap's, of ratios of sums.
+"""Confidence intervals: Student's, of means, paired differences and paired ratios, and the bootstrap's, of ratios of sums.
 
 Student's quantile is worked out here, in closed form and by bisection, so that a comparison does not need scipy.
 """
@@ -36,6 +36,20 @@ def paired_change(
         change, around = (100 * part / base for part in (apart.mean(axis=0), half_width(apart, confidence)))
     change = np.where(np.isfinite(change), change, np.where((apart == 0).all(axis=0), 0.0, np.nan))
     return change, np.where(np.isfinite(around), around, np.nan)
+
+
+def geometric_change(
+    values: np.ndarray, first: np.ndarray, confidence: float = CONFIDENCE
+) -> tuple[float, float, float]:
+    """The geometric mean of ``values / first`` as a change in %, and the ends of its interval.
+
+    Both are above 0, one for each thing that both met. Student's interval of the mean of the logarithms: a few large values,
+    which decide the mean of ``values - first``, count here by what they are of the others' size.
+    """
+    logs = np.log(values / first)
+    mean, around = logs.mean(), half_width(logs[:, None], confidence)[0]
+    change, low, high = (100 * np.expm1([mean, mean - around, mean + around])).tolist()
+    return change, low, high
 
 
 def bootstrap_interval(values: np.ndarray, confidence: float = CONFIDENCE) -> tuple[float, float]:

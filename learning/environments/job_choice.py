@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cluster_sim.errors import SpecError
 from learning.choice_rewards import choice_rewards
 from learning.environments.base import SchedulingEnv
 from learning.environments.metrics import quick_metrics
@@ -21,7 +20,8 @@ class JobChoice(SchedulingEnv):
 
     ============== ============================== ======================================================
     action         Discrete(num_jobs)             the i-th oldest of the waiting jobs
-    ``actions``    (num_jobs, 15)                 a row for each, 0 … 1; choice_observations.ChoiceRow
+    ``actions``    (num_jobs, 15)                 a row for each, 0 … 1; choice_observations.ChoiceRow;
+                                                  without-ranks: 9 of its columns, rlscheduler: 4, PublishedRow
     ``state``      (7,)                           queue and machine, 0 … 1; ChoiceState
     ``action_mask`` (num_jobs,) int8              1: there is such a job
     reward         ``bounded-slowdown``, ``wait`` of the jobs as they start: :mod:`learning.choice_rewards`
@@ -48,11 +48,9 @@ class JobChoice(SchedulingEnv):
             from learning.environments.built_in import job_choice_case
 
             episodes = job_choice_case()
-        if observation != "default":
-            raise SpecError("observation of job-choice", "default", observation)
         limited = None if cost is None else choice_rewards.make(cost)
         super().__init__(
-            JobChoices(episodes.platform, num_jobs, extra),
+            JobChoices(episodes.platform, num_jobs, extra, observation),
             episodes,
             choice_rewards.make(reward),
             flat=flat,

@@ -42,7 +42,8 @@ def quick_metrics(simulation: Simulation) -> dict[str, Any]:
     states = np.bincount(np.frombuffer(records.state, np.uint8), minlength=len(STATES))
     energy = simulation.view.energy_j
     values = (
-        *(energy, span, energy_delay_product(energy, span), float(wait.mean()), float(wait.max())),
+        *(energy, span, energy_delay_product(energy, span), float(wait.mean())),
+        *(float(np.quantile(wait, 0.95)), float(wait.max())),
         *(float(turnaround.mean()), float(slowdown.mean()), float(slowdown.max())),
         *(int(states[STATES.index(state)]) for state in _STATES),
     )
@@ -56,6 +57,7 @@ KEYS = (
     "makespan_s",
     "edp_js",
     "mean_wait_s",
+    "p95_wait_s",
     "max_wait_s",
     "mean_turnaround_s",
     "mean_bounded_slowdown",

@@ -9,7 +9,7 @@ import pytest
 
 from analysis import format_table, replication_table
 from cluster_sim.errors import InputError
-from cluster_sim.records.intervals import student_quantile
+from cluster_sim.records.intervals import geometric_change, student_quantile
 
 
 @pytest.mark.parametrize(
@@ -52,6 +52,15 @@ def test_intervals_are_paired_by_hand() -> None:
     assert row["easy vs first, % ±"] == pytest.approx(100 * 4.30265 / 3 / 200, rel=1e-5)
     line = format_table(table).splitlines()[-1]
     assert line.split() == "mean wait s 3 min 20 s ± 4 min 8 s 3 min 10 s ± 4 min 7 s -5.17 ± 0.72 %".split()
+
+
+def test_ratios_are_paired_by_hand() -> None:
+    """Twice, the same, and twice again: logarithms 0.693, 0, 0.693, mean 0.462, standard error 0.231, t = 4.303."""
+    change, low, high = geometric_change(np.array([2.0, 50.0, 600.0]), np.array([1.0, 50.0, 300.0]))
+    assert change == pytest.approx(100 * (4 ** (1 / 3) - 1))
+    assert (low, high) == pytest.approx(
+        [100 * math.expm1(0.462098 + sign * 4.30265 * 0.231049) for sign in (-1, 1)], rel=1e-4
+    )
 
 
 def test_values_that_are_missing_or_never_change() -> None:

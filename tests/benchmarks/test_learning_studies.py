@@ -7,11 +7,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
 pytest.importorskip("torch")
 
+from benchmarks import choice_study
 from benchmarks.backfilling_study import COMMITTED, ORDERS, played, windows
 from benchmarks.carry_study import GRID, platform_for, tuned_rule
+from benchmarks.choice_study import METRICS, TAUGHT, UNTAUGHT, compared, main, matrix
 from benchmarks.constraint_study import (
     BUSY,
     LIMIT,
@@ -162,3 +165,65 @@ def test_a_rule_is_tuned_for_another_machine_on_its_own_days() -> None:
     assert (other.node_count, other.core_count) == (3, 48)
     one = tuned_rule(platform(), [part.jobs for part in (day(0, 3, 600.0), day(1, 4, 600.0))])
     assert one in [f"summed-stretch:{threshold:g}" for threshold in GRID]
+
+
+def choices() -> pd.DataFrame:
+    """Two windows: an order, and two agents from one log of which one has half and twice its slowdowns, the other the same."""
+    slowdowns = {("saf", "", 0): [2.0, 8.0], (TAUGHT, "log", 0): [1.0, 16.0], (TAUGHT, "log", 1): [2.0, 8.0]}
+    rows = []
+    for (policy, learned_on, seed), values in slowdowns.items():
+        for window, value in enumerate(values):
+            where = {"policy": policy, "learned_on": learned_on, "seed": seed, "window": window}
+            rows.append(where | dict.fromkeys(METRICS, value))
+    return pd.DataFrame(rows)
+
+
+def test_agents_are_compared_window_by_window_over_their_seeds() -> None:
+    """Half and twice as much are as much in the geometric mean; in the arithmetic one 8.5 against 5, and 6.75 over both seeds."""
+    rule, agent = compared(choices(), "saf").to_dict("records")
+    assert (rule["ratio"], rule["geometric"]) == pytest.approx((0.0, 4.0), abs=1e-9)
+    assert (agent["ratio"], agent["least"], agent["most"]) == pytest.approx((0.0, 0.0, 0.0), abs=1e-9)
+    assert agent["mean_bounded_slowdown"] == pytest.approx(6.75)
+    assert agent["mean_bounded_slowdown_change"] == pytest.approx(35.0)
+    half = np.log(2.0) / 2 * 12.706  # of the mean of ∓ log(2) / 2: their standard error is log(2) / 2
+    assert agent["ratio_high"] == pytest.approx(100 * np.expm1(half), rel=1e-4)
+    text = matrix({"log": compared(choices(), "saf")}, {"from it": (TAUGHT, "log")})
+    assert text.splitlines()[-1].startswith("| from it | +0.0: -") or text.splitlines()[-1].startswith(
+        "| from it | -0.0: -"
+    )
+
+
+def test_agents_learn_on_the_first_half_and_the_tables_have_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A log of 80 jobs in windows of 8: 5 to learn from, the last 2 and others to test on; a second call makes nothing again."""
+    rng = np.random.default_rng(0)
+    times = rng.lognormal(4.0, 1.0, 80).round() + 1.0
+    columns = {"requested_cores": rng.integers(1, 9, 80), "requested_time": times, "recorded_run_time": times}
+    (tmp_path / "traces").mkdir()
+    Workload({"submit_time": np.arange(80) * 10.0} | columns).write(tmp_path / "traces" / "log.swf")
+    for name, value in {
+        "FILES": {"log": "log.swf"}, "CORES": {"log": 8}, "WINDOW": 8, "WINDOWS": 2, "ORDERS": ("fcfs", "saf"),
+    }.items():  # fmt: skip
+        monkeypatch.setattr(choice_study, name, value)
+    whole = choice_study.training
+
+    def short(*args: object) -> object:
+        return whole(*args).model_copy(update={"iterations": 1, "episodes": 2})  # type: ignore[arg-type]
+
+    monkeypatch.setattr(choice_study, "training", short)
+    log = choice_study.read_log(tmp_path, "log")
+    assert (len(log.early), len(log.tuned), len(log.tested)) == (40, 2, 2)
+    said = CliRunner().invoke(
+        main, [str(tmp_path), "--out", str(tmp_path / "out"), "--seeds", "2"], catch_exceptions=False
+    )
+    for words in (f"| log | {TAUGHT} |", f"| {UNTAUGHT}, log |", "| random |", "half as many cores again: change"):
+        assert words in said.output
+    tables = list((tmp_path / "out" / "tested").rglob("*.csv"))
+    before = {path: path.stat().st_mtime_ns for path in tables}
+    assert len(tables) == 2 * (2 + 2 * 2 + 2 * 2)
+    again = CliRunner().invoke(
+        main, [str(tmp_path), "--out", str(tmp_path / "out"), "--seeds", "2"], catch_exceptions=False
+    )
+    assert {path: path.stat().st_mtime_ns for path in tables} == before
+    assert again.output.splitlines()[-1] == said.output.splitlines()[-1]

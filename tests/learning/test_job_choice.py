@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.errors import InputError, SpecError
-from learning.choice_observations import ChoiceRow
+from learning.choice_observations import LOOKS, ChoiceRow, PublishedRow
 from learning.choice_teachers import FirstByOrder
 from learning.config import Config, EnvironmentKeys, ValidationKeys, WarmStartKeys
 from learning.environments.built_in import job_choice_case
@@ -65,12 +65,34 @@ def test_against_an_order_the_order_has_minus_one() -> None:
         assert rewards == pytest.approx(-slowdown / saf, rel=1e-9)
 
 
+def test_jobs_that_count_as_they_wait_count_the_same_in_all() -> None:
+    """The return is that of jobs that count when they start; not so what follows a single choice."""
+    for name, order in (("bounded-slowdown:against=saf", "fcfs"), ("wait", "sjf")):
+        later = play(JobChoice(case(), reward=name, cost="wait"), FirstByOrder(order))[0]
+        env = JobChoice(case(), reward=f"{name}{',' if ':' in name else ':'}waiting=yes", cost="wait:waiting=yes")
+        rewards, costs, metrics = play(env, FirstByOrder(order))
+        assert rewards == pytest.approx(later, rel=1e-9)
+        assert costs == pytest.approx(metrics["mean_wait_s"], rel=1e-9)
+
+
+def test_what_waiting_jobs_have_waited_follows_at_once() -> None:
+    """Of four jobs of 10 s one starts at 0 s, another is to be next, and starts at 10 s: two others have waited as long then."""
+    jobs = {"submit_time": [0.0] * 4, "requested_cores": [2] * 4, "recorded_run_time": [10.0] * 4}
+    source = Whole(Platform.homogeneous(nodes=1, cores=2), Workload(jobs | {"requested_time": [10.0] * 4}))
+    first = {}
+    for spec in ("wait", "wait:waiting=yes"):
+        env = JobChoice(source, reward=spec)
+        env.reset(seed=0)
+        first[spec] = [env.step(1)[1] for _ in range(2)]
+    assert first == {"wait": [0.0, -10.0 / 4], "wait:waiting=yes": [0.0, -30.0 / 4]}
+
+
 @settings(max_examples=8, deadline=None)
-@given(seed=st.integers(0, 10**6), num_jobs=st.integers(2, 40))
-def test_random_choices_lose_no_job(seed: int, num_jobs: int) -> None:
+@given(seed=st.integers(0, 10**6), num_jobs=st.integers(2, 40), look=st.sampled_from(sorted(LOOKS)))
+def test_random_choices_lose_no_job(seed: int, num_jobs: int, look: str) -> None:
     """Whoever is chosen, every job ends, and what is seen stays within its bounds."""
     rng = np.random.default_rng(seed)
-    env = JobChoice(case(), num_jobs=num_jobs, cost="wait")
+    env = JobChoice(case(), look, num_jobs=num_jobs, cost="wait")
 
     def choose(env: JobChoice, observation: Any) -> int:
         assert env.observation_space.contains(observation)
@@ -101,6 +123,22 @@ def test_ranks_and_delays_by_hand() -> None:
     assert rows[:, ChoiceRow.left] == pytest.approx([0.0, 0.0, 0.5])
     assert rows[:, ChoiceRow.shortest_rank] == pytest.approx([1 / 3, 2 / 3, 0.0])
     assert rows[:, ChoiceRow.narrowest_rank] == pytest.approx([2 / 3, 0.0, 1 / 3])
+    plain = JobChoice(env.episodes, "without-ranks").reset(seed=0)[0]["actions"]
+    assert plain.shape[1] == ChoiceRow.oldest_rank
+    assert np.array_equal(plain[:3], rows[:, : ChoiceRow.oldest_rank])
+    published = JobChoice(env.episodes, "rlscheduler").reset(seed=0)[0]["actions"][:3]
+    assert published[:, PublishedRow.time] == pytest.approx([50 / 43200, 70 / 43200, 20 / 43200])
+    assert published[:, PublishedRow.wait].tolist() == [0.0, 0.0, 0.0]
+    assert published[:, [PublishedRow.cores, PublishedRow.fits]].tolist() == [[1.0, 0.0], [0.25, 1.0], [0.5, 0.0]]
+
+
+def test_a_teacher_of_an_episode_without_a_choice() -> None:
+    """Two jobs that never wait: the first step finds that all is over."""
+    jobs = {"submit_time": [0.0, 1.0], "requested_cores": [1, 1], "recorded_run_time": [10.0, 10.0]}
+    env = JobChoice(
+        Whole(Platform.homogeneous(nodes=1, cores=2), Workload(jobs | {"requested_time": [10.0] * 2})), cost="wait"
+    )
+    assert play(env, FirstByOrder("saf"))[2]["jobs_completed"] == 2
 
 
 def test_it_is_an_environment_and_refuses_what_is_none() -> None:

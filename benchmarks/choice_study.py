@@ -1,0 +1,280 @@
+"""Agents that choose the next job, on other logs and machines: ``python -m benchmarks.choice_study [INPUTS] --out FOLDER``.
+
+INPUTS holds ``traces``. In JobChoice, RLScheduler's setting, agents learn on windows of the first half of each of five logs, on
+a machine for that log, with and without a teacher, on some logs also with other features and with self-imitation. All are
+tested on 20 windows of the second half of every log, on its machine and on one with half as many cores again. Rules are tuned on
+windows of the first half. Recorded windows of KIT and NASA leave nothing to choose on their machines: theirs have a quarter and
+half of the cores here, without the few jobs that are wider. FOLDER receives logs, agents and tables; what is there is
+not made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import pandas as pd
+
+from analysis.backfilling import BESIDE, SLOWDOWN
+from benchmarks.backfilling_study import COMMITTED, ORDERS, windows
+from benchmarks.constraint_study import kept_in
+from benchmarks.room_study import LOGS
+from benchmarks.shutdown_study import INPUTS
+from cluster_sim import Platform, Simulation, Workload, make_scheduler
+from cluster_sim.records.intervals import geometric_change, paired_change
+from learning.agent import BEST
+from learning.config import Config
+from learning.environments.metrics import quick_metrics
+from learning.training import train_one, untrained
+from learning.validation import spread
+
+CORES = {"lublin": 256, "kth": 100, "sdsc": 128, "kit": 6012, "nasa": 64}
+FILES = {name: file for name, (file, _) in LOGS.items()} | {"nasa": "NASA-iPSC-1993-3.1-cln.swf.gz"}
+WINDOW, WINDOWS = 128, 20
+MACHINES = {"its own machine": 1.0, "half as many cores again": 1.5}
+"""Cores, as a multiple of :data:`CORES`."""
+TAUGHT, UNTAUGHT = "taught", "without a teacher"
+VARIANTS: Mapping[str, Mapping[str, Any]] = {
+    TAUGHT: {"actor_lr": 2e-3},
+    UNTAUGHT: {},
+    "without ranks": {"observation": "without-ranks"},
+    "RLScheduler's features": {"observation": "rlscheduler"},
+    "self-imitation": {"self_imitation": 16},
+}
+"""What agents learn with, by name: options of PPO, and the observation."""
+ABLATED = ("lublin",)
+"""Logs on which agents learn in every variant; else in the first two."""
+RANDOM, UNTRAINED = "random", "untrained"
+METRICS = (SLOWDOWN, *BESIDE)
+
+
+@dataclass(frozen=True)
+class Log:
+    """A log: the jobs to learn from, windows of them to tune on, and later windows to test on."""
+
+    name: str
+    early: Workload
+    tuned: Sequence[Workload]
+    tested: Sequence[Workload]
+
+    def machine(self, times: float = 1.0) -> Platform:
+        """One-core nodes, as many as it takes."""
+        return Platform.homogeneous(nodes=1, cores=round(times * CORES[self.name]))
+
+
+def read_log(inputs: Path, name: str) -> Log:
+    """A log without jobs that are too wide, cut in half, or so that the later part is long enough."""
+    file, machine = FILES[name], Platform.homogeneous(nodes=1, cores=CORES[name])
+    jobs = Workload.read(inputs / "traces" / file).fit_to(machine, "drop")
+    cut = min(len(jobs) // 2, len(jobs) - WINDOWS * WINDOW)
+    tuned, tested = (spread(windows(jobs, *part, WINDOW), WINDOWS) for part in ((0, cut), (cut, len(jobs))))
+    return Log(name, jobs.first(cut), tuned, tested)
+
+
+def played(machine: Platform, jobs: Sequence[Workload], spec: str, seed: int = 0) -> Iterator[dict[str, Any]]:
+    """A row for each window: what a scheduler makes of it."""
+    scheduler = make_scheduler(spec)
+    for number, window in enumerate(jobs):
+        simulation = Simulation(machine, window, scheduler, seed=seed)
+        simulation.run()
+        found = quick_metrics(simulation)
+        yield {"window": number, **{name: found[name] for name in METRICS}}
+
+
+def geometric_mean(rows: pd.DataFrame) -> float:
+    """Of the slowdowns of windows."""
+    return float(np.exp(np.log(rows[SLOWDOWN]).mean()))
+
+
+def tuned_order(log: Log, times: float, folder: Path) -> str:
+    """The order with the least geometric mean of slowdowns on the windows to tune on."""
+    machine = log.machine(times)
+    means = {
+        order: geometric_mean(kept_in(folder, order, lambda: played(machine, log.tuned, COMMITTED.format(order))))  # noqa: B023 - at once
+        for order in ORDERS
+    }
+    return min(means, key=lambda order: means[order])
+
+
+def training(log: Log, workload: Path, variant: str, teacher: str, seed: int) -> Config:
+    """How an agent learns."""
+    options = dict(VARIANTS[variant])
+    observation = options.pop("observation", "default")
+    warm = {"teacher": teacher, "episodes": 16, "options": {"epochs": 10, "smoothing": 0.03}}
+    return Config.model_validate(
+        {
+            "environment": {
+                "kind": "job-choice",
+                "platform": f"homogeneous:nodes=1,cores={CORES[log.name]}",
+                "workload": str(workload),
+                "trajectories": {"length": WINDOW},
+                "reward": "bounded-slowdown:against=fcfs,waiting=yes",
+                "observation": observation,
+            },
+            "algorithm": {
+                "options": {
+                    "gamma": 0.9, "lam": 0.9, "actor_lr": 1e-2, "critic_lr": 1e-2, "entropy": 0.0,
+                    "epochs": 8, "minibatch": 128, "target_kl": 0.05, **options,
+                },
+            },
+            "network": "scorer:hidden=16",
+            "iterations": 12,
+            "episodes": 16,
+            "group": 16,
+            "workers": 1,
+            "seed": seed,
+            "baselines": [COMMITTED.format("fcfs")],
+            "validation": {"every": 4, "episodes": WINDOWS},
+            **({"warm_start": warm} if variant == TAUGHT else {}),
+        }
+    )  # fmt: skip
+
+
+def learned(log: Log, teacher: str, seeds: int, out: Path) -> dict[tuple[str, int], Path]:
+    """The folders of the agents of each variant and seed, trained where they are not yet there."""
+    workload = out / "logs" / f"{log.name}.swf"
+    if not workload.exists():
+        workload.parent.mkdir(parents=True, exist_ok=True)
+        log.early.write(workload)
+    agents = {}
+    for variant in VARIANTS if log.name in ABLATED else (TAUGHT, UNTAUGHT):
+        for seed in range(seeds):
+            folder = out / "agents" / log.name / plain(variant) / f"seed-{seed}"
+            summary = train_one(training(log, workload, variant, teacher, seed), folder, resume=True)
+            click.echo(f"{folder}: {summary.reduction_by_episode:.1f} % below fcfs after {summary.best_iteration}")
+            agents[variant, seed] = folder / BEST
+    return agents
+
+
+def plain(name: str) -> str:
+    """A name as that of a file."""
+    return name.replace(" ", "-").replace("'", "")
+
+
+def tested(log: Log, times: float, out: Path, agents: Mapping[str, Mapping[tuple[str, int], Path]]) -> pd.DataFrame:
+    """The rows of all on a log's later windows on a machine: rules, random choice, and agents by the log they learned from.
+
+    Only where the machine is the log's own those of :data:`ABLATED`.
+    """
+    folder = out / "tested" / f"{log.name}-{times:g}"
+    seeds = 1 + max(seed for _, seed in agents[log.name])
+    machine, tables = log.machine(times), []
+
+    def add(policy: str, learned_on: str, seed: int, spec: str) -> None:
+        name = plain(f"{policy}-{learned_on}-{seed}")
+        rows = kept_in(folder, name, lambda: played(machine, log.tested, spec, seed))
+        tables.append(rows.assign(policy=policy, learned_on=learned_on, seed=seed))
+
+    for order in ORDERS:
+        add(order, "", 0, COMMITTED.format(order))
+    for seed in range(seeds):
+        add(RANDOM, "", seed, COMMITTED.format("random"))
+        add(UNTRAINED, "", seed, f"learned:{out / 'agents' / UNTRAINED / f'seed-{seed}'}")
+    for name, of in agents.items():
+        for (variant, seed), agent in of.items():
+            if variant in (TAUGHT, UNTAUGHT) or times == 1.0:
+                add(variant, name, seed, f"learned:{agent}")
+    return pd.concat(tables, ignore_index=True)
+
+
+def compared(rows: pd.DataFrame, order: str) -> pd.DataFrame:
+    """A row for each policy and log that it learned from: what it makes of the windows, against an order.
+
+    ``geometric`` is the geometric mean of slowdowns, ``ratio``, ``ratio_low`` and ``ratio_high`` its change in % and the
+    interval of that, ``least`` and ``most`` the same change of single seeds; for each of :data:`METRICS` there is the mean, its
+    change in % and half its interval. Intervals are over windows, of means over seeds.
+    """
+    first = rows[rows["policy"] == order].sort_values("window")[list(METRICS)].to_numpy()
+    found = []
+    for (policy, learned_on), of in rows.groupby(["policy", "learned_on"], sort=False):
+        single = of.pivot(index="window", columns="seed", values=SLOWDOWN).to_numpy()
+        of_seeds = [geometric_change(one, first[:, 0])[0] for one in single.T]
+        together = np.exp(np.log(single).mean(axis=1))
+        means = of.groupby("window")[list(METRICS)].mean().to_numpy()
+        changes, halves = paired_change(means, first)
+        row = {"policy": policy, "learned_on": learned_on, "seeds": len(of_seeds), "geometric": geometric_mean(of)}
+        row |= dict(zip(("ratio", "ratio_low", "ratio_high"), geometric_change(together, first[:, 0]), strict=True))
+        row |= {"least": min(of_seeds), "most": max(of_seeds)}
+        for place, name in enumerate(METRICS):
+            row |= {name: means[:, place].mean(), f"{name}_change": changes[place], f"{name}_half": halves[place]}
+        found.append(row)
+    return pd.DataFrame(found)
+
+
+def markdown(table: pd.DataFrame, order: str) -> str:
+    """A row for each policy: means, and the changes in % to the order, with 95 % intervals paired by window."""
+    lines = [
+        "| learned from | policy | slowdown, geometric mean | single seeds | mean slowdown | mean wait, s | 95 % wait less, s "
+        "| longest wait, s | makespan, s |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in table.to_dict("records"):
+        cells = [row["learned_on"], row["policy"], f"{row['geometric']:.2f}", ""]
+        values = [f"{row[name]:,.{0 if place else 1}f}" for place, name in enumerate(METRICS)]
+        if row["policy"] != order:
+            cells[2] += f" ({_ratio(row)})"
+            cells[3] = f"{row['least']:+.1f} to {row['most']:+.1f}" if row["seeds"] > 1 else ""
+            values = [
+                f"{value} ({row[f'{name}_change']:+.1f} ± {row[f'{name}_half']:.1f})"
+                for value, name in zip(values, METRICS, strict=True)
+            ]
+        lines.append(f"| {' | '.join(cells + values)} |")
+    return "\n".join(lines)
+
+
+def _ratio(row: Mapping[Any, Any]) -> str:
+    return f"{row['ratio']:+.1f}: {row['ratio_low']:+.1f} to {row['ratio_high']:+.1f}"
+
+
+def matrix(tables: Mapping[str, pd.DataFrame], policies: Mapping[str, tuple[str, str]]) -> str:
+    """Policies, each the policy and the log that it learned from, by logs tested on.
+
+    In % the change of the geometric mean of slowdowns to the rule that is tuned there, and its interval.
+    """
+    lines = [f"| | {' | '.join(tables)} |", f"|---|{'---|' * len(tables)}"]
+    for name, (policy, learned_on) in policies.items():
+        cells = []
+        for table in tables.values():
+            [row] = table[(table["policy"] == policy) & (table["learned_on"] == learned_on)].to_dict("records")
+            cells.append(_ratio(row))
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+@click.command()
+@click.argument("inputs", type=click.Path(path_type=Path, exists=True, file_okay=False), default=INPUTS)
+@click.option("--out", required=True, type=click.Path(path_type=Path, file_okay=False), help="Logs, agents and tables.")
+@click.option("--seeds", type=click.IntRange(2), default=5, show_default=True, help="Trainings of each kind.")
+def main(inputs: Path, out: Path, seeds: int) -> None:
+    """Train agents on five logs, test them on all, and print the tables of docs/agents.md on jobs."""
+    logs = [read_log(inputs, name) for name in FILES]
+    tuned = {
+        (log.name, times): tuned_order(log, times, out / "tuned" / f"{log.name}-{times:g}")
+        for log in logs
+        for times in MACHINES.values()
+    }
+    agents = {log.name: learned(log, tuned[log.name, 1.0], seeds, out) for log in logs}
+    for seed in range(seeds):
+        config = training(logs[0], out / "logs" / f"{logs[0].name}.swf", UNTAUGHT, "", seed)
+        untrained(config).save(out / "agents" / UNTRAINED / f"seed-{seed}")
+    for machine, times in MACHINES.items():
+        tables = {}
+        for log in logs:
+            rule = tuned[log.name, times]
+            tables[log.name] = compared(tested(log, times, out, agents), rule)
+            click.echo(f"\n{log.name}, {machine}; the rule tuned there is {rule}\n\n{markdown(tables[log.name], rule)}")
+        policies = {f"rule of {log.name}, {tuned[log.name, 1.0]}": (tuned[log.name, 1.0], "") for log in logs}
+        policies |= {RANDOM: (RANDOM, ""), UNTRAINED: (UNTRAINED, "")}
+        policies |= {f"{variant}, {name}": (variant, name) for variant in VARIANTS for name in agents}
+        found = tables[logs[0].name]
+        there = set(zip(found["policy"], found["learned_on"], strict=True))
+        shown = {name: pair for name, pair in policies.items() if pair in there}
+        click.echo(f"\n{machine}: change to the rule tuned there, %\n\n{matrix(tables, shown)}")
+
+
+if __name__ == "__main__":
+    main()
