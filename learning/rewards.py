@@ -23,6 +23,7 @@ from learning.cost_to_go import CostToGo, LeastOf, TrueCostToGo
 if TYPE_CHECKING:
     from cluster_sim.run.simulation import Simulation
     from cluster_sim.run.view import View
+    from cluster_sim.workload.workload import Workload
     from learning.environments.base import DecisionMaker
 
 
@@ -114,11 +115,36 @@ class Energy(_Metric):
 
     ``scaled=no,shaped=no`` is -ΔE as published (López 2023). The potential: idle watts of all nodes for as long as it
     still takes at least, what the running jobs are expected to add to that, and the least that each job to come would.
-    With ``clairvoyant`` it knows how long jobs really run, as for ``bounded-slowdown``.
+    With ``clairvoyant`` it knows how long jobs really run, as for ``bounded-slowdown``. ``against`` names a scheduler, such as
+    ``list:first/high_gflops``, whose run of the same jobs on the same machine, all nodes on, is the scale in place of what is
+    expected: its own return is -1 whatever the jobs are, so that those which slow each other count no more than others.
     """
 
-    def __init__(self, scaled: bool = True, shaped: bool = True, gamma: float = 1.0, clairvoyant: bool = False):
+    def __init__(
+        self,
+        scaled: bool = True,
+        shaped: bool = True,
+        gamma: float = 1.0,
+        clairvoyant: bool = False,
+        against: str = "",
+    ):
+        from schedulers import make_scheduler
+
         super().__init__(scaled, shaped, gamma, clairvoyant)
+        self.against = against
+        if against:
+            make_scheduler(against)  # refused before all else
+        self._needed: WeakKeyDictionary[Workload, float] = WeakKeyDictionary()
+
+    def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
+        """An episode begins; the scheduler that it is held against runs its jobs, the first time that they come."""
+        super().begin(simulation, maker)
+        if self.against:
+            jobs = simulation.workload
+            if jobs not in self._needed:
+                self._needed[jobs] = _energy_of(self.against, simulation)
+            beyond = self._needed[jobs] + self._potential
+            self.scale = beyond if beyond > 0.0 else self.scale
 
     def total(self, view: View) -> float:
         """Energy so far, J."""
@@ -271,6 +297,17 @@ class BoundedSlowdown(_Metric):
             seconds = cost.job_seconds.item(job.index)
             expected += bounded_slowdown(view.now - job.submit_time + seconds, seconds)
         return expected / self._jobs
+
+
+def _energy_of(spec: str, simulation: Simulation) -> float:
+    """What a scheduler needs for the jobs of a run, J."""
+    from cluster_sim.run.simulation import Simulation as Run
+    from schedulers import make_scheduler
+
+    of, killed = simulation, simulation.enforce_walltime
+    run = Run(of.platform, of.workload, make_scheduler(spec), seed=of.seed, enforce_walltime=killed)
+    run.run()
+    return run.view.energy_j
 
 
 def _first_submission(simulation: Simulation) -> float:

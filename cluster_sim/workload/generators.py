@@ -320,19 +320,36 @@ def from_profiles(
 
 
 @WORKLOAD_GENERATORS.register("lopez-mixed")
-def lopez_mixed(jobs: int = 400, gap_s: float = 1.0, seed: int = 0) -> Workload:
+def lopez_mixed(jobs: int = 400, gap_s: float = 1.0, memory: str | float = "0.5", seed: int = 0) -> Workload:
     """The training workload of López (2023), Experiment 4: jobs of 8 tasks of all six profiles of Table 4.16.
 
-    Each profile has the same share of the ``jobs``, the order is drawn with ``seed``, and one is submitted every
-    ``gap_s`` seconds. The first three profiles are bound by memory, the others by computing. Raises InputError for
-    impossible numbers.
+    Three of the profiles are bound by memory, and have the share ``memory`` of the ``jobs`` (0 to 1) in equal parts; three by
+    computing, and have the rest. A range draws that share with the seed, and cuts it to 0 to 1: with ``memory="-1..2"`` a third
+    of the draws have no job bound by memory, a third no other, the last any share in between. The order is drawn with ``seed``,
+    and one job is submitted every ``gap_s`` seconds. Raises InputError for impossible numbers.
     """
     profiles = {
         name: {"req_ops": operations * 1e10, "req_time": seconds, "mem_vol": volume}
         for name, (operations, seconds, volume) in LOPEZ_PROFILES.items()
     }
-    shares = dict.fromkeys(profiles, 1.0)
+    share = _share_of_memory(memory, seed)
+    shares = {name: 2.0 * (share if volume > 1.0 else 1.0 - share) for name, (_, _, volume) in LOPEZ_PROFILES.items()}
     return from_profiles(profiles, shares, jobs, tasks=8, gap_s=gap_s, seed=seed, name="lopez-mixed")
+
+
+def _share_of_memory(memory: str | float, seed: int) -> float:
+    """The share of jobs that are bound by memory, as it is given, or drawn from a range."""
+    least, dots, most = str(memory).partition("..")
+    try:
+        low, high = float(least), float(most or least)
+    except ValueError:
+        low = high = math.nan
+    possible = low < high < math.inf and high >= 0.0 if dots else low >= 0.0
+    if not (possible and -math.inf < low <= 1.0):
+        raise InputError("lopez-mixed, memory", "a share from 0 to 1, or a range such as -1..2", memory)
+    # Apart from what draws the order, where seeds below 0 are refused.
+    rng = np.random.default_rng(max(seed, 0)).spawn(3)[2]
+    return float(np.clip(rng.uniform(low, high), 0.0, 1.0)) if dots else low
 
 
 @WORKLOAD_GENERATORS.register("npb")

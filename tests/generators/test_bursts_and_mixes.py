@@ -98,10 +98,39 @@ def test_impossible_mixes(shares: dict[str, float], jobs: int, gap: float, match
         from_profiles(PROFILES, shares, jobs, gap_s=gap)
 
 
+@pytest.mark.parametrize(("memory", "bound"), [("0", 0), ("0.3", 18), ("0.5", 30), ("1", 60)])
+def test_the_share_that_is_bound_by_memory(memory: str, bound: int) -> None:
+    """As many jobs of the first three profiles as asked for, the rest of the others, each half in equal parts."""
+    counts = Workload.read(f"lopez-mixed:jobs=60,memory={memory}").jobs["profile"].value_counts()
+    assert [int(counts.get(name, 0)) for name in ("A1", "B1", "C1")] == [bound // 3] * 3
+    assert [int(counts.get(name, 0)) for name in ("A2", "B2", "C2")] == [20 - bound // 3] * 3
+
+
+def test_a_share_that_is_drawn() -> None:
+    """A third of the draws is pure of either kind, and a third has any share in between; the seed says which."""
+    shares = [
+        lopez_mixed(jobs=60, memory="-1..2", seed=seed).jobs["profile"].str.endswith("1").mean() for seed in range(300)
+    ]
+    pure = [shares.count(0.0), shares.count(1.0)]
+    assert all(70 <= count <= 130 for count in (*pure, 300 - sum(pure)))  # 100 each, to 3.7 standard deviations
+    assert np.mean([share for share in shares if 0.0 < share < 1.0]) == pytest.approx(0.5, abs=0.1)
+    again = lopez_mixed(jobs=60, memory="-1..2", seed=7)
+    assert again.jobs.equals(lopez_mixed(jobs=60, memory="-1..2", seed=7).jobs)
+
+
+@pytest.mark.parametrize("memory", ["1.1", "-0.1", "nan", "some", "0.5..0.2", "0..inf", "1.5..2", "-2..-1"])
+def test_impossible_shares_of_memory(memory: str) -> None:
+    """Outside 0 to 1, no number, or a range upside down or without end."""
+    with pytest.raises(InputError, match="a share from 0 to 1, or a range"):
+        Workload.read(f"lopez-mixed:memory={memory}")
+
+
 def test_negative_seeds_are_refused() -> None:
     """In one line, as other impossible numbers, also in a spec."""
     for make in (lopez_mixed, npb):
         with pytest.raises(InputError, match="seed >= 0"):
             make(seed=-1)
+    with pytest.raises(InputError, match="seed >= 0"):
+        lopez_mixed(memory="-1..2", seed=-1)
     with pytest.raises(InputError, match="seed >= 0"):
         Workload.read("npb:seed=-1")

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster_sim import Platform, Workload
+from cluster_sim import Platform, Simulation, Workload, make_scheduler
+from cluster_sim.errors import SpecError
 from learning.environments.job_node import JobNode
 from learning.rewards import rewards
 from learning.teachers import make_teacher
@@ -77,6 +78,39 @@ def test_scaled_returns_are_around_minus_one(name: str) -> None:
         env = JobNode(episodes=experiment(number), reward=f"{name}:shaped=no")
         got, _ = play(env, lambda env, observation, info: teacher(env))
         assert -5.0 < sum(got) < -1.0
+
+
+@pytest.mark.parametrize("shaped", ["yes", "no"])
+def test_against_a_rule_its_own_return_is_minus_one(shaped: str) -> None:
+    """On any jobs, bound by memory or not; who needs less of what can be saved has that share of it."""
+    rule, other = "list:first/high_gflops", "list:first/high_cores"
+    machine = experiment("4-mem").platform
+    for memory in ("0", "0.5", "1"):
+        jobs = Workload.read(f"lopez-mixed:jobs=40,memory={memory}")
+        reward = f"energy:against={rule},shaped={shaped}"
+        returns, energies = {}, {}
+        for spec in (rule, other):
+            returns[spec], energies[spec] = _return_of(spec, JobNode(machine, jobs, reward=reward, placements="all"))
+        assert energies[rule] == pytest.approx(_energy(machine, jobs, rule))
+        assert returns[rule] == pytest.approx(-1.0)
+        assert (returns[other] > -1.0) == (energies[other] < energies[rule])
+
+
+def test_a_rule_that_there_is_not_is_refused() -> None:
+    """When the reward is made, not in the first episode."""
+    with pytest.raises(SpecError, match="nobody"):
+        rewards.make("energy:against=nobody")
+
+
+def _return_of(spec: str, env: JobNode) -> tuple[float, float]:
+    """The sum of the rewards when a scheduler decides, and the energy of the run, J."""
+    teacher = make_teacher(spec)
+    got, info = play(env, lambda env, observation, info: teacher(env))
+    return sum(got), float(info["metrics"]["energy_j"])
+
+
+def _energy(machine: Platform, jobs: Workload, scheduler: str) -> float:
+    return float(Simulation(machine, jobs, make_scheduler(scheduler)).run().summary()["energy_j"])
 
 
 def test_the_expected_cost_is_a_lower_bound_where_nothing_contends() -> None:
