@@ -1,10 +1,11 @@
-"""Steps per second of JobNode and NodeShutdown with a random policy, resets included: ``python -m benchmarks.environments``.
+"""Steps per second of environments with a random policy, resets included: ``python -m benchmarks.environments``.
 
 Each run stands beside one of SimPy's floor (:func:`benchmarks.measure.floor`), and a step's cost is also given as a multiple
 of a job there: that ratio holds on other machines and on busy ones, steps per second do not.
 
 López (2023), Experiment 2: 18 jobs on four nodes; Experiment 3: 180 jobs on forty. The papers' program collects 170 to 270
-decisions per second on Experiment 2, environments of other schedulers that learn reach 1,750 to 2,750. CPU time.
+decisions per second on Experiment 2, environments of other schedulers that learn reach 1,750 to 2,750. NodeShutdown: the 48
+days of Casagrande et al. (2022). JobChoice: windows of 256 jobs, as an agent learns on them. CPU time.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ from typing import Any
 
 import click
 
+from benchmarks.inputs import LOG
 from benchmarks.measure import alternate, floor
 from benchmarks.report import circumstances, described
 from cluster_sim import Platform, Workload
 from learning.config import EnvironmentKeys
 from learning.environments.base import SchedulingEnv
+from learning.environments.job_choice import JobChoice
 from learning.environments.job_node import JobNode
-from learning.episodes import Whole
+from learning.episodes import Trajectories, Whole
 from learning.inputs import environment_on, training_episodes
 
 CASES = Path(__file__).resolve().parents[2] / "shared" / "cases" / "irmasim"
@@ -78,6 +81,10 @@ def cells() -> Iterator[tuple[str, str, str, SchedulingEnv, int | None]]:
     for observation, options, most in SHUTDOWN if TAURUS.is_dir() else ():
         env = environment_on(days_of_taurus(observation, options), training_episodes(days_of_taurus()))
         yield "NodeShutdown, Taurus", observation, observation, env, most
+    yield "JobChoice, built in", "default", "bounded-slowdown", JobChoice(), None
+    if LOG.is_file():
+        windows = Trajectories(Platform.homogeneous(nodes=1, cores=256), Workload.read(LOG).first(5000), 256)
+        yield "JobChoice, windows of Lublin-256", "default", "bounded-slowdown", JobChoice(windows), None
 
 
 def days_of_taurus(observation: str = "default", options: dict[str, Any] | None = None) -> EnvironmentKeys:
