@@ -80,13 +80,15 @@ class Foresight:
         self._node_cores = view.platform.node_cores
         self._widest = int(view.platform.node_cores.max())
         self._actions = np.arange(self._nodes + 1)
+        self._offers = self._nodes - self._actions
         idle_step_j = float(idle_node_watts(view).mean()) * maker.step_s
         self._idle_cost = idle_step_j / cycle_joules(view)  # of a step of an idle node, in cycles
         self._version: object = None
         self._queue = _Queue(WaitingJobs((), maker.tau))
         self._turns_at = -math.inf
-        self._rows = np.zeros((self._nodes + 1, ActionRow.size))
-        self._rows[:, ActionRow.all_idle_nodes_sleep] = maker.idle == "sleep"
+        self._rows = np.zeros((ActionRow.size, self._nodes + 1))  # by feature
+        self._rows[ActionRow.nodes_offered] = self._offers / self._nodes
+        self._rows[ActionRow.all_idle_nodes_sleep] = maker.idle == "sleep"
         self._idle_ways = maker.idle
         self._fresh: list[int] = []
 
@@ -99,130 +101,131 @@ class Foresight:
             self._version, self._fresh = view.version, fresh
             self._look(view)
             self._turns_at = -math.inf
-        if waiting.jobs and view.now >= self._turns_at:
-            self._sort_late(view.now)
-        rows = self._rows
-        rows[:, ActionRow.as_now] = self._actions == self._maker.reserved
+        rows, now = self._rows, view.now
+        if waiting.jobs and now >= self._turns_at:
+            self._sort_late(now)
+        rows[ActionRow.as_now] = self._actions == self._maker.reserved
         if waiting.jobs:
-            clock = np.array([view.now, -1.0])
+            clock = np.array([now, -1.0])
             relieved = np.maximum(self._rate @ clock, 0.0)
             left = np.maximum(self._all_rate @ clock - relieved, 0.0)
-            rows[:, ActionRow.stretch_relieved] = bounded(relieved, HALF_STRETCH)
-            rows[:, ActionRow.stretch_left] = bounded(left, HALF_STRETCH)
-            rows[:, ActionRow.relief_for_the_cost] = relieved / (relieved + self._cost + 1e-3)
-            rows[:, ActionRow.relief_and_no_boot] = rows[:, ActionRow.stretch_relieved] * (
-                rows[:, ActionRow.boots_at_all] == 0.0
-            )
-            fits = self._fits(self._queue.most_stretched(view.now).requested_cores)
-            rows[:, ActionRow.most_stretched_job_fits] = fits
+            rows[ActionRow.stretch_relieved] = share = bounded(relieved, HALF_STRETCH)
+            rows[ActionRow.stretch_left] = bounded(left, HALF_STRETCH)
+            rows[ActionRow.relief_for_the_cost] = relieved / (relieved + self._cost + 1e-3)
+            rows[ActionRow.relief_and_no_boot] = share * (self._booted == 0.0)
+            fits, count = self._fits(self._queue.most_stretched(now).requested_cores)
+            rows[ActionRow.most_stretched_job_fits] = fits
             # As many as need no boot; more, if that is what the most stretched job needs: the last that fits, then.
-            last = self._nodes - int(fits[::-1].argmax()) if fits.any() else self._nodes
-            rows[:, ActionRow.least_for_the_most_stretched] = self._actions == min(last, self._bootless)
-        return self._twice(rows) if self._idle_ways == "choose" else rows.astype(np.float32)
+            last = count - 1 if count else self._nodes
+            rows[ActionRow.least_for_the_most_stretched] = self._actions == min(last, self._bootless)
+        return self._twice(rows) if self._idle_ways == "choose" else rows.T.astype(np.float32)
 
     def _twice(self, rows: Floats) -> npt.NDArray[np.float32]:
         """The rows, and the same where nodes that have just fallen idle are put to sleep, too."""
         half = self._nodes + 1
-        both = np.empty((2 * half, ActionRow.size), np.float32)
-        both[:half] = both[half:] = rows
-        both[half:, ActionRow.all_idle_nodes_sleep] = 1.0
+        both = np.empty((2, half, ActionRow.size), np.float32)
+        both[:] = rows.T
+        again = both[1]
+        again[:, ActionRow.all_idle_nodes_sleep] = 1.0
         if self._fresh:
-            both[half:, ActionRow.nodes_put_to_sleep] += both[half:, ActionRow.nodes_left_idle]
-            both[half:, _IDLE] = 0.0
-            both[half:, ActionRow.cost] = bounded(self._booted, 1.0)
-            relieved = HALF_STRETCH * rows[:, ActionRow.stretch_relieved] / (1.0 - rows[:, ActionRow.stretch_relieved])
-            both[half:, ActionRow.relief_for_the_cost] = relieved / (relieved + self._booted + 1e-3)
-        return both
+            again[:, ActionRow.nodes_put_to_sleep] += again[:, ActionRow.nodes_left_idle]
+            again[:, _IDLE] = 0.0
+            again[:, ActionRow.cost] = bounded(self._booted, 1.0)
+            relieved = HALF_STRETCH * rows[ActionRow.stretch_relieved] / (1.0 - rows[ActionRow.stretch_relieved])
+            again[:, ActionRow.relief_for_the_cost] = relieved / (relieved + self._booted + 1e-3)
+        return both.reshape(2 * half, ActionRow.size)
 
-    def _fits(self, cores: int) -> npt.NDArray[np.bool_]:
-        """Whether a job alone could start on what is offered, under each action."""
-        if cores not in self._fitting:
-            free = self._free.sum(axis=1) if cores > self._widest else self._free.max(axis=1, initial=0)
-            self._fitting[cores] = free >= cores
-        return self._fitting[cores]
+    def _fits(self, cores: int) -> tuple[npt.NDArray[np.bool_], int]:
+        """Whether a job alone could start on what is offered, under each action, and under how many: the first ones."""
+        known = self._fitting.get(cores)
+        if known is None:
+            free = self._free @ self._each if cores > self._widest else self._free.max(axis=1, initial=0.0)
+            fits = free >= cores
+            known = self._fitting[cores] = fits, int(np.count_nonzero(fits))
+        return known
 
     # ------------------------------------------------------------------ once for a state of queue and machine
 
     def _look(self, view: View) -> None:
-        """Imitate the scheduler's pass under every action."""
+        """Imitate the scheduler's pass under every action. Cores are counted in floats, which are summed sooner."""
+        order = self._maker.order(view)
         rank = np.empty(self._nodes, np.int64)
-        rank[self._maker.order(view)] = np.arange(self._nodes)
-        offered = rank[None, :] < (self._nodes - self._actions)[:, None]  # (actions, nodes)
+        rank[order] = self._actions[:-1]
         # Nodes that are on, and behind them those that are OFF: in this order jobs take what is free.
         on = view.powered_on.nonzero()[0]
-        nodes = np.concatenate([on, view.powered_off.nonzero()[0]])
-        self._free = np.where(offered[:, nodes], np.maximum(view.free_cores[nodes], 0).astype(np.int64), 0)
-        self._fitting: dict[int, npt.NDArray[np.bool_]] = {}
+        nodes = np.concatenate((on, view.powered_off.nonzero()[0]))
+        is_offered = rank.take(nodes) < self._offers[:, None]  # (actions, nodes)
+        self._free = np.maximum(view.free_cores.take(nodes), 0.0) * is_offered
+        self._each = np.ones(len(nodes))  # times it, rows of nodes are summed
+        self._fitting: dict[int, tuple[npt.NDArray[np.bool_], int]] = {}
         left = self._free.copy()
-        self._rows[:, ActionRow.head_job_starts] = 0.0
         self._started: list[Ints] = []  # of each group of the queue
         self._rate = np.zeros((self._nodes + 1, 2))  # stretch of the started = rate · (now, -1)
         self._all_rate = np.zeros(2)
-        jobs, cores = np.zeros(self._nodes + 1), np.zeros(self._nodes + 1)
+        rows = self._rows
+        rows[_ANEW] = 0.0
+        rows[ActionRow.head_job_starts] = 0.0
+        jobs = cores = 0.0 * self._actions
         for group in self._queue.groups:
             started = _start(left, group.width, len(group.bounds), group.width > self._widest)
             if not self._started:
-                self._rows[:, ActionRow.head_job_starts] = started > 0  # the head is the first of the first group
+                rows[ActionRow.head_job_starts] = started > 0  # the head is the first of the first group
             self._started.append(started)
-            self._rate += group.sums[started]
+            self._rate += group.sums.take(started, axis=0)
             self._all_rate += group.sums[-1]
-            jobs += started
-            cores += group.width * started
-        self._describe_jobs(jobs, cores)
-        self._describe_nodes(view, left, on, offered)
+            jobs = jobs + started
+            cores = cores + group.width * started
+        if waiting := len(self._queue.jobs):
+            rows[ActionRow.jobs_started] = jobs / waiting
+            rows[ActionRow.cores_started] = cores / self._queue.cores
+            rows[ActionRow.everybody_served] = jobs == waiting
+        self._describe_nodes(view, left, on, order)
 
-    def _describe_jobs(self, jobs: Floats, cores: Floats) -> None:
-        """How many jobs would start, and cores of them, shape (actions,)."""
-        rows, waiting = self._rows, len(self._queue.jobs)
-        rows[:, _ANEW] = 0.0
-        if waiting:
-            rows[:, ActionRow.jobs_started] = jobs / waiting
-            rows[:, ActionRow.cores_started] = cores / self._queue.cores
-            rows[:, ActionRow.everybody_served] = jobs == waiting
-
-    def _describe_nodes(self, view: View, left: Ints, on: Ints, offered: npt.NDArray[np.bool_]) -> None:
+    def _describe_nodes(self, view: View, left: Floats, on: Ints, order: list[int]) -> None:
         """What becomes of the nodes: ``left`` are free cores after the pass, of the nodes ``on`` and then of OFF ones."""
-        rows, stop = self._rows, len(on)
-        rows[:, ActionRow.nodes_offered] = (self._nodes - self._actions) / self._nodes
-        left_on, left_off = left[:, :stop], left[:, stop:]
-        boots = self._free[:, stop:] > left_off
-        self._booted = booted = boots.sum(axis=1)
-        self._bootless = int((booted == 0).argmax())
-        rows[:, _OFFERS] = (self._actions == self._bootless)[:, None]
-        idle_now = view.powered_on & (view.free_cores == self._node_cores)
-        slept = (idle_now & ~offered).sum(axis=1)
-        untouched = left_on == self._node_cores[on]
-        idle = untouched.sum(axis=1)
+        rows, stop, each = self._rows, len(on), self._each
+        is_used = np.empty(left.shape, np.bool_)
+        untouched = np.equal(left[:, :stop], self._node_cores.take(on))
+        np.logical_not(untouched, out=is_used[:, :stop])
+        boots = np.greater(self._free[:, stop:], left[:, stop:], out=is_used[:, stop:])
+        self._booted = booted = boots @ each[stop:]
+        self._bootless = int((booted == 0.0).argmax())
+        rows[_OFFERS] = self._actions == self._bootless
+        slept = np.zeros(self._nodes + 1)
+        (view.powered_on & (view.free_cores == self._node_cores)).take(order[::-1]).cumsum(out=slept[1:])
+        idle = untouched @ each[:stop]
         if self._idle_ways != "stay":  # then what is left idle sleeps, but perhaps for what has just fallen idle
-            is_fresh = np.zeros(self._nodes, np.bool_)
-            is_fresh[self._fresh] = True
-            spared = (untouched & is_fresh[on]).sum(axis=1) if self._fresh else 0 * idle
+            spared = 0.0 * idle
+            if self._fresh:
+                is_fresh = np.zeros(self._nodes)
+                is_fresh[self._fresh] = 1.0
+                spared = untouched @ is_fresh.take(on)
             slept, idle = slept + idle - spared, spared
         self._cost = booted + self._idle_cost * idle
-        rows[:, ActionRow.nodes_booted] = booted / self._nodes
-        rows[:, ActionRow.boots_at_all] = booted > 0
-        rows[:, ActionRow.nodes_put_to_sleep] = slept / self._nodes
-        rows[:, ActionRow.nodes_left_idle] = idle / self._nodes
-        rows[:, ActionRow.any_left_idle] = idle > 0
-        beside = (left_on * ~untouched).sum(axis=1) + (left_off * boots).sum(axis=1)
-        rows[:, ActionRow.cores_left_idle_beside_jobs] = beside / self._total
-        rows[:, ActionRow.cost] = bounded(self._cost, 1.0)
+        rows[ActionRow.nodes_booted] = booted / self._nodes
+        rows[ActionRow.boots_at_all] = booted > 0.0
+        rows[ActionRow.nodes_put_to_sleep] = slept / self._nodes
+        rows[ActionRow.nodes_left_idle] = idle / self._nodes
+        rows[ActionRow.any_left_idle] = idle > 0.0
+        rows[ActionRow.cores_left_idle_beside_jobs] = (left * is_used) @ each / self._total
+        rows[ActionRow.cost] = bounded(self._cost, 1.0)
 
     def _sort_late(self, now: float) -> None:
         """Which jobs are late; good until the next one is."""
-        rows = self._rows
         started_late = np.zeros(self._nodes + 1)
         all_late, turns_at = 0.0, math.inf
         for group, started in zip(self._queue.groups, self._started, strict=True):
             late = now >= group.bounds
-            if not late.all():
+            count = int(np.count_nonzero(late))
+            if count < len(late):
                 turns_at = min(turns_at, float(group.bounds[~late].min()))
-            if late.any():
-                counts = np.concatenate([[0], np.cumsum(late)])
-                started_late += group.width * counts[started]
-                all_late += group.width * float(counts[-1])
-        rows[:, ActionRow.late_cores_started] = np.minimum(started_late / self._total, 1.0)
-        rows[:, ActionRow.late_cores_left] = np.minimum((all_late - started_late) / self._total, 1.0)
+            if count:
+                counts = np.zeros(len(late) + 1)
+                late.cumsum(out=counts[1:])
+                started_late += group.width * counts.take(started)
+                all_late += float(group.width * count)
+        self._rows[ActionRow.late_cores_started] = np.minimum(started_late / self._total, 1.0)
+        self._rows[ActionRow.late_cores_left] = np.minimum((all_late - started_late) / self._total, 1.0)
         self._turns_at = turns_at
 
 
@@ -243,41 +246,47 @@ class _Queue:
     def __init__(self, waiting: WaitingJobs):
         self.waiting = waiting
         self.jobs = waiting.jobs[:MOST_JOBS]
-        self.cores = float(waiting.cores[:MOST_JOBS].sum())
+        cores = waiting.cores[:MOST_JOBS].tolist()
+        self.cores = float(sum(cores))
         members: dict[int, list[int]] = {}
-        for position, cores in enumerate(waiting.cores[:MOST_JOBS].tolist()):
-            members.setdefault(cores, []).append(position)
-        self.groups = [self._group(width, positions) for width, positions in members.items()]
-
-    def _group(self, width: int, positions: list[int]) -> _Group:
-        limits, submits = self.waiting.limits[positions], self.waiting.submits[positions]
-        sums = np.zeros((len(positions) + 1, 2))
-        np.cumsum(1.0 / limits, out=sums[1:, _GROWTH])
-        np.cumsum(submits / limits, out=sums[1:, _START])
-        return _Group(width, self.waiting.late_from[positions], sums)
+        for position, width in enumerate(cores):
+            members.setdefault(width, []).append(position)
+        limits = waiting.limits[:MOST_JOBS]
+        parts = np.empty((len(cores), 2))
+        parts[:, _GROWTH], parts[:, _START] = 1.0 / limits, waiting.submits[:MOST_JOBS] / limits
+        self.groups = [_group(waiting, width, positions, parts) for width, positions in members.items()]
 
     def most_stretched(self, now: float) -> Job:
         """The job that has waited longest for what it requested, the first of several."""
         return self.jobs[int(self.waiting.stretches(now)[:MOST_JOBS].argmax())]
 
 
-def _start(free: Ints, width: int, count: int, wide: bool) -> Ints:
+def _group(waiting: WaitingJobs, width: int, positions: list[int], parts: Floats) -> _Group:
+    """The jobs at these positions; ``parts``, shape (jobs, 2), are what each adds to the sums."""
+    sums = np.zeros((len(positions) + 1, 2))
+    parts.take(positions, axis=0).cumsum(axis=0, out=sums[1:])
+    return _Group(width, waiting.late_from.take(positions), sums)
+
+
+def _start(free: Floats, width: int, count: int, wide: bool) -> Ints:
     """How many of ``count`` jobs start under each action, shape (actions,); takes their cores from ``free``.
 
     A ``wide`` job takes single cores node by node, and has all its cores or none.
     """
-    if not wide:
-        return _take(free, np.array(count), width)
-    started: Ints = np.minimum(free.sum(axis=1) // width, count)
-    _take(free, started[:, None] * width, 1)
+    if wide:
+        jobs = np.minimum(np.floor(free.sum(axis=1) / width), count)
+        _take(free, jobs[:, None] * width, 1)
+    else:
+        jobs = _take(free, count, width)
+    started: Ints = jobs.astype(np.int64)
     return started
 
 
-def _take(free: Ints, wanted: Ints, width: int) -> Ints:
+def _take(free: Floats, wanted: Floats | int, width: int) -> Floats:
     """Take slots of that many cores, first nodes first; how many there were under each action, shape (actions,)."""
-    slots = free // width if width > 1 else free
+    slots = np.floor(free / width) if width > 1 else free
     before = slots.cumsum(axis=1) - slots
-    taken = np.minimum(np.maximum(wanted - before, 0), slots)
+    taken = np.minimum(np.maximum(wanted - before, 0.0), slots)
     free -= taken * width
-    counts: Ints = taken.sum(axis=1)
+    counts: Floats = taken.sum(axis=1)
     return counts

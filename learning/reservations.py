@@ -116,11 +116,13 @@ class Reservations:
         self._spared_after = math.inf  # but what has fallen idle after that time
         self._decided = -math.inf
         self._idle_since = [-math.inf] * view.platform.node_count
-        self._idle: tuple[int, ...] = ()
+        self._idle: list[int] = []
         self._due = view.now
         self._wakes_at = -math.inf
         self._state: object = None
         self._order: list[int] = []
+        self._version: object = None
+        self._idle_now: list[int] = []
         self._waiting = WaitingJobs((), self.tau)
         self._observation.begin(view)
 
@@ -138,31 +140,34 @@ class Reservations:
             self._waiting = WaitingJobs(pending, self.tau)
         return self._waiting
 
+    def idle_nodes(self, view: View) -> list[int]:
+        """:func:`~schedulers.power.idle_nodes` by position, worked out once for a state of the machine."""
+        if view.version is not self._version:
+            self._version, self._idle_now = view.version, idle_nodes(view).nonzero()[0].tolist()
+        return self._idle_now
+
     def fresh(self) -> list[int]:
         """The nodes that have fallen idle since the last decision, where that is of any concern."""
         return [node for node in self._idle if self._idle_since[node] > self._decided]
 
-    def _note_idle(self, view: View, idle: npt.NDArray[np.bool_]) -> None:
+    def _note_idle(self, view: View, idle: list[int]) -> None:
         """Keep since when nodes are idle, where that is of any concern."""
-        if self.idle != "choose":
-            return
-        nodes = tuple(np.flatnonzero(idle).tolist())
-        if nodes != self._idle:
+        if self.idle == "choose" and idle is not self._idle:
             since, before = self._idle_since, set(self._idle)
-            for node in nodes:
+            for node in idle:
                 if node not in before:
                     since[node] = view.now
-            self._idle = nodes
+            self._idle = idle
 
     # ------------------------------------------------------------------ when
 
     def attend(self, view: View) -> list[PowerDecision]:
         """Switch off what was reserved and has fallen idle; have a decision that is not due yet come when it is."""
         decisions: list[PowerDecision] = []
-        idle = idle_nodes(view)
+        idle = self.idle_nodes(view)
         self._note_idle(view, idle)
-        if view.withheld_count and idle.any() and len(left := np.flatnonzero(idle & view.withheld)):
-            decisions.append(SwitchOff(left.tolist()))
+        if view.withheld_count and idle and (left := [node for node in idle if view.withheld[node]]):
+            decisions.append(SwitchOff(left))
         if view.now < self._due:
             decisions += self._wake(view)
         return decisions
@@ -171,9 +176,8 @@ class Reservations:
         """Whether it is time to decide; once in a step."""
         return view.now >= self._due and (not self._skip or self._can_matter(view))
 
-    @staticmethod
-    def _can_matter(view: View) -> bool:
-        return bool(view.pending_count) or bool(idle_nodes(view).any())
+    def _can_matter(self, view: View) -> bool:
+        return bool(view.pending_count) or bool(self.idle_nodes(view))
 
     def _wake(self, view: View) -> list[PowerDecision]:
         if self._wakes_at == self._due or (self._skip and not self._can_matter(view)):
@@ -223,8 +227,8 @@ class Reservations:
                 decisions.append(Offer(back))
             if away := [node for node in reserved if not withheld[node]]:
                 decisions.append(Withhold(away))
-            idle = idle_nodes(view).tolist()
-            if left := [node for node in reserved if idle[node]]:
+            idle = set(self.idle_nodes(view))
+            if idle and (left := [node for node in reserved if node in idle]):
                 decisions.append(SwitchOff(left))
         self.reserved = action
         self._due = view.now + self.step_s
@@ -234,9 +238,9 @@ class Reservations:
         """After the scheduler's pass: what it left idle is reserved, and switched off, if that was decided."""
         if not self._sleeps:
             return []
-        idle = idle_nodes(view)
+        idle = self.idle_nodes(view)
         self._note_idle(view, idle)
-        left = [node for node in np.flatnonzero(idle).tolist() if self._idle_since[node] <= self._spared_after]
+        left = [node for node in idle if self._idle_since[node] <= self._spared_after]
         if not left:
             return []
         fresh = [node for node in left if not view.withheld[node]]

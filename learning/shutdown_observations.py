@@ -192,7 +192,7 @@ def _promise(view: View, head: Job, ends: list[tuple[float, int]]) -> float:
 
 STRETCH_STEPS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.2)
 """Between two of these each, a feature rises from 0 to 1 with the summed stretch: where to boot is easily learned then."""
-_LOW, _WIDTH = np.array(STRETCH_STEPS[:-1]), np.diff(STRETCH_STEPS)
+_STEPS = [(low, high - low) for low, high in pairwise(STRETCH_STEPS)]
 
 
 class State(FeatureTable):
@@ -253,6 +253,7 @@ class Default:
         self._foresight = Foresight(view, self._maker)
         self._states = _CoresByState()
         self._waiting: WaitingJobs | None = None
+        self._cores = float(view.platform.core_count)
         self._arrivals: list[float] = []
         self._newest = -1
 
@@ -262,30 +263,34 @@ class Default:
         return {"actions": rows, "state": self._state(view)}
 
     def _state(self, view: View) -> npt.NDArray[np.float32]:
-        pending, now, cores = view.pending, view.now, float(view.platform.core_count)
+        pending, now, cores = view.pending, view.now, self._cores
         nodes, waiting = view.platform.node_count, self._maker.waiting(view)
         if waiting is not self._waiting:
-            self._waiting = waiting
+            self._waiting, self._turns_at = waiting, -math.inf
+            self._cores_waiting = sum(waiting.cores.tolist())
             self._growth = sum((self._maker.step_s / waiting.limits).tolist())  # of the summed stretch in a step
+        if now >= self._turns_at:  # another job has become late
+            late_from = waiting.late_from.tolist()
+            self._turns_at = min([time for time in late_from if now < time], default=math.inf)
+            jobs = zip(late_from, waiting.cores.tolist(), strict=True)
+            self._cores_late = sum([asked for time, asked in jobs if now >= time])
         self._note_arrivals(pending, now)
         stretch = waiting.stretches(now).tolist()
-        summed = sum(stretch)
-        is_late = now >= waiting.late_from
-        ahead = waiting.late_from.min(initial=math.inf, where=~is_late) - now
+        summed, ahead = sum(stretch), self._turns_at - now
         running = view.running
-        young = sum(r.job.requested_cores for r in running if now - r.start_time < 600.0)
-        booting = sum(r.start_time > now for r in running)
+        young = sum([r.job.requested_cores for r in running if now - r.start_time < 600.0])
+        booting = sum([r.start_time > now for r in running])
         since = bounded(now - self._arrivals[-1], SUBMISSION_HALF_S) if self._arrivals else 1.0
         day = now % DAY_S / DAY_S
-        state = np.empty(State.size, np.float32)
+        state = [0.0] * State.size
         state[State.cores_by_state] = [count / cores for count in self._states.of(view)]
         state[State.reserved] = self._maker.reserved / nodes
         state[State.jobs_waiting] = bounded(len(pending), 10.0)
-        state[State.cores_waiting] = bounded(waiting.cores.sum(), cores)
+        state[State.cores_waiting] = bounded(self._cores_waiting, cores)
         state[State.their_stretch_summed] = bounded(summed, HALF_STRETCH)
         state[State.the_greatest_of_them] = min(max(stretch, default=0.0), 1.0)
         state[State.time_to_the_next_late_job] = 1.0 - bounded(ahead, 1800.0) if ahead < math.inf else 0.0
-        state[State.cores_of_late_jobs] = bounded(waiting.cores.sum(where=is_late), cores)
+        state[State.cores_of_late_jobs] = bounded(self._cores_late, cores)
         state[State.jobs_running] = bounded(len(running), 10.0)
         state[State.cores_of_young_jobs] = young / cores
         state[State.jobs_waiting_for_boots] = bounded(booting, 3.0)
@@ -297,8 +302,8 @@ class Default:
         state[State.time_of_day] = day
         state[State.sine_of_it] = math.sin(2.0 * math.pi * day)
         state[State.cosine_of_it] = math.cos(2.0 * math.pi * day)
-        state[State.by_steps] = ((summed - _LOW) / _WIDTH).clip(0.0, 1.0)
-        return state
+        state[State.by_steps] = [min(max((summed - low) / width, 0.0), 1.0) for low, width in _STEPS]
+        return np.array(state, np.float32)
 
     def _note_arrivals(self, pending: tuple[Job, ...], now: float) -> None:
         """Keep the submissions of the last hour, of jobs that were still waiting when they were looked for."""
