@@ -14,7 +14,9 @@ from learning.observations import chosen, observations
 if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform
     from cluster_sim.run.view import View
+    from learning.idle_nodes import IdleNodes
     from learning.job_node_actions import PairFinder, PairOptions, Pairs
+    from learning.occupancy import Asked
     from learning.predictions import Estimates, Predictions
 
 Floats = npt.NDArray[np.float64]
@@ -184,34 +186,31 @@ class PairFeatures:
         p = self._predictions
         p.update(view)
         columns = np.zeros((PairRow.size, len(pairs)))
-        jobs, nodes = _Jobs(view, pairs, p), self._nodes_now(view)
+        jobs, nodes = self._jobs(pairs.asked), self._nodes_now(view)
+        ages = view.now - pairs.submitted
         gains = 0.0, 0.0
         if len(pairs):  # there may be none where a run is cut short
-            self._of_jobs(columns, jobs, pairs)
+            jobs.of_job[OfJob.age] = _against(ages, jobs.least)
+            columns[PairRow.of_job] = jobs.of_job.take(pairs.job_of, axis=1)
             self._of_nodes(columns, nodes, view, pairs)
             gains = self._predicted(columns, view, pairs, p.estimates(view, pairs), jobs)
         actions = np.zeros((len(pairs.mask), len(self._columns)), np.float32)
         takes_all = len(self._columns) == PairRow.size
         actions[pairs.actions] = columns.T if takes_all else columns[self._columns].T
-        state = self._state(view, pairs, jobs, nodes)
+        state = self._state(view, ages, jobs, nodes)
         if pairs.may_wait:
             row = np.zeros(PairRow.size)
             row[PairRow.gain], row[PairRow.wait], row[PairRow.next_end] = gains, 1.0, state[PairState.soonest]
             actions[-1] = row if takes_all else row[self._columns]
         return {"actions": actions, "state": state[self._entries].astype(np.float32)}
 
-    def _of_jobs(self, columns: Floats, jobs: _Jobs, pairs: Pairs) -> None:
-        cores, times, most = pairs.cores, pairs.times, self._options.num_jobs
-        of_job = np.empty((OfJob.size, len(pairs.jobs)))
-        of_job[OfJob.cores] = np.minimum(cores / self._widest, 1.0)
-        of_job[OfJob.time] = logarithmic(times)
-        of_job[OfJob.age] = _against(jobs.ages, jobs.least)
-        of_job[OfJob.oldest_rank] = np.arange(len(pairs.jobs)) / most
-        of_job[OfJob.smallest_rank] = ranks(cores) / most
-        of_job[OfJob.shortest_rank] = ranks(times) / most
-        work = cores * jobs.least
-        of_job[OfJob.work] = work / max(float(work.max()), 1e-300)
-        columns[PairRow.of_job] = of_job.take(pairs.job_of, axis=1)
+    def _jobs(self, asked: Asked) -> _Jobs:
+        """What the requests of the eligible jobs say, made once for a list of them on this machine."""
+        jobs: _Jobs | None = asked.seen
+        if jobs is None or jobs.idle is not self._predictions.idle:
+            least = self._predictions.least(asked)
+            jobs = asked.seen = _Jobs(asked, self._predictions.idle, least, self._widest, self._options.num_jobs)
+        return jobs
 
     def _nodes_now(self, view: View) -> Floats:
         """The features of all nodes, shape (features, nodes)."""
@@ -267,16 +266,15 @@ class PairFeatures:
         most: tuple[float, float] = tuple(gains.max(axis=1).tolist())
         return most
 
-    def _state(self, view: View, pairs: Pairs, jobs: _Jobs, of_node: Floats) -> Floats:
+    def _state(self, view: View, ages: Floats, jobs: _Jobs, of_node: Floats) -> Floats:
         p, now, most = self._predictions, view.now, self._options.num_jobs
         pending, running, nodes = view.pending_count, view.running_count, of_node.shape[1]
-        asked = float(pairs.cores.sum())
-        mean = float(jobs.least.sum()) / len(pairs.jobs) if pairs.jobs else 0.0
+        mean = jobs.mean
         soonest, latest = p.next_end(now) - now, p.last_end(now) - now
         state = np.empty(PairState.size)
         state[PairState.pending] = pending / (pending + most)
-        state[PairState.eligible] = len(pairs.jobs) / most
-        state[PairState.pending_cores] = asked / (asked + self._cores)
+        state[PairState.eligible] = len(ages) / most
+        state[PairState.pending_cores] = jobs.cores / (jobs.cores + self._cores)
         state[PairState.running] = running / (running + nodes)
         state[PairState.free] = view.free_total / self._cores
         state[PairState.idle_nodes] = np.count_nonzero(of_node[OfNode.idle]) / nodes
@@ -286,17 +284,29 @@ class PairFeatures:
         state[PairState.contended_nodes] = np.count_nonzero(contended) / nodes
         state[PairState.soonest] = _ratio(soonest, mean) if soonest < np.inf else 0.0
         state[PairState.latest] = _ratio(latest, mean)
-        state[PairState.oldest] = _ratio(float(jobs.ages.max(initial=0.0)), mean)
+        state[PairState.oldest] = _ratio(float(ages.max(initial=0.0)), mean)
         return state
 
 
 class _Jobs:
-    """What else there is to know of the eligible jobs, arrays of shape (jobs,)."""
+    """What the requests of the eligible jobs say of them, on this machine."""
 
-    def __init__(self, view: View, pairs: Pairs, predictions: Predictions):
-        self.ages = view.now - pairs.submitted  #: s.
-        self.least_figures = predictions.least(pairs.requests)  #: Both of the next, shape (2, jobs).
-        self.least, self.least_energy = self.least_figures  #: Least time (s) and energy (J) on an idle node.
+    def __init__(self, asked: Asked, idle: IdleNodes, least: Floats, widest: float, most: int):
+        cores, times, count = asked.cores, asked.times, len(asked.cores)
+        self.idle = idle
+        self.least_figures = least  #: Both of the next, shape (2, jobs).
+        self.least, self.least_energy = least  #: Least time (s) and energy (J) on an idle node.
+        self.cores = float(cores.sum())  #: Of all of them.
+        self.mean = float(self.least.sum()) / count if count else 0.0  #: Mean of their least times, s.
+        self.of_job = of_job = np.zeros((OfJob.size, count))  #: Their features, but for the ages.
+        if count:
+            of_job[OfJob.cores] = np.minimum(cores / widest, 1.0)
+            of_job[OfJob.time] = logarithmic(times)
+            of_job[OfJob.oldest_rank] = np.arange(count) / most
+            of_job[OfJob.smallest_rank] = ranks(cores) / most
+            of_job[OfJob.shortest_rank] = ranks(times) / most
+            work = cores * self.least
+            of_job[OfJob.work] = work / max(float(work.max()), 1e-300)
 
 
 def _against(x: Floats, y: Floats) -> Floats:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cluster_sim.platform.platform import NodeType
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
-    from learning.occupancy import Request, Requests
+    from learning.occupancy import Asked, Request, Requests
 
 Floats = npt.NDArray[np.float64]
 
@@ -139,20 +139,18 @@ class RequestTable:
         self._known: list[Request] = []
         self._entered = 0  # how many of them are in the table
 
-    def least(self, requests: Sequence[Request]) -> Floats:
+    def least(self, asked: Asked) -> Floats:
         """Least time (s) and least energy (J) on an idle node, shape (2, requests)."""
-        numbers = self._numbers(requests)
-        return self._least.take(numbers, axis=1)
+        self._enter()
+        return self._least.take(asked.numbers, axis=1)
 
-    def on(
-        self, requests: Sequence[Request], of: npt.NDArray[np.int64], kinds: npt.NDArray[np.integer]
-    ) -> npt.NDArray[np.float64]:
+    def on(self, asked: Asked, of: npt.NDArray[np.int64], kinds: npt.NDArray[np.integer]) -> npt.NDArray[np.float64]:
         """The rows of :class:`Figure`, shape (figures, pairs), for pairs of requests, by position, and types of nodes."""
-        numbers = self._numbers(requests)
-        return self._figures.take(numbers.take(of) * self._kinds + kinds, axis=1)
+        self._enter()
+        return self._figures.take(asked.numbers.take(of) * self._kinds + kinds, axis=1)
 
-    def _numbers(self, requests: Sequence[Request]) -> npt.NDArray[np.int64]:
-        """The numbers of requests, all of which are in the table now."""
+    def _enter(self) -> None:
+        """Take in the requests that have been asked for."""
         known = self._requests.numbered
         if known is not self._known:  # those of another workload
             self._known, self._entered = known, 0
@@ -163,7 +161,6 @@ class RequestTable:
                 self._figures[:, first : first + self._kinds] = alone.figures.T
                 self._least[:, request.number] = alone.best_finish, alone.best_energy
             self._entered = len(known)
-        return np.array([request.number for request in requests], np.int64)
 
     def _make_room(self, count: int) -> None:
         room = self._least.shape[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from cluster_sim.machine.placement import Placement, shape
 from learning.estimate import EnergyEstimate
 from learning.idle_nodes import IdleNodes
-from learning.occupancy import Occupancy, Request, Requests
+from learning.occupancy import Asked, Occupancy, Request, Requests
 from learning.predictions import Predictions
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Pairs:
         self,
         view: View,
         jobs: list[Job],
-        requests: list[Request],
+        asked: Asked,
         allowed: npt.NDArray[np.bool_],
         placements: dict[tuple[int, int], Placement],
         options: PairOptions,
@@ -62,12 +63,12 @@ class Pairs:
     ):
         self.view = view
         self.jobs = jobs
-        self.requests = requests
+        self.asked = asked
+        self.requests = asked.requests
         self.may_wait = may_wait
         self._placements = placements
         self._version = view.version
-        self.cores = np.array([float(request.cores) for request in requests])
-        self.times = np.array([request.requested_time for request in requests])
+        self.cores, self.times = asked.cores, asked.times
         self.submitted = np.array([job.submit_time for job in jobs])
         nodes = allowed.shape[1]
         self.mask = np.zeros(options.num_jobs * nodes + options.wait, np.int8)
@@ -134,37 +135,35 @@ class PairFinder:
             self._predictions = Predictions(view, self.requests, self.occupancy, self._idle)
         return self._predictions
 
-    def eligible(self, view: View) -> tuple[list[Job], list[Request]]:
+    def eligible(self, view: View) -> tuple[list[Job], Asked]:
         """The oldest pending jobs, of equal ones the oldest if they are merged, and what they ask for."""
         most, of = self.options.num_jobs, self.requests.of
         if not self.options.merge_equal:
             jobs = list(view.pending[:most])
-            return jobs, [of(job) for job in jobs]
+            return jobs, Asked([of(job) for job in jobs])
         first: dict[int, Job] = {}
-        found: list[Request] = []
         for job in view.pending:
-            request = of(job)
-            if request.number not in first:
-                first[request.number] = job
-                found.append(request)
-                if len(found) == most:
+            number = of(job).number
+            if number not in first:
+                first[number] = job
+                if len(first) == most:
                     break
-        return list(first.values()), found
+        return list(first.values()), self.requests.listed(tuple(first))
 
     def pairs(self, view: View, may_wait: bool = False) -> Pairs:
         """What can be done now."""
-        jobs, requests = self.eligible(view)
+        jobs, asked = self.eligible(view)
         placements: dict[tuple[int, int], Placement] = {}
-        allowed = self._startable(view, jobs, placements)
-        if any(request.max_energy < np.inf for request in requests):
+        allowed = self._startable(view, jobs, asked, placements)
+        if asked.has_limits:
             self.occupancy.update(view)
-            allowed &= self._affordable(requests)
+            allowed &= self._affordable(asked.requests)
         if self.options.merge_equal and allowed.any():
             self.occupancy.update(view)
             first = self.occupancy.first_of_each_state(view)
             if first is not None:
                 allowed &= first
-        return Pairs(view, jobs, requests, allowed, placements, self.options, may_wait and self.options.wait)
+        return Pairs(view, jobs, asked, allowed, placements, self.options, may_wait and self.options.wait)
 
     def is_too_hungry(self, view: View, job: Job) -> bool:
         """Whether the job's energy estimate exceeds its ``max_energy`` on every idle node that could hold it."""
@@ -177,20 +176,19 @@ class PairFinder:
             could = could & (view.platform.node_cores >= request.cores)
         return not (self.estimate.of([request], np.zeros(len(could)))[0, could] <= request.max_energy).any()
 
-    def _affordable(self, requests: list[Request]) -> npt.NDArray[np.bool_]:
+    def _affordable(self, requests: Sequence[Request]) -> npt.NDArray[np.bool_]:
         most = np.array([request.max_energy for request in requests])
         return self.estimate.of(requests, self.occupancy.job_count) <= most[:, None]
 
     def _startable(
-        self, view: View, jobs: list[Job], placements: dict[tuple[int, int], Placement]
+        self, view: View, jobs: list[Job], asked: Asked, placements: dict[tuple[int, int], Placement]
     ) -> npt.NDArray[np.bool_]:
         """Which jobs can start where, bool, shape (jobs, nodes); placements that are not just cores of one node."""
         usable = view.usable_cores
-        cores = [job.requested_cores for job in jobs]
-        allowed = usable >= np.array(cores, np.int64)[:, None]
+        allowed = usable >= asked.cores[:, None]
         memory = self.options.memory and view.counts_memory
         plain = view.one_node_rule and not memory and view.power_budget is None
-        if plain and max(cores, default=0) <= view.platform.widest_node:
+        if plain and asked.widest <= view.platform.widest_node:
             return allowed
         for row, job in enumerate(jobs):
             wide = job.requested_cores > view.widest_node(job) or shape(job) is not None

@@ -7,7 +7,8 @@ same jobs on them since the same times are the same too, by what a scheduler can
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
+from functools import cached_property
 from itertools import filterfalse
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,6 +31,28 @@ class Request(NamedTuple):
     max_energy: float  #: J; inf when not given.
     shaped: bool  #: Whether it says itself over how many nodes it goes.
     key: Hashable  #: All of it: equal for jobs of other runs that ask for the same.
+
+
+class Asked:
+    """What a list of requests asks for, by column, of shape (requests,). Lists that come again are the same object."""
+
+    def __init__(self, requests: Sequence[Request]):
+        self.requests = requests
+        self.cores = np.array([float(request.cores) for request in requests])
+        self.times = np.array([request.requested_time for request in requests])  #: s; inf where none was requested.
+        self.widest = max([request.cores for request in requests], default=0)
+        #: Whether some limit their energy.
+        self.has_limits = min([request.max_energy for request in requests], default=math.inf) < math.inf
+        self.seen: Any = None  #: What an observation has worked out of it, to be kept.
+
+    @cached_property
+    def numbers(self) -> npt.NDArray[np.int64]:
+        """The requests' numbers."""
+        return np.array([request.number for request in self.requests], np.int64)
+
+
+MOST_LISTS = 1024
+"""So many lists of requests are remembered."""
 
 
 class Requests:
@@ -57,6 +80,7 @@ class Requests:
         self._of_job: dict[int, Request] = {}
         self._by_key: dict[Hashable, Request] = {}
         self.numbered: list[Request] = []  #: Those that have been asked for, by their numbers.
+        self._lists: dict[tuple[int, ...], Asked] = {}
 
     def begin(self, view: View) -> None:
         """A run begins, of the same workload or of another."""
@@ -77,6 +101,15 @@ class Requests:
                 self.numbered.append(request)
             self._of_job[job.index] = request
         return request
+
+    def listed(self, numbers: tuple[int, ...]) -> Asked:
+        """The requests of these numbers, together."""
+        asked = self._lists.get(numbers)
+        if asked is None:
+            if len(self._lists) == MOST_LISTS:
+                self._lists.clear()
+            asked = self._lists[numbers] = Asked([self.numbered[number] for number in numbers])
+        return asked
 
     def _key(self, job: Job) -> tuple[tuple[int, float, float, float, float, bool], Hashable]:
         shaped = not self._plain and bool(job.nodes or job.ntasks_per_node)

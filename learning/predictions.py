@@ -7,7 +7,6 @@ only where tasks slow each other is a forecast made.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
     from learning.idle_nodes import IdleNodes
     from learning.job_node_actions import Pairs
-    from learning.occupancy import Occupancy, Request, Requests
+    from learning.occupancy import Asked, Occupancy, Requests
 
 Floats = npt.NDArray[np.float64]
 
@@ -117,16 +116,16 @@ class Predictions:
 
     # ------------------------------------------------------------------ asking
 
-    def least(self, requests: Sequence[Request]) -> Floats:
+    def least(self, asked: Asked) -> Floats:
         """Least time (s) and least energy (J) of requests on an idle node, shape (2, requests)."""
-        return self._requests.least(requests)
+        return self._requests.least(asked)
 
     def estimates(self, view: View, pairs: Pairs) -> Estimates:
         """What each pair is expected to bring, if it is started now."""
         self.update(view)
         nodes, jobs = pairs.node_of, pairs.job_of
         idle, wanted = self.idle, pairs.cores.take(jobs)
-        alone = self._requests.on(pairs.requests, jobs, self._types.take(nodes))
+        alone = self._requests.on(pairs.asked, jobs, self._types.take(nodes))
         own, finish, energy = alone[Figure.uncontended], alone[Figure.finish], alone[Figure.energy]
         tasks = np.minimum(wanted, view.free_cores.take(nodes))
         asked, threshold = tasks * alone[Figure.bandwidth], idle.threshold.take(nodes)
