@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cluster_sim.errors import InputError
-from cluster_sim.workload.job_table import as_columns, job_table, label_names
+from cluster_sim.workload.job_table import checked_columns, label_names, read_only
 from cluster_sim.workload.jobs import REQUEST_COLUMNS, Job
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class RunJobs:
             expected = "no other jobs to wait for: submit it when they are over"
             raise InputError(f"{WHERE}, after", expected, fields["after"])
         row = {"job_id": str(self.count), **fields, "submit_time": time}
-        columns = as_columns(job_table({name: _alone(value) for name, value in row.items()}, WHERE))
+        columns = read_only(checked_columns({name: _alone(value) for name, value in row.items()}, WHERE))
         job_id = str(columns["job_id"][0])
         self._refuse_known(job_id)
         self._append(columns)

@@ -38,8 +38,8 @@ _BOUNDS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-def job_table(columns: Mapping[str, Any], source: str = "jobs", locate: Locate | None = None) -> pd.DataFrame:
-    """The complete, checked job table of ``columns``, sorted by submission (equal times keep their order).
+def checked_columns(columns: Mapping[str, Any], source: str = "jobs", locate: Locate | None = None) -> Columns:
+    """The complete, checked columns of a job table, sorted by submission (equal times keep their order).
 
     ``columns`` maps names of JOB_FIELDS to arrays of equal length. ``locate`` turns a row's position into its place in
     the file. Raises FormatError for a name that is not known, a required column that is absent, and a value of the
@@ -71,7 +71,7 @@ def job_table(columns: Mapping[str, Any], source: str = "jobs", locate: Locate |
     submit = table["submit_time"]
     if (submit[1:] < submit[:-1]).any():
         table = take(table, np.argsort(submit, kind="stable"))
-    return as_frame(table)
+    return table
 
 
 def constant(value: object, count: int) -> np.ndarray:
@@ -96,6 +96,16 @@ def as_frame(table: Mapping[str, np.ndarray]) -> pd.DataFrame:
         for name, values in table.items()
     }
     return pd.DataFrame(series, index=index, copy=False)
+
+
+def read_only(table: Mapping[str, np.ndarray]) -> Columns:
+    """The same columns, as arrays that cannot be written to; text as Python objects, as in a DataFrame."""
+    views = {
+        name: values.astype(object) if values.dtype.kind in "US" else values.view() for name, values in table.items()
+    }
+    for values in views.values():
+        values.flags.writeable = False
+    return views
 
 
 def as_columns(jobs: pd.DataFrame) -> Columns:

@@ -25,7 +25,16 @@ from cluster_sim.workload.dependencies import (
     has_after,
     without_absent,
 )
-from cluster_sim.workload.job_table import Columns, Locate, as_columns, as_frame, job_table, shift, take
+from cluster_sim.workload.job_table import (
+    Columns,
+    Locate,
+    as_columns,
+    as_frame,
+    checked_columns,
+    read_only,
+    shift,
+    take,
+)
 from cluster_sim.workload.jobs import request_columns
 from cluster_sim.workload.phases import parse_phases, phases_text
 
@@ -85,7 +94,7 @@ class Workload:
         if reference_gflops is not None and not 0 < reference_gflops < np.inf:
             raise InputError("workload, reference_gflops", "a rate above 0", reference_gflops)
         columns = as_columns(jobs) if isinstance(jobs, pd.DataFrame) else jobs
-        self.jobs = job_table(columns, f"workload {name}".rstrip(), locate)
+        self._table = checked_columns(columns, f"workload {name}".rstrip(), locate)
         self.name = name
         self.origin_s = origin_s
         self.header = tuple(header)
@@ -94,9 +103,18 @@ class Workload:
         self.think_times = False  #: See :meth:`with_think_times`.
 
     @cached_property
+    def jobs(self) -> pd.DataFrame:
+        """A row for each job, made when it is first asked for: it takes longer than many an episode of an agent."""
+        return as_frame(self._table)
+
+    @cached_property
     def columns(self) -> Columns:
         """``jobs`` as arrays by column, for runs; made once, since an agent may play one workload a thousand times."""
-        return as_columns(self.jobs)
+        return self._arrays()
+
+    def _arrays(self) -> Columns:
+        """The columns as they are now, as arrays that cannot be written to; who has the data frame may have changed it."""
+        return as_columns(self.jobs) if "jobs" in self.__dict__ else read_only(self._table)
 
     @cached_property
     def request_columns(self) -> Columns:
@@ -109,7 +127,7 @@ class Workload:
         return has_after(self.columns)
 
     def __len__(self) -> int:
-        return len(self.jobs)
+        return len(self.jobs if "jobs" in self.__dict__ else self._table["submit_time"])
 
     def __repr__(self) -> str:
         days = (self.jobs["submit_time"].iloc[-1] - self.jobs["submit_time"].iloc[0]) / 86400 if len(self) else 0.0
@@ -267,7 +285,7 @@ class Workload:
         return self._cut(low, high, float(self.jobs["submit_time"].iloc[low]) if self.rebase and high > low else 0.0)
 
     def _cut(self, low: int, high: int, start_s: float) -> Workload:
-        columns = {name: values[low:high] for name, values in as_columns(self.jobs).items()}
+        columns = {name: values[low:high] for name, values in self._arrays().items()}
         shift(columns, start_s)
         return self._with(without_absent(columns), origin_s=self.origin_s + start_s)
 
@@ -280,7 +298,7 @@ class Workload:
         """
         if not 0 < factor < np.inf:
             raise InputError("scale_load", "a factor above 0", factor)
-        columns = as_columns(self.jobs)
+        columns = self._arrays()
         submit = columns["submit_time"]
         columns["submit_time"] = submit[:1] + (submit - submit[:1]) / factor
         columns["deadline"] = columns["deadline"] + (columns["submit_time"] - submit)
@@ -297,7 +315,7 @@ class Workload:
         """
         if wider not in ("clamp", "drop"):
             raise InputError("fit_to, wider", "clamp or drop", wider)
-        columns = as_columns(self.jobs)
+        columns = self._arrays()
         fits, limit = self._fitting(platform, columns)
         platform = platform.of_hosts if self.counts_hosts else platform
         cores, nodes, per_node = (columns[name] for name in ("requested_cores", "nodes", "ntasks_per_node"))
@@ -355,7 +373,7 @@ class Workload:
         # One uniform number per job, not Generator.choice: a longer workload then begins with the same draws.
         draws = np.random.default_rng(seed).random(len(self))
         kinds = np.searchsorted(np.cumsum(shares) / shares.sum(), draws, side="right").clip(max=len(mix) - 1)
-        columns = as_columns(self.jobs)
+        columns = self._arrays()
         columns["profile"] = np.array(list(mix), dtype=object)[kinds]
         columns["mem_vol"] = bandwidths[kinds] * self._run_times()
         return self._with(columns)
@@ -365,7 +383,7 @@ class Workload:
 
         Shares are relative; the job's totals stay. Raises InputError for shares that are negative or have no work.
         """
-        columns = as_columns(self.jobs)
+        columns = self._arrays()
         texts = columns["phases"].copy()
         for profile, pairs in phases.items():
             text = phases_text(pairs)
@@ -381,7 +399,7 @@ class Workload:
         """
         if not 0 <= watts < np.inf:
             raise InputError("with_energy", "watts >= 0", watts)
-        columns = as_columns(self.jobs)
+        columns = self._arrays()
         requested = columns["requested_time"]
         columns["req_energy"] = np.where(np.isfinite(requested), requested, np.nan) * watts
         return self._with(columns)
@@ -391,7 +409,7 @@ class Workload:
 
         A checkpoint takes ``time_s``, going on from one ``restart_s``.
         """
-        columns = as_columns(self.jobs)
+        columns = self._arrays()
         values = {"checkpoint_interval": str(interval), "checkpoint_time": time_s, "restart_time": restart_s}
         for name, value in values.items():
             columns[name] = np.full(len(self), value, columns[name].dtype)
@@ -399,7 +417,7 @@ class Workload:
 
     def anonymised(self) -> Workload:
         """Users, groups, accounts and names of applications as u1, g1, a1, j1 …, numbered as they first appear."""
-        columns = as_columns(self.jobs)
+        columns = self._arrays()
         for name, letter in (("user", "u"), ("group", "g"), ("account", "a"), ("profile", "j")):
             distinct = dict.fromkeys(filter(None, columns[name].tolist()))
             other = {text: f"{letter}{number}" for number, text in enumerate(distinct, start=1)} | {"": ""}
@@ -408,7 +426,7 @@ class Workload:
 
     def without_gpus(self) -> Workload:
         """The jobs as if they needed no GPUs: schedulers but ``slurm`` reject those that need any."""
-        columns = as_columns(self.jobs)
+        columns = self._arrays()
         columns["gpus"] = np.zeros(len(self), dtype=np.int64)
         return self._with(columns)
 
@@ -423,8 +441,8 @@ class Workload:
 
         Raises InputError, naming them, for jobs that wait for each other in a circle.
         """
-        check_think_times(as_columns(self.jobs), f"workload {self.name}".rstrip())
-        other = self._with(as_columns(self.jobs))
+        check_think_times(self._arrays(), f"workload {self.name}".rstrip())
+        other = self._with(self._arrays())
         other.think_times = True
         return other
 
@@ -456,7 +474,7 @@ class Workload:
         return self._with_after(pairs, "with_dag")
 
     def _with_after(self, pairs: Mapping[Any, Iterable[tuple[Any, When]]], source: str) -> Workload:
-        columns = as_columns(self.jobs)
+        columns = self._arrays()
         columns["after"] = after_texts(columns, pairs, source)
         check_after(columns, lambda row, column: f"{source}, job {columns['job_id'][row]}")
         if self.think_times:
@@ -490,9 +508,9 @@ class Workload:
         """This workload with other columns, which are known to be good."""
         other = object.__new__(Workload)
         other.__dict__.update(self.__dict__)
-        for derived in ("columns", "request_columns", "has_after"):
+        for derived in ("jobs", "columns", "request_columns", "has_after"):
             other.__dict__.pop(derived, None)  # of the jobs as they were, if a run has asked for it
-        other.jobs = as_frame(columns)
+        other._table = columns
         other.origin_s = self.origin_s if origin_s is None else origin_s
         return other
 
