@@ -270,6 +270,13 @@ job_orders.register_later(
     "Slurm's multifactor priority, highest first, by the platform's slurm.conf or another: multifactor:conf=FILE.",
 )
 
+job_orders.register_later(
+    "powers",
+    "schedulers.powers",
+    "powers",
+    "Least r^a · n^b · (1 + wait)^c first, r the requested time, n the cores: powers:A:B:C; powers:1:1:0 is saf.",
+)
+
 # ---------------------------------------------------------------------- nodes
 
 

@@ -85,6 +85,7 @@ class WorkloadKeys(OwnKeys):
     window: Count | None = _field(
         "each replication takes that many consecutive jobs, from a job on that is drawn with its seed"
     )
+    shake: Positive | None = _field(SETTINGS["shake"].told("sweep"))
     time_unit: TimeUnit | None = _field(SETTINGS["time_unit"].meaning)
     think_times: bool = _field(SETTINGS["think_times"].meaning, False)
     fit: Literal["clamp", "drop"] | None = _field("jobs wider than the platform get fewer cores, or are left out")

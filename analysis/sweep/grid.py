@@ -169,9 +169,9 @@ class Grid(Sequence[Cell]):
     def _workload(self, says: dict[str, Any], replication: int) -> dict[str, Any]:
         """What is said of a workload, with the seed of the replication in the place where it belongs."""
         source, drawn = says["source"], self._workload_seed(says["source"], replication)
-        if _generator(source):
-            return says | {"source": _with_seed(source, drawn)}
-        return says | {"window_seed": drawn} if says.get("window") else says
+        if says.get("window") or says.get("shake"):
+            says = says | {"drawn_seed": drawn}
+        return says | {"source": _with_seed(source, drawn)} if _generator(source) else says
 
     def _workload_seed(self, source: str, replication: int) -> int:
         written = Spec.parse(source).options.get("seed", "") if _generator(source) else ""

@@ -86,7 +86,10 @@ def load(settings: RunSettings) -> tuple[Platform, Workload]:
         with naming(settings.said_by("platform")):
             platform = Platform.read(settings.platform, settings.platform_name, **options)
     # After the platform: the header speaks of the machine that the whole log comes from.
-    return as_counted(platform, workload), workload if settings.first is None else workload.first(settings.first)
+    platform = as_counted(platform, workload)
+    if settings.first is not None:
+        workload = workload.first(settings.first)
+    return platform, workload if settings.shake is None else workload.shaken(settings.shake, settings.seed)
 
 
 def without_gpus(workload: Workload, source: str) -> Workload:

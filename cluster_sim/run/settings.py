@@ -129,6 +129,15 @@ class _Inputs:
         environment="a file, or a spec such as lublin:jobs=1000,nodes=64",
     )
     first: int | None = _setting(None, "take only the first N jobs", metavar="N", least=1, of_workload=True)
+    shake: float | None = _setting(
+        None,
+        "move every submission by up to so many seconds to and fro, drawn with the seed",
+        metavar="S",
+        unit="s",
+        of_workload=True,
+        sweep="each replication moves every submission by up to so many seconds to and fro, drawn with its seed",
+        environment=_NOT_YET,
+    )
     reservations: str | None = _setting(
         None,
         "nodes set aside for a time: advance reservations, maintenance",

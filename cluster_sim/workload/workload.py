@@ -307,6 +307,22 @@ class Workload:
             columns["think_time"] = np.where(think > 0, think / factor, think)
         return self._with(columns)
 
+    def shaken(self, seconds: float, seed: int = 0) -> Workload:
+        """Every submission moved by up to ``seconds`` to and fro, none before the first (Tsafrir, Ouaknine and Feitelson 2007).
+
+        Which of two schedulers is better on a log hangs on chance: one job a second later, and another is backfilled. Means
+        over runs of the log shaken with several seeds are what the schedulers are worth, rather than the chance. Job i of the
+        log is moved by the same whatever follows it; its slack to its deadline is kept, and so are think times.
+        """
+        if not 0 <= seconds < np.inf:
+            raise InputError("shaken", "seconds >= 0", seconds)
+        columns = as_columns(self.jobs)
+        submit = columns["submit_time"]
+        moved = submit + np.random.default_rng(seed).uniform(-seconds, seconds, len(self))
+        columns["submit_time"] = np.maximum(moved, submit[:1])
+        columns["deadline"] = columns["deadline"] + (columns["submit_time"] - submit)
+        return self._with(take(columns, np.argsort(columns["submit_time"], kind="stable")))
+
     def fit_to(self, platform: Capacity, wider: Literal["clamp", "drop"] = "clamp") -> Workload:
         """Only jobs that ``platform`` can hold: wider ones get fewer cores ("clamp") or are left out ("drop").
 

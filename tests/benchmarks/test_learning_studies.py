@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +29,8 @@ from benchmarks.constraint_study import (
     threshold_within,
     tightened,
 )
-from benchmarks.room_study import WINDOWS, choose, read_log, with_room
-from cluster_sim import Workload
+from benchmarks.room_study import WINDOWS, choose, price, reached, read_log
+from cluster_sim import Simulation, Workload, make_scheduler
 
 from .test_shutdown_study import days, platform
 
@@ -150,13 +151,29 @@ def test_what_is_tuned_on_the_earlier_windows_is_tested_on_the_later(
     monkeypatch.setattr("benchmarks.room_study.LOGS", {"log": ("log.swf", 8)})
     log = read_log(tmp_path, "log")
     assert [len(window) for window in log.tested] == [5] * WINDOWS
-    assert [len(window) for window in log.learned] == [5] * WINDOWS
-    monkeypatch.setattr("benchmarks.room_study.RULES", ("easy:order=fcfs", "easy:order=saf"))
-    monkeypatch.setattr("benchmarks.room_study.SHARES", (0.125,))
-    monkeypatch.setattr("benchmarks.room_study.SECONDS", (60,))
-    best, own = choose(log)
-    assert best in ("easy:order=fcfs", "easy:order=saf")
-    assert own == best or own in with_room()
+    monkeypatch.setattr("benchmarks.room_study.STAGES", (2, 3))
+    monkeypatch.setattr("benchmarks.room_study.TRIED", 4)
+    assert len(log.earlier) == 100
+    assert [len(window) for window in log.learned(1)] == [5] * 3
+    rules = ("easy:order=fcfs", "easy:order=saf")
+    runs = reached(log, log.tested, rules, 2)
+    assert [len(runs[rule]) for rule in rules] == [WINDOWS, WINDOWS]
+    assert choose(log, "easy:order=saf", 0) == choose(log, "easy:order=saf", 0)
+    Simulation(log.platform, log.tested[0], make_scheduler(choose(log, "easy:order=saf", 1))).run()
+
+
+def test_what_a_smaller_slowdown_costs_counts() -> None:
+    """A third of the slowdown is better than all of it, but not for a quarter more to wait."""
+    keys = ("mean_bounded_slowdown", "mean_wait_s", "makespan_s")
+    first = [
+        pd.Series(dict(zip(keys, values, strict=True))) for values in ((3.0, 100.0, 1000.0), (30.0, 300.0, 1000.0))
+    ]
+    assert price(first, first) == 0.0
+    third = [pd.Series(dict(run) | {"mean_bounded_slowdown": run["mean_bounded_slowdown"] / 3}) for run in first]
+    assert price(third, first) == pytest.approx((math.log(1 / 3) - 2 / 3) / 2)
+    dearer = [pd.Series(dict(run) | {"mean_wait_s": 1.25 * run["mean_wait_s"]}) for run in third]
+    assert price(dearer, first) == pytest.approx(price(third, first) + 1.25)
+    assert price(dearer, first) > 0.0 > price(third, first)
 
 
 def test_a_rule_is_tuned_for_another_machine_on_its_own_days() -> None:

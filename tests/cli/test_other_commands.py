@@ -84,6 +84,18 @@ def test_equal_replications_are_told(done) -> None:
     assert "all 2 are equal, for the seed changes nothing" in result.stderr
 
 
+def test_a_log_that_is_shaken_is_another_in_each_replication(done) -> None:
+    """The same under every scheduler, drawn with the seed of the replication."""
+    options = ("-w", "log.swf", "-s", "fcfs", "-s", "sjf", "--shake", "100", "--replications", "3", "--out", "out")
+    assert "equal" not in done("compare", *options).stderr
+    log = Workload.read("log.swf")
+    for seed in range(3):
+        expected = log.shaken(100.0, seed).jobs["submit_time"].tolist()
+        for name in ("fcfs", "sjf"):
+            jobs = pd.read_csv(f"out/{name}/seed-{seed}/jobs.csv")["submit_time"].tolist()
+            assert sorted(jobs) == pytest.approx(expected)
+
+
 # ---------------------------------------------------------------------- demo
 
 

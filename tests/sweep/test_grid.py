@@ -140,6 +140,20 @@ def test_windows_of_a_log(tmp_path: Path) -> None:
         inputs_of(long[0])
 
 
+def test_a_log_is_shaken_with_the_seed_of_the_replication(tmp_path: Path) -> None:
+    """The same jobs for all schedulers of a replication, after they have been cut."""
+    log_of(tmp_path / "log.swf", 40)
+    factors = SMALL["factors"] | {"workload": {"source": "log.swf", "first": 20, "shake": 30}}
+    grid = Grid.of({"factors": factors, "replications": 3}, tmp_path)
+    seen = set()
+    for cell in grid:
+        times = inputs_of(cell)[1].jobs["submit_time"].tolist()
+        seed = grid.labels(cell["cell"])["workload_seed"]
+        assert times == Workload.read(tmp_path / "log.swf").first(20).shaken(30.0, seed).jobs["submit_time"].tolist()
+        seen.add(tuple(times))
+    assert len(seen) == 3
+
+
 def test_the_platform_of_a_log(tmp_path: Path) -> None:
     """Without one it is as large as the log says."""
     log_of(tmp_path / "log.swf", 3)

@@ -98,6 +98,30 @@ def test_scale_load_divides_gaps() -> None:
     assert scaled.jobs["deadline"].tolist() == [15.0, 25.0, math.inf]
 
 
+def test_shaken_moves_each_submission_a_little() -> None:
+    """By at most so much, none before the first, deadlines with it; the rows are in order of submission again."""
+    whole = workload([10, 20, 21, 22, 23, 500], deadline=[15.0, 30.0, math.inf, 40.0, 50.0, 600.0])
+    names = whole.jobs["job_id"].tolist()
+    seen = set()
+    for seed in range(20):
+        shaken = whole.shaken(5.0, seed)
+        times = shaken.jobs.set_index("job_id").loc[names]
+        moved = times["submit_time"].to_numpy() - whole.jobs["submit_time"].to_numpy()
+        assert (np.abs(moved) <= 5.0).all()
+        assert len(set(moved)) > 4
+        assert submissions(shaken) == sorted(submissions(shaken))
+        assert min(submissions(shaken)) >= 10.0
+        np.testing.assert_allclose(
+            times["deadline"].to_numpy() - times["submit_time"].to_numpy(), [5, 10, math.inf, 18, 27, 100]
+        )
+        seen.add(tuple(shaken.jobs["job_id"]))
+        part = whole.first(3).shaken(5.0, seed).jobs.set_index("job_id")["submit_time"]
+        assert part.to_dict() == pytest.approx({job: times["submit_time"][job] - 10.0 for job in names[:3]})
+    assert len(seen) > 4
+    assert submissions(whole.shaken(0.0)) == submissions(whole)
+    assert whole.shaken(5.0, 1).jobs.equals(whole.shaken(5.0, 1).jobs)
+
+
 def test_fit_to_clamps() -> None:
     """Jobs too wide for the platform, or for the nodes they name, get fewer cores."""
     wide = workload(
@@ -186,6 +210,8 @@ def test_nothing_changes_in_place() -> None:
         (lambda w: w.split(3), "split: expected a number of parts from 1 to 2, found 3"),
         (lambda w: w.scale_load(0), "scale_load: expected a factor above 0"),
         (lambda w: w.scale_load(math.nan), "scale_load: expected a factor above 0"),
+        (lambda w: w.shaken(-1), "shaken: expected seconds >= 0"),
+        (lambda w: w.shaken(math.nan), "shaken: expected seconds >= 0"),
         (lambda w: w.with_energy(-1), "with_energy: expected watts >= 0"),
         (lambda w: w.fit_to(PLATFORM, wider="cut"), "fit_to, wider: expected clamp or drop, found cut"),
         (lambda w: w.with_profiles({}), "with_profiles: expected shares"),
