@@ -1,7 +1,8 @@
 """The jobs of a queue as columns, and how long a job may run that requested no time: for agents that reserve nodes.
 
 Observations, masks and rewards of NodeShutdown compare how long jobs have waited with how long they asked to run. A job
-that asked for no limit counts as one of a day, :data:`NO_LIMIT_S`; a request that is finite counts as it is.
+that asked for no limit counts as one of a day, :data:`NO_LIMIT_S`; one that requested 0 s as of the minute that it is planned
+with; any other request as it is.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cluster_sim.workload.days import DAY_S
+from schedulers.releases import planned_time
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -26,8 +28,8 @@ NO_LIMIT_S = DAY_S
 
 
 def limit_of(job: Job) -> float:
-    """The job's requested time, s; :data:`NO_LIMIT_S` where there is none."""
-    requested = job.requested_time
+    """The job's requested time, s, above 0; :data:`NO_LIMIT_S` where there is none."""
+    requested = planned_time(job)
     return requested if requested < math.inf else NO_LIMIT_S
 
 

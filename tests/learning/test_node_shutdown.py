@@ -162,6 +162,20 @@ def test_random_actions_lose_no_job(seed: int, idle: str, skip: bool) -> None:
     assert joules[1] == pytest.approx(metrics["energy_waste_by_core_j"], rel=1e-9)
 
 
+@pytest.mark.parametrize("kind", ["default", "as-published"])
+def test_a_request_of_no_seconds_counts_as_a_minute(kind: str) -> None:
+    """As it is planned: the job waits behind another, and all that is seen and paid for that is finite."""
+    workload = jobs((0.0, 2, 100.0, 100.0), (10.0, 1, 0.0, 5.0), (20.0, 1, 50.0, 5.0))
+    env = NodeShutdown(Whole(platform(), workload), observation=kind, reward=kind)
+    observation, _ = env.reset(seed=0)
+    rng, over = np.random.default_rng(0), False
+    while not over:
+        observation, reward, terminated, truncated, _ = env.step(rng.choice(env.action_masks().nonzero()[0]))
+        assert np.isfinite(reward)
+        assert all(np.isfinite(part).all() for part in observation.values())
+        over = terminated or truncated
+
+
 def test_a_published_day_has_1440_steps() -> None:
     """Every minute is a decision, and the seed decides everything."""
     env = NodeShutdown(built_in_day(), **PUBLISHED)
