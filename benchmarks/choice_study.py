@@ -50,6 +50,8 @@ ABLATED = ("lublin",)
 """Logs on which agents learn in every variant; else in the first two."""
 RANDOM, UNTRAINED = "random", "untrained"
 METRICS = (SLOWDOWN, *BESIDE)
+SAME = 1e-6
+"""Changes, in %, below which schedules are told to be the same."""
 
 
 @dataclass(frozen=True)
@@ -181,23 +183,27 @@ def tested(log: Log, times: float, out: Path, agents: Mapping[str, Mapping[tuple
     return pd.concat(tables, ignore_index=True)
 
 
+def by_window(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of one policy: means over seeds of each window, shape (windows, metrics), geometric ones of slowdowns, and all of these."""
+    single = rows.pivot(index="window", columns="seed", values=SLOWDOWN).to_numpy()
+    return rows.groupby("window")[list(METRICS)].mean().to_numpy(), np.exp(np.log(single).mean(axis=1)), single
+
+
 def compared(rows: pd.DataFrame, order: str) -> pd.DataFrame:
-    """A row for each policy and log that it learned from: what it makes of the windows, against an order.
+    """A row for each policy and log that it learned from: what it makes of the windows, against an order or random choice.
 
     ``geometric`` is the geometric mean of slowdowns, ``ratio``, ``ratio_low`` and ``ratio_high`` its change in % and the
     interval of that, ``least`` and ``most`` the same change of single seeds; for each of :data:`METRICS` there is the mean, its
     change in % and half its interval. Intervals are over windows, of means over seeds.
     """
-    first = rows[rows["policy"] == order].sort_values("window")[list(METRICS)].to_numpy()
+    first, slowdowns, _ = by_window(rows[rows["policy"] == order])
     found = []
     for (policy, learned_on), of in rows.groupby(["policy", "learned_on"], sort=False):
-        single = of.pivot(index="window", columns="seed", values=SLOWDOWN).to_numpy()
-        of_seeds = [geometric_change(one, first[:, 0])[0] for one in single.T]
-        together = np.exp(np.log(single).mean(axis=1))
-        means = of.groupby("window")[list(METRICS)].mean().to_numpy()
+        means, together, single = by_window(of)
+        of_seeds = [geometric_change(one, slowdowns)[0] for one in single.T]
         changes, halves = paired_change(means, first)
         row = {"policy": policy, "learned_on": learned_on, "seeds": len(of_seeds), "geometric": geometric_mean(of)}
-        row |= dict(zip(("ratio", "ratio_low", "ratio_high"), geometric_change(together, first[:, 0]), strict=True))
+        row |= dict(zip(("ratio", "ratio_low", "ratio_high"), geometric_change(together, slowdowns), strict=True))
         row |= {"least": min(of_seeds), "most": max(of_seeds)}
         for place, name in enumerate(METRICS):
             row |= {name: means[:, place].mean(), f"{name}_change": changes[place], f"{name}_half": halves[place]}
@@ -227,13 +233,15 @@ def markdown(table: pd.DataFrame, order: str) -> str:
 
 
 def _ratio(row: Mapping[Any, Any]) -> str:
+    if abs(row["ratio_low"]) + abs(row["ratio_high"]) < SAME:
+        return "the same"
     return f"{row['ratio']:+.1f}: {row['ratio_low']:+.1f} to {row['ratio_high']:+.1f}"
 
 
 def matrix(tables: Mapping[str, pd.DataFrame], policies: Mapping[str, tuple[str, str]]) -> str:
     """Policies, each the policy and the log that it learned from, by logs tested on.
 
-    In % the change of the geometric mean of slowdowns to the rule that is tuned there, and its interval.
+    In % the change of the geometric mean of slowdowns to what the tables compare with, and its interval.
     """
     lines = [f"| | {' | '.join(tables)} |", f"|---|{'---|' * len(tables)}"]
     for name, (policy, learned_on) in policies.items():
@@ -262,10 +270,16 @@ def main(inputs: Path, out: Path, seeds: int) -> None:
         config = training(logs[0], out / "logs" / f"{logs[0].name}.swf", UNTAUGHT, "", seed)
         untrained(config).save(out / "agents" / UNTRAINED / f"seed-{seed}")
     for machine, times in MACHINES.items():
-        tables = {}
+        tables, to_random, to_brought, to_plain = {}, {}, {}, {}
         for log in logs:
-            rule = tuned[log.name, times]
-            tables[log.name] = compared(tested(log, times, out, agents), rule)
+            rule, rows = tuned[log.name, times], tested(log, times, out, agents)
+            tables[log.name], to_random[log.name] = compared(rows, rule), compared(rows, RANDOM)
+            to_plain[log.name] = compared(rows[rows["learned_on"] == logs[0].name], UNTAUGHT)
+            to_brought[log.name] = pd.concat(
+                compared(rows[(rows["learned_on"] == name) | (rows["policy"] == brought)], brought)
+                for name in agents
+                for brought in (tuned[name, 1.0],)
+            )
             click.echo(f"\n{log.name}, {machine}; the rule tuned there is {rule}\n\n{markdown(tables[log.name], rule)}")
         policies = {f"rule of {log.name}, {tuned[log.name, 1.0]}": (tuned[log.name, 1.0], "") for log in logs}
         policies |= {RANDOM: (RANDOM, ""), UNTRAINED: (UNTRAINED, "")}
@@ -274,6 +288,11 @@ def main(inputs: Path, out: Path, seeds: int) -> None:
         there = set(zip(found["policy"], found["learned_on"], strict=True))
         shown = {name: pair for name, pair in policies.items() if pair in there}
         click.echo(f"\n{machine}: change to the rule tuned there, %\n\n{matrix(tables, shown)}")
+        click.echo(f"\n{machine}: change to random choice, %\n\n{matrix(to_random, shown)}")
+        learned_ones = {name: pair for name, pair in shown.items() if pair[1]}
+        click.echo(f"\n{machine}: change to the rule brought along, %\n\n{matrix(to_brought, learned_ones)}")
+        same_log = {name: pair for name, pair in learned_ones.items() if pair[1] == logs[0].name}
+        click.echo(f"\n{machine}: change to those {UNTAUGHT}, %\n\n{matrix(to_plain, same_log)}")
 
 
 if __name__ == "__main__":
