@@ -12,9 +12,10 @@ are given up after some windows, again and again (successive halving, Jamieson a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -82,9 +83,14 @@ def reached(log: Log, jobs: Sequence[Workload], specs: Iterable[str], shakes: in
             played([window.shaken(SHAKEN_S, seed) for window in jobs] if shakes else jobs, {spec: spec}, log.platform)
             for seed in range(max(shakes, 1))
         ]
-        tables = [pd.DataFrame([{key: run[key] for key in METRICS} for run in runs[spec]]) for runs in several]
-        found[spec] = [row for _, row in (sum(tables[1:], tables[0]) / len(tables)).iterrows()]
+        found[spec] = mean_of([runs[spec] for runs in several])
     return found
+
+
+def mean_of(several: Sequence[Sequence[Mapping[str, Any]]]) -> list[pd.Series]:
+    """Of runs of the same windows, the mean in each."""
+    tables = [pd.DataFrame([{key: run[key] for key in METRICS} for run in runs]) for runs in several]
+    return [row for _, row in (sum(tables[1:], tables[0]) / len(tables)).iterrows()]
 
 
 def drawn(rng: np.random.Generator) -> str:
@@ -137,12 +143,14 @@ def main(inputs: Path, names: Sequence[str], seeds: int) -> None:
         log = read_log(inputs, name)
         rules = reached(log, log.learned(0), RULES)
         rule = least(rules)
-        chosen = list(dict.fromkeys(choose(log, rule, seed) for seed in range(seeds)))
+        chosen = [choose(log, rule, seed) for seed in range(seeds)]
         click.echo(f"{name}: of {len(rules[rule])} windows of {len(log.tested[0])} jobs: {rule}; {', '.join(chosen)}")
         runs = reached(log, log.tested, dict.fromkeys([rule, *chosen, *RULES]), SHAKES)
         hindsight = least({one: runs[one] for one in RULES})
+        together = f"mean of {seeds} seeds"
+        runs = {rule: runs[rule], together: mean_of([runs[spec] for spec in chosen])} | runs
         echo(f"{name}: {len(log.tested)} later windows, shaken; in hindsight the best rule is {hindsight}", runs)
-        for spec in chosen:
+        for spec in dict.fromkeys([together, *chosen]):
             click.echo(told(spec, runs[spec], runs[rule]))
 
 
