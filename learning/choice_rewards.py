@@ -39,7 +39,7 @@ class _OfStartedJobs:
 
     It is counted when the job starts, and not when it ends: nothing that is decided later changes it on a machine on which jobs
     run as long as recorded. While ``waiting``, jobs count with what they would have if they started now, so that what a
-    choice makes the others wait follows it at once; the return is the same.
+    choice makes the others wait follows it at once; the return of an episode that is played to its end is the same.
     """
 
     def __init__(self, scale: float, waiting: bool):

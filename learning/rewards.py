@@ -109,6 +109,10 @@ class _Metric:
         raise NotImplementedError
 
 
+_SAME = 1e-6
+"""Energies that differ by no more than this share are the same."""
+
+
 @rewards.register("energy")
 class Energy(_Metric):
     """Minus the energy, J: the return is minus ``energy_j``.
@@ -117,7 +121,8 @@ class Energy(_Metric):
     still takes at least, what the running jobs are expected to add to that, and the least that each job to come would.
     With ``clairvoyant`` it knows how long jobs really run, as for ``bounded-slowdown``. ``against`` names a scheduler, such as
     ``list:first/high_gflops``, whose run of the same jobs on the same machine, all nodes on, is the scale in place of what is
-    expected: its own return is -1 whatever the jobs are, so that those which slow each other count no more than others.
+    expected: its own return is -1 whatever the jobs are, so that those which slow each other count no more than others. (With
+    the potential it is 0 where nobody can do better.) A scheduler that draws runs once, with the seed of that episode.
     """
 
     def __init__(
@@ -132,6 +137,8 @@ class Energy(_Metric):
 
         super().__init__(scaled, shaped, gamma, clairvoyant)
         self.against = against
+        if against and not scaled:
+            raise SpecError("reward 'energy', option against", "scaled=yes: it says by what", "scaled=no")
         if against:
             make_scheduler(against)  # refused before all else
         self._needed: WeakKeyDictionary[Workload, float] = WeakKeyDictionary()
@@ -143,8 +150,9 @@ class Energy(_Metric):
             jobs = simulation.workload
             if jobs not in self._needed:
                 self._needed[jobs] = _energy_of(self.against, simulation)
-            beyond = self._needed[jobs] + self._potential
-            self.scale = beyond if beyond > 0.0 else self.scale
+            needed = self._needed[jobs]
+            beyond = needed + self._potential
+            self.scale = beyond if beyond > _SAME * needed else needed or 1.0
 
     def total(self, view: View) -> float:
         """Energy so far, J."""
@@ -305,7 +313,15 @@ def _energy_of(spec: str, simulation: Simulation) -> float:
     from schedulers import make_scheduler
 
     of, killed = simulation, simulation.enforce_walltime
-    run = Run(of.platform, of.workload, make_scheduler(spec), seed=of.seed, enforce_walltime=killed)
+    run = Run(
+        of.platform,
+        of.workload,
+        make_scheduler(spec),
+        seed=of.seed,
+        enforce_walltime=killed,
+        until=of.until,
+        network=of.network_model,
+    )
     run.run()
     return run.view.energy_j
 

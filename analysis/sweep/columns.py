@@ -14,7 +14,7 @@ import numpy as np
 
 from cluster_sim.errors import FormatError
 from cluster_sim.files.atomic import atomic_path
-from cluster_sim.workload.job_table import as_columns, as_frame, constant
+from cluster_sim.workload.job_table import as_columns, constant
 from cluster_sim.workload.workload import Workload
 
 _KEY = b"cluster_sim"
@@ -58,7 +58,7 @@ def mapped(path: str | Path) -> Workload:
             constant(value, facts["jobs"]) if isinstance(value, str) else _constant(value, kind, facts["jobs"])
         )
     workload = object.__new__(Workload)  # its columns have been checked before they were written
-    workload.jobs = as_frame({name: columns[name] for name in facts["order"]})
+    workload._table = {name: columns[name] for name in facts["order"]}
     workload.name, workload.origin_s = facts["name"], facts["origin_s"]
     workload.header, workload.rebase = tuple(facts["header"]), facts["rebase"]
     workload.reference_gflops, workload.think_times = facts["reference_gflops"], facts["think_times"]

@@ -166,6 +166,8 @@ def simulate(
         "command": invocation.command,
         "inputs": checksums([*settings.files(), *files_of(scheduler)]),
     }
+    if settings.shake is not None:
+        result.meta["shaken_s"] = settings.shake
     return result
 
 

@@ -346,7 +346,9 @@ def _share_of_memory(memory: str | float, seed: int) -> float:
         low = high = math.nan
     possible = low < high < math.inf and high >= 0.0 if dots else low >= 0.0
     if not (possible and -math.inf < low <= 1.0):
-        raise InputError("lopez-mixed, memory", "a share from 0 to 1, or a range such as -1..2", memory)
+        raise InputError(
+            "lopez-mixed, memory", "a share from 0 to 1, or a range such as -1..2, with more at its end", memory
+        )
     # Apart from what draws the order, where seeds below 0 are refused.
     rng = np.random.default_rng(max(seed, 0)).spawn(3)[2]
     return float(np.clip(rng.uniform(low, high), 0.0, 1.0)) if dots else low

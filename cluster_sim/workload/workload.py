@@ -58,6 +58,10 @@ class Capacity(Protocol):
         """This capacity with a core for each host."""
 
 
+_MADE_LATER = ("jobs", "columns", "request_columns", "has_after")
+_MOST_SHAKEN_S = 1e12
+
+
 class Workload:
     """Jobs in the order of their submission, held as columns.
 
@@ -125,6 +129,11 @@ class Workload:
     def has_after(self) -> bool:
         """Whether any job waits for another."""
         return has_after(self.columns)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For other processes: the columns once, without what is made of them."""
+        kept = {name: value for name, value in self.__dict__.items() if name not in _MADE_LATER}
+        return kept | {"_table": dict(self._arrays())}
 
     def __len__(self) -> int:
         return len(self.jobs if "jobs" in self.__dict__ else self._table["submit_time"])
@@ -314,9 +323,11 @@ class Workload:
         over runs of the log shaken with several seeds are what the schedulers are worth, rather than the chance. Job i of the
         log is moved by the same whatever follows it; its slack to its deadline is kept, and so are think times.
         """
-        if not 0 <= seconds < np.inf:
-            raise InputError("shaken", "seconds >= 0", seconds)
-        columns = as_columns(self.jobs)
+        if not 0 <= seconds <= _MOST_SHAKEN_S:
+            raise InputError("shaken", f"seconds >= 0, and at most {_MOST_SHAKEN_S:g}", seconds)
+        if seed < 0:
+            raise InputError("shaken, seed", "a whole number >= 0", seed)
+        columns = self._arrays()
         submit = columns["submit_time"]
         moved = submit + np.random.default_rng(seed).uniform(-seconds, seconds, len(self))
         columns["submit_time"] = np.maximum(moved, submit[:1])

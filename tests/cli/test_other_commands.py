@@ -94,6 +94,7 @@ def test_a_log_that_is_shaken_is_another_in_each_replication(done) -> None:
         for name in ("fcfs", "sjf"):
             jobs = pd.read_csv(f"out/{name}/seed-{seed}/jobs.csv")["submit_time"].tolist()
             assert sorted(jobs) == pytest.approx(expected)
+            assert json.loads(Path(f"out/{name}/seed-{seed}/summary.json").read_text())["shaken_s"] == 100.0
 
 
 # ---------------------------------------------------------------------- demo

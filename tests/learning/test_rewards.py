@@ -96,6 +96,27 @@ def test_against_a_rule_its_own_return_is_minus_one(shaped: str) -> None:
         assert (returns[other] > -1.0) == (energies[other] < energies[rule])
 
 
+def test_against_a_rule_that_nobody_can_beat_returns_stay_small() -> None:
+    """Jobs that fill a node one after the other: all do as well, and what rounding leaves is no scale."""
+    for seed in range(3):
+        times = np.random.default_rng(seed).uniform(10.0, 90.0, 6)
+        table = {
+            "submit_time": [0.0] * 6,
+            "requested_cores": [2] * 6,
+            "requested_time": times,
+            "recorded_run_time": times,
+        }
+        env = JobNode(Platform.homogeneous(nodes=1, cores=2), Workload(table), reward="energy:against=list:first/first")
+        for rule in ("list:first/first", "list:ljf/first"):
+            assert _return_of(rule, env)[0] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_what_it_is_held_against_is_a_scale() -> None:
+    """So there has to be one."""
+    with pytest.raises(SpecError, match="scaled=yes"):
+        rewards.make("energy:against=fcfs,scaled=no")
+
+
 def test_a_rule_that_there_is_not_is_refused() -> None:
     """When the reward is made, not in the first episode."""
     with pytest.raises(SpecError, match="nobody"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -122,6 +123,16 @@ def test_shaken_moves_each_submission_a_little() -> None:
     assert whole.shaken(5.0, 1).jobs.equals(whole.shaken(5.0, 1).jobs)
 
 
+def test_a_pickled_workload_holds_its_columns_once() -> None:
+    """What has been made of them, and read, stays behind; what was changed in the frame does not."""
+    fresh, used = workload(list(range(500))), workload(list(range(500)))
+    used.jobs["requested_cores"] = 7
+    assert used.columns["requested_cores"][0] == used.request_columns["requested_cores"][0] == 7
+    other = pickle.loads(pickle.dumps(used))
+    assert other.jobs.equals(used.jobs)
+    assert len(pickle.dumps(used)) < 1.2 * len(pickle.dumps(fresh))
+
+
 def test_fit_to_clamps() -> None:
     """Jobs too wide for the platform, or for the nodes they name, get fewer cores."""
     wide = workload(
@@ -211,6 +222,8 @@ def test_nothing_changes_in_place() -> None:
         (lambda w: w.scale_load(0), "scale_load: expected a factor above 0"),
         (lambda w: w.scale_load(math.nan), "scale_load: expected a factor above 0"),
         (lambda w: w.shaken(-1), "shaken: expected seconds >= 0"),
+        (lambda w: w.shaken(1e308), "shaken: expected seconds >= 0, and at most 1e.12"),
+        (lambda w: w.shaken(10, -1), "shaken, seed: expected a whole number >= 0, found -1"),
         (lambda w: w.shaken(math.nan), "shaken: expected seconds >= 0"),
         (lambda w: w.with_energy(-1), "with_energy: expected watts >= 0"),
         (lambda w: w.fit_to(PLATFORM, wider="cut"), "fit_to, wider: expected clamp or drop, found cut"),
