@@ -29,7 +29,7 @@ from benchmarks.constraint_study import (
     threshold_within,
     tightened,
 )
-from benchmarks.room_study import WINDOWS, choose, price, reached, read_log
+from benchmarks.room_study import WINDOWS, changed, choose, price, reached, read_log
 from cluster_sim import Simulation, Workload, make_scheduler
 
 from .test_shutdown_study import days, platform
@@ -171,6 +171,7 @@ def test_what_a_smaller_slowdown_costs_counts() -> None:
     assert price(first, first) == 0.0
     third = [pd.Series(dict(run) | {"mean_bounded_slowdown": run["mean_bounded_slowdown"] / 3}) for run in first]
     assert price(third, first) == pytest.approx((math.log(1 / 3) - 2 / 3) / 2)
+    assert changed(third, first) == pytest.approx((-200 / 3, -200 / 3, -200 / 3))
     dearer = [pd.Series(dict(run) | {"mean_wait_s": 1.25 * run["mean_wait_s"]}) for run in third]
     assert price(dearer, first) == pytest.approx(price(third, first) + 1.25)
     assert price(dearer, first) > 0.0 > price(third, first)
