@@ -18,6 +18,7 @@ from cluster_sim.records.intervals import CONFIDENCE
 SLOWDOWN = "mean_bounded_slowdown"
 BESIDE = ("mean_wait_s", "p95_wait_s", "max_wait_s", "makespan_s")
 """What a mean bounded slowdown does not say."""
+METRICS = (SLOWDOWN, *BESIDE)
 
 
 def backfilling_table(runs: Mapping[str, Sequence[Summary]], confidence: float = CONFIDENCE) -> pd.DataFrame:
@@ -26,7 +27,7 @@ def backfilling_table(runs: Mapping[str, Sequence[Summary]], confidence: float =
     ``runs`` has for each scheduler the summaries of its windows, in the same order for all. A table as
     :func:`~analysis.replications.replication_table` makes it, of these five metrics. Raises InputError as that does.
     """
-    return replication_table(runs, confidence).loc[[SLOWDOWN, *BESIDE]]
+    return replication_table(runs, confidence).loc[list(METRICS)]
 
 
 def bought_with(table: pd.DataFrame, name: str, most: float = 10.0) -> list[str]:
@@ -49,7 +50,7 @@ def backfilling_markdown(table: pd.DataFrame, names: Sequence[str]) -> str:
     values: dict[str, dict[str, float]] = table.drop(columns="unit").astype(float).to_dict()  # type: ignore[assignment]
     for place, name in enumerate(names):
         cells = []
-        for metric in (SLOWDOWN, *BESIDE):
+        for metric in METRICS:
             said = f"{values[name][metric]:,.{1 if metric == SLOWDOWN else 0}f}"
             if place:
                 apart, around = values[name + VERSUS][metric], values[name + VERSUS + HALF_WIDTH][metric]

@@ -19,7 +19,7 @@ import click
 import numpy as np
 import pandas as pd
 
-from analysis.backfilling import BESIDE, SLOWDOWN
+from analysis.backfilling import METRICS, SLOWDOWN
 from benchmarks.backfilling_study import COMMITTED, ORDERS, windows
 from benchmarks.constraint_study import kept_in
 from benchmarks.room_study import LOGS
@@ -32,7 +32,7 @@ from learning.environments.metrics import quick_metrics
 from learning.training import train_one, untrained
 from learning.validation import spread
 
-CORES = {"lublin": 256, "kth": 100, "sdsc": 128, "kit": 6012, "nasa": 64}
+CORES = {name: cores for name, (_, cores) in LOGS.items()} | {"kit": 6012, "nasa": 64}
 FILES = {name: file for name, (file, _) in LOGS.items()} | {"nasa": "NASA-iPSC-1993-3.1-cln.swf.gz"}
 WINDOW, WINDOWS = 128, 20
 MACHINES = {"its own machine": 1.0, "half as many cores again": 1.5}
@@ -49,7 +49,6 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
 ABLATED = ("lublin",)
 """Logs on which agents learn in every variant; else in the first two."""
 RANDOM, UNTRAINED = "random", "untrained"
-METRICS = (SLOWDOWN, *BESIDE)
 SAME = 1e-6
 """Changes, in %, below which schedules are told to be the same."""
 

@@ -12,16 +12,15 @@ are given up after some windows, again and again (successive halving, Jamieson a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
 import pandas as pd
 
-from analysis.backfilling import BESIDE, SLOWDOWN
+from analysis.backfilling import METRICS, SLOWDOWN
 from benchmarks.backfilling_study import ORDERS, echo, least, mean, played, windows
 from benchmarks.shutdown_study import INPUTS
 from cluster_sim import Platform, Workload
@@ -46,7 +45,6 @@ PRICE = 5.0
 """So many % less slowdown are worth 1 % more wait, or 1 % more makespan."""
 TESTED, WINDOWS = 0.55, 20
 SHAKEN_S, SHAKES = 120.0, 5
-METRICS = (SLOWDOWN, *BESIDE)
 Runs = dict[str, list[pd.Series]]
 """What schedulers reached in windows, of :data:`METRICS`."""
 
@@ -75,22 +73,21 @@ def read_log(inputs: Path, name: str) -> Log:
     return Log(Platform.homogeneous(nodes=cores, cores=1), jobs.first(cut), windows(jobs, cut, len(jobs), length))
 
 
-def reached(log: Log, jobs: Sequence[Workload], specs: Iterable[str], shakes: int = 0) -> Runs:
-    """Every scheduler on every window; with ``shakes``, the mean over so many shaken ones of it."""
-    found: Runs = {}
-    for spec in specs:
-        several = [
-            played([window.shaken(SHAKEN_S, seed) for window in jobs] if shakes else jobs, {spec: spec}, log.platform)
-            for seed in range(max(shakes, 1))
-        ]
-        found[spec] = mean_of([runs[spec] for runs in several])
-    return found
+def reached(log: Log, jobs: Sequence[Workload], specs: Iterable[str]) -> Runs:
+    """Every scheduler on every window."""
+    found = played(jobs, {spec: spec for spec in specs}, log.platform)
+    return {spec: [pd.Series({key: run[key] for key in METRICS}) for run in runs] for spec, runs in found.items()}
 
 
-def mean_of(several: Sequence[Sequence[Mapping[str, Any]]]) -> list[pd.Series]:
+def on_later_windows(log: Log, specs: Sequence[str]) -> Runs:
+    """Every scheduler on every later window, the mean over its shakes."""
+    several = [reached(log, [window.shaken(SHAKEN_S, seed) for window in log.tested], specs) for seed in range(SHAKES)]
+    return {spec: mean_of([runs[spec] for runs in several]) for spec in several[0]}
+
+
+def mean_of(several: Sequence[Sequence[pd.Series]]) -> list[pd.Series]:
     """Of runs of the same windows, the mean in each."""
-    tables = [pd.DataFrame([{key: run[key] for key in METRICS} for run in runs]) for runs in several]
-    return [row for _, row in (sum(tables[1:], tables[0]) / len(tables)).iterrows()]
+    return [sum(runs) / len(runs) for runs in zip(*several, strict=True)]
 
 
 def drawn(rng: np.random.Generator) -> str:
@@ -154,7 +151,7 @@ def main(inputs: Path, names: Sequence[str], seeds: int) -> None:
         rule = least(rules)
         chosen = [choose(log, rule, seed) for seed in range(seeds)]
         click.echo(f"{name}: of {len(rules[rule])} windows of {len(log.tested[0])} jobs: {rule}; {', '.join(chosen)}")
-        runs = reached(log, log.tested, dict.fromkeys([rule, *chosen, *RULES]), SHAKES)
+        runs = on_later_windows(log, list(dict.fromkeys([rule, *chosen, *RULES])))
         hindsight = least({one: runs[one] for one in RULES})
         together = f"mean of {seeds} seeds"
         runs = {rule: runs[rule], together: mean_of([runs[spec] for spec in chosen])} | runs

@@ -59,6 +59,7 @@ class Capacity(Protocol):
 
 
 _MADE_LATER = ("jobs", "columns", "request_columns", "has_after")
+"""What a workload keeps beside its columns once it has been asked for."""
 _MOST_SHAKEN_S = 1e12
 
 
@@ -535,8 +536,8 @@ class Workload:
         """This workload with other columns, which are known to be good."""
         other = object.__new__(Workload)
         other.__dict__.update(self.__dict__)
-        for derived in ("jobs", "columns", "request_columns", "has_after"):
-            other.__dict__.pop(derived, None)  # of the jobs as they were, if a run has asked for it
+        for made in _MADE_LATER:
+            other.__dict__.pop(made, None)  # of the jobs as they were, if a run has asked for it
         other._table = columns
         other.origin_s = self.origin_s if origin_s is None else origin_s
         return other
