@@ -4,9 +4,10 @@ INPUTS holds ``traces``. The last 55 % of each log are cut into 20 windows to te
 length that begin with any job before them. Which of two schedulers is better in a window hangs on chance, so windows are shaken
 (:meth:`~cluster_sim.Workload.shaken`): those to learn from once each, those to test on several times, of which the mean counts.
 Of EASY and conservative in every order, the rule with the least slowdown is chosen. Beside it, with each of several seeds: of
-many orders that are products of powers (``powers``), with room for short jobs and without, the one with the least slowdown,
-where what it costs in mean wait and makespan beside that rule counts, too. All are drawn at random, and the worse two thirds
-are given up after some windows, again and again (successive halving, Jamieson and Talwalkar 2016).
+many orders that are products of powers (``powers``), with room for short jobs and without, and, where a log names several users,
+with what their jobs usually take and without, the one with the least slowdown, where what it costs in mean wait and makespan
+beside that rule counts, too. All are drawn at random, and the worse two thirds are given up after some windows, again and again
+(successive halving, Jamieson and Talwalkar 2016). At the start of a window an order knows what had ended before in the log.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import click
@@ -21,11 +23,15 @@ import numpy as np
 import pandas as pd
 
 from analysis.backfilling import METRICS, SLOWDOWN
-from benchmarks.backfilling_study import ORDERS, echo, least, mean, played, windows
+from benchmarks.backfilling_study import ORDERS, echo, least, mean
 from benchmarks.shutdown_study import INPUTS
-from cluster_sim import Platform, Workload
+from cluster_sim import Platform, Scheduler, Simulation, Workload, make_scheduler
 from cluster_sim.records.intervals import geometric_change
+from cluster_sim.registry import Spec
 from learning.episodes import consecutive
+from schedulers.easy import EasyBackfilling
+from schedulers.powers import Powers
+from schedulers.usual_times import UsualTimes
 
 LOGS = {
     "lublin": ("lublin_256.swf.gz", 256),
@@ -50,38 +56,83 @@ Runs = dict[str, list[pd.Series]]
 
 
 @dataclass(frozen=True)
+class Window:
+    """Jobs of a log that follow each other, and what was known of its users when the first was submitted."""
+
+    jobs: Workload
+    known: UsualTimes
+
+    def shaken(self, seed: int) -> Window:
+        """The same with its submissions moved."""
+        return Window(self.jobs.shaken(SHAKEN_S, seed), self.known)
+
+
+@dataclass(frozen=True)
 class Log:
-    """A log's machine, its jobs to learn from, and its windows to test on."""
+    """A log's machine, its jobs, and the first of its windows to test on; before that are jobs to learn from."""
 
     platform: Platform
-    earlier: Workload
-    tested: Sequence[Workload]
+    jobs: Workload
+    cut: int
 
-    def learned(self, seed: int) -> list[Workload]:
+    @property
+    def length(self) -> int:
+        """Jobs of a window."""
+        return (len(self.jobs) - self.cut) // WINDOWS
+
+    def window(self, start: int) -> Window:
+        """The window that begins with a job."""
+        known = UsualTimes(self.jobs, float(self.jobs.columns["submit_time"][start]))
+        return Window(consecutive(self.jobs, start, self.length), known)
+
+    def tested(self) -> list[Window]:
+        """One after the other, as they are."""
+        return [self.window(start) for start in range(self.cut, len(self.jobs), self.length)]
+
+    def learned(self, seed: int) -> list[Window]:
         """As many windows as the last stage needs, drawn of the earlier jobs and shaken."""
-        length, rng = len(self.tested[0]), np.random.default_rng(seed)
-        starts = rng.integers(len(self.earlier) - length + 1, size=STAGES[-1]).tolist()
-        return [consecutive(self.earlier, start, length).shaken(SHAKEN_S, seed) for start in starts]
+        starts = np.random.default_rng(seed).integers(self.cut - self.length + 1, size=STAGES[-1]).tolist()
+        return [self.window(start).shaken(seed) for start in starts]
+
+    @cached_property
+    def tells_users(self) -> bool:
+        """Whether it names several users."""
+        return len(np.unique(self.jobs.columns["user"])) > 1
 
 
 def read_log(inputs: Path, name: str) -> Log:
-    """Cut a log into windows."""
+    """A log, and where to cut it."""
     file, cores = LOGS[name]
     jobs = Workload.read(inputs / "traces" / file)
-    length = int(TESTED * len(jobs) / WINDOWS)
-    cut = len(jobs) - WINDOWS * length
-    return Log(Platform.homogeneous(nodes=cores, cores=1), jobs.first(cut), windows(jobs, cut, len(jobs), length))
+    return Log(
+        Platform.homogeneous(nodes=cores, cores=1), jobs, len(jobs) - WINDOWS * int(TESTED * len(jobs) / WINDOWS)
+    )
 
 
-def reached(log: Log, jobs: Sequence[Workload], specs: Iterable[str]) -> Runs:
+def scheduler(spec: str, known: UsualTimes) -> Scheduler:
+    """By its spec; an order that goes by what users' jobs take knows so much of them from the start."""
+    options = Spec.parse(spec).options
+    name, _, exponents = options.pop("order").partition(":")
+    if name != "powers":
+        return make_scheduler(spec)
+    order = Powers(*map(float, exponents.split(":")), known=known)
+    return EasyBackfilling(order, **{key: float(value) for key, value in options.items()})  # type: ignore[arg-type]
+
+
+def reached(log: Log, windows: Sequence[Window], specs: Iterable[str]) -> Runs:
     """Every scheduler on every window."""
-    found = played(jobs, {spec: spec for spec in specs}, log.platform)
-    return {spec: [pd.Series({key: run[key] for key in METRICS}) for run in runs] for spec, runs in found.items()}
+    return {spec: [_reached(log, window, spec) for window in windows] for spec in specs}
+
+
+def _reached(log: Log, window: Window, spec: str) -> pd.Series:
+    run = Simulation(log.platform, window.jobs, scheduler(spec, window.known)).run().summary()
+    return pd.Series({key: run[key] for key in METRICS})
 
 
 def on_later_windows(log: Log, specs: Sequence[str]) -> Runs:
     """Every scheduler on every later window, the mean over its shakes."""
-    several = [reached(log, [window.shaken(SHAKEN_S, seed) for window in log.tested], specs) for seed in range(SHAKES)]
+    windows = log.tested()
+    several = [reached(log, [window.shaken(seed) for window in windows], specs) for seed in range(SHAKES)]
     return {spec: mean_of([runs[spec] for runs in several]) for spec in several[0]}
 
 
@@ -90,10 +141,15 @@ def mean_of(several: Sequence[Sequence[pd.Series]]) -> list[pd.Series]:
     return [sum(runs) / len(runs) for runs in zip(*several, strict=True)]
 
 
-def drawn(rng: np.random.Generator) -> str:
-    """An order with room or without: the time counts once, the cores up to three times as much, waits little."""
+def drawn(rng: np.random.Generator, usual: bool) -> str:
+    """An order with room or without: the time counts once, the cores up to three times as much, waits little.
+
+    With ``usual``, in half of them the time is one between the request and what the user's jobs usually take.
+    """
     cores, wait = math.exp(rng.uniform(-0.5, 1.1)), rng.choice([0.0, rng.uniform(0.0, 0.5)])
-    order = f"easy:order=powers:1:{cores:.2f}:{-wait:.2f}"
+    share = rng.choice([0.0, rng.uniform(0.2, 0.9)]) if usual else 0.0
+    time = f"{1.0 - share:.2f}:{cores:.2f}:{-wait:.2f}" + (f":{share:.2f}" if share else "")
+    order = f"easy:order=powers:{time}"
     share = rng.choice(SHARES)
     return f"{order},room={share:g},room_for={rng.choice(SECONDS)}" if share else order
 
@@ -116,7 +172,7 @@ def choose(log: Log, rule: str, seed: int) -> str:
     """
     rng, jobs = np.random.default_rng(seed), log.learned(seed)
     first = reached(log, jobs, [rule])[rule]
-    left: Runs = {spec: [] for spec in dict.fromkeys(drawn(rng) for _ in range(TRIED))}
+    left: Runs = {spec: [] for spec in dict.fromkeys(drawn(rng, log.tells_users) for _ in range(TRIED))}
     for stage in STAGES:
         for spec, runs in left.items():
             runs += reached(log, jobs[len(runs) : stage], [spec])[spec]
@@ -150,12 +206,12 @@ def main(inputs: Path, names: Sequence[str], seeds: int) -> None:
         rules = reached(log, log.learned(0), RULES)
         rule = least(rules)
         chosen = [choose(log, rule, seed) for seed in range(seeds)]
-        click.echo(f"{name}: of {len(rules[rule])} windows of {len(log.tested[0])} jobs: {rule}; {', '.join(chosen)}")
+        click.echo(f"{name}: of {len(rules[rule])} windows of {log.length} jobs: {rule}; {', '.join(chosen)}")
         runs = on_later_windows(log, list(dict.fromkeys([rule, *chosen, *RULES])))
         hindsight = least({one: runs[one] for one in RULES})
         together = f"mean of {seeds} seeds"
         runs = {rule: runs[rule], together: mean_of([runs[spec] for spec in chosen])} | runs
-        echo(f"{name}: {len(log.tested)} later windows, shaken; in hindsight the best rule is {hindsight}", runs)
+        echo(f"{name}: {WINDOWS} later windows, shaken; in hindsight the best rule is {hindsight}", runs)
         for spec in dict.fromkeys([together, *chosen]):
             click.echo(told(spec, runs[spec], runs[rule]))
 

@@ -274,7 +274,7 @@ job_orders.register_later(
     "powers",
     "schedulers.powers",
     "powers",
-    "Least r^a · n^b · (1 + wait)^c first, r the requested time, n the cores: powers:A:B:C; powers:1:1:0 is saf.",
+    "Least r^a · n^b · (1 + w)^c · u^d first, of time, cores, wait, user's usual time: powers:A:B:C:D; powers:1:1 is saf.",
 )
 
 # ---------------------------------------------------------------------- nodes

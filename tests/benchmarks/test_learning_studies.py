@@ -29,8 +29,8 @@ from benchmarks.constraint_study import (
     threshold_within,
     tightened,
 )
-from benchmarks.room_study import WINDOWS, changed, choose, on_later_windows, price, read_log
-from cluster_sim import Simulation, Workload, make_scheduler
+from benchmarks.room_study import WINDOWS, changed, choose, drawn, on_later_windows, price, read_log, scheduler
+from cluster_sim import Simulation, Workload
 
 from .test_shutdown_study import days, platform
 
@@ -145,22 +145,27 @@ def test_what_is_tuned_on_the_earlier_windows_is_tested_on_the_later(
         "requested_cores": rng.integers(1, 9, jobs),
         "requested_time": times,
         "recorded_run_time": times,
+        "user": np.arange(jobs) % 3 + 1,
     }
     (tmp_path / "traces").mkdir()
     Workload(columns).write(tmp_path / "traces" / "log.swf")
     monkeypatch.setattr("benchmarks.room_study.LOGS", {"log": ("log.swf", 8)})
     log = read_log(tmp_path, "log")
-    assert [len(window) for window in log.tested] == [5] * WINDOWS
+    assert [len(window.jobs) for window in log.tested()] == [5] * WINDOWS
+    assert log.cut == 100
     monkeypatch.setattr("benchmarks.room_study.STAGES", (2, 3))
     monkeypatch.setattr("benchmarks.room_study.TRIED", 4)
-    assert len(log.earlier) == 100
-    assert [len(window) for window in log.learned(1)] == [5] * 3
+    assert [len(window.jobs) for window in log.learned(1)] == [5] * 3
     rules = ("easy:order=fcfs", "easy:order=saf")
     monkeypatch.setattr("benchmarks.room_study.SHAKES", 2)
     runs = on_later_windows(log, rules)
     assert [len(runs[rule]) for rule in rules] == [WINDOWS, WINDOWS]
     assert choose(log, "easy:order=saf", 0) == choose(log, "easy:order=saf", 0)
-    Simulation(log.platform, log.tested[0], make_scheduler(choose(log, "easy:order=saf", 1))).run()
+    window = log.window(150)
+    known = scheduler("easy:order=powers:0.5:1:0:0.5,room=0.02,room_for=60", window.known)
+    assert Simulation(log.platform, window.jobs, known).run().summary()["jobs_completed"] == 5
+    assert scheduler("easy:order=saf", window.known).spec == "easy:order=saf"
+    assert {drawn(rng, True).count(":") for _ in range(30)} == {4, 5}
 
 
 def test_what_a_smaller_slowdown_costs_counts() -> None:

@@ -25,9 +25,10 @@ EXPECTED = {
     "unicef": -500.0 / (3.0 * 1000.0),
     "powers:2:0.5:-0.25": 1000.0**2 * 8**0.5 / 501**0.25,
     "powers:1:2": 1000.0 * 8**2,
+    "powers:0.5:1:0:2": 1000.0**0.5 * 8 * 1000.0**2,  # of a user who has run nothing
     "expansion-factor": -0.5,  # (500 + 1000) / 1000, less the 1 that all have
 }
-DYNAMIC = ("wfp", "unicef", "expansion-factor", "powers:2:0.5:-0.25")
+DYNAMIC = ("wfp", "unicef", "expansion-factor", "powers:2:0.5:-0.25", "powers:0.5:1:0:2")
 
 
 @pytest.mark.parametrize("order", EXPECTED)
@@ -60,8 +61,8 @@ def test_powers_are_a_family_that_known_orders_belong_to(exponents: str, order: 
     assert one.tolist() == other.tolist()
 
 
-@pytest.mark.parametrize("exponents", ["1", "a:b", "1:2:3:4", "inf:1", "1:nan", "1:11", ""])
+@pytest.mark.parametrize("exponents", ["1", "a:b", "1:2:3:4:5", "inf:1", "1:nan", "1:11", ""])
 def test_exponents_that_are_none(exponents: str) -> None:
     """One line, with what was expected."""
-    with pytest.raises(SpecError, match="two or three numbers such as"):
+    with pytest.raises(SpecError, match="two to four numbers such as"):
         powers(exponents)

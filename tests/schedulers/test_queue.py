@@ -33,7 +33,7 @@ def jobs_of(rows: list[tuple[int, int]]) -> tuple[Any, ...]:
     return View.by_hand(Platform.homogeneous(nodes=1, cores=1), Workload(table)).pending
 
 
-@pytest.mark.parametrize("order", ["first", "saf", "wfp", "expansion-factor", "powers:1:2:-0.3"])
+@pytest.mark.parametrize("order", ["first", "saf", "wfp", "expansion-factor", "powers:1:2:-0.3", "powers:0.4:1:0:0.6"])
 @settings(max_examples=25)
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 50)), min_size=1, max_size=100), st.randoms())
 def test_the_queue_is_a_sorted_list(order: str, rows: list[tuple[int, int]], random: Any) -> None:
@@ -61,7 +61,7 @@ def test_the_queue_is_a_sorted_list(order: str, rows: list[tuple[int, int]], ran
         assert len(queue) == len(kept)
 
 
-@pytest.mark.parametrize("order", [*sorted(set(job_orders) - {"random"}), "powers:1:2:-0.3"])
+@pytest.mark.parametrize("order", [*sorted(set(job_orders) - {"random"}), "powers:1:2:-0.3", "powers:0.4:1:0:0.6"])
 @settings(max_examples=20)
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 50)), min_size=1, max_size=30), st.integers(30, 90))
 def test_keys_for_all_jobs_are_keys_for_each(order: str, rows: list[tuple[int, int]], now: int) -> None:
