@@ -320,20 +320,29 @@ def from_profiles(
 
 
 @WORKLOAD_GENERATORS.register("lopez-mixed")
-def lopez_mixed(jobs: int = 400, gap_s: float = 1.0, memory: str | float = "0.5", seed: int = 0) -> Workload:
+def lopez_mixed(
+    jobs: int = 400, gap_s: float = 1.0, memory: str | float = "0.5", parts: str = "equal", seed: int = 0
+) -> Workload:
     """The training workload of López (2023), Experiment 4: jobs of 8 tasks of all six profiles of Table 4.16.
 
     Three of the profiles are bound by memory, and have the share ``memory`` of the ``jobs`` (0 to 1) in equal parts; three by
     computing, and have the rest. A range draws that share with the seed, and cuts it to 0 to 1: with ``memory="-1..2"`` a third
-    of the draws have no job bound by memory, a third no other, the last any share in between. The order is drawn with ``seed``,
-    and one job is submitted every ``gap_s`` seconds. Raises InputError for impossible numbers.
+    of the draws have no job bound by memory, a third no other, the last any share in between. The paper does not say how many
+    jobs each profile has: with ``parts="drawn"`` the three of a kind share it in parts drawn with the seed, any being as likely.
+    The order is drawn with ``seed``, and one job is submitted every ``gap_s`` seconds. Raises InputError for impossible numbers.
     """
+    if parts not in ("equal", "drawn"):
+        raise InputError("lopez-mixed, parts", "equal or drawn", parts)
     profiles = {
         name: {"req_ops": operations * 1e10, "req_time": seconds, "mem_vol": volume}
         for name, (operations, seconds, volume) in LOPEZ_PROFILES.items()
     }
     share = _share_of_memory(memory, seed)
     shares = {name: 2.0 * (share if volume > 1.0 else 1.0 - share) for name, (_, _, volume) in LOPEZ_PROFILES.items()}
+    if parts == "drawn":  # the profiles of a kind stand one after the other
+        rng = np.random.default_rng(max(seed, 0)).spawn(4)[3]  # the share and the order stay those of equal parts
+        of_kind = np.concatenate([rng.dirichlet(np.ones(3)) for _ in range(2)]) * 3.0
+        shares = {name: share * float(part) for (name, share), part in zip(shares.items(), of_kind, strict=True)}
     return from_profiles(profiles, shares, jobs, tasks=8, gap_s=gap_s, seed=seed, name="lopez-mixed")
 
 

@@ -106,6 +106,22 @@ def test_the_share_that_is_bound_by_memory(memory: str, bound: int) -> None:
     assert [int(counts.get(name, 0)) for name in ("A2", "B2", "C2")] == [20 - bound // 3] * 3
 
 
+def test_parts_that_are_drawn() -> None:
+    """The share of a kind stays; its three profiles have any part of it, on average a third, and the seed says which."""
+    drawn = [lopez_mixed(jobs=60, parts="drawn", seed=seed).jobs["profile"].value_counts() for seed in range(300)]
+    assert all(counts.filter(regex="1$").sum() == pytest.approx(30, abs=1) for counts in drawn)
+    for profile in ("A1", "B1", "C1", "A2", "B2", "C2"):
+        parts = np.array([counts.get(profile, 0) for counts in drawn]) / 30
+        # Of a flat Dirichlet distribution of three: mean 1/3, standard deviation sqrt(1/18).
+        assert parts.mean() == pytest.approx(1 / 3, abs=0.06)
+        assert parts.std() == pytest.approx(np.sqrt(1 / 18), abs=0.04)
+    assert lopez_mixed(jobs=60, parts="drawn", seed=7).jobs.equals(lopez_mixed(jobs=60, parts="drawn", seed=7).jobs)
+    only = Workload.read("lopez-mixed:jobs=60,memory=0,parts=drawn").jobs["profile"]
+    assert set(only) <= {"A2", "B2", "C2"}
+    with pytest.raises(InputError, match="equal or drawn"):
+        lopez_mixed(parts="some")
+
+
 def test_a_share_that_is_drawn() -> None:
     """A third of the draws is pure of either kind, and a third has any share in between; the seed says which."""
     shares = [
