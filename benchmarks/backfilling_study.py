@@ -8,15 +8,16 @@ train on. The slowdown never stands alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
+import pandas as pd
 
 from analysis import backfilling_markdown, backfilling_table
-from analysis.backfilling import SLOWDOWN
+from analysis.backfilling import METRICS, SLOWDOWN
 from benchmarks.shutdown_study import INPUTS
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from learning.agent import find_agents
@@ -69,12 +70,17 @@ def mean(runs: Sequence[Mapping[str, Any]], metric: str) -> float:
     return float(np.mean([summary[metric] for summary in runs]))
 
 
+def mean_of(several: Sequence[Sequence[Any]]) -> list[Any]:
+    """Of runs of the same windows (Series), the mean in each."""
+    return [sum(runs) / len(runs) for runs in zip(*several, strict=True)]
+
+
 def least(runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
     """The scheduler with the least slowdown."""
     return min(runs, key=lambda name: mean(runs[name], SLOWDOWN))
 
 
-def echo(title: str, runs: Mapping[str, list[Mapping[str, Any]]]) -> None:
+def echo(title: str, runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
     """Print a table, differences to the first."""
     click.echo(f"\n{title}\n\n{backfilling_markdown(backfilling_table(runs), list(runs))}")
 
@@ -82,6 +88,14 @@ def echo(title: str, runs: Mapping[str, list[Mapping[str, Any]]]) -> None:
 def committed(orders: Sequence[str]) -> dict[str, str]:
     """Rules that commit, by their orders."""
     return {order: COMMITTED.format(order) for order in orders}
+
+
+def with_mean(
+    runs: Mapping[str, Sequence[Mapping[str, Any]]], agents: Iterable[str]
+) -> dict[str, Sequence[Mapping[str, Any]]]:
+    """With a scheduler more, which has in each window the mean of what agents of several seeds have."""
+    several = [[pd.Series({name: run[name] for name in METRICS}) for run in runs[agent]] for agent in agents]
+    return {**runs, f"mean of {len(several)} agents": mean_of(several)}
 
 
 def agents_of(inputs: Path, folder: Path, seeds: int) -> dict[str, str]:
@@ -98,7 +112,7 @@ def agents_of(inputs: Path, folder: Path, seeds: int) -> dict[str, str]:
 @click.command()
 @click.argument("inputs", type=click.Path(path_type=Path, exists=True, file_okay=False), default=INPUTS)
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Train agents here, and test them, too.")
-@click.option("--seeds", type=click.IntRange(2), default=3, show_default=True, help="Trainings.")
+@click.option("--seeds", type=click.IntRange(2), default=5, show_default=True, help="Trainings.")
 def main(inputs: Path, out: Path | None, seeds: int) -> None:
     """Print the tables of docs/backfilling.md on committed schedulers and agents."""
     log = Workload.read(inputs / LOG)
@@ -111,11 +125,15 @@ def main(inputs: Path, out: Path | None, seeds: int) -> None:
     if out is not None:
         tested = windows(log, TESTED_FROM, len(log))
         agents = agents_of(inputs, out / "agents", seeds)
-        echo("the long windows, differences to sjf", played(long, committed(("sjf", "f1", "saf")) | agents))
+        runs = played(long, committed(("sjf", "f1", "saf")) | agents)
+        echo("the long windows, differences to sjf", with_mean(runs, agents))
         orders = list(dict.fromkeys([best, "f1", *ORDERS]))
         easy = {f"easy {order}": EASY.format(order) for order in orders[:2]}
         runs = played(tested, committed(orders) | easy | agents)
-        echo(f"{len(tested)} later windows of {WINDOW} jobs, differences to {best} paired by window", runs)
+        echo(
+            f"{len(tested)} later windows of {WINDOW} jobs, differences to {best} paired by window",
+            with_mean(runs, agents),
+        )
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.backfilling import METRICS, SLOWDOWN
-from benchmarks.backfilling_study import ORDERS, echo, least, mean
+from benchmarks.backfilling_study import ORDERS, echo, least, mean, mean_of
 from benchmarks.shutdown_study import INPUTS
 from cluster_sim import Platform, Scheduler, Simulation, Workload, make_scheduler
 from cluster_sim.records.intervals import geometric_change
@@ -134,11 +134,6 @@ def on_later_windows(log: Log, specs: Sequence[str]) -> Runs:
     windows = log.tested()
     several = [reached(log, [window.shaken(seed) for window in windows], specs) for seed in range(SHAKES)]
     return {spec: mean_of([runs[spec] for runs in several]) for spec in several[0]}
-
-
-def mean_of(several: Sequence[Sequence[pd.Series]]) -> list[pd.Series]:
-    """Of runs of the same windows, the mean in each."""
-    return [sum(runs) / len(runs) for runs in zip(*several, strict=True)]
 
 
 def drawn(rng: np.random.Generator, usual: bool) -> str:
