@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _LONGEST_S = 1e12
 """What a job that requests no time counts as requesting."""
-_MOST = 10
+_MOST = 7
 """Of an exponent, so that no product is beyond what a number can be."""
 
 
