@@ -23,6 +23,7 @@ from torch import Tensor
 
 from cluster_sim.errors import InputError
 from learning.categorical import best, draw
+from learning.environments.base import SchedulingEnv
 from learning.networks import Batch, Kept, Memory, Network, Weights, make_network, one_thread
 
 #: Makes an environment. To be sent to other processes it has to be picklable; equal ones share environments there, so
@@ -166,14 +167,25 @@ def _run(task: Task, environments: Sequence[Any], network: Network) -> list[Traj
                 columns = best(scores)
             else:
                 columns = draw(scores, np.array([episode.rng.random() for episode in running]))
-            for episode, column in zip(running, columns.tolist(), strict=True):
-                episode.step(column)
+            _step(running, columns.tolist())
             if any(episode.over for episode in running):
                 if memory is not None:
                     left = torch.tensor([not episode.over for episode in running])
                     memory = (memory[0][:, left], memory[1][:, left])
                 running = [episode for episode in running if not episode.over]
     return [episode.trajectory() for episode in episodes]
+
+
+def _step(episodes: Sequence[_Episode], columns: Sequence[int]) -> None:
+    """Take the action of a column in each of the episodes."""
+    environments = [episode.environment for episode in episodes]
+    actions = [episode.action(column) for episode, column in zip(episodes, columns, strict=True)]
+    if all(type(environment).step is SchedulingEnv.step for environment in environments):
+        found = SchedulingEnv.step_together(environments, actions)
+    else:
+        found = [environment.step(action) for environment, action in zip(environments, actions, strict=True)]
+    for episode, column, action, step in zip(episodes, columns, actions, found, strict=True):
+        episode.note(column, action, *step)
 
 
 def _logits(network: Network, batch: Batch, memory: Memory | None) -> tuple[Tensor, Memory | None]:
@@ -199,10 +211,21 @@ class _Episode:
         self.over = self.truncated = False
         self.metrics: dict[str, float] = {}
 
-    def step(self, column: int) -> None:
-        """Take the action of a column."""
-        action = self.network.action(self.kept[-1], column)
-        observation, reward, terminated, truncated, info = self.environment.step(action)
+    def action(self, column: int) -> int:
+        """The action that a column stands for now."""
+        return self.network.action(self.kept[-1], column)
+
+    def note(
+        self,
+        column: int,
+        action: int,
+        observation: Any,
+        reward: float,
+        terminated: bool,
+        truncated: bool,
+        info: dict[str, Any],
+    ) -> None:
+        """An action has been taken: what a step of the environment has told."""
         self.columns.append(column)
         self.actions.append(action)
         self.rewards.append(float(reward))

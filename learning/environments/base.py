@@ -8,7 +8,7 @@ that is stepped here is the one that also runs without an agent.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import gymnasium as gym
 import numpy as np
@@ -68,6 +68,15 @@ class DecisionMaker(Protocol):
 
     def decisions(self, view: View, action: int) -> Sequence[Decision | PowerDecision]:
         """What an allowed action means; to be carried out before anything else is asked."""
+        ...
+
+
+@runtime_checkable
+class ObservesTogether(Protocol):
+    """What a decision-maker has besides that can observe for several at once: an array's call costs as much for one."""
+
+    def observe_together(self, makers: Sequence[Any], views: Sequence[View]) -> list[Observation]:
+        """What ``observe`` gives for each of these makers, all made as this one, and its view."""
         ...
 
 
@@ -157,33 +166,23 @@ class SchedulingEnv(gym.Env[Any, Any]):
             signal.begin(simulation, self.maker)
         self._is_over = self._is_told = False
         self._go_to_decision()
-        return self._observation(), self._info()
+        return self._shown(self._observed()), self._info()
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Carry out an action and go on to the next decision. Raises InputError before a reset and after the end."""
-        if self._is_told or self.simulation is None:
-            raise InputError("environment", "a reset before the first step and after the last one")
-        choice = int(action)
-        if not 0 <= choice < len(self._mask):
-            raise InputError("action", f"a number from 0 to {len(self._mask) - 1}", choice)
-        refused = not self._mask[choice]
-        if refused:
-            choice = int(self._mask.argmax())
-        view = self.simulation.view
-        if not self._is_over:  # a reset cannot say that an episode is over, so the first step may find that it is
-            self.carry_out(self.maker.decisions(view, choice))
-            if not self.maker.goes_on(view):
-                self._go_to_decision()
-        self._is_told = self._is_over
-        terminated, truncated = self._ending()
-        value = self.reward.value(view, terminated)
-        cost = None if self.cost is None else -self.cost.value(view, terminated)
-        observation, info = self._observation(), self._info()
-        if cost is not None:
-            info["cost"] = cost
-        if refused:
-            info["action_refused"] = True
-        return observation, value, terminated, truncated, info
+        return self._told(self._advance(action), self._observed())
+
+    @staticmethod
+    def step_together(
+        environments: Sequence[SchedulingEnv], actions: Sequence[int]
+    ) -> list[tuple[Any, float, bool, bool, dict[str, Any]]]:
+        """What ``step`` gives for each of several environments, made alike, and its action; they are observed together."""
+        outcomes = [env._advance(action) for env, action in zip(environments, actions, strict=True)]
+        deciding = [env for env in environments if not env._is_over]
+        found = iter(_observed_together(deciding))
+        observations = [env._observed() if env._is_over else next(found) for env in environments]
+        told = zip(environments, outcomes, observations, strict=True)
+        return [env._told(outcome, observation) for env, outcome, observation in told]
 
     def action_masks(self) -> np.ndarray:
         """Which actions are allowed now, bool, shape (actions,): for sb3-contrib's MaskablePPO."""
@@ -250,6 +249,36 @@ class SchedulingEnv(gym.Env[Any, Any]):
             self._models[specs] = models_of(platform)
         return self._models[specs]
 
+    def _advance(self, action: Any) -> _Outcome:
+        """Carry out an action and go on to the next decision, which is yet to be observed."""
+        if self._is_told or self.simulation is None:
+            raise InputError("environment", "a reset before the first step and after the last one")
+        choice = int(action)
+        if not 0 <= choice < len(self._mask):
+            raise InputError("action", f"a number from 0 to {len(self._mask) - 1}", choice)
+        refused = not self._mask[choice]
+        if refused:
+            choice = int(self._mask.argmax())
+        view = self.simulation.view
+        if not self._is_over:  # a reset cannot say that an episode is over, so the first step may find that it is
+            self.carry_out(self.maker.decisions(view, choice))
+            if not self.maker.goes_on(view):
+                self._go_to_decision()
+        self._is_told = self._is_over
+        terminated, truncated = self._ending()
+        value = self.reward.value(view, terminated)
+        cost = None if self.cost is None else -self.cost.value(view, terminated)
+        return _Outcome(value, terminated, truncated, refused, cost)
+
+    def _told(self, outcome: _Outcome, observation: Observation) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """A step in Gymnasium's form."""
+        shown, info = self._shown(observation), self._info()
+        if outcome.cost is not None:
+            info["cost"] = outcome.cost
+        if outcome.refused:
+            info["action_refused"] = True
+        return shown, outcome.reward, outcome.terminated, outcome.truncated, info
+
     def _go_to_decision(self) -> None:
         """Go on until the agent is asked something or the run is over."""
         assert self.simulation is not None
@@ -279,14 +308,14 @@ class SchedulingEnv(gym.Env[Any, Any]):
         cut_short = simulation.until is not None and simulation.attempts.over < len(simulation.workload)
         return not cut_short, cut_short
 
-    def _observation(self) -> Any:
+    def _observed(self) -> Observation:
         assert self.simulation is not None
         if not self._is_over:
-            observation = self.maker.observe(self.simulation.view)
-        elif self._ending()[1]:
-            observation = self._left()
-        else:
-            observation = self._nothing()
+            return self.maker.observe(self.simulation.view)
+        return self._left() if self._ending()[1] else self._nothing()
+
+    def _shown(self, observation: Observation) -> Any:
+        """An observation in the form that was asked for; what it allows counts from now on."""
         self._mask = observation["action_mask"]
         return _flattened(observation) if self.flat else observation
 
@@ -314,6 +343,24 @@ class SchedulingEnv(gym.Env[Any, Any]):
             # Vector environments put each into an array of the type of the first, and a None fits into few of them.
             info["metrics"] = {name: value for name, value in self.metrics().items() if value is not None}
         return info
+
+
+class _Outcome(NamedTuple):
+    """What an action has led to."""
+
+    reward: float
+    terminated: bool
+    truncated: bool
+    refused: bool  #: Whether it was not allowed.
+    cost: float | None  #: If the environment has one.
+
+
+def _observed_together(environments: Sequence[SchedulingEnv]) -> Sequence[Observation]:
+    """What is observed in environments that are asked to decide."""
+    makers = [env.maker for env in environments]
+    if len(makers) > 1 and isinstance(makers[0], ObservesTogether):
+        return makers[0].observe_together(makers, [env.simulation.view for env in environments if env.simulation])
+    return [env._observed() for env in environments]
 
 
 def described(simulation: Simulation) -> str:
