@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +12,8 @@ from gymnasium import spaces
 
 from learning.feature_table import FeatureTable, feature, logarithmic, part, ranks, span
 from learning.observations import chosen, observations
+from learning.predictions import estimates
+from learning.situations import Situations, joined
 
 if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform
@@ -176,33 +180,47 @@ class PairFeatures:
         self._node_cores = platform.node_cores.astype(np.float64)
         self._widest, self._cores = float(platform.widest_node), float(platform.core_count)
         cost = view.node_max_watts / (view.node_gflops * self._node_cores)
-        self._of_node = np.empty((OfNode.size, len(cost)))
-        self._of_node[OfNode.rate] = view.node_gflops / view.node_gflops.max()
-        self._of_node[OfNode.watts] = cost / cost.max() if cost.max() > 0.0 else 0.0
+        self._rate = view.node_gflops / view.node_gflops.max()
+        self._watts = cost / cost.max() if cost.max() > 0.0 else 0.0
+        self._of_node = np.empty((OfNode.size, 0, len(cost)))
         self._most_watts = max(float(view.node_max_watts.sum()), p.idle.idle_total_w)
 
     def observe(self, view: View, pairs: Pairs) -> dict[str, npt.NDArray[np.float32]]:
         """Rows by action, and the state."""
-        p = self._predictions
-        p.update(view)
-        columns = np.zeros((PairRow.size, len(pairs)))
-        jobs, nodes = self._jobs(pairs.asked), self._nodes_now(view)
-        ages = view.now - pairs.submitted
-        gains = 0.0, 0.0
-        if len(pairs):  # there may be none where a run is cut short
-            jobs.of_job[OfJob.age] = _against(ages, jobs.least)
-            columns[PairRow.of_job] = jobs.of_job.take(pairs.job_of, axis=1)
-            self._of_nodes(columns, nodes, view, pairs)
-            gains = self._predicted(columns, view, pairs, p.estimates(view, pairs), jobs)
-        actions = np.zeros((len(pairs.mask), len(self._columns)), np.float32)
-        takes_all = len(self._columns) == PairRow.size
-        actions[pairs.actions] = columns.T if takes_all else columns[self._columns].T
-        state = self._state(view, ages, jobs, nodes)
-        if pairs.may_wait:
-            row = np.zeros(PairRow.size)
-            row[PairRow.gain], row[PairRow.wait], row[PairRow.next_end] = gains, 1.0, state[PairState.soonest]
-            actions[-1] = row if takes_all else row[self._columns]
-        return {"actions": actions, "state": state[self._entries].astype(np.float32)}
+        return self.observe_together([self], [view], [pairs])[0]
+
+    def observe_together(
+        self, observers: Sequence[PairFeatures], views: Sequence[View], pairs: Sequence[Pairs]
+    ) -> list[dict[str, npt.NDArray[np.float32]]]:
+        """The same of several runs on such machines, each with its observer."""
+        at = Situations([one._finder for one in observers], views, pairs)
+        jobs = [one._jobs(its.asked) for one, its in zip(observers, pairs, strict=True)]
+        of_node = self._nodes_now(at)
+        columns = np.zeros((PairRow.size, len(at.job_of)))
+        if len(at.job_of):  # there may be none where a run is cut short
+            least = joined([one.least for one in jobs])
+            of_job = joined([one.of_job for one in jobs])
+            of_job[OfJob.age] = _against(at.ages, least[0])
+            columns[PairRow.of_job] = of_job.take(at.job_of, axis=1)
+            self._of_nodes(columns, of_node, at)
+            self._predicted(columns, at, estimates(at), least)
+        rows = (columns if len(self._columns) == PairRow.size else columns[self._columns]).T
+        states = self._states(at, jobs, of_node)
+        found = []
+        for its, state, (begin, end) in zip(pairs, states, pairwise(at.first_pair), strict=True):
+            actions = np.zeros((len(its.mask), len(self._columns)), np.float32)
+            actions[its.actions] = rows[begin:end]
+            if its.may_wait:
+                actions[-1] = self._waiting(columns[PairRow.gain, begin:end], state)
+            found.append({"actions": actions, "state": np.array(state, np.float32)[self._entries]})
+        return found
+
+    def _waiting(self, gains: Floats, state: Sequence[float]) -> Floats:
+        """The row of waiting, where the pairs have these gains."""
+        row = np.zeros(PairRow.size)
+        row[PairRow.gain], row[PairRow.wait] = gains.max(axis=1, initial=0.0), 1.0
+        row[PairRow.next_end] = state[PairState.soonest]
+        return row[self._columns]
 
     def _jobs(self, asked: Asked) -> _Jobs:
         """What the requests of the eligible jobs say, made once for a list of them on this machine."""
@@ -212,42 +230,45 @@ class PairFeatures:
             jobs = asked.seen = _Jobs(asked, self._predictions.idle, least, self._widest, self._options.num_jobs)
         return jobs
 
-    def _nodes_now(self, view: View) -> Floats:
-        """The features of all nodes, shape (features, nodes)."""
-        p, count = self._predictions, self._finder.occupancy.job_count
+    def _nodes_now(self, at: Situations) -> Floats:
+        """The features of all nodes, shape (features, decisions, nodes)."""
+        count = at.job_count
+        if self._of_node.shape[1:] != count.shape:
+            self._of_node = np.empty((OfNode.size, *count.shape))
+            self._of_node[OfNode.rate], self._of_node[OfNode.watts] = self._rate, self._watts
         of_node = self._of_node
-        of_node[OfNode.load] = _against(p.demand, p.idle.threshold)
+        of_node[OfNode.load] = _against(at.demand, at.idle.threshold)
         np.divide(count, count + 1.0, out=of_node[OfNode.jobs])
         np.equal(count, 0.0, out=of_node[OfNode.idle])
-        of_node[OfNode.on] = view.is_on
+        of_node[OfNode.on] = at.is_on
         return of_node
 
-    def _of_nodes(self, columns: Floats, of_node: Floats, view: View, pairs: Pairs) -> None:
-        cores = self._node_cores.take(pairs.node_of)
-        share = np.minimum(pairs.cores.take(pairs.job_of) / cores, 1.0)
+    def _of_nodes(self, columns: Floats, of_node: Floats, at: Situations) -> None:
+        cores = self._node_cores.take(at.node)
+        share = np.minimum(at.cores.take(at.job_of) / cores, 1.0)
         columns[PairRow.node_share] = share
-        columns[PairRow.left] = np.maximum(view.free_cores.take(pairs.node_of) / cores - share, 0.0)
-        columns[PairRow.of_node] = of_node.take(pairs.node_of, axis=1)
+        columns[PairRow.left] = np.maximum(at.free.take(at.node_of) / cores - share, 0.0)
+        columns[PairRow.of_node] = of_node.reshape(OfNode.size, -1).take(at.node_of, axis=1)
 
-    def _predicted(
-        self, columns: Floats, view: View, pairs: Pairs, estimates: Estimates, jobs: _Jobs
-    ) -> tuple[float, float]:
-        p, of = self._predictions, pairs.job_of
-        own, finish, others, energy, contended, asked, threshold = estimates
+    def _predicted(self, columns: Floats, at: Situations, expected: Estimates, least_of_job: Floats) -> None:
+        """What is expected of the pairs; ``least_of_job``, shape (2, jobs), are times (s) and energies (J) on idle nodes."""
+        own, finish, others, energy, contended, asked, threshold = expected
+        of = at.job_of
         starts = np.empty(len(of), np.bool_)  # pairs are sorted by job
         starts[0] = True
         np.not_equal(of[1:], of[:-1], out=starts[1:])
         firsts, place = starts.nonzero()[0], starts.cumsum() - 1
-        beyond = np.maximum(finish - (p.last_end(view.now) - view.now), 0.0)
+        left = [p.last_end(view.now) - view.now for p, view in zip(at.predictions, at.views, strict=True)]
+        beyond = np.maximum(finish - at.of_pairs(left), 0.0)
         delay = finish + others
         values, least = np.empty((_Compared.size, len(of))), np.empty((_Compared.size, len(of)))
         values[_TIMES], values[_Compared.best_energy], costs = finish, energy, values[_Compared.costs]
         costs[_Cost.delay], costs[_Cost.energy], costs[_Cost.edp] = delay, energy, energy * np.sqrt(delay)
-        costs[_Cost.with_machine] = energy + p.idle.idle_total_w * beyond
-        least_of_job = np.minimum.reduceat(costs, firsts, axis=1)
+        costs[_Cost.with_machine] = energy + at.idle.idle_total_w * beyond
+        least_costs = np.minimum.reduceat(costs, firsts, axis=1)
         least[_Compared.slowed], least[_Compared.extends] = own, beyond
-        least[_Compared.finish], least[_Compared.best_energy] = jobs.least.take(of), jobs.least_energy.take(of)
-        least[_Compared.costs] = least_of_job.take(place, axis=1)
+        least[_Compared.finish], least[_Compared.best_energy] = least_of_job.take(of, axis=1)
+        least[_Compared.costs] = least_costs.take(place, axis=1)
         short = _short_of(least, values)
         regrets = short[_Compared.costs]
         columns[PairRow.bandwidth] = _against(asked, threshold)
@@ -260,32 +281,34 @@ class PairFeatures:
         columns[_LEAST] = _first_least(regrets[_WITH_REGRET], firsts, place)
         columns[PairRow.extends] = 1.0 - short[_Compared.extends]
         columns[PairRow.machine_regret] = regrets[_Cost.with_machine]
-        best = jobs.least_figures.take(of[firsts], axis=1)
-        gains = np.maximum(_short_of(best, least_of_job[_OF_GAIN]), 0.0)
+        best = least_of_job.take(of[firsts], axis=1)
+        gains = np.maximum(_short_of(best, least_costs[_OF_GAIN]), 0.0)
         columns[PairRow.gain] = gains.take(place, axis=1)
-        most: tuple[float, float] = tuple(gains.max(axis=1).tolist())
-        return most
 
-    def _state(self, view: View, ages: Floats, jobs: _Jobs, of_node: Floats) -> Floats:
-        p, now, most = self._predictions, view.now, self._options.num_jobs
-        pending, running, nodes = view.pending_count, view.running_count, of_node.shape[1]
-        mean = jobs.mean
-        soonest, latest = p.next_end(now) - now, p.last_end(now) - now
-        state = np.empty(PairState.size)
-        state[PairState.pending] = pending / (pending + most)
-        state[PairState.eligible] = len(ages) / most
-        state[PairState.pending_cores] = jobs.cores / (jobs.cores + self._cores)
-        state[PairState.running] = running / (running + nodes)
-        state[PairState.free] = view.free_total / self._cores
-        state[PairState.idle_nodes] = np.count_nonzero(of_node[OfNode.idle]) / nodes
-        state[PairState.power] = min(view.watts / self._most_watts, 1.0) if self._most_watts > 0.0 else 0.0
-        state[PairState.bandwidth_in_use] = float(of_node[OfNode.load].sum()) / nodes
-        contended = (p.demand >= p.idle.threshold) & (p.demand > 0.0)
-        state[PairState.contended_nodes] = np.count_nonzero(contended) / nodes
-        state[PairState.soonest] = _ratio(soonest, mean) if soonest < np.inf else 0.0
-        state[PairState.latest] = _ratio(latest, mean)
-        state[PairState.oldest] = _ratio(float(ages.max(initial=0.0)), mean)
-        return state
+    def _states(self, at: Situations, jobs: Sequence[_Jobs], of_node: Floats) -> Iterator[list[float]]:
+        """The state at each decision, all of its entries."""
+        most, nodes, ages = self._options.num_jobs, len(self._node_cores), at.ages.tolist()
+        contended = np.add.reduce((at.demand >= at.idle.threshold) & (at.demand > 0.0), axis=1).tolist()
+        idle = np.add.reduce(of_node[OfNode.idle], axis=1).tolist()
+        load = np.add.reduce(of_node[OfNode.load], axis=1).tolist()
+        for i, (view, p, of) in enumerate(zip(at.views, at.predictions, jobs, strict=True)):
+            now, pending, running, mean = view.now, view.pending_count, view.running_count, of.mean
+            soonest, latest = p.next_end(now) - now, p.last_end(now) - now
+            waits = ages[at.first_job[i] : at.first_job[i + 1]]
+            state = [0.0] * PairState.size
+            state[PairState.pending] = pending / (pending + most)
+            state[PairState.eligible] = len(waits) / most
+            state[PairState.pending_cores] = of.cores / (of.cores + self._cores)
+            state[PairState.running] = running / (running + nodes)
+            state[PairState.free] = view.free_total / self._cores
+            state[PairState.idle_nodes] = idle[i] / nodes
+            state[PairState.power] = min(view.watts / self._most_watts, 1.0) if self._most_watts > 0.0 else 0.0
+            state[PairState.bandwidth_in_use] = load[i] / nodes
+            state[PairState.contended_nodes] = contended[i] / nodes
+            state[PairState.soonest] = _ratio(soonest, mean) if soonest < np.inf else 0.0
+            state[PairState.latest] = _ratio(latest, mean)
+            state[PairState.oldest] = _ratio(max(waits, default=0.0), mean)
+            yield state
 
 
 class _Jobs:
@@ -294,10 +317,10 @@ class _Jobs:
     def __init__(self, asked: Asked, idle: IdleNodes, least: Floats, widest: float, most: int):
         cores, times, count = asked.cores, asked.times, len(asked.cores)
         self.idle = idle
-        self.least_figures = least  #: Both of the next, shape (2, jobs).
-        self.least, self.least_energy = least  #: Least time (s) and energy (J) on an idle node.
+        self.least = least  #: Least time (s) and energy (J) on an idle node, shape (2, jobs).
+        seconds = least[0]
         self.cores = float(cores.sum())  #: Of all of them.
-        self.mean = float(self.least.sum()) / count if count else 0.0  #: Mean of their least times, s.
+        self.mean = float(seconds.sum()) / count if count else 0.0  #: Mean of their least times, s.
         self.of_job = of_job = np.zeros((OfJob.size, count))  #: Their features, but for the ages.
         if count:
             of_job[OfJob.cores] = np.minimum(cores / widest, 1.0)
@@ -305,14 +328,14 @@ class _Jobs:
             of_job[OfJob.oldest_rank] = np.arange(count) / most
             of_job[OfJob.smallest_rank] = ranks(cores) / most
             of_job[OfJob.shortest_rank] = ranks(times) / most
-            work = cores * self.least
+            work = cores * seconds
             of_job[OfJob.work] = work / max(float(work.max()), 1e-300)
 
 
 def _against(x: Floats, y: Floats) -> Floats:
     """x / (x + y) of finite x; 0 where x is 0 or y infinite."""
     total = x + y
-    return np.divide(x, total, out=np.zeros(len(x)), where=total > 0.0)
+    return np.divide(x, total, out=np.zeros(x.shape), where=total > 0.0)
 
 
 def _ratio(x: float, y: float) -> float:

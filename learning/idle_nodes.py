@@ -134,8 +134,7 @@ class RequestTable:
 
     def __init__(self, idle: IdleNodes, requests: Requests):
         self._idle, self._requests = idle, requests
-        self._kinds = len(idle.kinds)
-        self._figures, self._least = np.empty((Figure.size, 0)), np.empty((2, 0))
+        self._figures, self._least = np.empty((Figure.size, 0, len(idle.kinds))), np.empty((2, 0))
         self._known: list[Request] = []
         self._entered = 0  # how many of them are in the table
 
@@ -144,10 +143,10 @@ class RequestTable:
         self._enter()
         return self._least.take(asked.numbers, axis=1)
 
-    def on(self, asked: Asked, of: npt.NDArray[np.int64], kinds: npt.NDArray[np.integer]) -> npt.NDArray[np.float64]:
-        """The rows of :class:`Figure`, shape (figures, pairs), for pairs of requests, by position, and types of nodes."""
+    def figures(self, asked: Asked) -> Floats:
+        """The rows of :class:`Figure`, shape (figures, requests · types), all types of the first request first."""
         self._enter()
-        return self._figures.take(asked.numbers.take(of) * self._kinds + kinds, axis=1)
+        return self._figures.take(asked.numbers, axis=1).reshape(Figure.size, -1)
 
     def _enter(self) -> None:
         """Take in the requests that have been asked for."""
@@ -157,8 +156,8 @@ class RequestTable:
         if self._entered < len(known):
             self._make_room(len(known))
             for request in known[self._entered :]:
-                alone, first = self._idle.alone(request), request.number * self._kinds
-                self._figures[:, first : first + self._kinds] = alone.figures.T
+                alone = self._idle.alone(request)
+                self._figures[:, request.number] = alone.figures.T
                 self._least[:, request.number] = alone.best_finish, alone.best_energy
             self._entered = len(known)
 
@@ -167,4 +166,4 @@ class RequestTable:
         if count > room:  # for twice as many: requests come one by one, and may be thousands
             more = 2 * count - room
             self._least = np.hstack((self._least, np.empty((2, more))))
-            self._figures = np.hstack((self._figures, np.empty((Figure.size, more * self._kinds))))
+            self._figures = np.hstack((self._figures, np.empty((Figure.size, more, len(self._idle.kinds)))))

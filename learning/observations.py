@@ -27,7 +27,11 @@ if TYPE_CHECKING:
 
 
 class JobNodeObservation(Protocol):
-    """What JobNode asks of an observation."""
+    """What JobNode asks of an observation.
+
+    One that can be worked out for several runs in one go has ``observe_together`` as well; see
+    :class:`~learning.features.PairFeatures`.
+    """
 
     merges_equal: bool  #: Whether equal pairs are offered once, unless the environment is told otherwise.
 

@@ -2,7 +2,7 @@
 
 By requests alone, with the run's contention and power models, as :class:`schedulers.contention_aware.ContentionAware`
 predicts. Most pairs meet no contention, and for those the prediction is a formula, worked out for all pairs at once;
-only where tasks slow each other is a forecast made.
+only where tasks slow each other is a forecast made. :func:`estimates` puts them together.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from learning.idle_nodes import Figure, RequestTable
+from learning.situations import joined
 from schedulers.expectations import Expectations
 
 if TYPE_CHECKING:
     from cluster_sim.machine.running import Running
     from cluster_sim.run.view import View
-    from cluster_sim.workload.jobs import Job
     from learning.idle_nodes import IdleNodes
     from learning.job_node_actions import Pairs
     from learning.occupancy import Asked, Occupancy, Requests
+    from learning.situations import Situations
 
 Floats = npt.NDArray[np.float64]
 
@@ -120,31 +121,11 @@ class Predictions:
         """Least time (s) and least energy (J) of requests on an idle node, shape (2, requests)."""
         return self._requests.least(asked)
 
-    def estimates(self, view: View, pairs: Pairs) -> Estimates:
-        """What each pair is expected to bring, if it is started now."""
-        self.update(view)
-        nodes, jobs = pairs.node_of, pairs.job_of
-        idle, wanted = self.idle, pairs.cores.take(jobs)
-        alone = self._requests.on(pairs.asked, jobs, self._types.take(nodes))
-        own, finish, energy = alone[Figure.uncontended], alone[Figure.finish], alone[Figure.energy]
-        tasks = np.minimum(wanted, view.free_cores.take(nodes))
-        asked, threshold = tasks * alone[Figure.bandwidth], idle.threshold.take(nodes)
-        total = self.demand.take(nodes) + asked
-        contended = (total >= threshold) & (total > 0.0)
-        busy = (self._occupancy.job_count > 0).take(nodes)
-        others = np.zeros(len(nodes))
-        beyond = np.maximum(own - np.maximum(self.horizon - view.now, 0.0).take(nodes), 0.0)
-        joined = idle.dynamic_w.take(nodes) * tasks * own + idle.rise_w.take(nodes) * beyond
-        finish, energy = np.where(busy, own, finish), np.where(busy, joined, energy)
-        for i in (busy & (contended | ~idle.closed_form.take(nodes))).nonzero()[0].tolist():
-            row, node = int(jobs[i]), int(nodes[i])
-            figures = self._forecast(pairs.jobs[row], pairs.requests[row].number, node, int(tasks[i]))
-            finish[i], others[i], energy[i] = figures
-        for i in (tasks < wanted).nonzero()[0].tolist():
-            finish[i], energy[i] = self._spread(view, pairs, i)
-        return Estimates(own, finish, others, energy, contended, asked, threshold)
+    def alone_on_types(self, asked: Asked) -> Floats:
+        """:class:`Figure` of requests on an idle node of each type, shape (figures, requests · types)."""
+        return self._requests.figures(asked)
 
-    def _spread(self, view: View, pairs: Pairs, pair: int) -> tuple[float, float]:
+    def spread(self, view: View, pairs: Pairs, pair: int) -> tuple[float, float]:
         """(own finish s, energy J) of a pair whose job spans nodes; what else runs there is not taken to slow it."""
         _, placement = pairs.at(pair)
         nodes = np.array(placement.nodes)
@@ -154,11 +135,13 @@ class Predictions:
         beyond = np.maximum(finish - np.maximum(self.horizon[nodes] - view.now, 0.0), 0.0)
         return finish, float(self.idle.dynamic_w[nodes] @ cores_on * finish + self.idle.rise_w[nodes] @ beyond)
 
-    def _forecast(self, job: Job, number: int, node: int, tasks: int) -> tuple[float, float, float]:
-        """(own finish s, delay of the others s, energy J) where tasks slow each other."""
-        key = number, node, tasks
+    def forecast(self, pairs: Pairs, pair: int, tasks: int) -> tuple[float, float, float]:
+        """(own finish s, delay of the others s, energy J) of a pair where tasks slow each other, so many of the job's."""
+        row, node = int(pairs.job_of[pair]), int(pairs.node_of[pair])
+        key = pairs.requests[row].number, node, tasks
         known = self._forecasts.get(key)
         if known is None:
+            job = pairs.jobs[row]
             before, after = self._expected.outlook(node), self._expected.joined(node, job, tasks)
             own = after.ends[job.index]
             delay = sum([after.ends[other] - end for other, end in before.ends.items()])
@@ -191,3 +174,28 @@ class Predictions:
     def next_end(self, now: float) -> float:
         """When the first running job should be over, s on the run's clock; inf when none runs."""
         return max(self._first, now)
+
+
+def estimates(at: Situations) -> Estimates:
+    """What each pair is expected to bring, if it is started now."""
+    idle, node, node_of = at.idle, at.node, at.node_of
+    alone = joined([p.alone_on_types(pairs.asked) for p, pairs in zip(at.predictions, at.pairs, strict=True)])
+    alone = alone.take(at.job_of * len(idle.kinds) + idle.types.take(node), axis=1)
+    own, finish, energy = alone[Figure.uncontended], alone[Figure.finish], alone[Figure.energy]
+    wanted = at.cores.take(at.job_of)
+    tasks = np.minimum(wanted, at.free.take(node_of))
+    asked, threshold = tasks * alone[Figure.bandwidth], idle.threshold.take(node)
+    total = at.demand.take(node_of) + asked
+    contended = (total >= threshold) & (total > 0.0)
+    busy = (at.job_count > 0).take(node_of)
+    others = np.zeros(len(node))
+    beyond = np.maximum(own - at.left.take(node_of), 0.0)
+    shared = idle.dynamic_w.take(node) * tasks * own + idle.rise_w.take(node) * beyond
+    finish, energy = np.where(busy, own, finish), np.where(busy, shared, energy)
+    for i in (busy & (contended | ~idle.closed_form.take(node))).nonzero()[0].tolist():
+        decision, pair = at.pair_at(i)
+        finish[i], others[i], energy[i] = at.predictions[decision].forecast(at.pairs[decision], pair, int(tasks[i]))
+    for i in (tasks < wanted).nonzero()[0].tolist():
+        decision, pair = at.pair_at(i)
+        finish[i], energy[i] = at.predictions[decision].spread(at.views[decision], at.pairs[decision], pair)
+    return Estimates(own, finish, others, energy, contended, asked, threshold)

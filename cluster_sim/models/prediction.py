@@ -18,6 +18,10 @@ Course = tuple[list[Stretch], list[float]]
 """The stretches of a processor, and when each of its task groups ends, s; 0 for one that had ended."""
 
 
+MOST_COURSES = 4096
+"""So many courses are remembered of each type of processor."""
+
+
 class Group(NamedTuple):
     """The tasks of one job on one processor."""
 
@@ -151,4 +155,11 @@ def _forecast(shares: Sequence[Share], courses: list[Course]) -> Forecast:
 
 
 def _course(share: Share) -> Course:
-    return course_of([group[1:] for group in share.groups], share.model.contention)
+    """The course of a processor, from its model's memory if it has been in that state before: jobs that ask alike meet again."""
+    known, groups = share.model.courses, tuple([group[1:] for group in share.groups])
+    course = known.get(groups)
+    if course is None:
+        if len(known) == MOST_COURSES:
+            known.clear()
+        course = known[groups] = course_of(groups, share.model.contention)
+    return course

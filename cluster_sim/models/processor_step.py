@@ -163,7 +163,7 @@ def loads_of(groups: Iterable[TaskProgress], waiting: Iterable[int]) -> list[Loa
 class ProcessorModel:
     """A type of processor with the models applied to it: how its tasks slow each other, what it draws."""
 
-    __slots__ = ("contention", "follows_rates", "kind", "power", "watts")
+    __slots__ = ("contention", "courses", "follows_rates", "kind", "power", "watts")
 
     def __init__(self, kind: ProcessorType, contention: ContentionModel, power: PowerModel):
         self.kind = kind
@@ -172,6 +172,8 @@ class ProcessorModel:
         self.follows_rates = bool(getattr(power, "follows_rates", False))
         #: W with 0, 1, … all of its cores busy, for models that do not look at speeds.
         self.watts = watts_by_cores(power, kind)
+        #: What :func:`course_of` has said of groups, for forecasts to remember.
+        self.courses: dict[tuple[tuple[int, float, float], ...], tuple[list[Stretch], list[float]]] = {}
 
     def draw(self, loads: Sequence[Load]) -> tuple[float, list[float]]:
         """W with these task groups on it, for models that look at speeds: what they share, and each one's own."""

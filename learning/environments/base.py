@@ -8,6 +8,7 @@ that is stepped here is the one that also runs without an agent.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import gymnasium as gym
@@ -15,12 +16,14 @@ import numpy as np
 from gymnasium import spaces
 
 from cluster_sim.errors import InputError
+from cluster_sim.models.contention import contention_models
 from cluster_sim.models.network import network_models
-from cluster_sim.models.processor_step import models_of
+from cluster_sim.models.power import power_models
+from cluster_sim.models.processor_step import ProcessorModels
+from cluster_sim.registry import Spec
 from cluster_sim.run.simulation import Simulation
 
 if TYPE_CHECKING:
-    from cluster_sim.models.processor_step import ProcessorModels
     from cluster_sim.platform.platform import Platform
     from cluster_sim.records.result import Result
     from cluster_sim.run.decisions import Decision, PowerDecision
@@ -243,10 +246,13 @@ class SchedulingEnv(gym.Env[Any, Any]):
         return None if self.power is None else make_power_policy(self.power)
 
     def _models_of(self, platform: Platform) -> ProcessorModels:
-        """The platform's models, made once: they are pure, and applying them costs as much as several steps."""
+        """The platform's models."""
         specs = platform.contention_model, platform.power_model
         if specs not in self._models:
-            self._models[specs] = models_of(platform)
+            contention, power = (Spec.parse(spec).name for spec in specs)
+            # A name may have been registered anew, so it takes the makers as well to tell models apart.
+            makers = contention_models.factory(contention), power_models.factory(power)
+            self._models[specs] = _shared_models(*specs, makers)
         return self._models[specs]
 
     def _advance(self, action: Any) -> _Outcome:
@@ -343,6 +349,16 @@ class SchedulingEnv(gym.Env[Any, Any]):
             # Vector environments put each into an array of the type of the first, and a None fits into few of them.
             info["metrics"] = {name: value for name, value in self.metrics().items() if value is not None}
         return info
+
+
+@lru_cache(maxsize=8)
+def _shared_models(contention: str, power: str, makers: object) -> ProcessorModels:
+    """The models of these specs, made by these makers, for all environments of this process.
+
+    They are pure, applying them to processors costs as much as several steps, and what has been foreseen for one environment
+    need not be worked out again for another.
+    """
+    return ProcessorModels(contention_models.make(contention), power_models.make(power))
 
 
 class _Outcome(NamedTuple):

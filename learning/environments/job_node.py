@@ -136,6 +136,15 @@ class JobNodeMaker:
         observation["action_mask"] = pairs.mask
         return observation
 
+    def observe_together(self, makers: Sequence[JobNodeMaker], views: Sequence[View]) -> list[Observation]:
+        """The same of several runs; in one go if the observation can be had so."""
+        together = getattr(self.observation, "observe_together", None)
+        if together is None:
+            return [maker.observe(view) for maker, view in zip(makers, views, strict=True)]
+        pairs = [maker.pairs(view) for maker, view in zip(makers, views, strict=True)]
+        found = together([maker.observation for maker in makers], views, pairs)
+        return [{**each, "action_mask": its.mask} for each, its in zip(found, pairs, strict=True)]
+
     def decisions(self, view: View, action: int) -> list[Decision]:
         """Start the job on the node, or wait."""
         chosen = self.pairs(view).action(action)

@@ -14,6 +14,8 @@ from learning.environments.job_node import TOO_HUNGRY, JobNode
 from learning.episodes import Whole
 from learning.job_node_actions import PairFinder, PairOptions, Pairs
 from learning.occupancy import Requests
+from learning.predictions import estimates
+from learning.situations import Situations
 
 POWER = {"static_w": 30.0, "dynamic_w": 2.0, "min_power": 0.5}
 
@@ -139,9 +141,9 @@ def test_what_a_wide_job_needs_is_the_sum_over_its_nodes() -> None:
         finder.begin(view)
         pairs = finder.pairs(view)
         wide = int(np.flatnonzero([pairs.jobs[row].requested_cores == 4 for row in pairs.job_of])[0])
-        estimates = finder.predictions(view).estimates(view, pairs)
-        assert estimates.energy[wide] == pytest.approx(expected)
-        assert estimates.finish[wide] == pytest.approx(10.0)
+        expects = estimates(Situations([finder], [view], [pairs]))
+        assert expects.energy[wide] == pytest.approx(expected)
+        assert expects.finish[wide] == pytest.approx(10.0)
         if view.pending_count == 2:
             view.apply(Start(view.pending[0], Placement.on({0: 1})))
 
