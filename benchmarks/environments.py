@@ -5,7 +5,9 @@ of a job there: that ratio holds on other machines and on busy ones, steps per s
 
 López (2023), Experiment 2: 18 jobs on four nodes; Experiment 3: 180 jobs on forty. The papers' program collects 170 to 270
 decisions per second on Experiment 2, environments of other schedulers that learn reach 1,750 to 2,750. NodeShutdown: the 48
-days of Casagrande et al. (2022). JobChoice: windows of 256 jobs, as an agent learns on them. CPU time.
+days of Casagrande et al. (2022). JobChoice: windows of 256 jobs, as an agent learns on them. Trainings step a group of
+episodes together, which shares out what the default observation of JobNode costs: a row for a group of 64 says what is left.
+CPU time.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from __future__ import annotations
 import math
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,19 +46,27 @@ JOB_NODE = (
 """Observation, reward, and most floors aimed at."""
 
 
-def random_steps(env: SchedulingEnv, steps: int, seed: int = 0) -> Callable[[], int]:
-    """Whole episodes of at least so many decisions in all; to draw these costs next to nothing."""
+GROUP = 64
+"""Episodes that are stepped together, as in the trainings of Experiments 2 to 4."""
+
+
+def random_steps(environments: Sequence[SchedulingEnv], steps: int, seed: int = 0) -> Callable[[], int]:
+    """Whole episodes of at least so many decisions in all, one in each environment at a time; to draw costs next to nothing."""
 
     def run() -> int:
         rng = random.Random(seed)
         done = 0
         while done < steps:
-            _, info = env.reset(seed=rng.randrange(2**31))
-            over = False
-            while not over:
-                _, _, terminated, truncated, info = env.step(rng.choice(info["action_mask"].nonzero()[0]))
-                over = terminated or truncated
-                done += 1
+            running = [(env, env.reset(seed=rng.randrange(2**31))[1]) for env in environments]
+            while running:
+                actions = [rng.choice(info["action_mask"].nonzero()[0]) for _, info in running]
+                found = SchedulingEnv.step_together([env for env, _ in running], actions)
+                done += len(found)
+                running = [
+                    (env, info)
+                    for (env, _), (_, _, terminated, truncated, info) in zip(running, found, strict=True)
+                    if not (terminated or truncated)
+                ]
         return done
 
     return run
@@ -64,27 +74,30 @@ def random_steps(env: SchedulingEnv, steps: int, seed: int = 0) -> Callable[[], 
 
 def measured(steps: int, repeat: int) -> Iterator[str]:
     """Rows of a Markdown table: medians, and the least and the most of the ratios of runs that stood side by side."""
-    for name, observation, reward, env, aim in cells():
-        costs = alternate({"floor": floor, "steps": random_steps(env, steps)}, repeat)
+    for name, observation, reward, environments, aim in cells():
+        costs = alternate({"floor": floor, "steps": random_steps(environments, steps)}, repeat)
         ratio = costs["steps"].over(costs["floor"])
         floors = f"**{ratio.value:.1f}** ({ratio.least:.1f} – {ratio.most:.1f})"
         per_second = 1e6 / costs["steps"].median
         yield f"| {name} | {observation} | {reward} | {per_second:,.0f} | {floors} | {'' if aim is None else f'≤ {aim}'} |"
 
 
-def cells() -> Iterator[tuple[str, str, str, SchedulingEnv, int | None]]:
-    """What is measured: experiment, observation, reward, the environment, and most floors aimed at."""
+def cells() -> Iterator[tuple[str, str, str, Sequence[SchedulingEnv], int | None]]:
+    """What is measured: experiment, observation, reward, the environments, and most floors aimed at."""
     for number, source in experiments():
         for observation, reward, aim in JOB_NODE:
             env = JobNode(episodes=source, observation=observation, reward=reward)
-            yield f"JobNode, Experiment {number}", observation, reward, env, aim
+            yield f"JobNode, Experiment {number}", observation, reward, [env], aim
+        observation, reward, aim = JOB_NODE[-1]
+        group = [JobNode(episodes=source, observation=observation, reward=reward) for _ in range(GROUP)]
+        yield f"JobNode, Experiment {number}, {GROUP} episodes together", observation, reward, group, aim
     for observation, options, most in SHUTDOWN if TAURUS.is_dir() else ():
         env = environment_on(days_of_taurus(observation, options), training_episodes(days_of_taurus()))
-        yield "NodeShutdown, Taurus", observation, observation, env, most
-    yield "JobChoice, built in", "default", "bounded-slowdown", JobChoice(), None
+        yield "NodeShutdown, Taurus", observation, observation, [env], most
+    yield "JobChoice, built in", "default", "bounded-slowdown", [JobChoice()], None
     if LOG.is_file():
         windows = Trajectories(Platform.homogeneous(nodes=1, cores=256), Workload.read(LOG).first(5000), 256)
-        yield "JobChoice, windows of Lublin-256", "default", "bounded-slowdown", JobChoice(windows), None
+        yield "JobChoice, windows of Lublin-256", "default", "bounded-slowdown", [JobChoice(windows)], None
 
 
 def days_of_taurus(observation: str = "default", options: dict[str, Any] | None = None) -> EnvironmentKeys:

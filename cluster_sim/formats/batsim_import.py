@@ -277,7 +277,8 @@ class _ImportedTables(InOnePart):
         power = result.power
         level = power["watts"].to_numpy(dtype=float)
         energy = float((level[:-1] * np.diff(power["time"])).sum())
-        known = job_metrics(result, self._horizon, self._horizon)
+        cores = result.platform.core_count
+        known = job_metrics(result.jobs, result.attempts, cores, self._horizon, self._horizon)
         known |= {
             "energy_j": energy,
             "edp_js": energy_delay_product(energy, known["makespan_s"]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -30,10 +30,10 @@ def numbers_of_attempts(job: Ints) -> Ints:
     return numbers
 
 
-def attempt_table(
+def attempt_columns(
     attempts: AttemptColumns, job_ids: npt.NDArray[np.object_], eligible: Floats, loaded_core_s: Floats
-) -> pd.DataFrame:
-    """One row per attempt of a run; ``loaded_core_s`` are the core-seconds that each of them computed.
+) -> dict[str, npt.NDArray[Any]]:
+    """The columns of the table of a run, one row per attempt; ``loaded_core_s`` are the core-seconds that each of them computed.
 
     Of an attempt that ended early all of them are lost, unless it is known that it can go on from a checkpoint.
     """
@@ -44,9 +44,10 @@ def attempt_table(
         outcome[attempt], work_done[attempt], reason[attempt] = str(how.outcome), how.work_done, how.reason
     for attempt, time in attempts.queue_time.items():
         queued[attempt] = time
+    number = numbers_of_attempts(job)
     columns = {
         "job_id": job_ids[job],
-        "attempt": numbers_of_attempts(job),
+        "attempt": number,
         "queue_time": queued,
         "allocation_time": attempts.allocation_time,
         "start_time": attempts.start_time,
@@ -56,7 +57,8 @@ def attempt_table(
         "work_done": work_done,
         "lost_core_s": lost_core_s(attempts, loaded_core_s),
     }
-    return _in_order(pd.DataFrame(columns, columns=names(RESULT_TABLES["attempts"]), copy=False), job)
+    order = _in_order(number, job, attempts.allocation_time)
+    return {name: columns[name][order] for name in names(RESULT_TABLES["attempts"])}
 
 
 def lost_core_s(attempts: AttemptColumns, loaded_core_s: Floats) -> Floats:
@@ -88,13 +90,13 @@ def attempts_of(jobs: pd.DataFrame) -> pd.DataFrame:
         "lost_core_s": np.where(ran["state"] == "killed", seconds.fillna(0.0), 0.0),
     }
     table = pd.DataFrame(columns, columns=names(RESULT_TABLES["attempts"]))
-    return _in_order(table, np.arange(len(table)))
+    order = _in_order(table["attempt"], np.arange(len(table)), table["allocation_time"])
+    return table.iloc[order].reset_index(drop=True)
 
 
-def _in_order(attempts: pd.DataFrame, job: Ints) -> pd.DataFrame:
-    """Attempts in order of allocation, those of one instant in the order of their jobs."""
-    order = np.lexsort((attempts["attempt"], job, attempts["allocation_time"]))
-    return attempts.iloc[order].reset_index(drop=True)
+def _in_order(number: npt.ArrayLike, job: Ints, allocation_time: npt.ArrayLike) -> Ints:
+    """The order of allocation, of those of one instant that of their jobs."""
+    return np.lexsort((number, job, allocation_time))  # type: ignore[arg-type]
 
 
 def attempts_tell_more(attempts: pd.DataFrame) -> bool:

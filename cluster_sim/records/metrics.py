@@ -85,15 +85,22 @@ def tardiness(finish: Floats, deadline: Floats) -> Floats:
         return np.where(deadline == np.inf, np.nan, np.maximum(finish - deadline, 0.0))
 
 
-def delays(jobs: pd.DataFrame, theta: float = THETA) -> pd.Series:
+def delay(wait: Floats, requested: Floats, theta: float = THETA) -> Floats:
     """How long each job waited beyond ``theta`` times its requested time, s; NaN for a job that was not too late.
 
-    Casagrande et al. (2022), Eq. 10: wait - theta x requested time where wait / requested time >= theta. ``jobs`` is a
-    result's table; a job that did not start, or that requested no time, is never delayed.
+    Casagrande et al. (2022), Eq. 10: wait - theta x requested time where wait / requested time >= theta. A job that did not
+    start (NaN), or that requested no time, is never delayed.
     """
-    limit = theta * jobs["requested_time"]
+    limit = theta * requested
     with np.errstate(invalid="ignore"):
-        return (jobs["wait_time"] - limit).where((jobs["wait_time"] >= limit) & (jobs["requested_time"] > 0.0))
+        return np.where((wait >= limit) & (requested > 0.0), wait - limit, np.nan)
+
+
+def delays(jobs: pd.DataFrame, theta: float = THETA) -> pd.Series:
+    """:func:`delay` of the jobs in a result's table."""
+    of_each: pd.Series = jobs["wait_time"].copy()
+    of_each[:] = delay(jobs["wait_time"].to_numpy(), jobs["requested_time"].to_numpy(), theta)
+    return of_each.rename(None)
 
 
 class InPieces(NamedTuple):

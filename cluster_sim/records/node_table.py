@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from cluster_sim.machine.node import NodeState
 from cluster_sim.machine.transition_log import CODES
@@ -14,6 +13,8 @@ from cluster_sim.records.metrics import energy_waste, on_off_cycles
 from cluster_sim.workload.fields import RESULT_TABLES, names
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from cluster_sim.machine.core_ranges import Floats, Ints
     from cluster_sim.records.accounting import Accounts, History
 
@@ -44,14 +45,14 @@ def waste_by_core(history: History, accounts: Accounts, computing_s: Floats) -> 
     return energy_waste(accounts.nodes) + _idle_cores_of_computing_nodes(history, accounts, computing_s)
 
 
-def node_table(history: History, accounts: Accounts) -> pd.DataFrame:
-    """One row per node, in platform order."""
+def node_columns(history: History, accounts: Accounts) -> dict[str, npt.NDArray[Any]]:
+    """The columns of the table, one row per node, in platform order."""
     platform = history.platform
     count = platform.node_count
     seconds = seconds_by_state(history)
     joules = accounts.nodes
     on, off = (_entries(history, state) for state in (NodeState.SWITCHING_ON, NodeState.SWITCHING_OFF))
-    columns: dict[str, object] = {"node": np.array(platform.node_names(), object)}
+    columns: dict[str, npt.NDArray[Any]] = {"node": np.array(platform.node_names(), object)}
     columns |= {f"{s.lower()}_s": seconds[s] for s in NodeState}
     columns |= {f"{s.lower()}_j": joules[s] for s in NodeState}
     columns |= {
@@ -63,7 +64,7 @@ def node_table(history: History, accounts: Accounts) -> pd.DataFrame:
         "switches_off": off,
         "on_off_cycles": on_off_cycles(on, off),
     }
-    return pd.DataFrame(columns, columns=names(RESULT_TABLES["nodes"]))
+    return {name: columns[name] for name in names(RESULT_TABLES["nodes"])}
 
 
 def _idle_cores_of_computing_nodes(history: History, accounts: Accounts, computing_s: Floats) -> Floats:

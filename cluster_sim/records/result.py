@@ -23,7 +23,7 @@ from cluster_sim.records.attempt_tables import attempts_tell_more
 from cluster_sim.records.run_tables import RunTables
 from cluster_sim.records.saved_tables import CONDITIONS_FILE, SUMMARY_FILE, SavedTables, seal_of
 from cluster_sim.records.spells import spells
-from cluster_sim.records.summary import queue_steps
+from cluster_sim.records.summary import queue_steps, waits_again
 from cluster_sim.run.settings import SETTINGS
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
 
@@ -212,7 +212,7 @@ class Result:
     @cached_property
     def queue(self) -> pd.DataFrame:
         """Jobs that wait, and the cores they ask for, as a step function."""
-        steps = queue_steps(self.jobs, self.attempts)
+        steps = pd.DataFrame(queue_steps(self.jobs, waits_again(self.jobs, self.attempts))._asdict())
         seen: pd.DataFrame = steps[steps["time"] <= self.power["time"].iloc[-1]]  # not what would come after the end
         return seen
 

@@ -15,15 +15,15 @@ from cluster_sim.machine.node import NodeState
 from cluster_sim.machine.transition_log import STATES as NODE_STATES
 from cluster_sim.records.accounting import Accounts, History, node_bounds, settle
 from cluster_sim.records.assumptions import of_run
-from cluster_sim.records.attempt_tables import attempt_table, lost_core_s, numbers_of_attempts
+from cluster_sim.records.attempt_tables import attempt_columns, lost_core_s, numbers_of_attempts
 from cluster_sim.records.clock_table import clock_table
 from cluster_sim.records.conditions import Conditions
 from cluster_sim.records.core_holds import CoreHolds, bounds_of_parts
 from cluster_sim.records.empty_table import no_rows
 from cluster_sim.records.job_labels import job_labels
 from cluster_sim.records.metrics import InPieces, job_columns
-from cluster_sim.records.node_table import node_table
-from cluster_sim.records.summary import Changes, TenantsEnergy, summarise
+from cluster_sim.records.node_table import node_columns
+from cluster_sim.records.summary import Changes, RunColumns, TenantsEnergy, summarise
 from cluster_sim.run.attempts import STATES
 from cluster_sim.workload.fields import RESULT_TABLES, names
 
@@ -111,12 +111,18 @@ class RunTables:
 
     def jobs(self) -> pd.DataFrame:
         """One row per job: times, state, metrics, energy."""
+        labels = job_labels(self._jobs)
+        order = [*names(RESULT_TABLES["jobs"]), *labels]
+        return pd.DataFrame(self._job_columns | labels, columns=order, copy=False)
+
+    @cached_property
+    def _job_columns(self) -> dict[str, npt.NDArray[Any]]:
         table = self._jobs
         submit = self._submitted
         requested = table["requested_time"]
         reason = np.full(len(submit), "", object)
         reason[list(self._reasons)] = list(self._reasons.values())
-        columns = {
+        return {
             "job_id": table["job_id"],
             "submit_time": submit,
             "eligible_time": self._eligible,
@@ -132,8 +138,6 @@ class RunTables:
             "profile": table["profile"],
             "user": table["user"],
         }
-        labels = job_labels(table)
-        return pd.DataFrame(columns | labels, columns=[*names(RESULT_TABLES["jobs"]), *labels], copy=False)
 
     def _in_pieces(self) -> InPieces | None:
         """The jobs that were attempted more than once, or held cores more than once."""
@@ -155,7 +159,11 @@ class RunTables:
 
     def attempts(self) -> pd.DataFrame:
         """One row per attempt, in order of allocation."""
-        return attempt_table(self._attempts, self._job_ids, self._eligible, self._core_s())
+        return pd.DataFrame(self._attempt_columns, copy=False)
+
+    @cached_property
+    def _attempt_columns(self) -> dict[str, npt.NDArray[Any]]:
+        return attempt_columns(self._attempts, self._job_ids, self._eligible, self._core_s())
 
     def stages(self) -> pd.DataFrame:
         """What jobs did beside their work."""
@@ -241,7 +249,7 @@ class RunTables:
 
     def nodes(self) -> pd.DataFrame:
         """One row per node: seconds, joules, switches."""
-        return node_table(self._history, self.accounts)
+        return pd.DataFrame(node_columns(self._history, self.accounts))
 
     def power(self) -> pd.DataFrame:
         """The power curve, closed at the horizon."""
@@ -269,8 +277,10 @@ class RunTables:
         return self._conditions
 
     def summary(self, result: Result) -> dict[str, Any]:
-        """All metrics of the run."""
-        return summarise(result, self.accounts, self.tenants_j, self._horizon, self._now, self._changes())
+        """All metrics of the run, without the data frames of its tables."""
+        nodes, (_, watts) = node_columns(self._history, self.accounts), self._power
+        columns = RunColumns(self._job_columns, self._attempt_columns, nodes, watts, self._platform.core_count)
+        return summarise(columns, self.accounts, self.tenants_j, self._horizon, self._now, self._changes())
 
     def assumptions(self, result: Result) -> list[str]:
         """What the run assumed where its inputs say nothing."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
 
 from cluster_sim.records.metrics import (
-    delays,
+    delay,
     energy_delay_product,
     energy_waste,
     makespan,
@@ -23,9 +23,16 @@ from cluster_sim.run.attempts import Outcome
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
 
 if TYPE_CHECKING:
-    from cluster_sim.machine.core_ranges import Floats
+    from cluster_sim.machine.core_ranges import Floats, Ints
     from cluster_sim.records.accounting import Accounts
-    from cluster_sim.records.result import Result
+
+
+class Columns(Protocol):
+    """The columns of a table by name: the arrays that it is made of, which cost less to look at, or a data frame."""
+
+    def __getitem__(self, name: str, /) -> Any:
+        """A column, by row."""
+        ...
 
 
 class Changes(NamedTuple):
@@ -33,6 +40,16 @@ class Changes(NamedTuple):
 
     busy_core_s: float  #: Core-seconds that jobs computed.
     suspensions: int  #: Times that one lost its cores and kept its work.
+
+
+class RunColumns(NamedTuple):
+    """What a summary is made of."""
+
+    jobs: Columns  #: As in the table of that name,
+    attempts: Columns
+    nodes: Columns
+    watts: Floats  #: and the levels of the power curve, W.
+    cores: int  #: Of the machine.
 
 
 class TenantsEnergy(NamedTuple):
@@ -44,7 +61,7 @@ class TenantsEnergy(NamedTuple):
 
 
 def summarise(
-    result: Result,
+    result: RunColumns,
     accounts: Accounts,
     tenants_j: TenantsEnergy,
     horizon: float,
@@ -52,164 +69,210 @@ def summarise(
     changes: Changes | None = None,
 ) -> dict[str, Any]:
     """All metrics of ``SUMMARY_METRICS``, in their order. What has no value (a mean over no jobs) is None."""
-    values = job_metrics(result, horizon, now, changes) | _energies(result, accounts, tenants_j, horizon)
+    values = job_metrics(result.jobs, result.attempts, result.cores, horizon, now, changes)
+    values |= _energies(result, accounts, tenants_j, horizon)
     values["edp_js"] = energy_delay_product(values["energy_j"], values["makespan_s"])
     return {name: _plain(values[name]) for name in names(SUMMARY_METRICS)}
 
 
-def job_metrics(result: Result, horizon: float, now: float, changes: Changes | None = None) -> dict[str, Any]:
-    """The metrics that say nothing of energy: from the jobs' table alone, whatever program made it.
+def job_metrics(
+    jobs: Columns, attempts: Columns, cores: int, horizon: float, now: float, changes: Changes | None = None
+) -> dict[str, Any]:
+    """The metrics that say nothing of energy: from the tables of jobs and attempts alone, whatever program made them.
 
-    ``changes`` tells of jobs whose cores changed, where there were any.
+    ``cores`` are those of the machine; ``changes`` tells of jobs whose cores changed, where there were any.
     """
-    jobs = result.jobs
+    again = waits_again(jobs, attempts)
     return {
         **_counts(jobs, now),
-        **_times(jobs, result.attempts, horizon, result.platform.core_count, changes),
-        **_attempts(jobs, result.attempts, changes),
-        **_queue(result.queue, horizon),
+        **_times(jobs, attempts, horizon, cores, changes),
+        **_attempts(attempts, again, changes),
+        **_queue(queue_steps(jobs, again), horizon),
     }
 
 
-def _counts(jobs: pd.DataFrame, now: float) -> dict[str, Any]:
-    states = jobs["state"].value_counts()
+def _counts(jobs: Columns, now: float) -> dict[str, Any]:
+    state = np.asarray(jobs["state"])
     return {
-        "jobs_submitted": int((jobs["submit_time"] <= now).sum()),
-        **{f"jobs_{state}": int(states.get(state, 0)) for state in ("completed", "killed", "rejected", "unfinished")},
+        "jobs_submitted": int((np.asarray(jobs["submit_time"]) <= now).sum()),
+        **{f"jobs_{each}": int((state == each).sum()) for each in ("completed", "killed", "rejected", "unfinished")},
     }
 
 
-def _attempts(jobs: pd.DataFrame, attempts: pd.DataFrame, changes: Changes | None) -> dict[str, Any]:
-    preempted = int(attempts["outcome"].isin([Outcome.PREEMPTED, Outcome.CANCELLED]).sum())
+def _attempts(attempts: Columns, again: Waits, changes: Changes | None) -> dict[str, Any]:
+    outcome = np.asarray(attempts["outcome"])
+    preempted = sum(int((outcome == str(how)).sum()) for how in (Outcome.PREEMPTED, Outcome.CANCELLED))
     return {
-        "jobs_requeued": len(_waits_again(jobs, attempts)),
+        "jobs_requeued": len(again.joins),
         "jobs_preempted": preempted + (0 if changes is None else changes.suspensions),
-        "lost_core_s": float(attempts["lost_core_s"].sum()),
+        "lost_core_s": _sum(np.asarray(attempts["lost_core_s"])),
     }
 
 
-def _busy_core_s(started: pd.DataFrame, attempts: pd.DataFrame, horizon: float) -> float:
+def _busy_core_s(jobs: Columns, attempts: Columns, horizon: float) -> float:
     """Core-seconds that jobs had; what still runs at the end is busy until then."""
-    rows, cores = started, started["requested_cores"]
-    if (attempts["attempt"] > 1).any():  # then a job's time from its first start to its last finish has gaps
-        rows = attempts[attempts["start_time"].notna()].rename(columns={"end_time": "finish_time"})
-        cores = rows["job_id"].map(started.set_index("job_id")["requested_cores"])
-    return float(((rows["finish_time"].fillna(horizon) - rows["start_time"]) * cores).sum())
+    rows, end, cores = jobs, "finish_time", np.asarray(jobs["requested_cores"])
+    if (np.asarray(attempts["attempt"]) > 1).any():
+        # A job's time from its first start to its last finish has gaps.
+        rows, end, cores = attempts, "end_time", cores[_places(jobs, attempts["job_id"])]
+    start, finish = np.asarray(rows["start_time"]), np.asarray(rows[end])
+    started = ~np.isnan(start)
+    finish = np.where(np.isnan(finish), horizon, finish)
+    return _sum((finish[started] - start[started]) * cores[started])
 
 
-def _times(
-    jobs: pd.DataFrame, attempts: pd.DataFrame, horizon: float, cores: int, changes: Changes | None
-) -> dict[str, Any]:
-    ran = jobs[jobs["state"].isin(["completed", "killed"]) & jobs["start_time"].notna()]
-    first = float(jobs["submit_time"].min()) if len(jobs) else 0.0
-    last = float(ran["finish_time"].max()) if len(ran) else first
+def _times(jobs: Columns, attempts: Columns, horizon: float, cores: int, changes: Changes | None) -> dict[str, Any]:
+    state, started = np.asarray(jobs["state"]), ~np.isnan(np.asarray(jobs["start_time"]))
+    ran = ((state == "completed") | (state == "killed")) & started
+    first = _least(np.asarray(jobs["submit_time"])) if len(ran) else 0.0
+    last = _most(np.asarray(jobs["finish_time"])[ran]) if ran.any() else first
     span = makespan(first, last)
-    started = jobs[jobs["start_time"].notna()]
-    busy = _busy_core_s(started, attempts, horizon) if changes is None else changes.busy_core_s
+    busy = _busy_core_s(jobs, attempts, horizon) if changes is None else changes.busy_core_s
     # Jobs still running at the end are busy beyond the last completion.
-    window = (last if len(ran) == len(started) else horizon) - first
-    wait, tardiness = ran["wait_time"], ran["tardiness"].dropna()
+    window = (last if ran.sum() == started.sum() else horizon) - first
+    wait, turnaround, slowdown, bounded, stretch, tardiness, requested = (
+        np.asarray(jobs[name])[ran] for name in (*_OF_JOBS, "requested_time")
+    )
+    tardiness, waited = _known(tardiness), _known(wait)
     return {
         "first_submission_s": first,
         "last_completion_s": last,
         "makespan_s": span,
-        "throughput_jobs_per_h": throughput((ran["state"] == "completed").sum(), span),
+        "throughput_jobs_per_h": throughput((state[ran] == "completed").sum(), span),
         "utilisation": utilisation(busy, cores, window),
-        "mean_wait_s": wait.mean(),
-        "median_wait_s": wait.median(),
-        "p95_wait_s": wait.quantile(0.95),
-        "max_wait_s": wait.max(),
-        "mean_turnaround_s": ran["turnaround_time"].mean(),
-        "mean_slowdown": ran["slowdown"].mean(),
-        "mean_bounded_slowdown": ran["bounded_slowdown"].mean(),
-        "max_slowdown": ran["slowdown"].max(),
-        "max_bounded_slowdown": ran["bounded_slowdown"].max(),
-        "mean_stretch": ran["stretch"].mean(),
-        "max_stretch": ran["stretch"].max(),
-        **_delays(ran),
+        "mean_wait_s": _mean(wait),
+        "median_wait_s": np.median(waited) if len(waited) else np.nan,
+        "p95_wait_s": np.quantile(waited, 0.95) if len(waited) else np.nan,
+        "max_wait_s": _most(wait),
+        "mean_turnaround_s": _mean(turnaround),
+        "mean_slowdown": _mean(slowdown),
+        "mean_bounded_slowdown": _mean(bounded),
+        "max_slowdown": _most(slowdown),
+        "max_bounded_slowdown": _most(bounded),
+        "mean_stretch": _mean(stretch),
+        "max_stretch": _most(stretch),
+        **_delays(_known(delay(wait, requested)), len(wait)),
         "jobs_late": int((tardiness > 0.0).sum()) if len(tardiness) else np.nan,
-        "mean_tardiness_s": tardiness.mean(),
-        "max_tardiness_s": tardiness.max(),
+        "mean_tardiness_s": _mean(tardiness),
+        "max_tardiness_s": _most(tardiness),
     }
 
 
-def _delays(ran: pd.DataFrame) -> dict[str, Any]:
-    delay = delays(ran).dropna()
+_OF_JOBS = ("wait_time", "turnaround_time", "slowdown", "bounded_slowdown", "stretch", "tardiness")
+
+
+def _delays(delayed: Floats, ran: int) -> dict[str, Any]:
     return {
-        "jobs_delayed": len(delay),
-        "share_delayed": len(delay) / len(ran) if len(ran) else np.nan,
-        "total_delay_s": float(delay.sum()),
+        "jobs_delayed": len(delayed),
+        "share_delayed": len(delayed) / ran if ran else np.nan,
+        "total_delay_s": _sum(delayed),
     }
 
 
-def queue_steps(jobs: pd.DataFrame, attempts: pd.DataFrame) -> pd.DataFrame:
-    """Pending jobs and their cores as a step function: from eligibility to allocation, or to what else ended the wait.
+def _known(values: Floats) -> Floats:
+    return values[~np.isnan(values)]
 
-    A job that joined the queue again waits again, until its next attempt.
+
+def _sum(values: Floats) -> float:
+    """The sum of what is known; in place, not left out, so that what is unknown moves no rounding."""
+    return float(np.where(np.isnan(values), 0.0, values).sum())
+
+
+def _mean(values: Floats) -> float:
+    count = np.count_nonzero(~np.isnan(values))
+    return _sum(values) / count if count else np.nan
+
+
+def _least(values: Floats) -> float:
+    return float(_known(values).min()) if len(_known(values)) else np.nan
+
+
+def _most(values: Floats) -> float:
+    return float(_known(values).max()) if len(_known(values)) else np.nan
+
+
+class Waits(NamedTuple):
+    """Waits in the queue, arrays of shape (waits,)."""
+
+    joins: Floats  #: When each began, s.
+    leaves: Floats  #: When it ended, s; NaN: not yet.
+    cores: Ints  #: Cores that the job asks for.
+
+    def and_then(self, others: Waits) -> Waits:
+        """These, and behind them others."""
+        joins, leaves, cores = (np.concatenate(columns) for columns in zip(self, others, strict=True))
+        return Waits(joins, leaves, cores)
+
+
+class QueueSteps(NamedTuple):
+    """The queue as a step function: what holds when the instant is over."""
+
+    time: Floats
+    pending: Ints
+    pending_cores: Ints
+
+
+def queue_steps(jobs: Columns, again: Waits) -> QueueSteps:
+    """Pending jobs and their cores: from eligibility to allocation, or to what else ended the wait.
+
+    A job that joined the queue ``again`` waits again, until its next attempt.
     """
-    waited = jobs[jobs["allocation_time"].notna() | jobs["finish_time"].notna() | (jobs["state"] == "unfinished")]
-    waited = waited[waited["eligible_time"].notna()]
-    joins = waited["eligible_time"].to_numpy()
-    leaves = waited["allocation_time"].fillna(waited["finish_time"]).to_numpy()
-    cores = waited["requested_cores"].to_numpy()
-    again = _waits_again(jobs, attempts)
-    if len(again):
-        joins = np.concatenate([joins, again["joins"].to_numpy()])
-        leaves = np.concatenate([leaves, again["leaves"].to_numpy()])
-        cores = np.concatenate([cores, again["requested_cores"].to_numpy()])
+    allocated, finished = np.asarray(jobs["allocation_time"]), np.asarray(jobs["finish_time"])
+    eligible, is_left = np.asarray(jobs["eligible_time"]), np.asarray(jobs["state"]) == "unfinished"
+    waited = (~np.isnan(allocated) | ~np.isnan(finished) | is_left) & ~np.isnan(eligible)
+    left_at = np.where(np.isnan(allocated), finished, allocated)
+    waits = Waits(eligible[waited], left_at[waited], np.asarray(jobs["requested_cores"])[waited])
+    joins, leaves, cores = waits.and_then(again)
     left = ~np.isnan(leaves)
     time = np.concatenate([joins, leaves[left]])
     count = np.concatenate([np.ones(len(joins), np.int64), -np.ones(int(left.sum()), np.int64)])
     change = np.concatenate([cores, -cores[left]])
-    # The state at a time is what holds when its instant is over.
     instants, which = np.unique(time, return_inverse=True)
     pending = np.cumsum(np.bincount(which, count, len(instants))).astype(np.int64)
     pending_cores = np.cumsum(np.bincount(which, change, len(instants))).astype(np.int64)
-    return pd.DataFrame({"time": instants, "pending": pending, "pending_cores": pending_cores})
+    return QueueSteps(instants, pending, pending_cores)
 
 
-def _waits_again(jobs: pd.DataFrame, attempts: pd.DataFrame) -> pd.DataFrame:
-    """When jobs that had run joined the queue again, and when they left it (NaN: not yet)."""
-    later = attempts[attempts["attempt"] > 1]
-    last = attempts if later.empty else attempts.drop_duplicates("job_id", keep="last")
-    place = pd.Index(jobs["job_id"]).get_indexer(
-        pd.Index(last["job_id"])
-    )  # a merge of all columns would take ten times as long
-    ended, finished = last["end_time"].to_numpy(), jobs["finish_time"].to_numpy()[place]
-    is_left = (jobs["state"] == "unfinished").to_numpy()[place]
-    waits = (place >= 0) & ~np.isnan(ended) & (is_left | (finished > ended))
-    if later.empty and not waits.any():
-        return later
-    waiting = pd.DataFrame(
-        {
-            "joins": ended[waits],
-            "leaves": finished[waits],
-            "requested_cores": jobs["requested_cores"].to_numpy()[place[waits]],
-        }
+def waits_again(jobs: Columns, attempts: Columns) -> Waits:
+    """The waits of jobs that had run and joined the queue again."""
+    job_ids, ended, requested = (
+        np.asarray(table[name])
+        for table, name in ((attempts, "job_id"), (attempts, "end_time"), (jobs, "requested_cores"))
     )
-    later = later.merge(jobs[["job_id", "requested_cores"]], on="job_id")
-    columns = ["joins", "leaves", "requested_cores"]
-    return pd.concat(
-        [
-            later.rename(columns={"queue_time": "joins", "allocation_time": "leaves"})[columns],
-            waiting,
-        ]
-    )
+    later = np.asarray(attempts["attempt"]) > 1
+    place = _places(jobs, job_ids)
+    last = ~pd.Index(job_ids, dtype=object).duplicated(keep="last") if later.any() else np.ones(len(later), bool)
+    finished, is_left = np.asarray(jobs["finish_time"])[place], (np.asarray(jobs["state"]) == "unfinished")[place]
+    waits = last & (place >= 0) & ~np.isnan(ended) & (is_left | (finished > ended))
+    waiting = Waits(ended[waits], finished[waits], requested[place[waits]])
+    if not later.any():
+        return waiting
+    joins, leaves = np.asarray(attempts["queue_time"]), np.asarray(attempts["allocation_time"])
+    return Waits(joins[later], leaves[later], requested[place[later]]).and_then(waiting)
 
 
-def _queue(queue: pd.DataFrame, horizon: float) -> dict[str, Any]:
-    queue = queue[queue["time"] <= horizon]
-    if queue.empty:
+def _places(jobs: Columns, job_ids: Any) -> Ints:
+    """The rows of jobs with these ids; -1 of what is no job."""
+    places: Ints = pd.Index(np.asarray(jobs["job_id"]), dtype=object).get_indexer(np.asarray(job_ids, object))
+    return places
+
+
+def _queue(queue: QueueSteps, horizon: float) -> dict[str, Any]:
+    seen = queue.time <= horizon
+    if not seen.any():
         return {"mean_queue_length": np.nan, "max_queue_length": 0}
-    time = np.append(queue["time"].to_numpy(), horizon)
-    mean = mean_level(queue["pending"].to_numpy(), time)
-    return {"mean_queue_length": mean, "max_queue_length": int(queue["pending"].max())}
+    pending = queue.pending[seen]
+    return {
+        "mean_queue_length": mean_level(pending, np.append(queue.time[seen], horizon)),
+        "max_queue_length": int(pending.max()),
+    }
 
 
-def _energies(result: Result, accounts: Accounts, tenants_j: TenantsEnergy, horizon: float) -> dict[str, Any]:
+def _energies(result: RunColumns, accounts: Accounts, tenants_j: TenantsEnergy, horizon: float) -> dict[str, Any]:
     by_state = {state: float(energy.sum()) for state, energy in accounts.nodes.items()}
     nodes = result.nodes
     waste, by_core = energy_waste(by_state), float(nodes["energy_waste_by_core_j"].sum())
+    failed_s = nodes["failed_s"]
     return {
         "energy_j": accounts.total,
         "energy_jobs_j": float(tenants_j.jobs.sum()),
@@ -225,8 +288,8 @@ def _energies(result: Result, accounts: Accounts, tenants_j: TenantsEnergy, hori
         "node_switches": node_switches(int(nodes["switches_on"].sum()), int(nodes["switches_off"].sum())),
         "on_off_cycles": int(nodes["on_off_cycles"].sum()),
         "mean_watts": mean_power(accounts.total, horizon),
-        "max_watts": float(result.power["watts"].max()),
-        "availability": 1.0 - float(nodes["failed_s"].sum()) / (len(nodes) * horizon) if horizon else np.nan,
+        "max_watts": float(result.watts.max()),
+        "availability": 1.0 - float(failed_s.sum()) / (len(failed_s) * horizon) if horizon else np.nan,
     }
 
 

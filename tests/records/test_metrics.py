@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cluster_sim import Platform, Result, Simulation, Workload
+from cluster_sim.records.summary import job_metrics
 from cluster_sim.workload.fields import RESULT_TABLES, SUMMARY_METRICS, names
 from schedulers import Fcfs
 
@@ -127,3 +128,25 @@ def test_metrics_without_a_finished_job() -> None:
     assert summary["jobs_rejected"] == 1
     assert [summary[key] for key in ("mean_wait_s", "mean_slowdown", "throughput_jobs_per_h")] == [None] * 3
     assert (summary["makespan_s"], summary["energy_j"], summary["edp_js"]) == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("until", [None, 150.0])
+def test_a_summary_is_that_of_the_tables(until: float | None) -> None:
+    """It is made of arrays, without the tables' data frames; those give the same, also where jobs ran again."""
+    rng = np.random.default_rng(3)
+    columns = {
+        "submit_time": np.sort(rng.uniform(0.0, 200.0, 30)).tolist(),
+        "requested_cores": rng.integers(1, 9, 30).tolist(),
+        "recorded_run_time": rng.choice([0.0, 5.0, 70.0], 30).tolist(),
+        "requested_time": rng.choice([0.0, 6.0, 80.0], 30).tolist(),
+    }
+    failures = "exponential:mtbf=60,repair=20,limit=3"
+    machine = Platform.homogeneous(nodes=3, cores=4)
+    result = Simulation(machine, Workload(columns), Fcfs(), seed=1, failures=failures, until=until).run()
+    summary, end = result.summary(), float(result.power["time"].iloc[-1])
+    now = end if until is None else until
+    of_frames = job_metrics(result.jobs, result.attempts, machine.core_count, end, now)
+    known = {name: value for name, value in of_frames.items() if np.isfinite(value)}
+    assert known == {name: summary[name] for name in of_frames if summary[name] is not None}
+    assert known["jobs_requeued"] > 0
+    assert (known["jobs_unfinished"] > 0) == (until is not None)
