@@ -57,7 +57,9 @@ def random_steps(environments: Sequence[SchedulingEnv], steps: int, seed: int = 
         rng = random.Random(seed)
         done = 0
         while done < steps:
-            running = [(env, env.reset(seed=rng.randrange(2**31))[1]) for env in environments]
+            seeds = [rng.randrange(2**31) for _ in environments]
+            begun = SchedulingEnv.reset_together(environments, seeds, [None] * len(seeds))
+            running = [(env, info) for env, (_, info) in zip(environments, begun, strict=True)]
             while running:
                 actions = [rng.choice(info["action_mask"].nonzero()[0]) for _, info in running]
                 found = SchedulingEnv.step_together([env for env, _ in running], actions)

@@ -153,10 +153,7 @@ def _environments(make_environment: EnvironmentMaker, count: int) -> list[Any]:
 
 def _run(task: Task, environments: Sequence[Any], network: Network) -> list[Trajectory]:
     """Step all episodes of a group together until the last of them ends."""
-    episodes = [
-        _Episode(environment, network, seed, task.options[i] if task.options is not None else None)
-        for i, (environment, seed) in enumerate(zip(environments, task.seeds, strict=True))
-    ]
+    episodes = _begin(task, environments, network)
     running, memory = episodes, None
     with torch.inference_mode():
         while running:
@@ -176,16 +173,36 @@ def _run(task: Task, environments: Sequence[Any], network: Network) -> list[Traj
     return [episode.trajectory() for episode in episodes]
 
 
+def _begin(task: Task, environments: Sequence[Any], network: Network) -> list[_Episode]:
+    """The episodes of a group, at their first decisions."""
+    options = task.options or [None] * len(task.seeds)
+    if _can_be_together(environments):
+        found = SchedulingEnv.reset_together(environments, task.seeds, options)
+    else:
+        asked = zip(environments, task.seeds, options, strict=True)
+        found = [environment.reset(seed=seed, options=wanted) for environment, seed, wanted in asked]
+    return [
+        _Episode(environment, network, seed, observation)
+        for environment, seed, (observation, _) in zip(environments, task.seeds, found, strict=True)
+    ]
+
+
 def _step(episodes: Sequence[_Episode], columns: Sequence[int]) -> None:
     """Take the action of a column in each of the episodes."""
     environments = [episode.environment for episode in episodes]
     actions = [episode.action(column) for episode, column in zip(episodes, columns, strict=True)]
-    if all(type(environment).step is SchedulingEnv.step for environment in environments):
+    if _can_be_together(environments):
         found = SchedulingEnv.step_together(environments, actions)
     else:
         found = [environment.step(action) for environment, action in zip(environments, actions, strict=True)]
     for episode, column, action, step in zip(episodes, columns, actions, found, strict=True):
         episode.note(column, action, *step)
+
+
+def _can_be_together(environments: Sequence[Any]) -> bool:
+    """Whether these are environments of ours, with nothing around them and no step of their own."""
+    kinds = {type(environment) for environment in environments}
+    return all(issubclass(kind, SchedulingEnv) and kind.step is SchedulingEnv.step for kind in kinds)
 
 
 def _logits(network: Network, batch: Batch, memory: Memory | None) -> tuple[Tensor, Memory | None]:
@@ -199,10 +216,9 @@ def _logits(network: Network, batch: Batch, memory: Memory | None) -> tuple[Tens
 class _Episode:
     """An episode while it runs."""
 
-    def __init__(self, environment: Any, network: Network, seed: int, options: dict[str, Any] | None):
+    def __init__(self, environment: Any, network: Network, seed: int, observation: Any):
         self.environment, self.network, self.seed = environment, network, seed
         self.rng = np.random.default_rng([seed, 1])  # not the environment's stream
-        observation, _ = environment.reset(seed=seed, options=options)
         self.kept = [network.keep(observation)]
         self.columns: list[int] = []
         self.actions: list[int] = []

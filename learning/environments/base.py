@@ -156,20 +156,20 @@ class SchedulingEnv(gym.Env[Any, Any]):
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode and go on to its first decision. Raises InputError for an episode on another machine."""
-        super().reset(seed=seed)
-        episode = (options or {}).get("episode")
-        self.episode = episode = self.episodes.draw(self.np_random) if episode is None else episode
-        if episode.platform is not self.episodes.platform and episode.platform != self.episodes.platform:
-            raise InputError("episode", f"one on the platform '{self.episodes.platform.id}'", episode.platform.id)
-        self.simulation = simulation = self.make_simulation(episode)
-        self.maker.begin(simulation.view)
-        for listener in self.listeners:
-            listener.begin(simulation.view)
-        for signal in self._signals:
-            signal.begin(simulation, self.maker)
-        self._is_over = self._is_told = False
-        self._go_to_decision()
+        self._begin(seed, options)
         return self._shown(self._observed()), self._info()
+
+    @staticmethod
+    def reset_together(
+        environments: Sequence[SchedulingEnv],
+        seeds: Sequence[int | None],
+        options: Sequence[dict[str, Any] | None],
+    ) -> list[tuple[Any, dict[str, Any]]]:
+        """What ``reset`` gives for each of several environments, made alike; they are observed together."""
+        for env, seed, wanted in zip(environments, seeds, options, strict=True):
+            env._begin(seed, wanted)
+        observations = _observed_together(environments)
+        return [(env._shown(each), env._info()) for env, each in zip(environments, observations, strict=True)]
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Carry out an action and go on to the next decision. Raises InputError before a reset and after the end."""
@@ -181,10 +181,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
     ) -> list[tuple[Any, float, bool, bool, dict[str, Any]]]:
         """What ``step`` gives for each of several environments, made alike, and its action; they are observed together."""
         outcomes = [env._advance(action) for env, action in zip(environments, actions, strict=True)]
-        deciding = [env for env in environments if not env._is_over]
-        found = iter(_observed_together(deciding))
-        observations = [env._observed() if env._is_over else next(found) for env in environments]
-        told = zip(environments, outcomes, observations, strict=True)
+        told = zip(environments, outcomes, _observed_together(environments), strict=True)
         return [env._told(outcome, observation) for env, outcome, observation in told]
 
     def action_masks(self) -> np.ndarray:
@@ -239,6 +236,22 @@ class SchedulingEnv(gym.Env[Any, Any]):
         return dict(self.result().summary())
 
     # ------------------------------------------------------------------
+
+    def _begin(self, seed: int | None, options: dict[str, Any] | None) -> None:
+        """Begin an episode and go on to its first decision, which is yet to be observed."""
+        super().reset(seed=seed, options=options)
+        episode = (options or {}).get("episode")
+        self.episode = episode = self.episodes.draw(self.np_random) if episode is None else episode
+        if episode.platform is not self.episodes.platform and episode.platform != self.episodes.platform:
+            raise InputError("episode", f"one on the platform '{self.episodes.platform.id}'", episode.platform.id)
+        self.simulation = simulation = self.make_simulation(episode)
+        self.maker.begin(simulation.view)
+        for listener in self.listeners:
+            listener.begin(simulation.view)
+        for signal in self._signals:
+            signal.begin(simulation, self.maker)
+        self._is_over = self._is_told = False
+        self._go_to_decision()
 
     def _power_policy(self) -> PowerPolicy | None:
         from schedulers.base import make_power_policy
@@ -371,12 +384,14 @@ class _Outcome(NamedTuple):
     cost: float | None  #: If the environment has one.
 
 
-def _observed_together(environments: Sequence[SchedulingEnv]) -> Sequence[Observation]:
-    """What is observed in environments that are asked to decide."""
-    makers = [env.maker for env in environments]
-    if len(makers) > 1 and isinstance(makers[0], ObservesTogether):
-        return makers[0].observe_together(makers, [env.simulation.view for env in environments if env.simulation])
-    return [env._observed() for env in environments]
+def _observed_together(environments: Sequence[SchedulingEnv]) -> list[Observation]:
+    """What is observed in each environment."""
+    deciding = [env for env in environments if not env._is_over]
+    makers = [env.maker for env in deciding]
+    if len(makers) < 2 or not isinstance(makers[0], ObservesTogether):
+        return [env._observed() for env in environments]
+    found = iter(makers[0].observe_together(makers, [env.simulation.view for env in deciding if env.simulation]))
+    return [env._observed() if env._is_over else next(found) for env in environments]
 
 
 def described(simulation: Simulation) -> str:

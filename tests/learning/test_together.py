@@ -51,8 +51,8 @@ def test_each_goes_on_as_if_alone(name: str) -> None:
     """Random actions in six episodes, until the last of them ends: the same steps as one by one."""
     make, rng = MAKERS[name], np.random.default_rng(5)
     pairs = [(make(), make()) for _ in range(6)]
-    for seed, pair in enumerate(pairs):
-        assert same(*(env.reset(seed=seed) for env in pair))
+    begun = SchedulingEnv.reset_together([together for together, _ in pairs], range(6), [None] * 6)
+    assert all(same(one, env.reset(seed=seed)) for seed, (one, (_, env)) in enumerate(zip(begun, pairs, strict=True)))
     steps = 0
     while pairs:
         actions = [int(rng.choice(np.flatnonzero(together.action_masks()))) for together, _ in pairs]
