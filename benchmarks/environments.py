@@ -31,6 +31,7 @@ from learning.environments.job_choice import JobChoice
 from learning.environments.job_node import JobNode
 from learning.episodes import Trajectories, Whole
 from learning.inputs import environment_on, training_episodes
+from learning.rollouts import rare_collections
 
 CASES = Path(__file__).resolve().parents[2] / "shared" / "cases" / "irmasim"
 TAURUS = CASES.parent / "deepshutdown"
@@ -52,7 +53,29 @@ GROUP = 64
 
 def random_steps(environments: Sequence[SchedulingEnv], steps: int, seed: int = 0) -> Callable[[], int]:
     """Whole episodes of at least so many decisions in all, one in each environment at a time; to draw costs next to nothing."""
+    if len(environments) > 1:
+        return _steps_together(environments, steps, seed)
+    (env,) = environments
 
+    def run() -> int:
+        rng = random.Random(seed)
+        done = 0
+        while done < steps:
+            _, info = env.reset(seed=rng.randrange(2**31))
+            over = False
+            while not over:
+                _, _, terminated, truncated, info = env.step(rng.choice(info["action_mask"].nonzero()[0]))
+                over = terminated or truncated
+                done += 1
+        return done
+
+    return run
+
+
+def _steps_together(environments: Sequence[SchedulingEnv], steps: int, seed: int) -> Callable[[], int]:
+    """The same of a group, as rollouts play one."""
+
+    @rare_collections()
     def run() -> int:
         rng = random.Random(seed)
         done = 0

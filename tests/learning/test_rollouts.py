@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any
@@ -15,7 +16,7 @@ pytest.importorskip("gymnasium")
 from cluster_sim.errors import InputError
 from learning.environments.job_node import JobNode
 from learning.networks import Network, make_network
-from learning.rollouts import Trajectory, collect, episode_seeds
+from learning.rollouts import Trajectory, collect, episode_seeds, rare_collections
 from learning.samples import Samples
 
 from .toys import CheapestRow, CutOff, Make, Recall
@@ -98,6 +99,21 @@ def test_processes_do_not_matter() -> None:
     here = collect(JobNode, network, range(4), group=2)
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as executor:
         assert told(collect(JobNode, network, range(4), group=2, executor=executor)) == told(here)
+
+
+def test_garbage_is_looked_for_less_often_meanwhile() -> None:
+    """Not afterwards, also not after an error; who has turned the collector off keeps it so."""
+    before = gc.get_threshold()
+    with pytest.raises(ZeroDivisionError), rare_collections():
+        assert gc.get_threshold() == (10_000, *before[1:])
+        assert 1 / 0
+    assert gc.get_threshold() == before
+    gc.set_threshold(0)
+    try:
+        with rare_collections():
+            assert gc.get_threshold()[0] == 0
+    finally:
+        gc.set_threshold(*before)
 
 
 def test_greedy_takes_the_most_probable() -> None:
