@@ -30,7 +30,7 @@ from cluster_sim.records.intervals import geometric_change
 from cluster_sim.registry import Spec
 from learning.episodes import consecutive
 from schedulers.easy import EasyBackfilling
-from schedulers.powers import Powers
+from schedulers.powers import powers
 from schedulers.usual_times import UsualTimes
 
 LOGS = {
@@ -115,7 +115,8 @@ def scheduler(spec: str, known: UsualTimes) -> Scheduler:
     name, _, exponents = options.pop("order").partition(":")
     if name != "powers":
         return make_scheduler(spec)
-    order = Powers(*map(float, exponents.split(":")), known=known)
+    order = powers(exponents)
+    order.known = known
     return EasyBackfilling(order, **{key: float(value) for key, value in options.items()})  # type: ignore[arg-type]
 
 

@@ -81,6 +81,7 @@ def aged(order: JobOrder, seconds: float) -> JobOrder:
         return (0, job.submit_time) if job.submit_time + seconds <= latest(now) else (1, order(job, now))
 
     key.dynamic = True  # type: ignore[attr-defined]
+    key.tell = lambda job: told_by(order, job)  # type: ignore[attr-defined]
     return key
 
 

@@ -26,7 +26,7 @@ class Powers:
 
     (1, 0, 0) is ``sjf``, (0, 1, 0) ``smallest``, (1, 1, 0) ``saf``; with c below 0 jobs come forward as they wait. u is what
     the user's jobs usually take (:class:`~schedulers.usual_times.UsualTimes`), which the order learns in each run from those
-    that have ended; ``known`` is what it knows from the start. Times count as 1 s at least.
+    that have ended; ``known`` is what it knows from the start. Requested times count as 1 s at least, usual ones as 10 s.
     """
 
     def __init__(
@@ -34,12 +34,19 @@ class Powers:
     ):
         self._time, self._cores, self._wait, self._usual = time, cores, wait, usual
         self.dynamic = self.by_column = wait != 0.0 or usual != 0.0
-        self.__name__ = f"powers:{time:g}:{cores:g}:{wait:g}" + (f":{usual:g}" if usual else "")
+        self.__name__ = (
+            f"powers:{time:g}:{cores:g}:{wait:g}" + (f":{usual:g}" if usual else "") + ":known" * bool(known)
+        )
         self.known = known or UsualTimes()  #: What it knows of users when a run begins.
+        self._in_run: PowersInRun | None = None
 
     def in_run(self, view: View) -> Powers | PowersInRun:
-        """The order as it is in a run, where it learns what users' jobs take, if it is to know that."""
-        return PowersInRun(self, view) if self._usual else self
+        """The order as it is in a run, where it learns what users' jobs take, if it is to know that: the same for all who ask."""
+        if not self._usual:
+            return self
+        if self._in_run is None or self._in_run.view is not view:
+            self._in_run = PowersInRun(self, view)
+        return self._in_run
 
     def __call__(self, job: Job | JobColumns, now: float) -> Any:
         """The product; of one job, or of many at once."""
@@ -71,14 +78,15 @@ class PowersInRun:
     by_column = True
 
     def __init__(self, powers: Powers, view: View):
-        self._powers, self._view = powers, view
+        self.view = view
+        self._powers = powers
         self._known = copy(powers.known)
         self._waits = bool(powers._wait)
         self.version = 0  #: Another number whenever keys of jobs that wait have changed.
         view.followers.append(self._follow)
 
     def _follow(self) -> None:
-        if self._known.follow(self._view) or self._waits:
+        if self._known.follow(self.view) or self._waits:
             self.version += 1
 
     def __call__(self, job: Job | JobColumns, now: float) -> Any:
@@ -88,7 +96,7 @@ class PowersInRun:
     def tell(self, job: Job) -> str:
         """What a waiting job is expected to take, for people."""
         usual = self._known.of([job.user], np.array([_time(job)]))
-        return f"its user's jobs take {usual.item():,.0f} s of late"
+        return f"expected to take {usual.item():,.0f} s, by its request and {self._known.count(job.user)} jobs of its user's"
 
 
 def powers(exponents: str = "1:1:0") -> Powers:
@@ -98,8 +106,6 @@ def powers(exponents: str = "1:1:0") -> Powers:
     except ValueError:
         numbers = []
     if not 2 <= len(numbers) <= 4 or not all(abs(one) <= _MOST for one in numbers):
-        text = (
-            f"two to four numbers such as 1:2:-0.1, exponents of time, cores, wait and usual time, of at most {_MOST}"
-        )
+        text = f"two to four numbers such as 1:2:-0.1, exponents of time, cores, wait and usual time, from -{_MOST} to {_MOST}"
         raise SpecError("job order 'powers'", text, exponents)
     return Powers(*numbers)  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
     from cluster_sim.workload.workload import Workload
 
 LAST = 10
@@ -28,12 +29,16 @@ class UsualTimes:
     """The geometric mean of what a user's last ten jobs took, none of which counts as longer than what the next one requests.
 
     The last job counts 1, the one before 0.7, the one before that 0.49, and so on; jobs that the user has not run yet count as
-    the request, which is all there is to go by for a user of whom no job has ended. Known from the start are those jobs of a
-    ``log`` that had ended by ``until`` (s on its clock), by their recorded waits and run times.
+    the request, which is all there is to go by for a user of whom no job has ended, and for jobs that name none. Known from the
+    start are those jobs of a ``log`` that had ended by ``until`` (s on its clock), by their recorded waits, an unknown one
+    counting as none, and run times.
     """
 
     def __init__(self, log: Workload | None = None, until: float = math.inf):
         self._took: dict[str, npt.NDArray[np.float64]] = {}  # logarithms, the last job's first, by user
+        self._began: dict[
+            int, tuple[Job, float]
+        ] = {}  # s, by attempt, of jobs of a run that have left cores and are not over
         if log is not None:
             table = log.jobs[log.jobs["recorded_run_time"].notna()]
             ends = table["submit_time"] + table["recorded_wait_time"].clip(lower=0.0) + table["recorded_run_time"]
@@ -43,6 +48,8 @@ class UsualTimes:
 
     def add(self, user: str, seconds: float) -> None:
         """A job of the user has ended after so long."""
+        if not user:
+            return
         before = self._took.get(user, _NOTHING)[:-1]
         self._took[user] = np.concatenate(([math.log(max(seconds, SHORTEST_S))], before))
 
@@ -53,19 +60,27 @@ class UsualTimes:
         # Not a product of matrices, whose last bits depend on how many jobs there are: equal jobs have to tie.
         return np.exp((np.minimum(took, most[:, np.newaxis]) * _COUNTS).sum(1))  # type: ignore[no-any-return]
 
+    def count(self, user: str) -> int:
+        """Of how many of a user's jobs something is known."""
+        return int(np.isfinite(self._took.get(user, _NOTHING)).sum())
+
     def follow(self, view: View) -> int:
-        """Before a pass: learn from the jobs that have ended since the last; how many these were."""
-        over = [
-            running
-            for running in view.ended
-            if running.start_time <= view.now  # its nodes had booted
-            and not view.is_pending(running.job)  # nor was it put back in the queue, suspended, or given other cores
-            and running.job.index not in view.suspended_by_index
-            and running.job.index not in view.running_by_index
-        ]
-        for running in over:
-            self.add(running.job.user, view.now - running.start_time)
-        return len(over)
+        """Before a pass: learn from the jobs that are over since the last, from their last start on; how many these were."""
+        # A job that was suspended, or given other cores, is told of by several objects, perhaps in the same pass.
+        for running in view.ended:
+            _, began = self._began.get(running.attempt, (None, math.inf))
+            self._began[running.attempt] = running.job, min(began, running.start_time)
+        over = 0
+        for attempt, (job, began) in list(self._began.items()):
+            held = view.running_by_index.get(job.index) or view.suspended_by_index.get(job.index)
+            if held is not None and held.attempt == attempt:
+                continue
+            del self._began[attempt]
+            # One that waits again, or has begun again, has not ended, and one whose nodes never booted has not run.
+            if held is None and not view.is_pending(job) and began <= view.now:
+                self.add(job.user, view.now - began)
+                over += 1
+        return over
 
     def __copy__(self) -> UsualTimes:
         """What is known now, to learn more from another run."""

@@ -63,5 +63,10 @@ class Running:
         """Start (while its nodes boot, the expected one) + limit + extensions, s; inf when no time was requested."""
         return self.expected_start + self.limit_s + self.extended_by
 
+    @property
+    def attempt(self) -> int:
+        """Which of the run's attempts at jobs this is, by its number: another one each time that a job begins anew."""
+        return self._attempt
+
     def __repr__(self) -> str:
         return f"<Running {self.job.job_id} on {self.placement!r} since {self.start_time:g} s>"

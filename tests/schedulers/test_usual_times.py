@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from random import Random
 
 import numpy as np
 import pytest
 
-from cluster_sim import Platform, Simulation, Workload, make_scheduler
+from cluster_sim import Platform, Simulation, View, Workload, make_scheduler
+from cluster_sim.run.decisions import Decision
 from schedulers.easy import EasyBackfilling
 from schedulers.powers import Powers
 from schedulers.usual_times import KEPT, LAST, UsualTimes
+from tests.invariants import chaos
 
 WHOLE = (1.0 - KEPT**LAST) / (1.0 - KEPT)
 
@@ -71,7 +75,7 @@ def test_a_log_tells_what_had_ended() -> None:
     assert usual(UsualTimes(log, until=50.0), "b", 1e4) < 1e4
 
 
-def jobs(**more: list[float]) -> Workload:
+def jobs() -> Workload:
     """b submits two jobs of an hour of which the first runs for a minute; a's job of 50 min came before the second."""
     columns = {
         "submit_time": [0.0, 1.0, 2.0, 3.0],
@@ -80,7 +84,7 @@ def jobs(**more: list[float]) -> Workload:
         "recorded_run_time": [60.0, 3600.0, 3000.0, 60.0],
         "user": ["b", "a", "a", "b"],
     }
-    return Workload(columns | more)
+    return Workload(columns)
 
 
 def test_an_order_learns_in_a_run_what_users_jobs_take() -> None:
@@ -108,21 +112,78 @@ def test_what_was_known_before_counts_from_the_start_and_in_every_run_anew() -> 
     assert usual(known, "b", 3600.0) == pytest.approx(3600.0)
 
 
-def test_a_job_that_is_put_back_in_the_queue_has_not_ended() -> None:
-    """b's first job is requeued after 30 s: nothing is learned of it, and the shortest request goes first."""
+class Noted(UsualTimes):
+    """Notes what it learns, too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.learned: list[tuple[str, float]] = []
+
+    def add(self, user: str, seconds: float) -> None:
+        """Note it."""
+        self.learned.append((user, seconds))
+        super().add(user, seconds)
+
+
+class Follows(chaos.Chaos):
+    """Does what it likes to jobs, and follows them."""
+
+    def begin(self, view: View) -> None:
+        """Nothing is known yet."""
+        super().begin(view)
+        self.known = Noted()
+
+    def schedule(self, view: View) -> Iterator[Decision]:
+        """Learn, then go on."""
+        self.known.follow(view)
+        self.last = view.now
+        yield from super().schedule(view)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_each_job_is_learned_once_from_its_last_start_to_its_end_whatever_is_done_to_it(seed: int) -> None:
+    """Preempted, suspended, resumed, resized, requeued, failed, with grace and while nodes boot."""
+    scheduler = Follows()
+    _, result = chaos.run(chaos.draw(Random(seed)), scheduler)
+    users = result.jobs.set_index("job_id")["user"]
+    last = result.attempts.groupby("job_id").tail(1).set_index("job_id")
+    over = last[
+        (last["end_time"] <= scheduler.last)
+        & last["start_time"].notna()
+        & ~last["outcome"].isin(["preempted", "requeued"])
+    ]
+    took = over["end_time"] - over["start_time"]
+    expected = sorted(zip(users[over.index], took, strict=True))
+    learned = sorted(scheduler.known.learned)
+    assert [user for user, _ in learned] == [user for user, _ in expected]
+    assert [seconds for _, seconds in learned] == pytest.approx([seconds for _, seconds in expected])
+
+
+def test_who_names_no_user_is_unknown() -> None:
+    """Else all of them would be one."""
+    known = UsualTimes()
+    known.add("", 60.0)
+    assert usual(known, "", 3600.0) == pytest.approx(3600.0)
+
+
+def test_all_who_ask_in_a_run_learn_the_same() -> None:
+    """A scheduler that asks twice, or begins again because a late job asks for something new, keeps what was learned."""
     platform = Platform.homogeneous(nodes=1, cores=4)
-    simulation = Simulation(platform, jobs(), make_scheduler("easy:order=powers:0:1:0:1"))
-    simulation.run(until=30.0)
-    simulation.requeue("0")
-    simulation.run(until=40.0)
-    assert [one.job.job_id for one in simulation.view.running] == [
-        "0"
-    ]  # one core: it is backfilled no more than before
-    assert simulation.run().jobs["start_time"].iloc[3] == 90.0
+    scheduler = EasyBackfilling(order=Powers(0.0, 1.0, 0.0, 1.0))
+    simulation = Simulation(platform, jobs(), scheduler)
+    simulation.run(until=100.0)
+    order = scheduler._job_order.in_run(simulation.view)  # type: ignore[attr-defined]
+    assert order is scheduler._job_order.in_run(simulation.view)  # type: ignore[attr-defined]
+    assert len(simulation.view.followers) == 1
+    simulation.submit(
+        {"requested_cores": 4, "requested_time": 3600, "recorded_run_time": 60, "user": "b", "exclusive": True}
+    )
+    simulation.run(until=130.0)
+    assert scheduler._job_order.in_run(simulation.view)._known.count("b") == 2  # type: ignore[attr-defined]
 
 
 def test_people_are_told_what_is_expected() -> None:
     """The reason of a job's place in the queue."""
     platform = Platform.homogeneous(nodes=1, cores=4)
     result = Simulation(platform, jobs(), make_scheduler("easy:order=powers:0:1:0:1"), explain=True).run()
-    assert "its user's jobs take 3,000 s of late" in result.explain("2")
+    assert "expected to take 3,000 s, by its request and 0 jobs of its user's" in result.explain("2")
