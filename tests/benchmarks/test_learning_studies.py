@@ -155,7 +155,13 @@ def test_what_is_tuned_on_the_earlier_windows_is_tested_on_the_later(
     assert log.cut == 100
     monkeypatch.setattr("benchmarks.room_study.STAGES", (2, 3))
     monkeypatch.setattr("benchmarks.room_study.TRIED", 4)
-    assert [len(window.jobs) for window in log.learned(1)] == [5] * 3
+    learned = log.learned(1)
+    assert [len(window.jobs) for window in learned] == [5] * 3
+    assert max(int(number) for window in learned for number in window.jobs.jobs["job_id"]) <= log.cut
+    ends, users = np.arange(jobs) * 20.0 + times, np.arange(jobs) % 3 + 1  # of the log, whose jobs did not wait
+    for start in (3, 7):
+        known = [log.window(start).known.count(str(user)) for user in (1, 2, 3)]
+        assert known == [int((ends[users == user] <= start * 20.0).sum()) for user in (1, 2, 3)]
     rules = ("easy:order=fcfs", "easy:order=saf")
     monkeypatch.setattr("benchmarks.room_study.SHAKES", 2)
     runs = on_later_windows(log, rules)
