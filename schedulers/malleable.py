@@ -107,7 +107,7 @@ class Malleable(Scheduler):
         free = self._unpromised(view)
         for job in waiting:
             if view.is_pending(job) and self._can_be_promised(view, job):
-                self._make_room(job, elastic)
+                self._make_room(view, job, elastic)
         if free.any():
             self._hand_out(view, elastic, np.where(view.is_on, free, 0))
         yield from self._changes(view, elastic)
@@ -152,7 +152,7 @@ class Malleable(Scheduler):
         free, place = int(self._unpromised(view).sum()), 0
         while place < len(waiting):
             job = waiting[place]
-            cores = self._start_cores(job, free)
+            cores = self._start_cores(view, job, free)
             placement = None
             if cores:
                 within = self._unpromised(view) if self._promises.promised else None
@@ -167,11 +167,11 @@ class Malleable(Scheduler):
             elif not self._overtakes:
                 return
 
-    def _start_cores(self, job: Job, free: int) -> int:
+    def _start_cores(self, view: View, job: Job, free: int) -> int:
         if self._sizes is None:
-            return job.requested_cores if job.requested_cores <= free else 0
-        bounds = Bounds.of(job) if job.malleable else Bounds(*(job.requested_cores,) * 3)
-        return self._sizes.start(bounds, free)
+            cores = _fixed_cores(view, job)
+            return cores if cores <= free else 0
+        return self._sizes.start(_bounds(view, job), free)
 
     def _started(self, job: Job, placement: Placement) -> Start:
         self._unsettled = True
@@ -195,12 +195,11 @@ class Malleable(Scheduler):
             return True
         return not (job.nodes or job.ntasks_per_node) and job.min_cores > view.widest_node(job)
 
-    def _make_room(self, job: Job, elastic: Sequence[Elastic]) -> None:
+    def _make_room(self, view: View, job: Job, elastic: Sequence[Elastic]) -> None:
         """Have running jobs give up cores for one that waits, if they have enough, and promise it these."""
         assert self._sizes is not None
-        bounds = Bounds.of(job) if job.malleable else Bounds(*(job.requested_cores,) * 3)
         nodes: list[int] = []
-        for giver, count in self._sizes.room(bounds, elastic):
+        for giver, count in self._sizes.room(_bounds(view, job), elastic):
             nodes += self._shrink(giver, count)
         if nodes:
             self._promises.promise(job, nodes)
@@ -227,3 +226,13 @@ class Malleable(Scheduler):
             if job.is_changed:
                 self._unsettled = True
                 yield Resize(job.running.job, Placement.on(job.cores))
+
+
+def _fixed_cores(view: View, job: Job) -> int:
+    """What a job that asks for more than the machine has gets all of, if it can run on so few; else what it requests."""
+    return max(job.min_cores, min(job.requested_cores, view.platform.core_count))
+
+
+def _bounds(view: View, job: Job) -> Bounds:
+    """On how many cores a job can run; one that is not malleable only on one number."""
+    return Bounds.of(job) if job.malleable else Bounds(*(_fixed_cores(view, job),) * 3)

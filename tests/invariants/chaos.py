@@ -94,7 +94,8 @@ class Chaos(Scheduler):
 
     def _start(self, view: View, job: Job) -> Iterator[Decision]:
         suspended = view.suspended_by_index.get(job.index)
-        if suspended is not None and view.fits(job, suspended.placement) and self.random.random() < 0.7:
+        often = not self.left or self.random.random() < 0.7  # at last always: perhaps nobody asks again
+        if suspended is not None and view.fits(job, suspended.placement) and often:
             yield Resume(job, suspended.placement)
             return
         cores = job.requested_cores
@@ -362,6 +363,11 @@ def check_walltime(case: Case, result: Result) -> None:
         )
         if case.options["suspended_time_counts"]:
             spans = pieces.get(key, [])
+            # It may have been suspended in the instant in which it began, and be over in that in which it was resumed.
+            if spans and spans[0][0] > booted[key]:
+                spans = [(booted[key], booted[key], 0), *spans]
+            if spans and attempt.end_time > spans[-1][1]:
+                spans = [*spans, (attempt.end_time, attempt.end_time, 0)]
             used += sum(after[0] - before[1] for before, after in pairwise(spans)) / asked
             if len(spans) > 1:
                 continue  # it may have been out of time when it was resumed

@@ -146,3 +146,13 @@ def test_a_rigid_job_has_what_it_asks_for_and_the_others_share_the_rest() -> Non
         ("A", 6.0, 8.0, frozenset({0, 1, 2, 3})),
         ("R", 2.0, 6.0, frozenset({1, 2, 3})),
     ]
+
+
+@pytest.mark.parametrize("spec", ["malleable", "malleable:size=average,promise=common-pool", "malleable:size=fixed"])
+def test_a_job_that_requests_more_than_the_machine_has_but_can_run_on_fewer_cores(spec: str) -> None:
+    """It gets all four, and the job behind it its turn."""
+    jobs = {"submit_time": [0.0, 1.0], "requested_cores": [5, 1], "min_cores": [2, 1], "max_cores": [6, 1]}
+    workload = Workload(jobs | {"recorded_run_time": [4.0, 2.0], "requested_time": [4.0, 2.0]})
+    result = Simulation(Platform.homogeneous(nodes=1, cores=4), workload, make_scheduler(spec)).run()
+    assert result.jobs["start_time"].tolist() == [0.0, 5.0]
+    assert result.jobs["finish_time"].tolist() == [5.0, 7.0]
