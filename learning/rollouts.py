@@ -11,6 +11,7 @@ batch whose first step would have to be left out of the loss, and no step is thr
 from __future__ import annotations
 
 import gc
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
@@ -33,7 +34,7 @@ from learning.networks import Batch, Kept, Memory, Network, Weights, make_networ
 EnvironmentMaker = Callable[[], Any]
 
 _ENVIRONMENT_KINDS = 4  # whose environments a process keeps
-_OBJECTS_BEFORE_COLLECTION = 10_000  # so many more than have gone: Python's own are 700
+_OBJECTS_BEFORE_COLLECTION = 10_000  # so many more than have gone: Python's own are fewer
 
 
 @dataclass(slots=True)
@@ -154,18 +155,31 @@ def _environments(make_environment: EnvironmentMaker, count: int) -> list[Any]:
     return environments[:count]
 
 
+_collecting = threading.Lock()
+_users: list[None] = []  # one for each rollout that runs now, in any thread
+_thresholds = gc.get_threshold()
+
+
 @contextmanager
 def rare_collections() -> Iterator[None]:
     """Have Python look for garbage less often meanwhile: most of it is gone as soon as nobody refers to it.
 
     What is alive in a group of episodes is looked through each time, and by default that is a fifth of their time.
     """
-    threshold, *others = gc.get_threshold()
-    gc.set_threshold(max(threshold, _OBJECTS_BEFORE_COLLECTION) if threshold else 0, *others)
+    global _thresholds  # the whole process has one: the first to come changes it, and the last to go puts it back
+    with _collecting:
+        if not _users:
+            _thresholds = gc.get_threshold()
+            first, *others = _thresholds
+            gc.set_threshold(max(first, _OBJECTS_BEFORE_COLLECTION) if first else 0, *others)
+        _users.append(None)
     try:
         yield
     finally:
-        gc.set_threshold(threshold, *others)
+        with _collecting:
+            _users.pop()
+            if not _users:
+                gc.set_threshold(*_thresholds)
 
 
 @rare_collections()
@@ -193,7 +207,7 @@ def _run(task: Task, environments: Sequence[Any], network: Network) -> list[Traj
 
 def _begin(task: Task, environments: Sequence[Any], network: Network) -> list[_Episode]:
     """The episodes of a group, at their first decisions."""
-    options = task.options or [None] * len(task.seeds)
+    options = [None] * len(task.seeds) if task.options is None else task.options
     if _can_be_together(environments):
         found = SchedulingEnv.reset_together(environments, task.seeds, options)
     else:
@@ -218,9 +232,10 @@ def _step(episodes: Sequence[_Episode], columns: Sequence[int]) -> None:
 
 
 def _can_be_together(environments: Sequence[Any]) -> bool:
-    """Whether these are environments of ours, with nothing around them and no step of their own."""
+    """Whether these are environments of ours, with nothing around them and no reset or step of their own."""
+    ours = SchedulingEnv
     kinds = {type(environment) for environment in environments}
-    return all(issubclass(kind, SchedulingEnv) and kind.step is SchedulingEnv.step for kind in kinds)
+    return all(issubclass(kind, ours) and kind.step is ours.step and kind.reset is ours.reset for kind in kinds)
 
 
 def _logits(network: Network, batch: Batch, memory: Memory | None) -> tuple[Tensor, Memory | None]:

@@ -7,7 +7,7 @@ context. No weight belongs to a position, so
 
 - reordering jobs or nodes reorders the scores and changes nothing else (equivariance), nor does the value (invariance);
 - any number of jobs and nodes will do: what was trained on one machine runs on another;
-- a masked row cannot influence anything, whatever is in it.
+- a masked row cannot influence anything, whatever numbers are in it.
 
 A linear function of the row is added to the score. Heuristics such as *shortest job first* are linear in good features,
 and need not be learned through layers then.

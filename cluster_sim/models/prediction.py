@@ -159,7 +159,7 @@ def _course(share: Share) -> Course:
     known, groups = share.model.courses, tuple([group[1:] for group in share.groups])
     course = known.get(groups)
     if course is None:
-        if len(known) == MOST_COURSES:
+        if len(known) >= MOST_COURSES:  # threads share it
             known.clear()
         course = known[groups] = course_of(groups, share.model.contention)
     return course

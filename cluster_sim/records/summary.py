@@ -114,7 +114,8 @@ def _busy_core_s(jobs: Columns, attempts: Columns, horizon: float) -> float:
     rows, end, cores = jobs, "finish_time", np.asarray(jobs["requested_cores"])
     if (np.asarray(attempts["attempt"]) > 1).any():
         # A job's time from its first start to its last finish has gaps.
-        rows, end, cores = attempts, "end_time", cores[_places(jobs, attempts["job_id"])]
+        place = _places(jobs, attempts["job_id"])
+        rows, end, cores = attempts, "end_time", np.where(place >= 0, cores[place], 0)
     start, finish = np.asarray(rows["start_time"]), np.asarray(rows[end])
     started = ~np.isnan(start)
     finish = np.where(np.isnan(finish), horizon, finish)
@@ -239,8 +240,8 @@ def waits_again(jobs: Columns, attempts: Columns) -> Waits:
         np.asarray(table[name])
         for table, name in ((attempts, "job_id"), (attempts, "end_time"), (jobs, "requested_cores"))
     )
-    later = np.asarray(attempts["attempt"]) > 1
     place = _places(jobs, job_ids)
+    later = (np.asarray(attempts["attempt"]) > 1) & (place >= 0)
     last = ~pd.Index(job_ids, dtype=object).duplicated(keep="last") if later.any() else np.ones(len(later), bool)
     finished, is_left = np.asarray(jobs["finish_time"])[place], (np.asarray(jobs["state"]) == "unfinished")[place]
     waits = last & (place >= 0) & ~np.isnan(ended) & (is_left | (finished > ended))

@@ -8,8 +8,8 @@ that is stepped here is the one that also runs without an agent.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import gymnasium as gym
 import numpy as np
@@ -71,15 +71,6 @@ class DecisionMaker(Protocol):
 
     def decisions(self, view: View, action: int) -> Sequence[Decision | PowerDecision]:
         """What an allowed action means; to be carried out before anything else is asked."""
-        ...
-
-
-@runtime_checkable
-class ObservesTogether(Protocol):
-    """What a decision-maker has besides that can observe for several at once: an array's call costs as much for one."""
-
-    def observe_together(self, makers: Sequence[Any], views: Sequence[View]) -> list[Observation]:
-        """What ``observe`` gives for each of these makers, all made as this one, and its view."""
         ...
 
 
@@ -384,13 +375,34 @@ class _Outcome(NamedTuple):
     cost: float | None  #: If the environment has one.
 
 
+def observes_together(thing: object) -> bool:
+    """Whether it has a method ``observe_together``, which gives in one go what ``observe`` gives for each of several made alike.
+
+    An array's call costs as much for one. Of a class that overrides ``observe`` alone, what it inherits is another's.
+    """
+    return _observes_together(type(thing))  # type: ignore[arg-type]
+
+
+@cache
+def _observes_together(kind: type) -> bool:
+    definers = [
+        next((base for base in kind.__mro__ if name in vars(base)), None) for name in ("observe", "observe_together")
+    ]
+    alone, together = definers
+    return alone is not None and together is not None and issubclass(together, alone)
+
+
 def _observed_together(environments: Sequence[SchedulingEnv]) -> list[Observation]:
     """What is observed in each environment."""
     deciding = [env for env in environments if not env._is_over]
     makers = [env.maker for env in deciding]
-    if len(makers) < 2 or not isinstance(makers[0], ObservesTogether):
+    views = [env.simulation.view for env in deciding if env.simulation]
+    kinds = {(type(env.maker), int(env.action_space.n)) for env in deciding}  # type: ignore[attr-defined]
+    alike = len(kinds) == 1 and all(view.platform is views[0].platform for view in views)
+    if len(makers) < 2 or not alike or not observes_together(makers[0]):
         return [env._observed() for env in environments]
-    found = iter(makers[0].observe_together(makers, [env.simulation.view for env in deciding if env.simulation]))
+    first: Any = makers[0]
+    found = iter(first.observe_together(makers, views))
     return [env._observed() if env._is_over else next(found) for env in environments]
 
 

@@ -10,7 +10,7 @@ from gymnasium import spaces
 
 from cluster_sim.errors import InputError
 from cluster_sim.run.decisions import Decision, Reject, Start, WakeAt
-from learning.environments.base import SchedulingEnv
+from learning.environments.base import SchedulingEnv, observes_together
 from learning.environments.built_in import job_node_case
 from learning.environments.metrics import quick_metrics
 from learning.episodes import Whole
@@ -138,11 +138,11 @@ class JobNodeMaker:
 
     def observe_together(self, makers: Sequence[JobNodeMaker], views: Sequence[View]) -> list[Observation]:
         """The same of several runs; in one go if the observation can be had so."""
-        together = getattr(self.observation, "observe_together", None)
-        if together is None:
+        if not observes_together(self.observation):
             return [maker.observe(view) for maker, view in zip(makers, views, strict=True)]
         pairs = [maker.pairs(view) for maker, view in zip(makers, views, strict=True)]
-        found = together([maker.observation for maker in makers], views, pairs)
+        first: Any = self.observation
+        found = first.observe_together([maker.observation for maker in makers], views, pairs)
         return [{**each, "action_mask": its.mask} for each, its in zip(found, pairs, strict=True)]
 
     def decisions(self, view: View, action: int) -> list[Decision]:

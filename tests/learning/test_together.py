@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,15 @@ import pytest
 
 pytest.importorskip("gymnasium")
 
-from learning.environments.base import SchedulingEnv
+from cluster_sim import View
+from learning.environments.base import Observation, SchedulingEnv, observes_together
 from learning.environments.job_choice import JobChoice
 from learning.environments.job_node import JobNode
 from learning.environments.node_shutdown import NodeShutdown
+from learning.features import PairFeatures
+from learning.job_node_actions import Pairs
+from learning.networks import make_network
+from learning.rollouts import collect, rare_collections
 
 from .cases_for_job_node import experiment
 
@@ -62,3 +68,71 @@ def test_each_goes_on_as_if_alone(name: str) -> None:
         pairs = [pair for pair, step in zip(pairs, found, strict=True) if not (step[2] or step[3])]
         steps += len(found)
     assert steps > 60
+
+
+class Blind(PairFeatures):
+    """Sees no pair."""
+
+    def observe(self, view: View, pairs: Pairs) -> Observation:
+        """Nothing of what there is to choose from."""
+        seen = super().observe(view, pairs)
+        seen["actions"][:] = 0.0
+        return seen
+
+
+def test_a_class_that_observes_in_its_own_way_is_asked_one_by_one() -> None:
+    """What it inherits for several at once is another's."""
+    environments = [job_node(), job_node()]
+    for env in environments:
+        env.maker.observation.__class__ = Blind  # type: ignore[attr-defined]
+    assert observes_together(job_node().maker.observation)  # type: ignore[attr-defined]
+    assert not observes_together(environments[0].maker.observation)  # type: ignore[attr-defined]
+    found = SchedulingEnv.reset_together(environments, [0, 1], [None, None])
+    assert [float(abs(seen["actions"]).sum()) for seen, _ in found] == [0.0, 0.0]
+
+
+def test_environments_that_are_not_alike_are_asked_one_by_one() -> None:
+    """Another machine, and more jobs to choose from."""
+    cases = (("2", 4), ("3", 4), ("2", 8))
+    together, alone = (
+        [JobNode(episodes=experiment(number), num_jobs=jobs) for number, jobs in cases] for _ in range(2)
+    )
+    begun = SchedulingEnv.reset_together(together, range(3), [None] * 3)
+    assert all(same(one, env.reset(seed=seed)) for seed, (one, env) in enumerate(zip(begun, alone, strict=True)))
+
+
+class Anew(JobNode):
+    """Begins in its own way."""
+
+    resets = 0
+
+    def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
+        """Counted."""
+        Anew.resets += 1
+        return super().reset(**options)
+
+
+def anew() -> SchedulingEnv:
+    """For rollouts."""
+    return Anew(episodes=experiment("2"))
+
+
+def test_an_environment_with_a_reset_of_its_own_is_reset_by_it() -> None:
+    """In rollouts, too."""
+    env = anew()
+    before = Anew.resets
+    collect(anew, make_network("scorer:hidden=4", env.observation_space, int(env.action_space.n), 0), range(3), group=3)  # type: ignore[attr-defined]
+    assert Anew.resets - before == 3
+
+
+def test_the_threshold_of_collections_is_what_it_was_after_rollouts_in_several_threads() -> None:
+    """Whoever comes and goes first."""
+    before = gc.get_threshold()
+    one, other = rare_collections(), rare_collections()
+    one.__enter__()
+    other.__enter__()
+    assert gc.get_threshold()[0] > before[0]
+    one.__exit__(None, None, None)
+    assert gc.get_threshold()[0] > before[0]
+    other.__exit__(None, None, None)
+    assert gc.get_threshold() == before

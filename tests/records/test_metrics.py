@@ -150,3 +150,14 @@ def test_a_summary_is_that_of_the_tables(until: float | None) -> None:
     assert known == {name: summary[name] for name in of_frames if summary[name] is not None}
     assert known["jobs_requeued"] > 0
     assert (known["jobs_unfinished"] > 0) == (until is not None)
+    if until is not None:
+        return
+    waits = result.jobs["wait_time"].dropna()
+    figures = {
+        "mean_wait_s": waits.mean(),
+        "p95_wait_s": waits.quantile(0.95),
+        "max_wait_s": waits.max(),
+        "mean_turnaround_s": result.jobs["turnaround_time"].mean(),
+        "mean_bounded_slowdown": result.jobs["bounded_slowdown"].mean(),
+    }
+    assert {name: known[name] for name in figures} == pytest.approx(figures)
