@@ -98,8 +98,9 @@ def delay(wait: Floats, requested: Floats, theta: float = THETA) -> Floats:
 
 def delays(jobs: pd.DataFrame, theta: float = THETA) -> pd.Series:
     """:func:`delay` of the jobs in a result's table."""
-    of_each = delay(jobs["wait_time"].to_numpy(), jobs["requested_time"].to_numpy(), theta)
-    return pd.Series(of_each, index=jobs.index)
+    of_each: pd.Series = jobs["wait_time"].copy()
+    of_each[:] = delay(jobs["wait_time"].to_numpy(), jobs["requested_time"].to_numpy(), theta)
+    return of_each.rename(None)
 
 
 class InPieces(NamedTuple):
