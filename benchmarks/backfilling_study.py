@@ -14,7 +14,6 @@ from typing import Any
 
 import click
 import numpy as np
-import pandas as pd
 
 from analysis import backfilling_markdown, backfilling_table
 from analysis.backfilling import METRICS, SLOWDOWN
@@ -70,9 +69,9 @@ def mean(runs: Sequence[Mapping[str, Any]], metric: str) -> float:
     return float(np.mean([summary[metric] for summary in runs]))
 
 
-def mean_of(several: Sequence[Sequence[Any]]) -> list[Any]:
-    """Of runs of the same windows (Series), the mean in each."""
-    return [sum(runs) / len(runs) for runs in zip(*several, strict=True)]
+def mean_of(several: Sequence[Sequence[Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
+    """Of runs of the same windows, the mean in each, of :data:`METRICS`."""
+    return [{name: mean(runs, name) for name in METRICS} for runs in zip(*several, strict=True)]
 
 
 def least(runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
@@ -94,7 +93,7 @@ def with_mean(
     runs: Mapping[str, Sequence[Mapping[str, Any]]], agents: Iterable[str]
 ) -> dict[str, Sequence[Mapping[str, Any]]]:
     """With a scheduler more, which has in each window the mean of what agents of several seeds have."""
-    several = [[pd.Series({name: run[name] for name in METRICS}) for run in runs[agent]] for agent in agents]
+    several = [runs[agent] for agent in agents]
     return {**runs, f"mean of {len(several)} agents": mean_of(several)}
 
 

@@ -13,16 +13,16 @@ beside that rule counts, too. All are drawn at random, and the worse two thirds 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
-import pandas as pd
 
-from analysis.backfilling import METRICS, SLOWDOWN
+from analysis.backfilling import SLOWDOWN
 from benchmarks.backfilling_study import ORDERS, echo, least, mean, mean_of
 from benchmarks.shutdown_study import INPUTS
 from cluster_sim import Platform, Scheduler, Simulation, Workload, make_scheduler
@@ -51,8 +51,8 @@ PRICE = 5.0
 """So many % less slowdown are worth 1 % more wait, or 1 % more makespan."""
 TESTED, WINDOWS = 0.55, 20
 SHAKEN_S, SHAKES = 120.0, 5
-Runs = dict[str, list[pd.Series]]
-"""What schedulers reached in windows, of :data:`METRICS`."""
+Runs = dict[str, list[Mapping[str, Any]]]
+"""What schedulers reached in windows."""
 
 
 @dataclass(frozen=True)
@@ -125,9 +125,8 @@ def reached(log: Log, windows: Sequence[Window], specs: Iterable[str]) -> Runs:
     return {spec: [_reached(log, window, spec) for window in windows] for spec in specs}
 
 
-def _reached(log: Log, window: Window, spec: str) -> pd.Series:
-    run = Simulation(log.platform, window.jobs, scheduler(spec, window.known)).run().summary()
-    return pd.Series({key: run[key] for key in METRICS})
+def _reached(log: Log, window: Window, spec: str) -> Mapping[str, Any]:
+    return Simulation(log.platform, window.jobs, scheduler(spec, window.known)).run().summary()
 
 
 def on_later_windows(log: Log, specs: Sequence[str]) -> Runs:
@@ -143,14 +142,13 @@ def drawn(rng: np.random.Generator, usual: bool) -> str:
     With ``usual``, in half of them the time is one between the request and what the user's jobs usually take.
     """
     cores, wait = math.exp(rng.uniform(-0.5, 1.1)), rng.choice([0.0, rng.uniform(0.0, 0.5)])
-    share = rng.choice([0.0, rng.uniform(0.2, 0.9)]) if usual else 0.0
-    time = f"{1.0 - share:.2f}:{cores:.2f}:{-wait:.2f}" + (f":{share:.2f}" if share else "")
-    order = f"easy:order=powers:{time}"
+    learned = rng.choice([0.0, rng.uniform(0.2, 0.9)]) if usual else 0.0
+    order = f"easy:order=powers:{1.0 - learned:.2f}:{cores:.2f}:{-wait:.2f}" + (f":{learned:.2f}" if learned else "")
     share = rng.choice(SHARES)
     return f"{order},room={share:g},room_for={rng.choice(SECONDS)}" if share else order
 
 
-def price(runs: Sequence[pd.Series], first: Sequence[pd.Series]) -> float:
+def price(runs: Sequence[Mapping[str, Any]], first: Sequence[Mapping[str, Any]]) -> float:
     """How bad a scheduler is beside the first one in the same windows: by its slowdown, and by what that was bought with.
 
     The slowdown counts half by its mean, which a few windows decide, and half by its geometric mean, in which all count alike.
@@ -164,7 +162,8 @@ def price(runs: Sequence[pd.Series], first: Sequence[pd.Series]) -> float:
 def choose(log: Log, rule: str, seed: int) -> str:
     """The best of those that are drawn with the seed, if its slowdown is surely less than the rule's; else the rule.
 
-    Of sixty that are as good, one is the best by chance, and worse on other windows. Surely: by the geometric mean's interval.
+    Of sixty that are as good, one is the best by chance, and worse on other windows. Surely: by the geometric mean's interval, as
+    a threshold, for windows to learn from overlap.
     """
     rng, jobs = np.random.default_rng(seed), log.learned(seed)
     first = reached(log, jobs, [rule])[rule]
@@ -178,12 +177,12 @@ def choose(log: Log, rule: str, seed: int) -> str:
     return spec if changed(runs, first)[-1] < 0.0 else rule
 
 
-def changed(runs: Sequence[pd.Series], first: Sequence[pd.Series]) -> tuple[float, float, float]:
+def changed(runs: Sequence[Mapping[str, Any]], first: Sequence[Mapping[str, Any]]) -> tuple[float, float, float]:
     """The geometric mean of the ratio of slowdowns to the first's, as a change in %, and the ends of its interval."""
     return geometric_change(*(np.array([run[SLOWDOWN] for run in each]) for each in (runs, first)))
 
 
-def told(spec: str, runs: Sequence[pd.Series], first: Sequence[pd.Series]) -> str:
+def told(spec: str, runs: Sequence[Mapping[str, Any]], first: Sequence[Mapping[str, Any]]) -> str:
     """The same in words."""
     change, low, high = changed(runs, first)
     return f"{spec}: {change:+.1f} % ({low:+.1f} to {high:+.1f}) in the geometric mean over windows"

@@ -156,7 +156,7 @@ def _environments(make_environment: EnvironmentMaker, count: int) -> list[Any]:
 
 
 _collecting = threading.Lock()
-_users: list[None] = []  # one for each rollout that runs now, in any thread
+_collecting_rarely = 0  # how many run now, in any thread
 _thresholds = gc.get_threshold()
 
 
@@ -166,26 +166,28 @@ def rare_collections() -> Iterator[None]:
 
     What is alive in a group of episodes is looked through each time, and by default that is a fifth of their time.
     """
-    global _thresholds  # the whole process has one: the first to come changes it, and the last to go puts it back
+    # The whole process has one threshold: the first to come changes it, and the last to go puts it back.
+    global _thresholds, _collecting_rarely
     with _collecting:
-        if not _users:
+        if not _collecting_rarely:
             _thresholds = gc.get_threshold()
             first, *others = _thresholds
             gc.set_threshold(max(first, _OBJECTS_BEFORE_COLLECTION) if first else 0, *others)
-        _users.append(None)
+        _collecting_rarely += 1
     try:
         yield
     finally:
         with _collecting:
-            _users.pop()
-            if not _users:
+            _collecting_rarely -= 1
+            if not _collecting_rarely:
                 gc.set_threshold(*_thresholds)
 
 
 @rare_collections()
 def _run(task: Task, environments: Sequence[Any], network: Network) -> list[Trajectory]:
     """Step all episodes of a group together until the last of them ends."""
-    episodes = _begin(task, environments, network)
+    together = _can_be_together(environments)
+    episodes = _begin(task, environments, network, together)
     running, memory = episodes, None
     with torch.inference_mode():
         while running:
@@ -196,7 +198,7 @@ def _run(task: Task, environments: Sequence[Any], network: Network) -> list[Traj
                 columns = best(scores)
             else:
                 columns = draw(scores, np.array([episode.rng.random() for episode in running]))
-            _step(running, columns.tolist())
+            _step(running, columns.tolist(), together)
             if any(episode.over for episode in running):
                 if memory is not None:
                     left = torch.tensor([not episode.over for episode in running])
@@ -205,10 +207,10 @@ def _run(task: Task, environments: Sequence[Any], network: Network) -> list[Traj
     return [episode.trajectory() for episode in episodes]
 
 
-def _begin(task: Task, environments: Sequence[Any], network: Network) -> list[_Episode]:
+def _begin(task: Task, environments: Sequence[Any], network: Network, together: bool) -> list[_Episode]:
     """The episodes of a group, at their first decisions."""
     options = [None] * len(task.seeds) if task.options is None else task.options
-    if _can_be_together(environments):
+    if together:
         found = SchedulingEnv.reset_together(environments, task.seeds, options)
     else:
         asked = zip(environments, task.seeds, options, strict=True)
@@ -219,11 +221,11 @@ def _begin(task: Task, environments: Sequence[Any], network: Network) -> list[_E
     ]
 
 
-def _step(episodes: Sequence[_Episode], columns: Sequence[int]) -> None:
+def _step(episodes: Sequence[_Episode], columns: Sequence[int], together: bool) -> None:
     """Take the action of a column in each of the episodes."""
     environments = [episode.environment for episode in episodes]
     actions = [episode.action(column) for episode, column in zip(episodes, columns, strict=True)]
-    if _can_be_together(environments):
+    if together:
         found = SchedulingEnv.step_together(environments, actions)
     else:
         found = [environment.step(action) for environment, action in zip(environments, actions, strict=True)]

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cluster_sim.records.metrics import BOUND_S
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -19,8 +21,6 @@ LAST = 10
 """So many of a user's jobs are remembered."""
 KEPT = 0.7
 """What a job counts beside the same user's next."""
-SHORTEST_S = 10.0
-"""Jobs count as at least so long, as in the bounded slowdown."""
 _COUNTS = KEPT ** np.arange(LAST) / (KEPT ** np.arange(LAST)).sum()
 _NOTHING = np.full(LAST, np.inf)  # at most what is requested
 
@@ -29,16 +29,16 @@ class UsualTimes:
     """The geometric mean of what a user's last ten jobs took, none of which counts as longer than what the next one requests.
 
     The last job counts 1, the one before 0.7, the one before that 0.49, and so on; jobs that the user has not run yet count as
-    the request, which is all there is to go by for a user of whom no job has ended, and for jobs that name none. Known from the
+    the request, which is all there is to go by for a user of whom no job has ended, and for jobs that name none. All count as
+    10 s at least, as in the bounded slowdown. Known from the
     start are those jobs of a ``log`` that had ended by ``until`` (s on its clock), by their recorded waits, an unknown one
     counting as none, and run times.
     """
 
     def __init__(self, log: Workload | None = None, until: float = math.inf):
         self._took: dict[str, npt.NDArray[np.float64]] = {}  # logarithms, the last job's first, by user
-        self._began: dict[
-            int, tuple[Job, float]
-        ] = {}  # s, by attempt, of jobs of a run that have left cores and are not over
+        # Of jobs of a run that have left cores and are not over, by attempt: when they began, s.
+        self._began: dict[int, tuple[Job, float]] = {}
         if log is not None:
             table = log.jobs[log.jobs["recorded_run_time"].notna()]
             ends = table["submit_time"] + table["recorded_wait_time"].clip(lower=0.0) + table["recorded_run_time"]
@@ -51,11 +51,11 @@ class UsualTimes:
         if not user:
             return
         before = self._took.get(user, _NOTHING)[:-1]
-        self._took[user] = np.concatenate(([math.log(max(seconds, SHORTEST_S))], before))
+        self._took[user] = np.concatenate(([math.log(max(seconds, BOUND_S))], before))
 
     def of(self, users: Iterable[str], requested: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """What jobs of these users that request so much (s) can be expected to take, s."""
-        most = np.log(np.maximum(requested, SHORTEST_S))
+        most = np.log(np.maximum(requested, BOUND_S))
         took = np.array([self._took.get(user, _NOTHING) for user in users])
         # Not a product of matrices, whose last bits depend on how many jobs there are: equal jobs have to tie.
         return np.exp((np.minimum(took, most[:, np.newaxis]) * _COUNTS).sum(1))  # type: ignore[no-any-return]

@@ -137,7 +137,6 @@ class SchedulingEnv(gym.Env[Any, Any]):
         self.episode: Episode | None = None
         self.action_space = maker.action_space
         self.observation_space = _flat_space(maker.observation_space) if flat else maker.observation_space
-        self._models: dict[tuple[str, str], ProcessorModels] = {}
         self._network = network_models.make("none")
         self._mask: np.ndarray = np.zeros(int(maker.action_space.n), np.int8)
         self._is_over = True  # nothing more to decide
@@ -252,12 +251,9 @@ class SchedulingEnv(gym.Env[Any, Any]):
     def _models_of(self, platform: Platform) -> ProcessorModels:
         """The platform's models."""
         specs = platform.contention_model, platform.power_model
-        if specs not in self._models:
-            contention, power = (Spec.parse(spec).name for spec in specs)
-            # A name may have been registered anew, so it takes the makers as well to tell models apart.
-            makers = contention_models.factory(contention), power_models.factory(power)
-            self._models[specs] = _shared_models(*specs, makers)
-        return self._models[specs]
+        contention, power = (Spec.parse(spec).name for spec in specs)
+        # A name may have been registered anew, so it takes the makers as well to tell models apart.
+        return _shared_models(*specs, (contention_models.factory(contention), power_models.factory(power)))
 
     def _advance(self, action: Any) -> _Outcome:
         """Carry out an action and go on to the next decision, which is yet to be observed."""
