@@ -261,7 +261,8 @@ def served(desk: Desk, script: str, monkeypatch: pytest.MonkeyPatch) -> Iterator
         server.server_close()
 
 
-# Waits until the page says something, clicks, types, and writes down what it says then.
+# Waits until the page says something, clicks, types, and writes down what it says then. The parts of the page change one
+# after the other, each when its own callback answers, so each text that is written down is waited for.
 SCRIPT = """
 const pause = () => new Promise(done => setTimeout(done, 50));
 const at = id => document.getElementById(id);
@@ -277,6 +278,7 @@ const bars = () => document.querySelectorAll("#chart .bars path").length;
   found.push(bars(), at("decision").textContent);
   at("forward").click();
   await until(() => at("decision").textContent.includes("decision 2"));
+  await until(() => at("queue").textContent.includes("just came"));
   found.push(at("decision").textContent, at("queue").textContent);
   document.body.dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowRight", bubbles: true}));
   await until(() => at("decision").textContent.includes("decision 3"));
@@ -292,6 +294,7 @@ const bars = () => document.querySelectorAll("#chart .bars path").length;
   document.querySelector("#queue button").click();
   await until(() => at("explanation").textContent.includes("Job wide"));
   at("last").click();
+  await until(() => at("decision").textContent.includes("The end"));
   found.push(at("decision").textContent);
   type("begin_h", "7"); await pause();
   at("run").click();
@@ -300,18 +303,19 @@ const bars = () => document.querySelectorAll("#chart .bars path").length;
   type("begin_h", "0"); type("jobs", "2"); await pause();
   at("run").click();
   await until(() => at("headlines").textContent.includes("completed2"));
-  await until(() => bars() == 2);
+  await until(() => bars() == 2 && !at("message").textContent);
   found.push(at("headlines").textContent, at("message").textContent, bars());
   at("keep").click();
   await until(() => at("moved").textContent.includes("Both are the same run"));
   at("submit_job").click();
   await until(() => at("headlines").textContent.includes("completed3"));
   await until(() => at("moved").textContent.includes("0 → 1"));
-  await until(() => bars() == 5);
+  await until(() => bars() == 5 && at("changes").textContent.includes("waited 0 s"));
   found.push(at("changes").textContent, at("keep").textContent, bars());
   type("cancel_id", "solver"); await pause();
   at("cancel_job").click();
   await until(() => at("changes").textContent.includes("solver"));
+  await until(() => at("decision").textContent.includes("Job own1 starts"));
   found.push(at("decision").textContent);
   document.querySelector("#changes td:last-child button").click();
   await until(() => !at("changes").textContent.includes("own1"));
