@@ -17,6 +17,8 @@ from cluster_sim.errors import FormatError, InputError
 from cluster_sim.files.csv import as_numbers
 
 METRICS_FILE = "metrics.csv"
+_WHOLE = 6  # iterations of which each has a tick: Plotly's own would be at halves
+_MARKED = 30  # values that are seen one by one
 Log = pd.DataFrame | str | os.PathLike[str]
 Logs = Mapping[str, Log | Sequence[Log]] | Sequence[Log] | Log
 
@@ -97,7 +99,7 @@ def learning_curves(
                 y=table["mean"].to_numpy(),
                 name=label,
                 legendgroup=name,
-                mode="lines+markers" if len(table) == 1 else "lines",
+                mode="lines+markers" if len(table) <= _MARKED else "lines",
                 line=line,
                 customdata=table[["low", "high"]].to_numpy(),
                 hovertemplate=hover,
@@ -111,6 +113,8 @@ def learning_curves(
         )
     words = _WORDS.get(column, column)
     styled(figure, title or f"Learning: {words[:1].lower()}{words[1:]}", _WORDS.get(x, x.capitalize()), words, 380)
+    if x == "iteration" and max((trace.x.max() for trace in figure.data), default=0) <= _WHOLE:
+        figure.update_xaxes(dtick=1)
     legend = {"orientation": "h", "yanchor": "bottom", "y": 1.0, "xanchor": "right", "x": 1.0}
     return figure.update_layout(showlegend=len(named) > 1 or bool(figure.data[-1].name != column), legend=legend)
 

@@ -82,9 +82,10 @@ def write_training_report(
         "Is the training healthy?": Section(figures=curves(_HEALTH)),
         "Settings": Section(table=cells_html(("setting", "value"), told, "settings")),
     }
+    jobs = Path(settings.get("environment.workload", "the built-in jobs")).name
     text = render(
         "report.html",
-        heading=f"Training: {settings['environment.kind']}, {settings.get('environment.workload', 'the built-in jobs')}",
+        heading=f"Training: {settings['environment.kind']}, {jobs}",
         answer=_verdict(summaries),
         lead=_lead(summaries, settings),
         assumptions=assumptions,

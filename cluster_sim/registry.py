@@ -150,6 +150,8 @@ class Registry(Generic[T]):
         if name not in there:
             classes = f"one of {', '.join(own)}" if own else f"a class derived from {base.__name__}"
             expected = f"{spec.name}:NAME, NAME being {classes}"
+            if not name and ":" in "".join(spec.options):  # file.py:NAME:key=value
+                raise SpecError(f"{self.kind} '{text}'", f"{expected}; options follow a comma", "a second colon")
             raise SpecError(f"{self.kind} '{text}'", expected, name or "no name")
         return there[name], Spec(name, spec.positional[1:], spec.options)
 

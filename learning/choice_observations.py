@@ -124,7 +124,7 @@ def _without_ranks(view: View, jobs: Sequence[Job]) -> tuple[Floats, npt.NDArray
 def _published(view: View, jobs: Sequence[Job]) -> tuple[Floats, npt.NDArray[np.float32]]:
     full, state = observed(view, jobs)
     rows = np.zeros((len(jobs), PublishedRow.size))
-    times = np.array([(view.now - job.submit_time, planned_time(job)) for job in jobs])
+    times = np.array([(view.now - job.submit_time, planned_time(job)) for job in jobs]).reshape(-1, 2)
     rows[:, [PublishedRow.wait, PublishedRow.time]] = np.minimum(times / PUBLISHED_LONGEST_S, 1.0)
     rows[:, PublishedRow.cores] = full[:, ChoiceRow.cores]
     rows[:, PublishedRow.fits] = full[:, ChoiceRow.fits]

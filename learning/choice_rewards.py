@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from cluster_sim.errors import SpecError
 from cluster_sim.records.metrics import bounded_slowdown
 from cluster_sim.registry import Registry
-from cluster_sim.run.simulation import Simulation
 from learning.environments.metrics import quick_metrics
+from learning.rewards import run_alike
 from schedulers.base import make_scheduler
 
 if TYPE_CHECKING:
+    from cluster_sim.machine.running import Running
+    from cluster_sim.run.simulation import Simulation
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
     from learning.environments.base import DecisionMaker
@@ -25,10 +28,9 @@ class CommittedOrder:
         self._scheduler = make_scheduler(f"easy:order={order},backfill=fcfs,commit=yes,extra=no")
 
     def slowdown_of(self, simulation: Simulation) -> float:
-        """Its mean bounded slowdown on the machine and the jobs of a run; at least 1."""
-        run = Simulation(simulation.platform, simulation.workload, self._scheduler)
-        run.run()
-        return max(float(quick_metrics(run)["mean_bounded_slowdown"]), 1.0)
+        """Its mean bounded slowdown on the machine and the jobs of a run; at least 1, and 1 where none of them runs."""
+        run = run_alike(simulation, self._scheduler)
+        return max(float(quick_metrics(run)["mean_bounded_slowdown"] or 1.0), 1.0)
 
 
 choice_rewards: Registry[Reward] = Registry("reward of job-choice", "cluster_sim.choice_rewards")
@@ -37,9 +39,10 @@ choice_rewards: Registry[Reward] = Registry("reward of job-choice", "cluster_sim
 class _OfStartedJobs:
     """Minus a number of each job that has started, times ``scale`` over the number of jobs. To write one: :meth:`worth`.
 
-    It is counted when the job starts, and not when it ends: nothing that is decided later changes it on a machine on which jobs
-    run as long as recorded. While ``waiting``, jobs count with what they would have if they started now, so that what a
-    choice makes the others wait follows it at once; the return of an episode that is played to its end is the same.
+    It is counted when the job begins to run, and not when it ends: nothing that is decided later changes it on a machine on
+    which jobs run as long as recorded. Where nodes have to boot, a job begins later than it is started. While ``waiting``, jobs
+    count with what they would have if they began now, so that what a choice makes the others wait follows it at once; the
+    return of an episode that is played to its end is the same.
     """
 
     def __init__(self, scale: float, waiting: bool):
@@ -56,21 +59,29 @@ class _OfStartedJobs:
         self._run_times = simulation.workload.columns["recorded_run_time"]
 
     def leave(self, view: View) -> None:
-        """All is decided at this instant: who runs now and did not before has started."""
+        """All is decided at this instant: who runs now and did not before has begun."""
         for index, running in view.running_by_index.items():
             if index not in self._counted:
-                self._counted.add(index)
-                self._sum += self.worth(running.job, running.start_time - running.job.submit_time)
+                self._count(running)
 
     def passed(self, view: View) -> None:
-        """Nothing to note."""
+        """Who has ended in this instant may have begun since the last one: its nodes were booting."""
+        for running in view.ended:
+            if running.job.index not in self._counted:
+                self._count(running)
+
+    def _count(self, running: Running) -> None:
+        if running.start_time < math.inf:  # else its nodes still boot
+            self._counted.add(running.job.index)
+            self._sum += self.worth(running.job, running.start_time - running.job.submit_time)
 
     def value(self, view: View, terminated: bool) -> float:
         """What has been counted since."""
         self.leave(view)
         counted, self._sum = self._sum, 0.0
         if self._waiting:
-            so_far = sum(self.worth(job, view.now - job.submit_time) for job in view.pending)
+            booting = [one.job for one in view.running_by_index.values() if one.start_time == math.inf]
+            so_far = sum(self.worth(job, view.now - job.submit_time) for job in (*view.pending, *booting))
             counted, self._so_far = counted + so_far - self._so_far, so_far
         return -self._scale * counted / self._jobs
 

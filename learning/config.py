@@ -155,7 +155,9 @@ class ValidationKeys(InputKeys):
 class WarmStartKeys(OwnKeys):
     """Learning from the decisions of a heuristic before learning from reward."""
 
-    teacher: str = _field("a scheduler, such as contention-aware:metric=energy,placements=one", ...)
+    teacher: str = _field(
+        "who is imitated: of job-node a scheduler, of job-choice a job order, of node-shutdown a name", ...
+    )
     episodes: Count = _field("how many of its episodes to learn from", 16)
     rounds: Whole = _field(
         "then as often: as many episodes that the agent plays, where the teacher says what it would have done", 0
@@ -178,7 +180,7 @@ class Config(OwnKeys):
     seed: Whole = _field("of everything random", 0)
     seeds: Count = _field("trainings, with seeds from `seed` on, each in a folder of its own", 1)
     objective: str | None = _field(
-        "what is to be least: a key of summary.json, or reward; the reward's metric unless given"
+        "what is to be least: a key of summary.json that the environment tells, or reward; the reward's metric unless given"
     )
     limits: dict[str, Annotated[float, Field(gt=0)] | Annotated[str, Field(pattern=LIMIT)]] = _field(
         "metrics whose validation means are to stay below these, numbers or such as 0.5 of timeout:0; "

@@ -27,13 +27,13 @@ from cluster_sim.errors import InputError
 from cluster_sim.files.atomic import atomic_files
 from cluster_sim.records.intervals import paired_change
 from cluster_sim.run.settings import TIME_UNITS
-from cluster_sim.workload.days import as_executed
+from cluster_sim.workload.days import all_as_executed
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
 from cluster_sim.workload.workload import Workload
 from learning.agent import Agent, find_agents
 from learning.config import EnvironmentKeys
 from learning.episodes import Days, Episode
-from learning.heuristics import HEURISTICS, ORDERS, metric_of, policies, run_on
+from learning.heuristics import HEURISTICS, LIST_HEURISTICS, metric_of, policies, run_on
 from learning.inputs import read_folder, read_platform, rules_of
 from learning.logs import progress_bar
 from learning.validation import REWARD, spread
@@ -83,12 +83,12 @@ class Evaluation:
     def best_heuristic(self, metric: str, classic: bool = False) -> str:
         """The heuristic with the least mean ratio to each case's best one; the first of equals.
 
-        With ``classic`` only list scheduling by published orders counts, which is what the papers compare with ("" where there
+        With ``classic`` only the list schedulers of López (2023), Table 4.1, count, with which the papers compare ("" where there
         is none).
         """
         values = self._values(metric)
         if classic:
-            values = values[values.index.str.startswith("list:") & ~values.index.isin(ORDERS)]
+            values = values[values.index.isin(LIST_HEURISTICS)]
         return str(_ratio(values, values.min()).mean(axis=1).idxmin()) if len(values) else ""
 
     def _values(self, metric: str) -> pd.DataFrame:
@@ -257,7 +257,7 @@ def cases_of(
             raise InputError(
                 workload, "a file, to take a part of; of a folder of days, every day is a case", "a folder"
             )
-        days = [as_executed(day, machine) for day in read_folder(workload, options)]
+        days = all_as_executed(read_folder(workload, options), machine)
         found = Days(machine, days, **rules_of(keys)).all()
         return list(found) if count is None else spread(found, count)
     jobs = Workload.read(workload, **options)

@@ -18,7 +18,7 @@ from cluster_sim.platform.platform import Platform
 from cluster_sim.platform.specs import has_time_unit
 from cluster_sim.run.hosts import as_counted
 from cluster_sim.run.settings import TIME_UNITS, Rules
-from cluster_sim.workload.days import as_executed
+from cluster_sim.workload.days import all_as_executed
 from cluster_sim.workload.workload import WORKLOAD_GENERATORS, Workload
 from learning.episodes import Days, Drawn, Episode, EpisodeSource, Trajectories, Whole
 
@@ -94,9 +94,7 @@ def _source(keys: InputKeys, environment: EnvironmentKeys) -> EpisodeSource:
         return Drawn(platform, FreshWorkloads.of(str(keys.workload)), **rules)
     if keys.days:
         days = read_days(keys)
-        return Days(
-            as_counted(platform, days[0]) if days else platform, [as_executed(day, platform) for day in days], **rules
-        )
+        return Days(as_counted(platform, days[0]) if days else platform, all_as_executed(days, platform), **rules)
     workload = read_workload(keys)
     platform = as_counted(platform, workload)
     if keys.trajectories is not None:

@@ -21,6 +21,7 @@ from cluster_sim.registry import Registry
 from learning.cost_to_go import CostToGo, LeastOf, TrueCostToGo
 
 if TYPE_CHECKING:
+    from cluster_sim.run.passes import Scheduler
     from cluster_sim.run.simulation import Simulation
     from cluster_sim.run.view import View
     from cluster_sim.workload.workload import Workload
@@ -139,17 +140,16 @@ class Energy(_Metric):
         self.against = against
         if against and not scaled:
             raise SpecError("reward 'energy', option against", "scaled=yes: it says by what", "scaled=no")
-        if against:
-            make_scheduler(against)  # refused before all else
+        self._rule = make_scheduler(against) if against else None
         self._needed: WeakKeyDictionary[Workload, float] = WeakKeyDictionary()
 
     def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
         """An episode begins; the scheduler that it is held against runs its jobs, the first time that they come."""
         super().begin(simulation, maker)
-        if self.against:
+        if self._rule is not None:
             jobs = simulation.workload
             if jobs not in self._needed:
-                self._needed[jobs] = _energy_of(self.against, simulation)
+                self._needed[jobs] = run_alike(simulation, self._rule).view.energy_j
             needed = self._needed[jobs]
             beyond = needed + self._potential
             self.scale = beyond if beyond > _SAME * needed else needed or 1.0
@@ -307,23 +307,22 @@ class BoundedSlowdown(_Metric):
         return expected / self._jobs
 
 
-def _energy_of(spec: str, simulation: Simulation) -> float:
-    """What a scheduler needs for the jobs of a run, J."""
+def run_alike(simulation: Simulation, scheduler: Scheduler) -> Simulation:
+    """A run that is over: of another scheduler, on the machine and the jobs of a run and by its rules, with all nodes on."""
     from cluster_sim.run.simulation import Simulation as Run
-    from schedulers import make_scheduler
 
     of, killed = simulation, simulation.enforce_walltime
     run = Run(
         of.platform,
         of.workload,
-        make_scheduler(spec),
+        scheduler,
         seed=of.seed,
         enforce_walltime=killed,
         until=of.until,
         network=of.network_model,
     )
     run.run()
-    return run.view.energy_j
+    return run
 
 
 def _first_submission(simulation: Simulation) -> float:

@@ -89,8 +89,8 @@ class Metric(_OfSelection):
     """Minus what the metric has grown by, so that the return is minus the metric: metric:energy, makespan, edp, …
 
     Also slowdown, bounded-slowdown and wait, which are means over the workload's jobs and grow when jobs end. Divided by
-    the ``scale``; without one, by the episode's own: the power of the idle machine and the span of submissions for
-    energies and times, 1 for slowdowns. A constant of the episode, so what is optimal stays what it is.
+    the ``scale``; without one, by the episode's own: what the whole machine, at its most watts, takes for the core-seconds
+    requested, in J, s or J·s, 1 for slowdowns. A constant of the episode, so what is optimal stays what it is.
     """
 
     def __init__(self, objective: str = "energy", scale: float = 0.0):

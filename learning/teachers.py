@@ -36,7 +36,7 @@ class Teacher:
         scheduler = make_scheduler(spec)
         if not isinstance(scheduler, (ListScheduler, ContentionAware)):
             raise SpecError(
-                f"teacher '{spec}'", "contention-aware:…, or a list scheduler such as list:smallest/high_cores"
+                f"teacher '{spec}'", "contention-aware:…, patient, or a list scheduler such as list:smallest/high_cores"
             )
         if isinstance(scheduler, ListScheduler):
             scheduler.dynamic = True  # it is not asked in every pass, so it may not rely on what is new

@@ -112,18 +112,39 @@ def train(config: Config, out: str | Path, resume: bool = False, progress: bool 
 def check(config: Config) -> list[str]:
     """Read and make everything that a configuration names, and play nothing. Raises InputError for the first wrong thing.
 
-    Returns what the runs to learn from will assume (:mod:`cluster_sim.records.assumptions`), a line for each kind.
+    Returns what the runs to learn from and to validate on will assume (:mod:`cluster_sim.records.assumptions`), a line for
+    each kind.
     """
     environment = MakeEnvironment.of(config.environment)()
     _, algorithm = _learner(config, environment)
     if config.warm_start is not None:
         _teacher(config, config.warm_start, float(algorithm.options.gamma))
     check_names(config, environment, config.objective or objective_of(environment))
+    sources = [environment.episodes]
     if config.validation.workload is not None:
-        validation_episodes(config.validation, config.environment)
+        sources.append(validation_episodes(config.validation, config.environment))
     power = None if environment.power is None else make_power_policy(environment.power)
     switches = environment.maker.kind == "power" or getattr(power, "switches", power is not None)
-    return merged(of_inputs(*inputs, switches=switches) for inputs in inputs_of(environment.episodes))
+    return merged(of_inputs(*inputs, switches=switches) for source in sources for inputs in inputs_of(source))
+
+
+def warn_of_discounts(config: Config) -> None:
+    """Warn (ModelWarning), as each of its trainings would in a process of its own, where the reward has another discount."""
+    environment = MakeEnvironment.of(config.environment)()
+    _, algorithm = _learner(config, environment)
+    _warn_of_discounts(environment, float(algorithm.options.gamma))
+
+
+def _warn_of_discounts(environment: SchedulingEnv, learned: float) -> None:
+    reward = environment.reward
+    gamma = getattr(reward, "gamma", learned)
+    if getattr(reward, "shaped", False) and gamma != learned:
+        warnings.warn(
+            f"the reward is shaped for gamma={gamma:g} and the algorithm learns with gamma={learned:g}: "
+            "what is best by the one need not be best by the other; give both the same",
+            ModelWarning,
+            stacklevel=3,
+        )
 
 
 def train_one(config: Config, out: str | Path, resume: bool = False, progress: bool = False) -> Summary:
@@ -157,7 +178,7 @@ class Training:
         environment = self.make_environment()
         self.objective = config.objective or objective_of(environment)
         self.network, self.algorithm = _learner(config, environment)
-        self._warn_of_discounts(environment)
+        _warn_of_discounts(environment, self.gamma)
         self._lessons = (
             None if config.warm_start is None else _teacher(config, config.warm_start, self.gamma)
         )  # refused before all else
@@ -225,17 +246,6 @@ class Training:
             numbers = imitate(self.network, episodes, options, self.config.seed + corrected)[-1]
         return numbers
 
-    def _warn_of_discounts(self, environment: SchedulingEnv) -> None:
-        reward = environment.reward
-        gamma = getattr(reward, "gamma", self.gamma)
-        if getattr(reward, "shaped", False) and gamma != self.gamma:
-            warnings.warn(
-                f"the reward is shaped for gamma={gamma:g} and the algorithm learns with gamma={self.gamma:g}: "
-                "what is best by the one need not be best by the other; give both the same",
-                ModelWarning,
-                stacklevel=3,
-            )
-
     def _days_of(self, teacher: Teacher, keys: WarmStartKeys, environment: SchedulingEnv) -> list[Trajectory]:
         """A teacher's days: none is drawn, so that none comes twice, and trainings with other seeds have the same."""
         key = (self.make_environment, keys.teacher, keys.episodes, self.config.network)
@@ -257,6 +267,7 @@ class Training:
         started, config = time.perf_counter(), self.config
         seeds = episode_seeds(config.seed, self.iteration, config.episodes)
         episodes = collect(self.make_environment, self.network, seeds, group=config.group, executor=self.executor)
+        self._refuse_infinities(episodes)
         self._note(episodes)
         numbers = self._rollout_numbers(episodes) | self.algorithm.update(episodes, self.iteration)
         self.iteration += 1
@@ -271,6 +282,15 @@ class Training:
             "time/total_episodes": self.iteration * config.episodes,
         }
         return numbers
+
+    def _refuse_infinities(self, episodes: Sequence[Trajectory]) -> None:
+        for what in ("rewards", "costs"):
+            for episode in episodes:
+                numbers = getattr(episode, what)
+                if not np.isfinite(numbers).all():
+                    wrong = float(numbers[~np.isfinite(numbers)][0])
+                    where = f"iteration {self.iteration + 1}, {what} of {episode.name or 'an episode'}"
+                    raise InputError(where, "finite numbers, for weights learned of others are none", wrong)
 
     def _note(self, episodes: Sequence[Trajectory]) -> None:
         """Remember what the network has seen; an episode in eight tells enough."""

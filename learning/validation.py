@@ -178,15 +178,19 @@ MORE_IS_BETTER = ("jobs_completed", "throughput_jobs_per_h", "utilisation")
 
 def check_names(config: Config, environment: SchedulingEnv, objective: str) -> None:
     """Raise InputError for an objective, a limit or a baseline that does not exist or does not suit the others."""
-    if objective != REWARD and objective not in names(SUMMARY_METRICS):
-        raise InputError("objective", "reward, or a key of summary.json", objective)
+    known = environment.metric_names
+    told = "a key of summary.json"
+    if known != names(SUMMARY_METRICS):
+        told += f" that {config.environment.kind} tells ({', '.join(known)})"
     _check_minimised("objective", objective)
+    if objective != REWARD and objective not in known:
+        raise InputError("objective", f"reward, or {told}", objective)
     if objective == REWARD and config.baselines:
         raise InputError("objective", "a key of summary.json, to compare with baselines", REWARD)
     for metric in config.limits:
-        if metric not in names(SUMMARY_METRICS):
-            raise InputError("limits", "keys of summary.json", metric)
         _check_minimised("limits", metric)
+        if metric not in known:
+            raise InputError("limits", told, metric)
     shares = [most.partition(" of ")[2] for most in config.limits.values() if isinstance(most, str)]
     for spec in dict.fromkeys([*config.baselines, *shares]):
         policies(spec, environment.maker.kind, config.environment.model_dump(mode="json"))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from typing import TypeVar
 
 from cluster_sim import executors
+from cluster_sim.errors import ModelWarning
 
 Task = TypeVar("Task")
 Answer = TypeVar("Answer")
@@ -35,8 +37,12 @@ def processes(wanted: int | None, tasks: int, executor: Executor | None = None) 
 
 
 def begin_worker() -> None:
-    """Prepare a spawned process as any worker; and torch, which is loaded here, has one thread as well."""
+    """Prepare a spawned process as any worker; and torch, which is loaded here, has one thread as well.
+
+    What is assumed of inputs the process that started it has said: files are read again in every worker.
+    """
     executors.begin_worker()
+    warnings.simplefilter("ignore", ModelWarning)
     import torch
 
     torch.set_num_threads(1)

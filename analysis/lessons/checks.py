@@ -89,6 +89,8 @@ class Number(Exercise):
         if isinstance(answer, bool | str) or not isinstance(answer, int | float | np.number):
             return Verdict(False, f"a number is asked for, not {answer!r}")
         value = float(answer)
+        if math.isnan(value):
+            return Verdict(False, "a number is asked for, not nan")
         if self.low - ROUNDING * abs(self.low) <= value <= self.high + ROUNDING * abs(self.high):
             return Verdict(True, self.why)
         for wrong, slip in self.mistakes.items():

@@ -18,8 +18,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from analysis.wording import shortened
+
 Note = Callable[..., None]
-LONGEST = 300
+LONGEST = 1000
 """Characters of a message that are kept."""
 
 
@@ -79,7 +81,7 @@ def run(path: Path, without: set[int], note: Note) -> None:
             exec(compile(source, path.name, "exec"), names)
         except BaseException as error:
             # Whatever a student's code raises, sys.exit() included: the teacher is told, and the class goes on.
-            note(failed=name, error=f"{type(error).__name__}: {error}"[:LONGEST])
+            note(failed=name, error=shortened(f"{type(error).__name__}: {error}", LONGEST))
 
 
 def main() -> None:
@@ -110,7 +112,7 @@ def main() -> None:
         try:
             run(asked.file, {int(number) for number in asked.without.split(",") if number}, note)
         except (ValueError, SyntaxError, KeyError, TypeError, RecursionError) as error:
-            note(failed="all of it", error=f"no notebook or Python file: {error}"[:LONGEST])
+            note(failed="all of it", error=shortened(f"no notebook or Python file: {error}", LONGEST))
         note(done=True)
         record.flush()
         os._exit(0)  # threads that a student's code started would keep the process

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cluster_sim.errors import InputError
+from cluster_sim.errors import InputError, ModelWarning
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -42,6 +44,20 @@ def first_midnight(workload: Workload) -> float:
         return -workload.origin_s
     offset = started.utcoffset() or datetime.timedelta()
     return -((started.timestamp() + offset.total_seconds()) % DAY_S) - workload.origin_s
+
+
+def all_as_executed(days: Sequence[Workload], platform: Platform) -> list[Workload]:
+    """Every day :func:`as_executed`. Warns (ModelWarning) of jobs that are left out; raises InputError where none is left."""
+    executed = [as_executed(day, platform) for day in days]
+    jobs, left = sum(map(len, days)), sum(map(len, executed))
+    why = "they did not run, are too wide for the platform or do not say what time they request"
+    if jobs and not left:
+        raise InputError("days", "jobs that can be simulated", f"none: all {jobs:,} are left out, for {why}")
+    if left < jobs:
+        empty = sum(not len(day) for day in executed)
+        without = f"; {empty:,} of {len(days):,} days are left without jobs" if empty else ""
+        warnings.warn(f"days: {jobs - left:,} of {jobs:,} jobs left out: {why}{without}", ModelWarning, stacklevel=3)
+    return executed
 
 
 def as_executed(day: Workload, platform: Platform) -> Workload:

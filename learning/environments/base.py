@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
+from operator import index
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import gymnasium as gym
@@ -22,6 +23,7 @@ from cluster_sim.models.power import power_models
 from cluster_sim.models.processor_step import ProcessorModels
 from cluster_sim.registry import Spec
 from cluster_sim.run.simulation import Simulation
+from cluster_sim.workload.fields import SUMMARY_METRICS, names
 
 if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform
@@ -100,13 +102,16 @@ class SchedulingEnv(gym.Env[Any, Any]):
     allowed. An action that is not allowed counts as the first that is, and ``info["action_refused"]`` says so.
 
     ``terminated``: the jobs are over. ``truncated``: the episode's ``until`` came first. Either way ``info["metrics"]``
-    has the run's summary, without what has no value in it (a mean over no jobs). What is observed then is, of a run that
+    has the run's metrics, without what has no value in it (a mean over no jobs): its summary, of ``JobNode`` and ``JobChoice``
+    the thirteen of it that take no longer than an episode (:data:`metric_names`). What is observed then is, of a run that
     was cut short, the situation as it stands, so that a critic can say what would have followed; else zeros. The first
     action is allowed where no other is. An episode in which there is nothing to decide has one step, which says so.
 
     ``simulation`` is the run, :meth:`result` its records; ``listeners`` are told of every pass.
     """
 
+    metric_names: Sequence[str] = names(SUMMARY_METRICS)
+    """What ``info["metrics"]`` may hold; a training reduces or limits one of these."""
     metadata: dict[str, Any] = {"render_modes": ["ansi", "figure"], "render_fps": 1}  # noqa: RUF012 - Gymnasium declares it so
 
     def __init__(
@@ -259,7 +264,10 @@ class SchedulingEnv(gym.Env[Any, Any]):
         """Carry out an action and go on to the next decision, which is yet to be observed."""
         if self._is_told or self.simulation is None:
             raise InputError("environment", "a reset before the first step and after the last one")
-        choice = int(action)
+        try:
+            choice = index(action)
+        except TypeError:
+            raise InputError("action", "a whole number", action) from None
         if not 0 <= choice < len(self._mask):
             raise InputError("action", f"a number from 0 to {len(self._mask) - 1}", choice)
         refused = not self._mask[choice]
@@ -322,7 +330,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
 
     def _shown(self, observation: Observation) -> Any:
         """An observation in the form that was asked for; what it allows counts from now on."""
-        self._mask = observation["action_mask"]
+        self._mask = observation["action_mask"].copy()  # what is shown is the caller's
         return _flattened(observation) if self.flat else observation
 
     def _left(self) -> Observation:

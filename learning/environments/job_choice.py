@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from learning.choice_rewards import choice_rewards
 from learning.environments.base import SchedulingEnv
-from learning.environments.metrics import quick_metrics
+from learning.environments.metrics import KEYS, quick_metrics
 from learning.job_choice import JobChoices
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ class JobChoice(SchedulingEnv):
     ``cost`` is one of the rewards, too: a mean wait that the agent is to keep below, beside the slowdown that it can make small
     by never letting long jobs run. Without ``episodes``, a small built-in case is run.
     """
+
+    metric_names = KEYS
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from cluster_sim.errors import InputError
 from cluster_sim.run.decisions import Decision, Reject, Start, WakeAt
 from learning.environments.base import SchedulingEnv, observes_together
 from learning.environments.built_in import job_node_case
-from learning.environments.metrics import quick_metrics
+from learning.environments.metrics import KEYS, quick_metrics
 from learning.episodes import Whole
 from learning.job_node_actions import PairFinder, PairOptions, Pairs
 from learning.observations import observations
@@ -208,6 +208,8 @@ class JobNode(SchedulingEnv):
 
     Raises InputError and SpecError for arguments that do not fit.
     """
+
+    metric_names = KEYS
 
     def __init__(
         self,

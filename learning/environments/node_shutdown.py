@@ -44,7 +44,7 @@ class NodeShutdown(SchedulingEnv):
     observation             shape                values
     ======================= ==================== =======================================================
     ``default``: actions    (2 (G + 1), 23)      what each action would mean now, 0 … 1; see foresight.ActionRow
-    \\            state      (33,)                cluster and queue, 0 … 1; shutdown_observations.State
+    \\            state      (33,)                cluster and queue, −1 … 1; shutdown_observations.State
     ``as-published``        (20, 48)             the last 20 minutes, 0 … (shares and days)
     ``action_mask``         (2 (G + 1),) int8    1: allowed; half as many actions unless idle=choose
     ======================= ==================== =======================================================

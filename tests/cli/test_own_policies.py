@@ -127,6 +127,11 @@ def test_a_sweep_runs_it_in_its_processes(done, own: Path) -> None:
     [
         ("--scheduler", "gone.py:Widest", "gone.py: expected a Python file, found no such file"),
         ("--scheduler", "own.py", "scheduler 'own.py': expected own.py:NAME, NAME being one of Widest, Careless, "),
+        (
+            "--scheduler",
+            "own.py:Widest:at_once=2",
+            "scheduler 'own.py:Widest:at_once=2': expected own.py:NAME, NAME being one of ",
+        ),
         ("--scheduler", "own.py:Remembered", "scheduler 'own.py:Remembered': expected own.py:NAME, NAME being one of "),
         ("--power-policy", "own.py:Widest", "power policy 'own.py:Widest': expected own.py:NAME, NAME being one of "),
         ("--scheduler", "own.py:Widest,at=2", "scheduler 'own.py:Widest,at=2': expected an option of Widest (at_once)"),

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.errors import InputError, SpecError
+from cluster_sim.platform.hardware import PowerTransitions
 from learning.choice_observations import LOOKS, ChoiceRow, PublishedRow
 from learning.choice_teachers import FirstByOrder
 from learning.config import Config, EnvironmentKeys, ValidationKeys, WarmStartKeys
@@ -87,6 +88,48 @@ def test_what_waiting_jobs_have_waited_follows_at_once() -> None:
     assert first == {"wait": [0.0, -10.0 / 4], "wait:waiting=yes": [0.0, -30.0 / 4]}
 
 
+def test_jobs_whose_nodes_boot_count_when_they_begin() -> None:
+    """Nodes that switch off when idle and boot for a minute: the return and the costs are the metrics of the run all the same.
+
+    One of the jobs is over in the instant in which its node is on.
+    """
+    boots = PowerTransitions(switch_on_s=60.0, switch_off_s=5.0)
+    platform = Platform.homogeneous(nodes=2, cores=2, transitions=boots)
+    jobs = {"submit_time": [100.0, 130.0, 130.0, 130.0], "requested_cores": [2] * 4}
+    times = [10.0, 0.0, 20.0, 20.0]
+    source = Whole(platform, Workload(jobs | {"recorded_run_time": times, "requested_time": [60.0] * 4}))
+    for waiting in ("no", "yes"):
+        kinds = {"reward": f"wait:waiting={waiting}", "cost": f"bounded-slowdown:waiting={waiting}"}
+        env = JobChoice(source, **kinds, power="timeout:1")
+        rewards, costs, metrics = play(env, FirstByOrder("fcfs"))
+        assert env.result().jobs["start_time"].tolist()[:2] == [160.0, 190.0]
+        assert -rewards == pytest.approx(metrics["mean_wait_s"], rel=1e-9)
+        assert costs == pytest.approx(metrics["mean_bounded_slowdown"], rel=1e-9)
+        env.reset(seed=0)
+        assert env.step(0)[1] == (-30.0 / 4 if waiting == "yes" else 0.0)  # at 130 s the first has waited for 30 s
+
+
+def test_against_an_order_that_can_run_nothing() -> None:
+    """No job fits: the order's slowdown is taken as 1, and nothing is decided."""
+    jobs = {"submit_time": [0.0], "requested_cores": [99], "recorded_run_time": [10.0], "requested_time": [10.0]}
+    source = Whole(Platform.homogeneous(nodes=1, cores=2), Workload(jobs))
+    rewards, _, metrics = play(JobChoice(source, reward="bounded-slowdown:against=saf", cost="wait"), lambda *_: 0)
+    assert (rewards, metrics["jobs_rejected"]) == (0.0, 1)
+
+
+def test_what_is_observed_is_the_callers() -> None:
+    """A mask that the caller overwrites is still the one by which actions are judged; what is no whole number is refused."""
+    env = JobChoice(case())
+    observation, _ = env.reset(seed=0)
+    allowed = env.action_masks().copy()
+    observation["action_mask"][:] = 0
+    assert (env.action_masks() == allowed).all()
+    for wrong in (1.7, None, "x", float("nan")):
+        with pytest.raises(InputError, match="action: expected a whole number"):
+            env.step(wrong)
+    assert "action_refused" not in env.step(np.int64(0))[4]
+
+
 @settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 10**6), num_jobs=st.integers(2, 40), look=st.sampled_from(sorted(LOOKS)))
 def test_random_choices_lose_no_job(seed: int, num_jobs: int, look: str) -> None:
@@ -149,6 +192,21 @@ def test_it_is_an_environment_and_refuses_what_is_none() -> None:
     for wrong in ({"observation": "p2"}, {"reward": "energy"}, {"reward": "wait:scale=0"}):
         with pytest.raises(SpecError):
             JobChoice(**wrong)
+
+
+@pytest.mark.parametrize("look", sorted(LOOKS))
+def test_a_run_that_is_cut_short_with_an_empty_queue(look: str) -> None:
+    """What is observed at the end has no job in it, and still the shape of the space."""
+    jobs = {"submit_time": [0.0] * 3, "requested_cores": [1, 2, 2], "recorded_run_time": [5.0, 5.0, 500.0]}
+    source = Whole(
+        Platform.homogeneous(nodes=1, cores=2), Workload(jobs | {"requested_time": [5.0, 5.0, 500.0]}), until=100.0
+    )
+    env = JobChoice(source, observation=look, cost="wait")
+    observation, _ = env.reset(seed=0)
+    truncated = False
+    while not truncated:
+        observation, _, _, truncated, _ = env.step(0)
+    assert env.observation_space.contains(observation)
 
 
 def test_a_trained_agent_is_a_scheduler(tmp_path: Path) -> None:

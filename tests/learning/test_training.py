@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import os
 import signal
 import subprocess
@@ -28,8 +29,9 @@ from learning.agent import Agent
 from learning.config import Config, EnvironmentKeys, write_config
 from learning.episodes import Episode
 from learning.heuristics import run_on
-from learning.inputs import MakeEnvironment
+from learning.inputs import MakeEnvironment, training_episodes
 from learning.logs import read_metrics
+from learning.rewards import rewards
 from learning.training import Summary, Training, check, last, train, train_one
 from learning.validation import OBJECTIVES, Validated, spread
 from learning.workers import begin_worker
@@ -283,10 +285,13 @@ def test_every_reward_of_job_node_is_about_a_metric() -> None:
         ({"objective": "fun"}, "objective: expected reward, or a key of summary.json"),
         ({"baselines": ["best"]}, "scheduler: expected one of"),
         ({"objective": "utilisation"}, "objective: expected a metric of which less is better"),
-        ({"objective": "node_switches"}, "metric node_switches: expected a metric that the run has a value of"),
+        ({"objective": "node_switches"}, r"objective: .* a key of summary.json that job-node tells \(energy_j, "),
         ({"limits": {"utilisation": 0.5}}, "limits: expected a metric of which less is better"),
-        ({"limits": {"node_switches": 5.0}}, "metric node_switches: expected a metric that the run has a value of"),
-        ({"limits": {"node_switches": "0.5 of fcfs"}}, "limits, node_switches: expected a limit above 0"),
+        (
+            {"limits": {"node_switches": 5.0}},
+            r"limits: expected a key of summary.json that job-node tells \(energy_j, ",
+        ),
+        ({"limits": {"jobs_killed": "0.5 of fcfs"}}, "limits, jobs_killed: expected a limit above 0"),
         ({"environment": {"options": {"num_jobs": "many"}}}, "options, num_jobs: expected a whole number, found many"),
         ({"environment": {"options": {"patience": "soon"}}}, "options, patience: expected a number, found soon"),
         ({"environment": {"options": {"power": 3}}}, "options, power: expected text, found 3"),
@@ -359,6 +364,59 @@ def test_another_discount_than_that_of_a_shaped_reward_is_told(tmp_path: Path) -
         warnings.simplefilter("error", ModelWarning)
         for reward in ("energy:gamma=0.9", "energy:shaped=no"):
             Training(small(algorithm=algorithm, environment={"reward": reward}), tmp_path)
+
+
+class Endless:
+    """A reward that is minus infinity at once."""
+
+    def begin(self, simulation: Any, maker: Any) -> None:
+        """Nothing to note."""
+
+    leave = passed = lambda self, view: None
+
+    def value(self, view: Any, terminated: bool) -> float:
+        """Not a number to learn from."""
+        return -math.inf
+
+
+def test_a_training_ends_before_it_learns_from_infinity(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one line, and what was kept before is still there."""
+    monkeypatch.setitem(rewards._factories, "endless", Endless)
+    training = Training(small(environment={"reward": "endless"}, baselines=[], warm_start=None), tmp_path)
+    with pytest.raises(InputError, match=r"iteration 1, rewards of .*: expected finite numbers, .* found -inf"):
+        training.step()
+    assert all(np.isfinite(value).all() for value in training.network.weights().values())
+
+
+def test_what_the_jobs_to_validate_on_lack_is_told() -> None:
+    """Thirty jobs for 128 cores on the few of the built-in cluster's kind."""
+    keys = {"platform": "homogeneous:nodes=2,cores=4", "workload": "lublin:jobs=30,nodes=8,seed=3"}
+    validation = {"workload": "lublin:jobs=30,nodes=128,seed=1", "episodes": 1}
+    lines = check(small(environment=keys, validation=validation, baselines=[], warm_start=None))
+    assert any(line.startswith("rejected: ") for line in lines)
+    assert not any(
+        line.startswith("rejected: ") for line in check(small(environment=keys, baselines=[], warm_start=None))
+    )
+
+
+def test_days_of_which_jobs_are_left_out_are_told(tmp_path: Path) -> None:
+    """Of three days one job is too wide, and another day says no requested time; of days without any, nothing is left."""
+    hours = [0.0, 1.0, 24.0, 25.0, 48.0, 49.0]
+    columns = {"submit_time": [3600.0 * hour for hour in hours], "requested_cores": [1, 99, 1, 1, 1, 1]}
+    times = [600.0, 600.0, math.inf, math.inf, 600.0, 600.0]
+    for name, requested in (("some", times), ("none", [math.inf] * 6)):
+        Workload(columns | {"recorded_run_time": [300.0] * 6, "requested_time": requested}).write(
+            tmp_path / f"{name}.csv"
+        )
+    keys = EnvironmentKeys(
+        kind="job-choice", platform="homogeneous:nodes=2,cores=4", workload=str(tmp_path / "some.csv"), days=True
+    )
+    with pytest.warns(ModelWarning, match=r"days: 3 of 6 jobs left out: .*; 1 of 3 days are left without jobs"):
+        source = training_episodes(keys)
+    assert source is not None
+    assert [len(episode.workload) for episode in source.all()] == [1, 0, 2]
+    with pytest.raises(InputError, match="days: expected jobs that can be simulated, found none: all 6 are left out"):
+        training_episodes(keys.model_copy(update={"workload": str(tmp_path / "none.csv")}))
 
 
 def test_a_broken_checkpoint_ends_in_a_line(uninterrupted: Path, tmp_path: Path) -> None:
