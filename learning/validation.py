@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from cluster_sim.errors import InputError
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
 from learning.constraint import constraint_of
+from learning.episodes import Drawn
 from learning.heuristics import metric_of, policies, run_on
 from learning.inputs import MakeEnvironment, validation_episodes
 from learning.rollouts import Trajectory, collect
@@ -19,7 +20,7 @@ from learning.rollouts import Trajectory, collect
 if TYPE_CHECKING:
     from learning.config import Config
     from learning.environments.base import SchedulingEnv
-    from learning.episodes import Episode
+    from learning.episodes import Episode, EpisodeSource
     from learning.networks import Network
 
 T = TypeVar("T")
@@ -98,11 +99,9 @@ class Validation:
         self.objective = objective
         self._group = config.group
         keys = config.validation
-        trained_on = list(environment.episodes.all())
         own = keys.workload is None
-        self.episodes = spread(
-            trained_on if own else validation_episodes(keys, config.environment).all(), keys.episodes
-        )
+        source = environment.episodes if own else validation_episodes(keys, config.environment)
+        self.episodes = as_many(source, keys.episodes)
         self._limits = _limits(config, environment, self.episodes)
         self._constraint = constraint_of(config.algorithm)
         self._baselines = _baselines(config, environment, self.episodes, objective)
@@ -110,7 +109,7 @@ class Validation:
         self._references = tuple(best)
         self._best_baseline = _best_of(self._baselines, best)
         drawn = config.environment.trajectories is not None and config.environment.trajectories.origin == "random"
-        self.fixed = len(trained_on) == 1 and not drawn
+        self.fixed = len(environment.episodes.all()) == 1 and not drawn
         self.single_baseline = best[0] if best and own and self.fixed else None
 
     def of(self, network: Network, make_environment: MakeEnvironment, executor: Executor | None) -> Validated:
@@ -144,6 +143,13 @@ class Validation:
         if self.objective == REWARD:
             return -trajectory.reward
         return metric_of(trajectory.metrics, self.objective)
+
+
+def as_many(source: EpisodeSource, count: int) -> list[Episode]:
+    """At most ``count`` episodes of a source, evenly spread over all; of fresh draws there are as many as are asked for."""
+    if isinstance(source, Drawn) and source.count < count:
+        source = replace(source, count=count)
+    return spread(source.all(), count)
 
 
 def spread(episodes: Sequence[T], count: int) -> list[T]:

@@ -228,6 +228,22 @@ def test_the_log_of_a_fixed_problem_knows_its_reduction(uninterrupted: Path) -> 
     assert all("rollout/reduction_mean" not in row for row in numbers(uninterrupted))
 
 
+def test_validation_draws_as_many_workloads_as_it_is_asked_for() -> None:
+    """Of fresh draws there is no end: twelve are twelve, the first ten those that stand for all; two are two of these."""
+    jobs = {"workload": "lopez-mixed:jobs=3", "fresh": True}
+    environment = {"platform": "homogeneous:nodes=2,cores=8"} | jobs
+
+    def orders(validation: dict[str, Any]) -> list[tuple[str, ...]]:
+        episodes = Training(Config(environment=environment, validation=validation), "unused").validation.episodes
+        return [tuple(episode.workload.jobs["profile"]) for episode in episodes]
+
+    twelve = orders(jobs | {"episodes": 12})
+    assert len(twelve) == 12
+    assert orders({"episodes": 12}) == twelve
+    assert orders(jobs | {"episodes": 10}) == twelve[:10]
+    assert orders(jobs | {"episodes": 2}) == [twelve[0], twelve[5]]
+
+
 def test_baselines_are_ordinary_runs() -> None:
     """The reference of each validation episode is the least of the baselines' metrics there."""
     training = Training(small(iterations=0), "unused")
