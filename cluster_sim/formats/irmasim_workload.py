@@ -9,8 +9,8 @@ do stands in the job, or in the profile that it names (the job's own value wins)
 
 The work of a task is ``ceil(req_ops / ipc)``. The CSV variant has the same words as its header, with ``application``
 for the profile's name and ``runtime`` for what was measured. Keys that IRMaSim does not know but our job schema does
-(``deadline``, ``max_energy``, ``user``, ``group``, ``tags``, ``priority``, ``requires``, ``exclusive``, ``reservation``) are
-read and written too.
+(``deadline``, ``max_energy``, ``user``, ``group``, ``tags``, ``priority``, ``requires``, ``exclusive``, ``reservation``,
+``after``) are read and written too.
 """
 
 from __future__ import annotations
@@ -57,11 +57,26 @@ _NUMBERS = {
     "deadline": "deadline",
     "priority": "priority",
 }
-_TEXTS = ("user", "group", "tags", "phases", "requires", "reservation")
+_TEXTS = ("user", "group", "tags", "phases", "requires", "reservation", "after")
 _TRUTHS = ("exclusive",)
 _WIDTHS = ("res", "nodes", "ntasks", "ntasks_per_node")
 _IGNORED = {"com", "type", "name"}
 _KNOWN = {"id", "subtime", "profile", "application", "req_ops", *_WIDTHS, *_NUMBERS, *_TEXTS, *_TRUTHS, *_IGNORED}
+
+KEPT = frozenset(
+    {
+        "job_id",
+        "submit_time",
+        "requested_cores",
+        "nodes",
+        "ntasks_per_node",
+        "operations",
+        "profile",
+        "reference_gflops",
+    }
+    | {*_NUMBERS.values(), *_TEXTS, *_TRUTHS}
+)
+"""Columns that are written, and the rate that makes operations of run times."""
 
 
 def is_csv(path: str) -> bool:
@@ -118,9 +133,10 @@ def write(workload: Workload, path: str) -> None:
 
     Times are moved back by ``origin_s``. Jobs given as run times become operations at ``reference_gflops``; without
     that, at 1 Gflop/s, and a ModelWarning says so. The profile's name goes to ``application``, which IRMaSim leaves
-    alone. What only a log has (status, queue, …) is lost.
+    alone. What only a log has (status, queue, …) is lost: all but ``KEPT``, of which ``Workload.write`` tells.
     """
     jobs = as_columns(workload.jobs)
+    jobs["deadline"] = unshifted(jobs["deadline"], workload.origin_s)
     records: list[dict[str, Any]] = [
         {"id": job_id, "subtime": _whole(time)}
         for job_id, time in zip(jobs["job_id"], unshifted(jobs["submit_time"], workload.origin_s).tolist(), strict=True)

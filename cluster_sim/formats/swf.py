@@ -13,7 +13,7 @@ from __future__ import annotations
 import io
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -22,7 +22,6 @@ import pandas as pd
 from cluster_sim.errors import FormatError, ModelWarning, SpecError
 from cluster_sim.files.atomic import write_bytes
 from cluster_sim.files.reading import read_bytes
-from cluster_sim.workload.dependencies import has_after
 from cluster_sim.workload.fields import UNKNOWN, whole_number
 from cluster_sim.workload.job_table import (
     Columns,
@@ -59,6 +58,12 @@ _AS_LOGGED = {
     16: "preceding_job",
     17: "think_time",
 }
+
+KEPT = frozenset(
+    {"job_id", "submit_time", "requested_cores", "requested_time", "operations", "recorded_run_time", "memory", "user"}
+    | {"group", "requested_cores_assumed", "requested_time_assumed", "header", *_AS_LOGGED.values()}
+)
+"""Columns that are written, operations as run times; and the header."""
 
 
 def read(
@@ -127,18 +132,17 @@ def write(workload: Workload, path: str) -> None:
 
     The header is the workload's own, or a minimal one. Times are in seconds, moved back by ``origin_s``. SWF knows only
     whole numbers as ids: where a column of names (jobs, users, groups, partitions) holds other text, it is
-    numbered from 1 in order of appearance. Jobs given in operations get the run time at ``reference_gflops``; without
-    that, at 1 Gflop/s, and a ModelWarning says so. Columns that SWF has no field for (profile, mem_vol, energies, …) are
-    lost; of ``after``, without which other jobs would start, a ModelWarning tells.
+    numbered from 1 in order of appearance, and a ModelWarning says so. Jobs given in operations get the run time at
+    ``reference_gflops``; without that, at 1 Gflop/s, and a ModelWarning says so. What SWF has no field for (after,
+    profile, mem_vol, energies, …) is lost: all but ``KEPT``, of which ``Workload.write`` tells.
     """
     jobs = as_columns(workload.jobs)
+    _warn_of_names(jobs, path)
     table: Columns = {name: jobs[name] for name in _AS_LOGGED.values()}
     if jobs["partition"].dtype == object:
         table["partition"] = numbers_of_names(jobs["partition"])
     table["job_id"] = numbers_of_names(jobs["job_id"])
     table["preceding_job"] = _renumbered(jobs["preceding_job"], jobs["job_id"], table["job_id"])
-    if has_after(jobs):
-        warnings.warn(f"{path}: SWF has no field for what jobs wait for (after)", ModelWarning, stacklevel=4)
     table["submit_time"] = unshifted(jobs["submit_time"], workload.origin_s)
     table["run_time"] = _run_times(workload, path)
     table["cores"] = np.where(jobs["requested_cores_assumed"], UNKNOWN, jobs["requested_cores"])
@@ -340,10 +344,27 @@ def _name_of(number: float) -> str:
 def numbers_of_names(names: np.ndarray) -> np.ndarray:
     """Names as whole numbers: themselves where all of them are, else numbered by appearance; -1 where empty."""
     distinct = dict.fromkeys(names.tolist(), UNKNOWN)
-    is_number = all(name == "" or name == str(whole_number(name)) for name in distinct)
+    is_number = _are_numbers(distinct)
     for order, name in enumerate((name for name in distinct if name), start=1):
         distinct[name] = int(name) if is_number else order
     return np.array([distinct[name] for name in names.tolist()], dtype=object)
+
+
+def _are_numbers(names: Iterable[str]) -> bool:
+    """Whether names are whole numbers as SWF writes them, or unknown."""
+    return all(name == "" or name == str(whole_number(name)) for name in names)
+
+
+def _warn_of_names(jobs: Columns, path: str) -> None:
+    """Tell which columns hold names, in the place of which the file has numbers."""
+    named = [
+        name
+        for name in ("job_id", "user", "group", "partition")
+        if jobs[name].dtype == object and not _are_numbers(set(jobs[name].tolist()))
+    ]
+    if named:
+        text = f"{path}: SWF has numbers only: names are numbered from 1 in order of appearance in {', '.join(named)}"
+        warnings.warn(text, ModelWarning, stacklevel=5)
 
 
 def _renumbered(preceding: np.ndarray, ids: np.ndarray, numbers: np.ndarray) -> np.ndarray:

@@ -57,12 +57,13 @@ def write(workload: Workload, path: str) -> None:
         attributes.append(("reference_gflops", workload.reference_gflops))
     attributes += [("header", line) for line in workload.header]
     above = "".join(f"# {key}: {value}\n" for key, value in attributes)
-    jobs = workload.jobs[[field.name for field in JOB_FIELDS if _has_content(workload.jobs, field)]]
+    jobs = workload.jobs[[field.name for field in JOB_FIELDS if has_content(workload.jobs, field)]]
     table = jobs.to_csv(index=False, na_rep="", lineterminator="\n", quoting=quoting_for(jobs))
     write_bytes(path, (above + table).encode())
 
 
-def _has_content(jobs: pd.DataFrame, field: Field) -> bool:
+def has_content(jobs: pd.DataFrame, field: Field) -> bool:
+    """Whether a column says more than its default."""
     values = as_columns(jobs)[field.name]
     if field.default is REQUIRED:
         return True

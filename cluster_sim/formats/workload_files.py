@@ -27,7 +27,7 @@ from cluster_sim.files import reading as files
 from cluster_sim.files.documents import parse_json
 from cluster_sim.formats import batsim_workload, elastisim_workload, irmasim_workload, sacct, sacct_table, swf, tables
 from cluster_sim.registry import misspelt
-from cluster_sim.workload.job_table import JOB_FIELD
+from cluster_sim.workload.fields import JOB_FIELDS
 
 if TYPE_CHECKING:
     from cluster_sim.workload.workload import Workload
@@ -58,7 +58,8 @@ WORKLOAD_WRITERS: dict[str, Callable[..., None]] = {
     ".csv": tables.write,
 }
 
-_OF_CHANGES = ("min_cores", "max_cores", "malleable", "speedup", "parts", "checkpoint_interval")
+_KEPT = {".swf": swf.KEPT, ".json": irmasim_workload.KEPT}
+"""What of a workload the formats have a field for, columns and attributes; .csv, the own format, has one for everything."""
 
 
 def read_workload(path: str, **options: Any) -> Workload:
@@ -90,15 +91,16 @@ def write_workload(workload: Workload, path: str, **options: Any) -> None:
     if suffix not in WORKLOAD_WRITERS:
         raise FormatError(path, f"a file name ending in {_suffixes(WORKLOAD_WRITERS)}", suffix or "no suffix")
     _check_options(WORKLOAD_WRITERS[suffix], options, path)
-    if suffix != ".csv":
-        _warn_of_changes(workload, path)
+    if suffix in _KEPT:
+        _warn_of_losses(workload, path, _KEPT[suffix])
     WORKLOAD_WRITERS[suffix](workload, path, **options)
 
 
-def _warn_of_changes(workload: Workload, path: str) -> None:
-    """Tell that only the own format has columns for what jobs choose, change and save: they would run otherwise."""
-    jobs = workload.jobs
-    lost = [name for name in _OF_CHANGES if (jobs[name] != JOB_FIELD[name].default).any()]
+def _warn_of_losses(workload: Workload, path: str, kept: frozenset[str]) -> None:
+    """Tell what of the workload the format cannot say: jobs may run otherwise without it."""
+    lost = [field.name for field in JOB_FIELDS if field.name not in kept and tables.has_content(workload.jobs, field)]
+    attributes = {"header": workload.header != (), "reference_gflops": workload.reference_gflops is not None}
+    lost += [name for name, given in attributes.items() if given and name not in kept]
     if lost:
         text = f"{path}: this format has no field for {', '.join(lost)}; .csv has"
         warnings.warn(text, ModelWarning, stacklevel=4)

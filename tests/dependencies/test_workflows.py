@@ -261,8 +261,15 @@ def test_whatever_becomes_of_it(tmp_path: Path) -> None:
 
 def test_swf_cannot_say_it(tmp_path: Path) -> None:
     """Writing SWF warns that who waits for whom is lost."""
-    with pytest.warns(UserWarning, match="no field for what jobs wait for"):
+    with pytest.warns(UserWarning, match="no field for after;"):
         jobs(**DIAMOND).write(tmp_path / "jobs.swf")
+
+
+def test_json_says_it(tmp_path: Path) -> None:
+    """In JSON it is a key that IRMaSim leaves alone: the jobs that come back wait for each other as before."""
+    work = jobs(**DIAMOND)
+    work.write(tmp_path / "jobs.json")
+    assert Workload.read(tmp_path / "jobs.json").jobs["after"].tolist() == work.jobs["after"].tolist()
 
 
 def test_parts_forget_jobs_that_are_left_out() -> None:
