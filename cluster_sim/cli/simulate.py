@@ -111,13 +111,22 @@ def platform_of_log(workload: Workload, source: str) -> Platform:
         raise InputError(
             source, "--platform P with it: only an SWF log, or a workload of Batsim's, says how large its machine was"
         )
-    if workload.directive("MaxProcs") is None and workload.directive("MaxNodes") is None:
-        text = "no MaxProcs in the header: the platform gets as many cores as the widest job asks for"
-        warnings.warn(f"{source}: {text}", ModelWarning, stacklevel=2)
+    if workload.stated_procs is None:
+        text = "the platform gets as many cores as the widest job asks for"
+        warnings.warn(f"{source}: {unstated_size(workload)}: {text}", ModelWarning, stacklevel=2)
     try:
         return replace(Platform.homogeneous(nodes=workload.max_procs, cores=1), watts_assumed=True)
     except InputError as error:
         raise FormatError(f"{source}: header, MaxProcs", error.expected, error.found) from None
+
+
+def unstated_size(workload: Workload) -> str:
+    """Why the header of a log does not say how large its machine was, in words."""
+    for name in ("MaxProcs", "MaxNodes"):
+        found = workload.directive(name)
+        if found is not None:
+            return f"{name} in the header is no number of cores ({found or 'empty'})"
+    return "no MaxProcs in the header"
 
 
 def build(settings: RunSettings, scheduler: str, platform: Platform, workload: Workload) -> Simulation:

@@ -84,6 +84,7 @@ def workload_facts(workload: Workload) -> Facts:
     """What a workload holds, for people."""
     import numpy as np
 
+    from cluster_sim.cli.simulate import unstated_size
     from cluster_sim.records.assumptions import of_jobs
 
     jobs = workload.jobs
@@ -108,9 +109,13 @@ def workload_facts(workload: Workload) -> Facts:
         ("memory volume", f"{_count(int((jobs['mem_vol'] > 0).sum()), 'job')}"),
         ("users", f"{jobs['user'].nunique():,}"),
     ]
-    if workload.header:
-        facts.append((f"{resource} of the log's machine", f"{workload.max_procs:,}"))
-        facts.append(("wider than that machine", _count(int((cores > workload.max_procs).sum()), "job")))
+    stated = workload.stated_procs
+    if stated is not None:
+        facts.append((f"{resource} of the log's machine", f"{stated:,}"))
+        facts.append(("wider than that machine", _count(int((cores > stated).sum()), "job")))
+    elif workload.header:
+        reason = unstated_size(workload)
+        facts.append((f"{resource} of the log's machine", f"not known, {reason}; the widest job has {cores.max():,}"))
     return facts + _assumed(of_jobs(workload.columns))
 
 

@@ -163,7 +163,8 @@ def _off(platform: Platform, of_type: list[bool]) -> str:
 
 def _hint(workload: Workload, cores: int) -> str:
     """For a workload that says of how large a machine it is, and that is not the platform's size."""
-    if not workload.header or workload.max_procs <= cores:
+    stated = workload.stated_procs
+    if stated is None or stated <= cores:
         return ""
     counts = " (nodes= of lublin counts cores)" if workload.name == "lublin" else ""
-    return f"; the workload is one for {workload.max_procs:,} cores{counts}"
+    return f"; the workload is one for {stated:,} cores{counts}"

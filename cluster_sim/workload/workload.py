@@ -61,6 +61,8 @@ class Capacity(Protocol):
 _MADE_LATER = ("jobs", "columns", "request_columns", "has_after")
 """What a workload keeps beside its columns once it has been asked for."""
 _MOST_SHAKEN_S = 1e12
+_COUNT = re.compile(r"([0-9]{1,3}([,'_][0-9]{3})+|[0-9]+)(?!\w|[.,'][0-9])", re.ASCII)
+"""A whole number, its digits perhaps in groups; not the beginning of another one, such as 0x40 or 1e3."""
 
 
 class Workload:
@@ -200,7 +202,12 @@ class Workload:
     @property
     def max_procs(self) -> int:
         """Cores of the machine the log comes from: MaxProcs, else MaxNodes, else the cores of the widest job."""
-        return self._count("MaxProcs") or self._count("MaxNodes") or self.widest_job
+        return self.stated_procs or self.widest_job
+
+    @property
+    def stated_procs(self) -> int | None:
+        """Cores of that machine as the header says them; None where it says none, or none that can be read."""
+        return self._count("MaxProcs") or self._count("MaxNodes") or None
 
     @cached_property
     def counts_hosts(self) -> bool:
@@ -251,9 +258,10 @@ class Workload:
         return int(self.jobs["requested_cores"].max()) if len(self) else 0
 
     def _count(self, name: str) -> int | None:
-        # Headers are written by people: "128 (see note)", "-1", "unknown".
-        match = re.match(r"[0-9]+", self.directive(name) or "")
-        return int(match[0][:18]) if match else None  # far beyond every machine, and not beyond what Python converts
+        # Headers are written by people: "128 (see note)", "1,152", "-1", "unknown".
+        match = _COUNT.match(self.directive(name) or "")
+        # Eighteen digits are far beyond every machine, and not beyond what Python converts.
+        return int(re.sub("[,'_]", "", match[0])[:18]) if match else None
 
     # -- parts --------------------------------------------------------------------------------------------------------
 

@@ -231,6 +231,17 @@ def test_a_workload_is_described(done) -> None:
     assert "cores of the log's machine  8" in text
 
 
+def test_a_header_that_does_not_say_the_machines_size(done) -> None:
+    """Its digits may be in groups; what is no number is told, by ``validate`` and by a run on the widest job's cores."""
+    log = Path("log.swf").read_text()
+    Path("log.swf").write_text(log.replace("MaxProcs: 8", "MaxProcs: 1,152"))
+    assert "cores of the log's machine  1,152\n" in done("validate", "log.swf").stdout
+    Path("log.swf").write_text(log.replace("MaxProcs: 8", "MaxProcs: unknown"))
+    text = "MaxProcs in the header is no number of cores (unknown)"
+    assert f"not known, {text}; the widest job has 8\n" in done("validate", "log.swf").stdout
+    assert f"{text}: the platform gets as many" in done("run", "--workload", "log.swf", "--out", "out").stderr
+
+
 def test_a_platform_is_described(done) -> None:
     """What a platform holds, with its watts."""
     text = done("validate", "lab.json").stdout

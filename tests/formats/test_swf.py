@@ -68,11 +68,20 @@ def test_header_directives(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("header", "expected"),
-    [("; MaxNodes: 64\n", 64), ("; MaxProcs: -1\n; MaxNodes: 32 (of 40)\n", 32), ("; MaxProcs: many\n", 3), ("", 3)],
+    [
+        ("; MaxNodes: 64\n", 64),
+        ("; MaxProcs: -1\n; MaxNodes: 32 (of 40)\n", 32),
+        ("; MaxProcs: 1,152\n", 1152),
+        ("; MaxProcs: 1'152 cores\n", 1152),
+        ("; MaxProcs: 128, of 140\n", 128),
+        *((f"; MaxProcs: {text}\n", None) for text in ("many", "-1", "0", "0x40", "1e3", "1,15", "1.5", "")),
+        ("", None),
+    ],
 )
-def test_machine_size_falls_back(tmp_path: Path, header: str, expected: int) -> None:
+def test_machine_size_falls_back(tmp_path: Path, header: str, expected: int | None) -> None:
     """Without a usable MaxProcs, MaxNodes counts, and without that the widest job."""
-    assert read(tmp_path, header + line(requested=3)).max_procs == expected
+    workload = read(tmp_path, header + line(requested=3))
+    assert (workload.stated_procs, workload.max_procs) == (expected, expected or 3)
 
 
 def test_header_in_latin_1(tmp_path: Path) -> None:
