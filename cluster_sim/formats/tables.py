@@ -2,7 +2,7 @@
 
 The header names columns of docs/job-schema.md in any order; what is left out, or an empty cell, takes its default.
 Lines ``# name: …``, ``# origin_s: …``, ``# reference_gflops: …`` and ``# header: …`` may come before it. Times are on
-the run's clock: they are not shifted.
+the run's clock: they are not shifted, and a first submission long after 0 (seconds since 1970, say) is told in a warning.
 """
 
 from __future__ import annotations

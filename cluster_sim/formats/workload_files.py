@@ -58,6 +58,8 @@ WORKLOAD_WRITERS: dict[str, Callable[..., None]] = {
     ".csv": tables.write,
 }
 
+_LATE_S = 86_400.0
+"""A first submission within a day is taken as meant: times of a day count from its midnight."""
 _KEPT = {".swf": swf.KEPT, ".json": irmasim_workload.KEPT}
 """What of a workload the formats have a field for, columns and attributes; .csv, the own format, has one for everything."""
 
@@ -82,7 +84,9 @@ def read_workload(path: str, **options: Any) -> Workload:
             reader = irmasim_workload.read_csv
     if reader is not _read_json:
         _check_options(reader, options, path)
-    return reader(path, **options)
+    workload = reader(path, **options)
+    _warn_of_late_start(workload, path)
+    return workload
 
 
 def write_workload(workload: Workload, path: str, **options: Any) -> None:
@@ -94,6 +98,18 @@ def write_workload(workload: Workload, path: str, **options: Any) -> None:
     if suffix in _KEPT:
         _warn_of_losses(workload, path, _KEPT[suffix])
     WORKLOAD_WRITERS[suffix](workload, path, **options)
+
+
+def _warn_of_late_start(workload: Workload, path: str) -> None:
+    """Tell that all nodes idle for most of a run, where times count from an origin long before the first submission."""
+    submit = workload.columns["submit_time"]
+    first = float(submit[0])
+    if first > max(_LATE_S, float(submit[-1]) - first):
+        text = (
+            f"the first job is submitted at {first:,.0f} s, and a run begins at 0 s: all nodes idle until then, which takes "
+            "energy; times of this format are not shifted, so subtract what they count from"
+        )
+        warnings.warn(f"{path}: {text}", ModelWarning, stacklevel=4)
 
 
 def _warn_of_losses(workload: Workload, path: str, kept: frozenset[str]) -> None:

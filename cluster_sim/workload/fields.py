@@ -26,6 +26,11 @@ REQUIRED = _Required()
 UNKNOWN = -1  # how the Standard Workload Format writes what was not recorded
 
 
+LONGEST_S = 1e12
+"""Latest submission and longest run time, 32,000 years: such times are told apart to 0.1 ms, and when a million of such jobs
+have run one after the other, the whole seconds still fit the integers that texts of times are made of."""
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """A column or a metric.
@@ -33,7 +38,7 @@ class Field:
     ``unit`` is a symbol ("s", "J", "MB", …) or "" for counts, ratios and text; a column in "s" is a time and is
     converted when a file counts in another unit. ``default`` fills the column where a table leaves it out; an infinite
     or NaN default is also the only non-finite value that the column may hold. ``allowed`` bounds a number: "> 0",
-    ">= 0", ">= 1" or "" for any.
+    ">= 0", ">= 1" or "" for any; ``most`` is the largest that it may be.
     """
 
     name: str
@@ -42,7 +47,15 @@ class Field:
     meaning: str
     default: object = REQUIRED
     allowed: Literal["", "> 0", ">= 0", ">= 1"] = ""
+    most: float = math.inf
     or_name: bool = False  #: Whole numbers where every row has one, as in SWF; text where some have names, as in Slurm.
+
+    @property
+    def range_text(self) -> str:
+        """What ``allowed`` and ``most`` say, in words; empty for any number."""
+        return ", ".join(
+            filter(None, (self.allowed, f"at most {self.most:g}".replace("+", "") if self.most < math.inf else ""))
+        )
 
     @property
     def label(self) -> str:
@@ -54,7 +67,7 @@ class Field:
 # The native job schema: one row of ``Workload.jobs``.
 JOB_FIELDS: tuple[Field, ...] = (
     Field("job_id", "str", "", "the input's own id, else the job's position from 0; unique"),
-    Field("submit_time", "float", "s", "submission, on the run's clock", allowed=">= 0"),
+    Field("submit_time", "float", "s", "submission, on the run's clock", allowed=">= 0", most=LONGEST_S),
     Field("requested_cores", "int", "", "tasks of the job; each takes one core", allowed=">= 1"),
     Field("nodes", "int", "", "nodes to spread over; 0: one if the job fits one, else as many as needed", 0, ">= 0"),
     Field("ntasks_per_node", "int", "", "most tasks of the job on one node; 0: no limit", 0, ">= 0"),
@@ -69,6 +82,7 @@ JOB_FIELDS: tuple[Field, ...] = (
         "run time in the log, measured at the workload's reference_gflops; counts where operations is NaN",
         math.nan,
         ">= 0",
+        LONGEST_S,
     ),
     Field("fixed_run_time", "bool", "", "recorded_run_time holds on every core: tasks wait, not compute", False),
     Field("ipc", "float", "", "instructions per cycle; already contained in operations", 1.0, "> 0"),
@@ -345,7 +359,7 @@ def markdown_table(fields: Iterable[Field]) -> str:
     """``fields`` as a Markdown table with a row each."""
     lines = ["| name | type | unit | default | meaning |", "|---|---|---|---|---|"]
     for field in fields:
-        bound = f" ({field.allowed})" if field.allowed else ""
+        bound = f" ({field.range_text})" if field.range_text else ""
         meaning = field.meaning.replace("|", "\\|")
         kind = f"{field.kind} or str" if field.or_name else field.kind
         lines.append(f"| `{field.name}` | {kind}{bound} | {field.unit} | {_default_text(field)} | {meaning} |")
@@ -369,7 +383,8 @@ _JOB_SCHEMA_PAGE = """\
 
 One row of `workload.jobs` is a job; these are its columns. A native CSV file has the same names in its header, in any
 order, and needs only `submit_time`, `requested_cores` and one of `operations` and `recorded_run_time`; a column that is
-left out, or an empty cell, takes the default. Where both are given, `operations` is what is simulated.
+left out, or an empty cell, takes the default. Where both are given, `operations` is what is simulated. A run begins at 0, and
+times of a CSV file are not shifted: until the first submission all nodes idle, and a warning says so where that is long.
 
 {table}
 `recorded_run_time` was measured on cores of `workload.reference_gflops` (by default the platform's fastest core), so

@@ -293,8 +293,11 @@ def _checked(values: Any, field: Field, place: Callable[[int, str], str]) -> np.
     if field.allowed:
         with np.errstate(invalid="ignore"):
             allowed &= _BOUNDS[field.allowed](array) | np.isnan(array)
+    if field.most < math.inf:
+        allowed &= ~(array > field.most)
     if not allowed.all():
-        raise refuse(int((~allowed).argmax()), _expectation(field))
+        row = int((~allowed).argmax())
+        raise refuse(row, _expectation(field, is_too_large=field.most < array[row] < math.inf))
     return array.astype({"float": np.float64, "int": np.int64, "bool": np.bool_}[field.kind], copy=False)
 
 
@@ -332,6 +335,6 @@ def _as_text(array: np.ndarray, default: str) -> np.ndarray:
     return np.array([v if isinstance(v, str) else _id_text(v) or default for v in values], dtype=object)
 
 
-def _expectation(field: Field) -> str:
+def _expectation(field: Field, is_too_large: bool) -> str:
     noun = {"float": "a finite number", "int": f"a whole number below {_LARGEST_INTEGER}", "bool": "0 or 1"}[field.kind]
-    return f"{noun} {field.allowed}".rstrip()
+    return f"{noun} {field.range_text if is_too_large else field.allowed}".rstrip()

@@ -36,6 +36,8 @@ JSON = '{"jobs": [{"id": "a", "subtime": 0, "res": 1, "profile": "p"}], "profile
         ("wide.swf", SWF + f"3 7 -1 10 {10**30}\n", "line 4, job 3, requested_cores: expected a whole number below"),
         ("half.swf", SWF + "3 7 -1 10 2.5 -1 -1 2.5\n", "line 4, job 3, requested_cores: expected a whole number"),
         ("early.swf", SWF + "3 -7 -1 10 2\n", "line 4, job 3, submit_time: expected a finite number >= 0, found -7.0"),
+        ("long.swf", SWF + "3 7 -1 1e25 2\n", r"job 3, recorded_run_time: .* >= 0, at most 1e12, found 1e\+25"),
+        ("long.csv", CSV + "c,1e13,1,1\n", "job c, submit_time: expected a finite number >= 0, at most 1e12"),
         ("twice.swf", SWF + "1 9 -1 10 2\n", "line 4, job 1, job_id: expected an id not yet used"),
         ("none.swf", "1 0 -1 -1 2\n", "expected at least one job that can be simulated, found 1 of 1 jobs dropped"),
         ("binary.swf", b"\x7fELF\x00\x01\x02\xff" * 50, "line 1"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import math
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ def values(field: Field) -> st.SearchStrategy[Any]:
         return st.booleans()
     if field.kind == "int":
         return st.integers(max(-(2**50), int(LOWEST[field.allowed])), 2**50)
-    numbers = st.floats(LOWEST[field.allowed], 1e300)
+    numbers = st.floats(LOWEST[field.allowed], min(field.most, 1e300))
     special = field.default if isinstance(field.default, float) else 0.0
     return st.one_of(numbers, st.just(special)) if special != 0 and field.name != "operations" else numbers
 
@@ -187,3 +188,19 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     workload = read(tmp_path, "submit_time,requested_cores,operations\n1,1,1\n")
     with pytest.raises(FormatError, match=r"nowhere/x.csv: expected a file that can be written, found No such file"):
         workload.write(tmp_path / "nowhere" / "x.csv")
+
+
+@pytest.mark.parametrize(
+    ("first", "lasts_s", "is_told"),
+    [(0, 9, False), (86_400, 9, False), (1e6, 1e6, False), (1e6, 9e5, True), (1_767_225_600, 9, True)],
+)
+def test_a_first_submission_long_after_0_is_told(tmp_path: Path, first: float, lasts_s: float, is_told: bool) -> None:
+    """Seconds since 1970 are not shifted, so a run would idle since then; an offset within a day or the log is meant."""
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always")
+        workload = read(tmp_path, f"submit_time,requested_cores,operations\n{first},1,1\n{first + lasts_s},1,1\n")
+    texts = [str(each.message) for each in noted]
+    assert [f"the first job is submitted at {first:,.0f} s, and a run begins at 0 s" in text for text in texts] == (
+        [True] * is_told
+    )
+    assert workload.jobs["submit_time"].tolist() == [first, first + lasts_s]
