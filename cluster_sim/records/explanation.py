@@ -258,9 +258,9 @@ class _Explanation:
         return guests.assign(cores=guests["last_core"] - guests["first_core"] + 1)
 
     def _submitted_before(self) -> np.ndarray:
-        eligible, mine = self._jobs["eligible_time"].to_numpy(dtype=np.float64), self._job["eligible_time"]
-        tied_before = (eligible == mine) & (np.arange(len(eligible)) < self._row)
-        return np.asarray((eligible < mine) | tied_before)
+        submitted, mine = self._jobs["submit_time"].to_numpy(dtype=np.float64), self._job["submit_time"]
+        tied_before = (submitted == mine) & (np.arange(len(submitted)) < self._row)
+        return np.asarray((submitted < mine) | tied_before)
 
     # ------------------------------------------------------------------ its start
 

@@ -130,6 +130,22 @@ def test_one_that_gets_in_front() -> None:
     ]
 
 
+def test_one_that_waited_for_a_job_was_submitted_before() -> None:
+    """b comes at 0 s, and waits for a until 10 s; c comes at 5 s, asks for more than is free, and goes behind b."""
+    workload = Workload(
+        {
+            "job_id": ["a", "b", "c"],
+            "submit_time": [0.0, 0.0, 5.0],
+            "requested_cores": [1, 1, 2],
+            "recorded_run_time": [10.0, 10.0, 10.0],
+            "after": ["", "a", ""],
+        }
+    )
+    lines = Simulation(Platform.homogeneous(1, 2), workload, make_scheduler("fcfs"), explain=True).run().explain("c")
+    assert "  1 job submitted earlier started before it: b" in lines.splitlines()
+    assert "submitted later" not in lines
+
+
 def test_nodes_that_boot() -> None:
     """Cores at once, tasks after the 5 s that the node takes to boot."""
     kind = NodeType(
