@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -110,6 +110,7 @@ def replicate(
     import pandas as pd
 
     from analysis import replication_table, write_report
+    from analysis.tables import metrics_of
     from cluster_sim.cli.simulate import REPORT, load
 
     _remove_older(out)
@@ -124,7 +125,7 @@ def replicate(
         if number == 0:
             shown = (runs, workload)  # of the others only the summaries are kept: a run's tables may be large
     table = replication_table(summaries)
-    _warn_if_equal(summaries)
+    warn_if_equal(([metrics_of(summary) for summary in each] for each in summaries.values()), "--replications")
     rows = [
         {"scheduler": name, "seed": settings.seed + number, "metric": metric, "value": value}
         for name, several in summaries.items()
@@ -175,15 +176,18 @@ def _with_seed(settings: RunSettings, seed: int, first: bool) -> RunSettings:
     return replace(settings, seed=seed, workload=f"{name}:{','.join(parts)}")
 
 
-def _warn_if_equal(summaries: dict[str, list[pd.Series]]) -> None:
-    """A log, and nothing random in the run: all replications are one, and an interval of width 0 would be a lie."""
-    from analysis.tables import metrics_of
+def warn_if_equal(cases: Iterable[Sequence[object]], source: str) -> None:
+    """Tell when all replications of each case have the same metrics: an interval of width 0 would be a lie.
+
+    So it is with a log, and nothing random in the run. ``source`` is what asked for replications.
+    """
     from cluster_sim.errors import ModelWarning
 
-    several = [[metrics_of(summary) for summary in each] for each in summaries.values()]
+    several = list(cases)
+    number = max(map(len, several), default=0)
     # Compared as text, where NaN equals NaN.
-    if all(str(one) == str(each[0]) for each in several for one in each):
-        text = f"--replications: all {len(several[0])} are equal, for the seed changes nothing in these runs"
+    if number > 1 and all(str(one) == str(each[0]) for each in several for one in each):
+        text = f"{source}: all {number} are equal, for the seed changes nothing in these runs"
         warnings.warn(f"{text}; a generated workload such as lublin:… changes with it", ModelWarning, stacklevel=2)
 
 

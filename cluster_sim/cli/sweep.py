@@ -64,6 +64,7 @@ def sweep(
         )  # fmt: skip
     assumptions = _with_rejections(outcome)
     invocation.assume(assumptions)
+    _warn_if_equal(outcome, grid)
     invocation.tell_all()
     _tell_failures(outcome, Path(out))
     _write_results(outcome, Path(out))
@@ -101,6 +102,18 @@ def _with_rejections(outcome: Outcome) -> list[str]:
         text += f"{worst['jobs_submitted']:,.0f} jobs"
         lines["rejected"] = f"{lines['rejected']}; {text}" if "rejected" in lines else f"rejected: {text}"
     return list(lines.values())
+
+
+def _warn_if_equal(outcome: Outcome, grid: Grid) -> None:
+    """Tell when the replications of every combination of the factors came out alike."""
+    from cluster_sim.cli.compare import warn_if_equal
+
+    factors, metrics = list(grid.factors), grid.config.metrics
+    if grid.config.replications > 1:
+        runs = outcome.runs(list(dict.fromkeys([*factors, "status", *metrics])))
+        runs = runs[runs["status"] == "done"]
+        cases = runs.groupby(factors, sort=False, dropna=False, observed=True)
+        warn_if_equal((case[metrics].values.tolist() for _, case in cases), "replications")
 
 
 def _write_results(outcome: Outcome, out: Path) -> None:

@@ -196,6 +196,18 @@ def test_the_command_and_its_files(tmp_path: Path) -> None:
     assert jobs["wait_time"].mean() == pytest.approx(runs["mean_wait_s"][1])
 
 
+@pytest.mark.parametrize(("workload", "is_told"), [("log.csv", True), ("lublin:jobs=10,nodes=8", False)])
+def test_equal_replications_are_told(tmp_path: Path, workload: str, is_told: bool) -> None:
+    """A log does not change with the seed, a generated workload does."""
+    (tmp_path / "log.csv").write_text("submit_time,requested_cores,recorded_run_time\n0,8,10\n1,8,10\n")
+    factors = SMALL["factors"] | {"workload": workload}
+    (tmp_path / "grid.json").write_text(json.dumps({"factors": factors, "replications": 2}))
+    words = ["sweep", str(tmp_path / "grid.json"), "--out", str(tmp_path / "out"), "--workers", "1"]
+    done = CliRunner().invoke(main, words, catch_exceptions=False)
+    assert done.exit_code == 0, done.stderr
+    assert ("replications: all 2 are equal, for the seed changes nothing" in done.stderr) == is_told
+
+
 def test_agents_are_trained_in_the_sweep(tmp_path: Path) -> None:
     """Settings of a training are factors; one is trained for each of them and replication, and plays all its cells."""
     pytest.importorskip("torch")
