@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from cluster_sim.errors import SpecError
-from cluster_sim.run.decisions import MODES, Decision, Hold, Preempt, Resume, Start
+from cluster_sim.run.decisions import Decision, Hold, Preempt, Resume, Start
 from cluster_sim.workload.fields import whole_number
 from schedulers.base import Scheduler, schedulers
 from schedulers.orders import NodeOrder, name_of, node_orders, platform_order
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 TAKEN = "a more urgent job needs its cores"
 LEAVING = "waits for less urgent jobs that have been told to leave their cores"
 RESUMES_FIRST = "a suspended job, which can go on only on the cores that it had, goes before it"
+
+
+MODES = ("requeue", "suspend", "cancel")
+"""How a job can lose its cores to a more urgent one; ``timeout`` is for those that have outlived their limit."""
 
 
 @schedulers.register("preemptive")

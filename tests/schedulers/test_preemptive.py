@@ -125,7 +125,8 @@ def test_sleeping_nodes_and_reservations() -> None:
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
-        ("preemptive:kill", "one of requeue, suspend, cancel"),
+        ("preemptive:kill", "one of requeue, suspend, cancel, found"),
+        ("preemptive:mode=timeout", "one of requeue, suspend, cancel, found"),
         ("preemptive:grace=-1", "a finite time in s"),
         ("preemptive:queues=1/x", "numbers of queues"),
         ("preemptive:queues=1/1", "numbers of queues"),
