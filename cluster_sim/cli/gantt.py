@@ -57,11 +57,11 @@ def gantt(directories: tuple[str, ...], out: str | None, workload: str | None, p
     forwards and backwards, each with its reason if the run was to --explain, the queue and the nodes.
     """
     from analysis import write_gantt
-    from cluster_sim.cli.simulate import refuse_stdout
+    from cluster_sim.cli.simulate import check_out
     from cluster_sim.records.result import Result
     from cluster_sim.workload.workload import Workload
 
-    refuse_stdout("gantt, --out", out)
+    check_out("gantt, --out", out)
     if out is not None and not out.lower().endswith((".html", ".htm")):
         raise InputError("gantt, --out", "a name ending in .html", out)
     results = {_name(directory, directories): Result.load(directory) for directory in directories}

@@ -31,10 +31,10 @@ def grade(folder: str, out: str | None, exercises: str | None, limit: float, wor
     """
     from analysis.lessons.grading import grade as marks_of
     from cluster_sim.cli.group import say
-    from cluster_sim.cli.simulate import refuse_stdout
+    from cluster_sim.cli.simulate import check_out
     from cluster_sim.files.atomic import write_bytes
 
-    refuse_stdout("lesson grade, --out", out)
+    check_out("lesson grade, --out", out)
     if (
         out is not None and not Path(out).absolute().parent.is_dir()
     ):  # before a class is graded for a quarter of an hour

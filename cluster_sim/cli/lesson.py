@@ -48,8 +48,9 @@ def lesson(number: int | None, runs: bool, out: str | None, opens: bool, force: 
     """
     from analysis.lessons.catalogue import lesson as find
     from analysis.lessons.catalogue import lessons
-    from cluster_sim.cli.simulate import refuse_stdout
+    from cluster_sim.cli.simulate import check_out
 
+    check_out("lesson, --out", out)
     if number is None:
         if runs or out or opens or force:
             raise InputError("lesson", "the number of a lesson beside --run, --out, --open or --force", "none")
@@ -57,7 +58,6 @@ def lesson(number: int | None, runs: bool, out: str | None, opens: bool, force: 
             click.echo(f"{one.number:>2}  {one.title} ({one.minutes} min)\n    {one.objective}")
         click.echo("\ncluster-sim lesson 1 writes the first one as a notebook, cluster-sim lesson 1 --run as a page.")
         return
-    refuse_stdout("lesson, --out", out)
     if out is not None and not runs and Path(out).suffix in (".html", ".htm"):
         raise InputError("lesson, --out", "FILE.ipynb, or --run beside the name of a page", out)
     one = find(number)

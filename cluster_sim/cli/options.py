@@ -54,7 +54,8 @@ class Seconds(click.ParamType):
         """The number that ``value`` says; inf and NaN are no times."""
         seconds = seconds_in(str(value))
         if not 0 < seconds < math.inf:
-            self.fail(f"expected a number above 0, found {value}", param, ctx)
+            also = ", or a time such as 5d, 12h or 2d12h" if math.isnan(seconds) else ""
+            self.fail(f"expected a number above 0{also}, found {value}", param, ctx)
         return seconds
 
 
@@ -75,8 +76,8 @@ def given(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value not in (None, ())}
 
 
-def setting_option(name: str, meaning: str | None = None) -> Callable[[Any], Any]:
-    """The option of a setting; ``meaning`` in the place of the usual one.
+def setting_option(name: str, meaning: str | None = None, **other: Any) -> Callable[[Any], Any]:
+    """The option of a setting; ``meaning`` in the place of the usual one, ``other`` in that of click's arguments.
 
     It has no default of its own: a value that was not given may still come from a configuration file.
     """
@@ -101,7 +102,7 @@ def setting_option(name: str, meaning: str | None = None) -> Callable[[Any], Any
         more["type"] = Seconds()
     shown = isinstance(setting.default, int | str) and not isinstance(setting.default, bool) and meaning is None
     text = f"{told[0].upper()}{told[1:]}." + (f" [default: {setting.default}]" if shown else "")
-    return click.option(*(setting.flags or (f"--{name.replace('_', '-')}",)), help=text, **more)
+    return click.option(*(setting.flags or (f"--{name.replace('_', '-')}",)), help=text, **more | other)
 
 
 def setting_options(*names: str) -> Callable[[Any], Any]:

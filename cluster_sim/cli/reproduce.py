@@ -64,8 +64,9 @@ def reproduce(
     from analysis.reproduce.outcome import save, save_pictures, text
     from analysis.reproduce.paper import Setting
     from analysis.reproduce.runner import reproduce as run
-    from cluster_sim.cli.simulate import prepare
+    from cluster_sim.cli.simulate import check_out, prepare
 
+    check_out("--out", out)
     ran = 0
     papers = [paper_of(each) for each in (MODULES if name == ALL else [name])]
     trainings = None if no_training else Path(out).resolve() / "agents"

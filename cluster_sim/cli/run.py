@@ -12,9 +12,17 @@ from cluster_sim.cli.group import Invocation, json_option, say, tell_json
 from cluster_sim.cli.options import given, setting_option, simulation_options
 
 
+def _only_one(ctx: click.Context, option: click.Parameter, schedulers: tuple[str, ...]) -> str | None:
+    """The scheduler that was given, if any; of several none is meant more than another."""
+    if len(set(schedulers)) > 1:
+        expected = "expected one scheduler (cluster-sim compare takes several)"
+        raise click.BadParameter(f"{expected}, found {' and '.join(schedulers)}", ctx, option)
+    return schedulers[0] if schedulers else None
+
+
 @click.command(short_help="Simulate a workload on a platform.")
 @click.argument("config", type=click.Path(), required=False, metavar="[CONFIG]")
-@simulation_options(setting_option("scheduler"))
+@simulation_options(setting_option("scheduler", multiple=True, callback=_only_one))
 @json_option
 @click.pass_obj
 def run(invocation: Invocation, config: str | None, out: str, as_json: bool, **options: Any) -> None:

@@ -77,7 +77,7 @@ def load(settings: RunSettings) -> tuple[Platform, Workload]:
     if settings.ignore_gpus:
         workload = without_gpus(workload, settings.workload)
     if settings.think_times:
-        workload = workload.with_think_times()
+        workload = with_think_times(workload, settings.workload)
     if settings.platform is None:
         platform = platform_of_log(workload, settings.workload)
     else:
@@ -96,11 +96,19 @@ def without_gpus(workload: Workload, source: str) -> Workload:
     """The workload as if no job needed GPUs; a ModelWarning counts those that do."""
     number = int((workload.jobs["gpus"] > 0).sum())
     if number:
-        text = (
-            f"{number:,} of {len(workload):,} jobs need GPUs, which are not simulated: they run as if they needed none"
-        )
+        text = f"{number:,} of {len(workload):,} jobs need GPUs: they run as if they needed none"
         warnings.warn(f"{source}: {text}", ModelWarning, stacklevel=2)
     return workload.without_gpus()
+
+
+def with_think_times(workload: Workload, source: str) -> Workload:
+    """The workload with its think times; a ModelWarning says where it has none, and nothing changes."""
+    from cluster_sim.workload.dependencies import follows
+
+    if next(follows(workload.columns), None) is None:
+        text = "no job names a job of the workload as its preceding_job: there are no think times to keep to"
+        warnings.warn(f"{source}: {text}", ModelWarning, stacklevel=2)
+    return workload.with_think_times()
 
 
 def platform_of_log(workload: Workload, source: str) -> Platform:
@@ -210,8 +218,13 @@ def _sha256(path: str) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def refuse_stdout(option: str, out: object) -> None:
-    """Raise InputError for ``-``: it means standard output, and nothing of that name is to be made by mistake."""
+def check_out(option: str, out: object) -> None:
+    """Raise InputError for what names nothing to write: an empty text, which would be the working directory, and ``-``.
+
+    That means standard output, and nothing of that name is to be made by mistake.
+    """
+    if out == "":
+        raise InputError(option, "the name of what to write", "nothing (an empty text)")
     if out == STDIN:
         raise InputError(option, "the name of what to write", "- (results do not go to standard output)")
 
@@ -228,7 +241,7 @@ def prepare(directory: str, file_format: str = "csv", what: str = "program") -> 
     if file_format == "parquet":
         with needed("--format parquet", "pyarrow"):
             import pyarrow  # noqa: F401
-    refuse_stdout("--out", directory)
+    check_out("--out", directory)
     path = Path(directory)
     if path.exists() and not path.is_dir():
         raise InputError(directory, "a folder for the results", "a file")

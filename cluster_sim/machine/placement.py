@@ -98,7 +98,7 @@ def why_impossible(machine: Machine, job: Job, memory: bool = False, gpus: bool 
     if cores > platform.core_count:
         return f"it asks for {cores} cores, the platform has {platform.core_count}"
     if job.gpus and not gpus:
-        return f"it asks for {job.gpus} GPUs, which are not simulated"
+        return f"it asks for {job.gpus} GPU{'' if job.gpus == 1 else 's'}, which only the scheduler slurm gives"
     by_memory = memory and job.memory > 0.0
     wanted = shape(job)
     eligibility = machine.eligibility

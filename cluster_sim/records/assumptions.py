@@ -42,14 +42,15 @@ def of_jobs(columns: Mapping[str, Any], memory: bool = False) -> list[str]:
 
 def of_platform(platform: Platform, power_model: PowerModel | None = None) -> list[str]:
     """Of a platform: watts that it does not state."""
+    model = power_models.make(platform.power_model) if power_model is None else power_model
     if platform.watts_assumed:
         kind = platform.processor_types[0]  # the others have the same clock and watts
         static, dynamic = kind.power["static_w"], kind.power["dynamic_w"]
+        idle = watts(model, kind, 0)
         return [
             f"watts: the platform states none; those of a {kind.clock_ghz:g} GHz processor "
-            f"({static:.1f} W + {dynamic:.1f} W a busy core) stand in"
+            f"({idle:.1f} W idle, else {static:.1f} W + {dynamic:.1f} W a busy core) stand in"
         ]
-    model = power_models.make(platform.power_model) if power_model is None else power_model
     none = [not any(watts(model, kind, kind.cores) for kind in node.processors) for node in platform.node_types]
     return _nodes(platform, none, "watts", "nodes state none, and draw 0 W; energies count without them")
 
@@ -103,6 +104,8 @@ def of_run(
     if len(rejected):
         first = result.jobs.iloc[rejected[0]]
         hint = _hint(workload, platform.core_count)
+        if columns["gpus"][rejected[0]]:
+            hint = "; --ignore-gpus runs jobs as if they needed none"
         found.append(
             f"rejected: {len(rejected):,} of {len(result.jobs):,} jobs, the first is job {first['job_id']}: "
             f"{first['reason']}{hint}"

@@ -146,6 +146,24 @@ def test_nothing_of_the_name_of_a_pipe_is_made(done, refused, words: list[str], 
     assert not Path("-").exists()
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", *LAB, "-w", "jobs.json"),
+        ("compare", *LAB, "-w", "jobs.json", "-s", "fcfs"),
+        ("demo",),
+        ("gantt", "out"),
+        ("lesson", "1"),
+        ("reproduce", "deepshutdown"),
+    ],
+)
+def test_an_empty_name_is_not_the_working_directory(refused, here, words: tuple[str, ...]) -> None:
+    """--out "$RESULTS" without such a variable writes nothing, rather than into the folder where it was called."""
+    before = sorted(here.iterdir())
+    assert "--out: expected the name of what to write, found nothing" in refused(*words, "--out", "")
+    assert sorted(here.iterdir()) == before
+
+
 # ---------------------------------------------------------------------- completion
 
 

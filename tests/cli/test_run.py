@@ -268,3 +268,26 @@ def test_a_published_experiment_from_its_files(done, shared) -> None:
     said = summary("out")
     assert said["energy_j"] == pytest.approx(315_245, rel=1e-5)
     assert said["makespan_s"] == pytest.approx(158.126, rel=1e-5)
+
+
+def test_one_scheduler_is_run(done, refused) -> None:
+    """Of two none is meant more than the other; the same one twice is one."""
+    words = ("run", "-w", "log.swf", "--out", "out", "--scheduler", "easy", "--scheduler")
+    told = "expected one scheduler (cluster-sim compare takes several), found easy and fcfs"
+    assert told in refused(*words, "fcfs")
+    assert "easy" in done(*words, "easy").stdout
+
+
+def test_think_times_that_are_not_there_are_told(done) -> None:
+    """A log whose jobs name no preceding one runs as it would without the option; one in which they do says nothing."""
+    told = "log.swf: no job names a job of the workload as its preceding_job"
+    assert told in done("run", "-w", "log.swf", "--think-times", "--out", "out").stderr
+    log = Path("log.swf").read_text()
+    Path("log.swf").write_text(log.replace("2 1 1 1 1 -1 -1", "2 1 1 1 1 1 5"))
+    assert told not in done("run", "-w", "log.swf", "--think-times", "--out", "out").stderr
+
+
+def test_a_time_that_is_none_is_told_how_to_write_one(refused) -> None:
+    """Days and hours are hinted at."""
+    told = refused("run", "-w", "log.swf", "--until", "5x", "--out", "out")
+    assert "expected a number above 0, or a time such as 5d, 12h or 2d12h, found 5x" in told
