@@ -126,7 +126,9 @@ def read_text(path: str | os.PathLike[str], limit: int | None = None, expected: 
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise FormatError(f"{path} line {line}", "text in UTF-8", data[error.start : error.start + 8]) from None
+        is_text = b"\x00" not in data  # in another encoding, as names of people are in old files
+        hint = " (iconv -f latin1 -t utf-8 makes it from Latin-1)" if is_text else ""
+        raise FormatError(f"{path} line {line}", f"text in UTF-8{hint}", data[error.start : error.start + 8]) from None
     if "\x00" in text:
         raise FormatError(f"{path} line {text.count(chr(10), 0, text.index(chr(0))) + 1}", "text", "binary data")
     return text

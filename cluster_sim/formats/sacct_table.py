@@ -22,6 +22,8 @@ from cluster_sim.files.reading import read_bytes, read_text
 
 _IDS = ("jobid", "jobidraw")
 _FREE_TEXT = ("jobname", "comment", "admincomment", "systemcomment", "submitline", "workdir", "extra", "reason")
+_FEWEST_CELLS = 3
+HEADER = "a header line of sacct's with JobID and Submit (--parsable2, no --noheader)"
 _PARQUET_MAGIC = b"PAR1"
 
 
@@ -48,6 +50,12 @@ def delimiter_of(start: str) -> str:
     return ""
 
 
+def is_near(start: str) -> bool:
+    """Whether a text that begins with no header of sacct's is like its output without --parsable2, or with --noheader."""
+    line = next((line for line in start.splitlines() if line.strip()), "")
+    return "jobid" in line.lower().split() or line.count("|") >= _FEWEST_CELLS
+
+
 def read_table(path: str) -> SacctTable:
     """All rows of a file. Raises FormatError naming the line."""
     if read_bytes(path).startswith(_PARQUET_MAGIC) or PurePath(path.removesuffix(".gz")).suffix.lower() == ".parquet":
@@ -56,7 +64,7 @@ def read_table(path: str) -> SacctTable:
     delimiter = delimiter_of(text)
     if not delimiter:
         found = next((line for line in text.splitlines() if line.strip()), "nothing")
-        raise FormatError(path, "a header line of sacct's with JobID and Submit (no --noheader)", found)
+        raise FormatError(path, HEADER, found)
     rows = _split(text) if delimiter == "|" else _csv_rows(text, delimiter, path)
     _, header = next(rows)
     if header and not header[-1].strip():  # --parsable ends every line with a separator

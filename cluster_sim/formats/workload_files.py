@@ -138,6 +138,8 @@ def _suffix_by_content(path: str) -> str:
     if b"submit_time" in start or b"subtime" in line:
         return ".csv"
     found = line.decode(errors="backslashreplace") or "nothing"
+    if sacct_table.is_near(start.decode(errors="replace")):
+        raise FormatError(path, sacct_table.HEADER, found)
     raise FormatError(path, f"a workload file ({_suffixes(WORKLOAD_WRITERS)})", found)
 
 

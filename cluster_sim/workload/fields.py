@@ -291,10 +291,15 @@ SUMMARY_METRICS: tuple[Field, ...] = (
     Field("lost_core_s", "float", "s", "core-seconds of attempts that came to nothing"),
     Field("availability", "float", "", "share of the nodes' time in which they had not failed"),
     Field("first_submission_s", "float", "s", "first submission"),
-    Field("last_completion_s", "float", "s", "last finish"),
-    Field("makespan_s", "float", "s", "last finish - first submission"),
+    Field("last_completion_s", "float", "s", "last finish, of jobs that ran and are over"),
+    Field("makespan_s", "float", "s", "last_completion_s - first_submission_s"),
     Field("throughput_jobs_per_h", "float", "1/h", "jobs completed / makespan"),
-    Field("utilisation", "float", "", "busy core-seconds / (cores x window from first submission to last finish)"),
+    Field(
+        "utilisation",
+        "float",
+        "",
+        "busy core-seconds / (cores x window from first submission to last finish; to `until`, if jobs still run then)",
+    ),
     Field("mean_wait_s", "float", "s", "mean wait time"),
     Field("median_wait_s", "float", "s", "median wait time"),
     Field("p95_wait_s", "float", "s", "95th percentile of the wait time"),
@@ -317,7 +322,7 @@ SUMMARY_METRICS: tuple[Field, ...] = (
     Field("mean_queue_length", "float", "", "pending jobs, mean over time"),
     Field("max_queue_length", "int", "", "most jobs pending at once"),
     Field("energy_j", "float", "J", "integral of the platform's power over the run: to the last finish, or to `until`"),
-    Field("edp_js", "float", "J s", "energy x makespan"),
+    Field("edp_js", "float", "J s", "energy_j x makespan_s"),
     Field("energy_jobs_j", "float", "J", "energy attributed to jobs"),
     Field("energy_guests_j", "float", "J", "energy attributed to guests, processes of a user's own that hold cores"),
     Field(
@@ -477,8 +482,13 @@ energy_failed_j = energy_j, and energy_computing_j = energy_jobs_j + energy_gues
 
 P4 is Casagrande et al. 2022. Its waste (Eq. 4) counts *by node*: idle cores of a node that computes are no waste. Its program
 counts *by core*: they are, each with its part of its processor's idle watts. Its "joules" are watt-minutes. Its stretch is
-wait / requested time; `cluster_sim.records.metrics.delays(result.jobs, theta)` has Eq. 10 for other thresholds. A job
-still waiting when the run stops is in none of the job metrics: look at `jobs_unfinished` beside them. [More](deepshutdown.md).
+wait / requested time; `cluster_sim.records.metrics.delays(result.jobs, theta)` has Eq. 10 for other thresholds.
+[More](deepshutdown.md).
+
+Where `until` stops a run, a job that still waits or runs then is in none of the metrics of jobs (waits, turnarounds,
+slowdowns), nor in `makespan_s` and `throughput_jobs_per_h`; its cores and energy so far are in `utilisation` and `energy_j`,
+which go to `until`. So `edp_js` is the energy of the whole run times the makespan of the jobs that are over, and less than
+that of a run to the end: compare it, and means over jobs, only where `jobs_unfinished` is 0 or the same jobs are.
 """
 
 

@@ -43,6 +43,17 @@ JSON = '{"jobs": [{"id": "a", "subtime": 0, "res": 1, "profile": "p"}], "profile
         ("binary.swf", b"\x7fELF\x00\x01\x02\xff" * 50, "line 1"),
         ("binary.csv", b"\x7fELF\x00\x01\x02\xff" * 50, "line 1: expected text in UTF-8"),
         ("binary.json", b"\x00\x01\x02" * 50, "line 1: expected text, found binary data"),
+        (
+            "plain.txt",
+            "JobID JobName Submit\n----- ------- ------\n7 a now\n",
+            r"sacct's with JobID .* \(--parsable2, no --no",
+        ),
+        (
+            "headless.txt",
+            "7|ann|phys|batch\n",
+            r"a header line of sacct's with JobID and Submit \(--parsable2, no --noh",
+        ),
+        ("latin.txt", b"JobID|Submit|User\n7|2026-03-01T10:00:00|m\xfcller\n", "line 2: .* UTF-8 .iconv -f latin1"),
         ("latin.csv", CSV.encode() + b"caf\xe9,1,1,1\n", "line 4: expected text in UTF-8"),
         ("broken.json", JSON[:40], "line 1 column .*: expected JSON"),
         (
