@@ -7,6 +7,7 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
 from cluster_sim.run.decisions import Decision, Hold, Resize, Start
+from cluster_sim.run.shortage import counted
 from schedulers.base import Scheduler, schedulers
 
 if TYPE_CHECKING:
@@ -39,7 +40,9 @@ class Elastic(Scheduler):
             placement = view.place(job.on_cores(cores))
             if placement is not None:
                 usual = cores == job.requested_cores
-                return Start(job, placement, "" if usual else f"on {cores} cores, for {job.requested_cores} requested")
+                return Start(
+                    job, placement, "" if usual else f"on {counted(cores, 'core')}, for {job.requested_cores} requested"
+                )
         return None
 
     def _shrink(self, view: View, running: Running, cores: int, because: str) -> Resize:

@@ -11,6 +11,7 @@ import numpy as np
 from cluster_sim.errors import SpecError
 from cluster_sim.machine.placement import Placement
 from cluster_sim.run.decisions import Decision, Resize, Start, WakeAt
+from cluster_sim.run.shortage import counted
 from schedulers.base import Scheduler, schedulers
 from schedulers.malleable_rules import Agreement, Average, Bounds, CommonPool, Elastic, Least, Sizes, Steal, Usual
 
@@ -177,7 +178,9 @@ class Malleable(Scheduler):
         self._unsettled = True
         usual = placement.cores == job.requested_cores
         return Start(
-            job, placement, "" if usual else f"on {placement.cores} cores, for {job.requested_cores} requested"
+            job,
+            placement,
+            "" if usual else f"on {counted(placement.cores, 'core')}, for {job.requested_cores} requested",
         )
 
     def _unpromised(self, view: View) -> npt.NDArray[np.int64]:

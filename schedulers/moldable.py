@@ -11,6 +11,7 @@ import numpy as np
 
 from cluster_sim.errors import SpecError
 from cluster_sim.run.decisions import Decision, Hold, Start
+from cluster_sim.run.shortage import counted
 from schedulers.base import Scheduler, schedulers
 from schedulers.releases import Releases, cores_coming
 
@@ -74,7 +75,9 @@ class Moldable(Scheduler):
             placement = view.place(job.on_cores(cores), memory=self.memory)
             if placement is not None:
                 usual = cores == job.requested_cores
-                return Start(job, placement, "" if usual else f"on {cores} cores, for {job.requested_cores} requested")
+                return Start(
+                    job, placement, "" if usual else f"on {counted(cores, 'core')}, for {job.requested_cores} requested"
+                )
         return None
 
     def _widths(self, view: View, job: Job) -> Iterable[int]:

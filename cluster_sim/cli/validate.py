@@ -92,6 +92,7 @@ def workload_facts(workload: Workload) -> Facts:
     recorded = jobs["recorded_run_time"].to_numpy()
     given_as_work = int(jobs["operations"].notna().sum())
     asked = np.isfinite(jobs["requested_time"]) & ~jobs["requested_time_assumed"].astype(bool)
+    users = set(jobs["user"]) - {""}
     resource = "hosts" if workload.counts_hosts else "cores"
     facts = [
         ("name", workload.name),
@@ -107,7 +108,7 @@ def workload_facts(workload: Workload) -> Facts:
         ("requested time", f"{_count(int(asked.sum()), 'job')}"),
         ("ran longer than requested", _count(int((recorded[asked] > jobs["requested_time"][asked]).sum()), "job")),
         ("memory volume", f"{_count(int((jobs['mem_vol'] > 0).sum()), 'job')}"),
-        ("users", f"{jobs['user'].nunique():,}"),
+        ("users", f"{len(users):,}" if users else "not known"),
     ]
     stated = workload.stated_procs
     if stated is not None:

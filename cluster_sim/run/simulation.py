@@ -41,6 +41,7 @@ from cluster_sim.run.power_control import PowerControl
 from cluster_sim.run.progress import show_progress
 from cluster_sim.run.quirks import known_quirks
 from cluster_sim.run.run_jobs import RunJobs
+from cluster_sim.run.shortage import counted
 from cluster_sim.run.view import View
 from cluster_sim.workload.advance_reservations import AdvanceReservation
 from cluster_sim.workload.jobs import Job
@@ -228,7 +229,10 @@ class Simulation:
         left = len(self.jobs) - self.attempts.over
         if not left:
             return  # only somebody who holds the run open has not released it
-        message = f"{left} jobs are unfinished and nothing is left to happen: the scheduler starts none of them"
+        are = "is" if left == 1 else "are"
+        message = (
+            f"{counted(left, 'job')} {are} unfinished and nothing is left to happen: the scheduler starts none of them"
+        )
         if self.machine.withheld_count:
             policy, count = type(self.power_policy).__name__, self.machine.withheld_count
             message += f", and {policy} withholds {count} nodes without having asked to be woken (WakeAt)"

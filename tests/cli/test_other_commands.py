@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -229,6 +230,10 @@ def test_a_workload_is_described(done) -> None:
     assert "1 to 8, mean 4.33" in text
     assert "0.2" in text  # 400 + 400 + 10 core-seconds
     assert "cores of the log's machine  8" in text
+    assert re.search(r"users +2\n", text)
+    log = Path("log.swf").read_text()
+    Path("log.swf").write_text(re.sub(r"1 [12] 1 1 1 1 -1 -1", "1 -1 1 1 1 1 -1 -1", log))
+    assert re.search(r"users +not known\n", done("validate", "log.swf").stdout)
 
 
 def test_a_header_that_does_not_say_the_machines_size(done) -> None:

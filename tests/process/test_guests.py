@@ -222,7 +222,7 @@ def test_a_guest_that_stays_for_ever_keeps_nobody_who_fits_beside_it() -> None:
             yield held
             yield sim.env.event()
 
-    with pytest.warns(UserWarning, match="1 jobs are unfinished"):
+    with pytest.warns(UserWarning, match="1 job is unfinished"):
         result = run(machine(), jobs((1.0, 4, 5.0), (2.0, 2, 8.0)), guest, scheduler="easy")
     assert result.jobs["state"].tolist() == ["unfinished", "completed"]
 

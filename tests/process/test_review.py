@@ -67,7 +67,7 @@ class Waker(Scheduler):
 def test_woken_at_no_time() -> None:
     """Infinity is never, as the expected end of a job that requested no time is; NaN is refused."""
     simulation = Simulation(machine(), jobs((0, 1, 10)), Waker(INF))
-    with pytest.warns(ModelWarning, match="1 jobs are unfinished"):
+    with pytest.warns(ModelWarning, match="1 job is unfinished"):
         simulation.run()
     assert simulation.env.now == 0.0
     with pytest.raises(SimulationError, match="WakeAt"):
