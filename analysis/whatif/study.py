@@ -159,6 +159,8 @@ def what_if(
     with naming(conf):  # Slurm's rules may refuse what the configuration asks for
         policies = {name: (make_scheduler(specs[name][0]), make_power_policy(specs[name][1])) for name in platforms}
         runs = {}
+        for name, platform in platforms.items():  # what is wrong with a change is told before hours of replay
+            _refuse(Simulation(platform, workload.first(0), *policies[name]))
         for name, platform in platforms.items():
             result = Simulation(platform, workload, *policies[name], explain=True).run(progress=progress)
             said_of = {"scheduler": specs[name][0], "power_policy": specs[name][1]}
@@ -167,6 +169,13 @@ def what_if(
     study = Study(workload, runs, jobs_of(workload, runs), tuple(said), folder, remarks)
     study.remarks.extend(_of_runs(study))
     return study
+
+
+def _refuse(simulation: Simulation) -> None:
+    """Raise InputError for what a run refuses as soon as it begins, such as a value of a key that only then is read."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        simulation.run()
 
 
 def _slurm(conf: Path, accounts: str | None, workload: Workload) -> str:

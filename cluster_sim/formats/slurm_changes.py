@@ -3,7 +3,7 @@
 | change | sets |
 |---|---|
 | ``PriorityWeightAge=5000`` | a key of the whole machine |
-| ``SchedulerParameters:bf_interval=60`` | one option of several; ``SchedulerParameters:defer`` one without a value |
+| ``SchedulerParameters:bf_interval=60`` | one option of several; ``SchedulerParameters:bf_continue`` one without a value |
 | ``PartitionName=batch:MaxTime=1-00:00:00`` | a key of a partition |
 | ``NodeName=node[01-04]:Weight=10`` | a key of nodes, all of a line or some |
 
@@ -19,36 +19,27 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from cluster_sim.errors import InputError
-from cluster_sim.formats.slurm_conf import NODE_KEYS, NOT_SIMULATED, PARTITION_KEYS
+from cluster_sim.formats.slurm_keys import (
+    FOLLOWED,
+    FOLLOWED_OF_NODES,
+    FOLLOWED_OF_PARTITIONS,
+    NODES_NOT_SIMULATED,
+    NOT_SIMULATED,
+    OPTIONS,
+    PARTITIONS_NOT_SIMULATED,
+    Options,
+)
 from cluster_sim.formats.slurm_lines import Line
 from cluster_sim.formats.slurm_values import host_list
 from cluster_sim.spelling import nearest
 
-GLOBAL_KEYS = """SchedulerType SchedulerParameters SelectType SelectTypeParameters PriorityType PriorityCalcPeriod
-    PriorityDecayHalfLife PriorityFavorSmall PriorityFlags PriorityMaxAge PriorityParameters PriorityUsageResetPeriod
-    PriorityWeightAge PriorityWeightAssoc PriorityWeightFairshare PriorityWeightJobSize PriorityWeightPartition
-    PriorityWeightQOS PriorityWeightTRES PreemptMode PreemptParameters PreemptType PreemptExemptTime
-    AccountingStorageEnforce OverTimeLimit KillWait CompleteWait EnforcePartLimits DefMemPerCPU DefMemPerNode MaxMemPerCPU
-    MaxMemPerNode MaxArraySize MaxJobCount JobRequeue Licenses FairShareDampeningFactor MaxStepCount""".split()
-"""Keys of the whole machine that have a meaning for a schedule, as slurm.conf(5) names them."""
-OPTIONS = """allow_zero_lic assoc_limit_stop batch_sched_delay bb_array_stage_cnt bf_allow_magnetic_resv bf_busy_nodes
-    bf_continue bf_hetjob_immediate bf_hetjob_prio bf_interval bf_job_part_count_reserve bf_licenses bf_max_job_array_resv
-    bf_max_job_assoc bf_max_job_part bf_max_job_start bf_max_job_test bf_max_job_user bf_max_job_user_part bf_max_time
-    bf_min_age_reserve bf_min_prio_reserve bf_node_space_size bf_one_resv_per_job bf_resolution bf_running_job_reserve
-    bf_topopt_enable bf_window bf_window_linear bf_yield_interval bf_yield_sleep build_queue_timeout
-    correspond_after_task_cnt default_gbytes default_queue_depth defer defer_batch delay_boot disable_job_shrink
-    disable_hetjob_steps enable_hetjob_steps enable_job_state_cache enable_user_top extra_constraints Ignore_NUMA
-    ignore_constraint_validation ignore_prefer_validation max_array_tasks max_rpc_cnt max_sched_time max_script_size
-    max_submit_line_size max_switch_wait no_backup_scheduling no_env_cache nohold_on_prolog_fail pack_serial_at_end
-    partition_job_depth preempt_reorder_count preempt_strict_order preempt_youngest_first reduce_completing_frag
-    requeue_setup_env_fail requeue_on_resume_failure salloc_wait_nodes sbatch_wait_nodes sched_interval
-    sched_max_job_start sched_min_interval spec_cores_first step_retry_count step_retry_time time_min_as_soft_limit
-    whole_hetjob""".split()
-"""Options of SchedulerParameters, as slurm.conf(5) names them."""
-_OTHER_PARTITION_KEYS = """AllocNodes AllowAccounts AllowGroups AllowQos Alternate DefCpuPerGPU DefMemPerCPU DefMemPerGPU
-    DefMemPerNode DenyAccounts DenyQos DisableRootJobs ExclusiveTopo ExclusiveUser Hidden LLN MaxCPUsPerNode
-    MaxCPUsPerSocket MaxMemPerCPU MaxMemPerNode OverTimeLimit PowerDownOnIdle QOS ReqResv ResumeTimeout RootOnly
-    SelectTypeParameters SuspendTime SuspendTimeout TRESBillingWeights""".split()
+_FOLLOWED = {"": FOLLOWED, "nodename": FOLLOWED_OF_NODES, "partitionname": FOLLOWED_OF_PARTITIONS}
+_NOT_SIMULATED = {
+    "": NOT_SIMULATED,
+    "nodename": NODES_NOT_SIMULATED,
+    "partitionname": PARTITIONS_NOT_SIMULATED,
+}
+_WITH_OPTIONS = ("schedulerparameters", "priorityflags", "preemptparameters")
 _OF_MACHINE = ("nodename", "partitionname", "nodeset", "downnodes")
 _CHANGE = re.compile(
     r"(?:(?P<kind>NodeName|PartitionName)=(?P<names>[^:=\s]+):)?(?P<key>[A-Za-z]\w*)(?::(?P<option>\w+))?(?:=(?P<value>.*))?",
@@ -97,21 +88,22 @@ def _understood(text: str) -> _Change:
     kind, key, value = (match["kind"] or "").lower(), match["key"], match["value"]
     if not (value or "").isprintable() or '"' in (value or ""):
         raise InputError(where, "a value of printable characters without quotes", value)
-    known = {
-        "": GLOBAL_KEYS,
-        "nodename": sorted(NODE_KEYS - {"nodename"}),
-        "partitionname": [*sorted(PARTITION_KEYS - {"partitionname"}), *_OTHER_PARTITION_KEYS],
-    }[kind]
-    if key.lower() in NOT_SIMULATED:
-        raise InputError(where, "a key that is simulated", f"{key}: {NOT_SIMULATED[key.lower()]}")
-    _check_name(where, key, known)
-    if match["option"] and key.lower() not in ("schedulerparameters", "priorityflags", "preemptparameters"):
+    if key.lower() in _NOT_SIMULATED[kind]:
+        raise InputError(where, "a key that is simulated", f"{key}: {_NOT_SIMULATED[kind][key.lower()]}")
+    _check_name(where, key, _FOLLOWED[kind])
+    if match["option"] and key.lower() not in _WITH_OPTIONS:
         raise InputError(where, "SchedulerParameters, PriorityFlags or PreemptParameters before the option", key)
-    if key.lower() == "schedulerparameters":
-        for option in [match["option"]] if match["option"] else (value or "").split(","):
-            if option:
-                _check_name(where, option.partition("=")[0].strip(), OPTIONS)
+    if not kind and key.lower() in OPTIONS:
+        _check_options(where, OPTIONS[key.lower()], match["option"] or value or "")
     return _Change(text, kind, match["names"] or "", key.lower(), key, match["option"] or "", _said(value))
+
+
+def _check_options(where: str, options: Options, value: str) -> None:
+    unused, unknown = options.apart(value)
+    if unused:
+        raise InputError(where, "an option that is simulated", f"{unused[0]}: it is not")
+    for name in unknown:
+        _check_name(where, name, sorted(options.followed))
 
 
 _FLAG = "\0"

@@ -16,6 +16,18 @@ from typing import TypeVar
 
 from cluster_sim.errors import FormatError, InputError, ModelWarning
 from cluster_sim.formats import slurm_values as values
+from cluster_sim.formats.slurm_keys import (
+    FOLLOWED,
+    FOLLOWED_OF_NODES,
+    FOLLOWED_OF_PARTITIONS,
+    NODES_ADMINISTRATION,
+    NODES_NOT_SIMULATED,
+    NOT_SIMULATED,
+    OPTIONS,
+    PARTITIONS_ADMINISTRATION,
+    PARTITIONS_NOT_SIMULATED,
+    says_nothing,
+)
 from cluster_sim.formats.slurm_lines import Line, lines_of
 from cluster_sim.platform.hardware import Cluster, NodeGroup, NodeType, ProcessorType
 from cluster_sim.platform.platform import Platform
@@ -25,49 +37,19 @@ from cluster_sim.platform.slurm import Partition, SlurmMachine
 Value = TypeVar("Value")
 
 CLOCK_GHZ = 3.0
-NODE_KEYS = frozenset(
-    "nodename nodeaddr nodehostname port bcastaddr reason cpus procs boards sockets socketsperboard corespersocket "
-    "threadspercore realmemory feature features weight state gres".split()
-)
-_NODE_UNUSED = {
-    "corespeccount": "CPUs set aside for the system run jobs",
-    "cpuspeclist": "CPUs set aside for the system run jobs",
-    "memspeclimit": "memory set aside for the system is there for jobs",
-    "tmpdisk": "local disks are not simulated",
-}
+NODE_KEYS = NODES_ADMINISTRATION | {key.lower() for key in ("NodeName", *FOLLOWED_OF_NODES)}
+PARTITION_KEYS = frozenset(key.lower() for key in ("PartitionName", *FOLLOWED_OF_PARTITIONS))
+_BY_SLURM = frozenset(map(str.lower, FOLLOWED)) - {"accountingstoragetype", "accountingstorageenforce"}
+"""What a configuration says to schedulers of Slurm's kind; the two are for others as well, or for nobody without the first."""
 _LEFT_OUT = ("DOWN", "DRAIN", "FAIL", "FAILING", "FUTURE")
 _STATES = (*_LEFT_OUT, "UNKNOWN", "IDLE", "CLOUD", "UP", "RESUME", "ALLOCATED", "MIXED", "POWER_DOWN", "UNDRAIN")
-_SCHEDULING = re.compile(
-    "(scheduler|priority|preempt|select).*|accountingstorageenforce|overtimelimit|killwait|messagetimeout|completewait|enforcepartlimits|"
-    "(def|max)mem.*|maxarraysize|maxjobcount|jobrequeue|licenses|fairsharedampeningfactor|maxstepcount"
-)
 _PRIORITY = re.compile("priority.*|fairsharedampeningfactor")
-NOT_SIMULATED = {
-    "topologyplugin": "all nodes are equally near",
-    "topologyparam": "all nodes are equally near",
-    "schedulertimeslice": "jobs do not take turns",
-    "suspendtime": "nodes stay on unless a power policy is chosen",
-    "suspendtimeout": "nodes stay on unless a power policy is chosen",
-    "resumetimeout": "nodes stay on unless a power policy is chosen",
-    "prolog": "takes no time",
-    "epilog": "takes no time",
-    "prologslurmctld": "takes no time",
-    "epilogslurmctld": "takes no time",
-    "jobsubmitplugins": "jobs are taken as submitted",
-    "burstbuffertype": "staging takes no time",
-    "grestypes": "only the scheduler slurm:conf=FILE gives GPUs to jobs",
-    "federationparameters": "there is one cluster",
-}
 _ADMINISTRATION = re.compile(
     "cluster(name)|(slurm|auth|cred|crypto|log|plug|mpi|proctrack|task|jobacct|jobcomp|jobcontainer|accounting|statesave|mail|"
     "switch|cli|launch|control|backup|debug|communication|acct|ext|health|unkillable|sched(logs|mod)|suspend|resume|prolog|"
     "epilog|tree|tcp|msg|message|srun|sbcast|x11|rpc|node_?feature|pam|propagate|return|first|min|inactive|group|get_?env|"
     "tmpfs|usespec|private|disable|requeue|reboot|resv|rout|hash|data|track|batch|eio|check|kill|job(credential|file)|core|"
     "interactive|external|prometheus|gpufreqdef|usepam|vsize|waittime|maintenance|max(db|jobid|tasks|batch|node)|preserve|url).*"
-)
-PARTITION_KEYS = frozenset(
-    "partitionname nodes default maxtime defaulttime minnodes maxnodes prioritytier priorityjobfactor priority oversubscribe "
-    "shared preemptmode gracetime state".split()
 )
 
 
@@ -137,13 +119,15 @@ def platform_of(lines: list[Line], path: str) -> Platform:
 def _with_defaults(lines: list[Line], key: str) -> Iterator[Line]:
     """The lines about ``key``, with what a DEFAULT line before them says where they say nothing themselves."""
     defaults: dict[str, str] = {}
+    written: dict[str, str] = {}
     for line in lines:
         if line.key != key:
             continue
         if line.pairs[key].upper() == "DEFAULT":
             defaults |= line.pairs
+            written |= line.written
         else:
-            yield Line(line.place, {**defaults, **line.pairs}, line.written)
+            yield Line(line.place, {**defaults, **line.pairs}, {**written, **line.written})
 
 
 def _value(line: Line, parse: Callable[[str], Value], default: Value, *keys: str) -> Value:
@@ -183,7 +167,7 @@ def _add_nodes(line: Line, found: _Configuration) -> None:
         found.nodes[name] = _Node(name, kind, weight, line.pairs.get("gres", ""), state)
     if len(found.nodes) > values.MAX_NODES_IN_LIST:
         raise FormatError(f"{line.place}, NodeName", f"at most {values.MAX_NODES_IN_LIST:,} nodes", len(found.nodes))
-    _note_keys(line, NODE_KEYS, _NODE_UNUSED, found)
+    _note_keys(line, NODE_KEYS, NODES_NOT_SIMULATED, found)
 
 
 def _state(text: str) -> str:
@@ -256,7 +240,7 @@ def _named(line: Line, key: str, found: _Configuration) -> list[str]:
 
 def _partition(line: Line, found: _Configuration, position: Mapping[str, int]) -> Partition:
     name = line.pairs["partitionname"]
-    _note_keys(line, PARTITION_KEYS, {}, found)
+    _note_keys(line, PARTITION_KEYS | PARTITIONS_ADMINISTRATION, PARTITIONS_NOT_SIMULATED, found)
     empty = line.pairs.get("nodes", "").lower() in ("", "(null)")
     tier = _value(line, _whole, 1, "prioritytier", "priority")
     return Partition(
@@ -285,29 +269,36 @@ def _or(number: float, otherwise: float) -> float:
 
 def _note_keys(line: Line, known: frozenset[str], unused: Mapping[str, str], found: _Configuration) -> None:
     """Keep in mind which keys of a line are not simulated, or not known at all."""
-    for key in line.pairs:
+    for key, value in line.pairs.items():
         if key in unused:
-            found.unused[line.written.get(key, key)] = unused[key]
-        elif key not in known and line.key == "nodename":
-            found.unknown[line.written.get(key, key)] = None
+            if not says_nothing(key, value):
+                found.unused[line.written[key]] = unused[key]
+        elif key not in known:
+            found.unknown[line.written[key]] = None
 
 
 def _add_parameters(line: Line, found: _Configuration) -> None:
     for key, value in line.pairs.items():
         found.parameters[key] = value
-        if key in NOT_SIMULATED and value.lower() not in (
-            "",
-            "none",
-            "topology/none",
-            "topology/default",
-            "infinite",
-            "-1",
-        ):
-            found.unused[line.written[key]] = NOT_SIMULATED[key]
-        elif _SCHEDULING.fullmatch(key):
-            found.scheduling[line.written[key]] = None
-        elif key not in NOT_SIMULATED and not _ADMINISTRATION.fullmatch(key):
-            found.unknown[line.written[key]] = None
+        written = line.written[key]
+        if key in NOT_SIMULATED:
+            if not says_nothing(key, value):
+                found.unused[written] = NOT_SIMULATED[key]
+        elif key in _BY_SLURM:
+            if key not in OPTIONS or OPTIONS[key].are_followed(value):
+                found.scheduling[written] = None
+        elif not _ADMINISTRATION.fullmatch(key):
+            found.unknown[written] = None
+
+
+def _options(parameters: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """Options within keys that are not simulated, and that nobody knows, with the name of their key."""
+    unused, unknown = list[str](), list[str]()
+    for key, options in OPTIONS.items():
+        for some, into in zip(options.apart(parameters.get(key, "")), (unused, unknown), strict=True):
+            if some:
+                into.append(f"{options.key} {', '.join(some)}")
+    return unused, unknown
 
 
 def _warn(path: str, found: _Configuration, slurm: SlurmMachine) -> None:
@@ -319,6 +310,8 @@ def _warn(path: str, found: _Configuration, slurm: SlurmMachine) -> None:
             f"{len(out):,} of {len(found.nodes):,} nodes left out: {', '.join(out[:5])}{', …' * (len(out) > 5)}"
         )
     parts += [f"{key}: {why}" for why in dict.fromkeys(found.unused.values()) for key in [_keys(found.unused, why)]]
+    unused, unknown = _options(found.parameters)
+    parts += [f"{options}: not simulated" for options in unused]
     if any(slurm.gres):
         parts.append(
             f"Gres of {sum(map(bool, slurm.gres)):,} nodes: kept, only the scheduler slurm:conf=FILE gives GPUs to jobs"
@@ -333,8 +326,8 @@ def _warn(path: str, found: _Configuration, slurm: SlurmMachine) -> None:
         )
     if others:
         parts.append(f"{', '.join(others)}: only the scheduler slurm:conf=FILE follows them")
-    if found.unknown:
-        parts.append(f"not known: {', '.join(found.unknown)}")
+    if found.unknown or unknown:
+        parts.append(f"not known: {', '.join([*found.unknown, *unknown])}")
     if parts:
         warnings.warn(f"{path}: {'; '.join(parts)}", ModelWarning, stacklevel=5)
 
@@ -344,6 +337,12 @@ def _keys(unused: Mapping[str, str], why: str) -> str:
 
 
 def _restricts(partition: Partition, node_count: int) -> bool:
-    """Whether a partition is more than the name of all nodes."""
-    plain = Partition(partition.name, partition.nodes, partition.default, default_time_s=partition.default_time_s)
+    """Whether a partition is more than the name of all nodes, by what is followed of it."""
+    plain = Partition(
+        partition.name,
+        partition.nodes,
+        partition.default,
+        default_time_s=partition.default_time_s,
+        options=partition.options,
+    )
     return len(partition.nodes) < node_count or partition != plain

@@ -17,11 +17,6 @@ from cluster_sim.formats.slurm_values import duration
 
 Floats = npt.NDArray[np.float64]
 DAY_S = 86400.0
-_KNOWN_FLAGS = frozenset(
-    "accrue_always small_relative_to_time no_fair_tree incr_only calculate_running no_normal_all no_normal_part "
-    "no_normal_qos fair_tree".split()
-)
-_UNUSED = ("priorityweighttres", "priorityweightassoc", "prioritysitefactorplugin")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +37,7 @@ class Factors:
 
     @classmethod
     def of(cls, parameters: Mapping[str, str]) -> Factors:
-        """From the keys of a slurm.conf. Raises InputError naming the key; warns (ModelWarning) of what has no effect here."""
+        """From the keys of a slurm.conf. Raises InputError naming the key; warns (ModelWarning) of weights that count as 0."""
 
         def read(key: str, parse: Callable[[str], Any], default: Any) -> Any:
             return _value(parameters, key, parse, default)
@@ -50,10 +45,11 @@ class Factors:
         flags = frozenset(filter(None, parameters.get("priorityflags", "").lower().replace(" ", "").split(",")))
         _value(parameters, "PriorityUsageResetPeriod", _never, None)
         counted = "slurmdbd" in parameters.get("accountingstoragetype", "").lower()
-        _warn_of_unused(parameters, flags, counted)
+        _warn_of_unused(parameters, counted)
+        age, fairshare = read("PriorityWeightAge", _weight, 0), read("PriorityWeightFairshare", _weight, 0)
         return cls(
-            read("PriorityWeightAge", _weight, 0) if counted else 0,
-            read("PriorityWeightFairshare", _weight, 0) if counted else 0,
+            age if counted else 0,
+            fairshare if counted else 0,
             read("PriorityWeightJobSize", _weight, 0),
             read("PriorityWeightPartition", _weight, 0),
             read("PriorityWeightQOS", _weight, 0),
@@ -131,11 +127,7 @@ def _never(text: str) -> None:
         raise ValueError("NONE: usage decays, and is not set back")
 
 
-def _warn_of_unused(parameters: Mapping[str, str], flags: frozenset[str], counted: bool) -> None:
-    parts = [f"{key}: not simulated" for key in _UNUSED if parameters.get(key, "") not in ("", "0")]
-    if flags - _KNOWN_FLAGS:
-        parts.append(f"PriorityFlags {', '.join(sorted(flags - _KNOWN_FLAGS)).upper()}: not simulated")
+def _warn_of_unused(parameters: Mapping[str, str], counted: bool) -> None:
     if not counted and any(parameters.get(f"priorityweight{key}", "0") != "0" for key in ("age", "fairshare")):
-        parts.append("PriorityWeightAge and PriorityWeightFairshare count as 0 without AccountingStorageType slurmdbd")
-    if parts:
-        warnings.warn(f"slurm.conf: {'; '.join(parts)}", ModelWarning, stacklevel=4)
+        text = "PriorityWeightAge and PriorityWeightFairshare count as 0 without AccountingStorageType slurmdbd"
+        warnings.warn(f"slurm.conf: {text}", ModelWarning, stacklevel=4)

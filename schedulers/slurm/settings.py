@@ -86,7 +86,7 @@ class Settings:
     @classmethod
     def of(cls, machine: SlurmMachine) -> Settings:
         """Those of a configuration. Raises FormatError for a value that cannot be, InputError for what is not simulated."""
-        given = dict(machine.parameters)
+        given = machine.parameters
         _refuse(machine)
         parameters = _Parameters(given.get("schedulerparameters", ""))
         tests = parameters.whole("bf_max_job_test", 500)

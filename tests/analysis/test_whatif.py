@@ -12,12 +12,14 @@ import pytest
 
 from analysis import what_if
 from analysis.whatif import replayed
+from analysis.whatif import study as whatif_study
 from analysis.whatif.effects import by_class
 from analysis.whatif.replayed import CHANGED, RECORDED, UNCHANGED
 from analysis.whatif.study import Study
-from cluster_sim import Workload
+from cluster_sim import Simulation, Workload
 from cluster_sim.errors import InputError
 from cluster_sim.records.intervals import bootstrap_interval, bootstrap_ratios
+from cluster_sim.records.result import Result
 
 pytestmark = pytest.mark.filterwarnings("ignore::cluster_sim.errors.ModelWarning")
 
@@ -150,6 +152,23 @@ def test_by_slurms_own_rules(tmp_path: Path) -> None:
     assert found.near_starts["1 min"] == 1.0
     assert found.jobs[f"{CHANGED}_wait"].max() <= 60.0
     assert not any("knows no priorities" in remark for remark in found.remarks)
+
+
+def test_a_wrong_value_is_told_before_the_replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No job is played before a weight that is no number is refused."""
+    played: list[int] = []
+
+    class Noting(Simulation):
+        def run(self, until: float | None = None, progress: bool = False) -> Result:
+            played.append(len(self.workload))
+            return super().run(until, progress)
+
+    monkeypatch.setattr(whatif_study, "Simulation", Noting)
+    (tmp_path / "jobs.txt").write_text("\n".join([HEAD, *weekly(1), ""]))
+    (tmp_path / "slurm.conf").write_text(CONF)
+    with pytest.raises(InputError, match="PriorityWeightAge: expected a whole number, found abc"):
+        what_if(tmp_path / "jobs.txt", tmp_path / "slurm.conf", tmp_path / "out", ["PriorityWeightAge=abc"])
+    assert set(played) == {0}
 
 
 def test_a_power_policy(tmp_path: Path) -> None:

@@ -59,10 +59,14 @@ def test_a_file_without_changes_says_the_same(lines: list[Line], tmp_path: Path)
         ("PriorityWeightAge=5000", "priorityweightage", "5000"),
         ("priorityweightfairshare=7", "priorityweightfairshare", "7"),
         ("PriorityWeightQOS=", "priorityweightqos", None),
-        ("SchedulerParameters=defer", "schedulerparameters", "defer"),
+        ("SchedulerParameters=bf_licenses", "schedulerparameters", "bf_licenses"),
         ("SchedulerParameters:bf_continue=", "schedulerparameters", "bf_interval=30,bf_window=60"),
         ("SchedulerParameters:bf_interval=5", "schedulerparameters", "bf_interval=5,bf_continue,bf_window=60"),
-        ("SchedulerParameters:defer", "schedulerparameters", "bf_interval=30,bf_continue,bf_window=60,defer"),
+        (
+            "SchedulerParameters:bf_licenses",
+            "schedulerparameters",
+            "bf_interval=30,bf_continue,bf_window=60,bf_licenses",
+        ),
     ],
 )
 def test_keys_of_the_machine(lines: list[Line], tmp_path: Path, change: str, key: str, value: str | None) -> None:
@@ -70,6 +74,33 @@ def test_keys_of_the_machine(lines: list[Line], tmp_path: Path, change: str, key
     was, now = machine(lines, tmp_path).parameters, machine(with_changes(lines, [change]), tmp_path).parameters
     assert now.get(key) == value
     assert {name: text for name, text in now.items() if name != key} == {n: t for n, t in was.items() if n != key}
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("EnforcePartLimits=ALL", "EnforcePartLimits: jobs beyond the limits of their partition are not refused"),
+        ("MaxMemPerNode=1", "MaxMemPerNode: jobs get as much memory"),
+        ("PriorityWeightTRES=cpu=5", "PriorityWeightTRES: no part of priorities"),
+        ("PartitionName=batch:DenyAccounts=bio", "DenyAccounts: every job may use every partition"),
+        ("PartitionName=batch:MaxCPUsPerNode=1", "MaxCPUsPerNode: a job may have all CPUs of a node"),
+        ("PartitionName=batch:QOS=normal", "QOS: partitions have no quality of service"),
+        ("NodeName=big:CoreSpecCount=1", "CoreSpecCount: CPUs set aside for the system run jobs"),
+        ("SchedulerParameters:defer", "defer: it is not"),
+        ("SchedulerParameters:partition_job_depth=1", "partition_job_depth: it is not"),
+        ("SchedulerParameters=bf_interval=30,bf_busy_nodes", "bf_busy_nodes: it is not"),
+        ("SelectTypeParameters=CR_Core,CR_LLN", "CR_LLN: it is not"),
+        ("PriorityFlags:MAX_TRES", "MAX_TRES: it is not"),
+        ("PreemptParameters:send_user_signal", "send_user_signal: it is not"),
+    ],
+)
+def test_what_is_not_simulated_is_no_change(lines: list[Line], change: str, told: str) -> None:
+    """Slurm has the key, or the option, and a run would not show it: that is told, with what holds instead."""
+    with pytest.raises(InputError) as error:
+        with_changes(lines, [change])
+    assert str(error.value).startswith(f"change {change}: expected a")
+    assert "that is simulated, found" in str(error.value)
+    assert told in str(error.value)
 
 
 def test_keys_of_partitions_and_nodes(lines: list[Line], tmp_path: Path) -> None:
@@ -123,6 +154,8 @@ def test_more_and_fewer_nodes(lines: list[Line], tmp_path: Path) -> None:
         ("NodeName=node[:Weight=5", "names of nodes"),
         ('Licenses="a"', "without quotes"),
         ("SlurmctldPort=5", "expected "),
+        ("NodeName=big:Port=5", "expected "),
+        ("PriorityFlags:ACRUE_ALWAYS", "accrue_always"),
     ],
 )
 def test_what_is_no_change(lines: list[Line], change: str, told: str) -> None:

@@ -169,6 +169,38 @@ def test_what_is_not_simulated_is_told_in_a_line(tmp_path: Path) -> None:
     assert warned(conf(tmp_path, "NodeName=n1 CPUs=4", "PartitionName=p Nodes=ALL MaxTime=INFINITE State=UP")) == ""
 
 
+def test_rules_of_partitions_that_are_not_simulated_are_told(tmp_path: Path) -> None:
+    """Who may use them, their own limits and unknown keys, with DEFAULT's; not those that say what holds anyway."""
+    nodes = "NodeName=n[1-2] CPUs=4"
+    path = conf(
+        tmp_path, nodes, "PartitionName=DEFAULT DenyQos=low LLN=YES",
+        "PartitionName=p Nodes=ALL AllowAccounts=phys MaxCPUsPerNode=2 QOS=part Bar=3 Hidden=YES",
+    )  # fmt: skip
+    assert warned(path) == (
+        f"{path}: DenyQos, AllowAccounts: every job may use every partition; LLN: nodes are not chosen by their load; "
+        "MaxCPUsPerNode: a job may have all CPUs of a node; QOS: partitions have no quality of service; not known: Bar"
+    )
+    neutral = "AllowAccounts=ALL AllowQos=ALL LLN=NO MaxCPUsPerNode=UNLIMITED MaxMemPerNode=0 ReqResv=NO"
+    assert warned(conf(tmp_path, nodes, f"PartitionName=p Nodes=ALL {neutral}")) == ""
+
+
+def test_keys_and_options_that_no_scheduler_follows(tmp_path: Path) -> None:
+    """They are not said to be followed by slurm: what holds instead is told, and options that Slurm does not have."""
+    path = conf(
+        tmp_path, "SchedulerParameters=defer,bogus_opt=3,partition_job_depth=1", "EnforcePartLimits=ALL", "MaxMemPerNode=9",
+        "PriorityFlags=ACCRUE_ALWAYS,MAX_TRES", "PriorityUsageResetPeriod=MONTHLY", "PriorityNonsense=1", "CompleteWait=0",
+        "NodeName=n1 CPUs=4", "PartitionName=p Nodes=ALL",
+    )  # fmt: skip
+    assert warned(path) == (
+        f"{path}: EnforcePartLimits: jobs beyond the limits of their partition are not refused; "
+        "MaxMemPerNode: jobs get as much memory as they ask for; "
+        "PriorityUsageResetPeriod: usage decays, and is not set back; "
+        "SchedulerParameters defer, partition_job_depth: not simulated; PriorityFlags MAX_TRES: not simulated; "
+        "PriorityFlags: only the scheduler slurm:conf=FILE and the order multifactor follow them; "
+        "not known: PriorityNonsense, SchedulerParameters bogus_opt"
+    )
+
+
 def test_jobs_run_on_it(tmp_path: Path) -> None:
     """Features are what jobs require; the platform is one like any other, and written as one, but for its partitions."""
     path = conf(tmp_path, "NodeName=a CPUs=4", "NodeName=b CPUs=4 Feature=fast", "PartitionName=p Nodes=ALL")

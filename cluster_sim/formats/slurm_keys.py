@@ -1,0 +1,197 @@
+"""Which keys of a slurm.conf, and which options within them, a simulation follows, and what holds instead of the others.
+
+What is followed is what ``schedulers.slurm`` reads: ``tests/slurm/test_keys.py`` compares the two.
+Keys are in small letters, but for those of :data:`FOLLOWED`, :data:`FOLLOWED_OF_NODES` and :data:`FOLLOWED_OF_PARTITIONS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+FOLLOWED = """SchedulerType SchedulerParameters SelectType SelectTypeParameters PriorityType PriorityCalcPeriod
+    PriorityDecayHalfLife PriorityFavorSmall PriorityFlags PriorityMaxAge PriorityWeightAge PriorityWeightFairshare
+    PriorityWeightJobSize PriorityWeightPartition PriorityWeightQOS FairShareDampeningFactor PreemptMode PreemptParameters
+    PreemptType PreemptExemptTime JobRequeue AccountingStorageEnforce AccountingStorageType OverTimeLimit KillWait
+    MessageTimeout DefMemPerCPU DefMemPerNode Licenses""".split()
+"""Keys of the whole machine that change a schedule here."""
+FOLLOWED_OF_NODES = """CPUs Procs Boards Sockets SocketsPerBoard CoresPerSocket ThreadsPerCore RealMemory Feature Features
+    Weight State Gres""".split()
+FOLLOWED_OF_PARTITIONS = """Nodes Default MaxTime DefaultTime MinNodes MaxNodes PriorityTier PriorityJobFactor Priority
+    OverSubscribe Shared PreemptMode GraceTime State""".split()
+
+_ALIKE = "all nodes are equally near"
+_ON = "nodes stay on unless a power policy is chosen"
+_SUBMITTED = "jobs are taken as submitted"
+_NO_TIME = "takes no time"
+_NO_PRIORITY = "no part of priorities"
+_NO_MOST = "jobs get as much memory as they ask for"
+_GPUS = "GPUs bring neither CPUs nor memory"
+NOT_SIMULATED = {
+    "topologyplugin": _ALIKE,
+    "topologyparam": _ALIKE,
+    "schedulertimeslice": "jobs do not take turns",
+    "suspendtime": _ON,
+    "suspendtimeout": _ON,
+    "resumetimeout": _ON,
+    "prolog": _NO_TIME,
+    "epilog": _NO_TIME,
+    "prologslurmctld": _NO_TIME,
+    "epilogslurmctld": _NO_TIME,
+    "jobsubmitplugins": _SUBMITTED,
+    "maxarraysize": _SUBMITTED,
+    "maxjobcount": _SUBMITTED,
+    "maxstepcount": _SUBMITTED,
+    "burstbuffertype": "staging takes no time",
+    "grestypes": "only the scheduler slurm:conf=FILE gives GPUs to jobs",
+    "federationparameters": "there is one cluster",
+    "completewait": "nodes that are cleaned up keep no other jobs waiting",
+    "enforcepartlimits": "jobs beyond the limits of their partition are not refused",
+    "maxmempercpu": _NO_MOST,
+    "maxmempernode": _NO_MOST,
+    "defcpupergpu": _GPUS,
+    "defmempergpu": _GPUS,
+    "priorityusageresetperiod": "usage decays, and is not set back",
+    "priorityparameters": _NO_PRIORITY,
+    "priorityweightassoc": _NO_PRIORITY,
+    "priorityweighttres": _NO_PRIORITY,
+    "prioritysitefactorplugin": _NO_PRIORITY,
+    "prioritysitefactorparameters": _NO_PRIORITY,
+}
+"""Keys of the whole machine that Slurm schedules by and the simulation does not, with what holds instead."""
+
+_ASIDE = "CPUs set aside for the system run jobs"
+NODES_NOT_SIMULATED = {
+    "corespeccount": _ASIDE,
+    "cpuspeclist": _ASIDE,
+    "memspeclimit": "memory set aside for the system is there for jobs",
+    "tmpdisk": "local disks are not simulated",
+}
+NODES_ADMINISTRATION = frozenset("nodeaddr nodehostname port bcastaddr reason".split())
+"""Keys of nodes without a meaning for a schedule."""
+
+_EVERYBODY = "every job may use every partition"
+_ALL_CPUS = "a job may have all CPUs of a node"
+_OF_ALL = "that of the whole machine holds in every partition"
+PARTITIONS_NOT_SIMULATED = {
+    "allocnodes": _EVERYBODY,
+    "allowaccounts": _EVERYBODY,
+    "allowgroups": _EVERYBODY,
+    "allowqos": _EVERYBODY,
+    "denyaccounts": _EVERYBODY,
+    "denyqos": _EVERYBODY,
+    "disablerootjobs": _EVERYBODY,
+    "reqresv": _EVERYBODY,
+    "rootonly": _EVERYBODY,
+    "alternate": "jobs wait for their own partition",
+    "qos": "partitions have no quality of service",
+    "maxcpuspernode": _ALL_CPUS,
+    "maxcpuspersocket": _ALL_CPUS,
+    "maxmempercpu": _NO_MOST,
+    "maxmempernode": _NO_MOST,
+    "defmempercpu": _OF_ALL,
+    "defmempernode": _OF_ALL,
+    "overtimelimit": _OF_ALL,
+    "selecttypeparameters": _OF_ALL,
+    "defcpupergpu": _GPUS,
+    "defmempergpu": _GPUS,
+    "lln": "nodes are not chosen by their load",
+    "exclusiveuser": "jobs of several users share nodes",
+    "exclusivetopo": _ALIKE,
+    "resumetimeout": _ON,
+    "suspendtime": _ON,
+    "suspendtimeout": _ON,
+    "powerdownonidle": _ON,
+    "tresbillingweights": "usage counts CPUs",
+}
+PARTITIONS_ADMINISTRATION = frozenset(["hidden"])
+
+
+def says_nothing(key: str, value: str) -> bool:
+    """Whether a key that is not simulated has a value by which Slurm does what happens here anyway."""
+    value = value.lower()
+    if value == "0":
+        return not key.startswith(("suspend", "resume"))
+    neutral = (
+        "",
+        "none",
+        "no",
+        "all",
+        "n/a",
+        "(null)",
+        "topology/none",
+        "topology/default",
+        "infinite",
+        "unlimited",
+        "-1",
+    )
+    return value in neutral and (value != "all" or key != "enforcepartlimits")
+
+
+# ---------------------------------------------------------------------- options within a key
+
+
+class Options(NamedTuple):
+    """Options that a key may have, in small letters: those that are followed, and others of Slurm's."""
+
+    key: str
+    followed: frozenset[str]
+    others: frozenset[str]
+
+    def apart(self, value: str) -> tuple[list[str], list[str]]:
+        """The options of a value that Slurm has and nobody follows here, and those that Slurm does not have; as written."""
+        names = [name for part in value.split(",") if (name := part.partition("=")[0].strip())]
+        names = [name for name in dict.fromkeys(names) if name.lower() not in self.followed]
+        unused = [name for name in names if name.lower() in self.others]
+        return unused, [name for name in names if name not in unused]
+
+    def are_followed(self, value: str) -> bool:
+        """Whether a value says anything that is followed: it has an option that is, or none at all."""
+        names = [part.partition("=")[0].strip().lower() for part in value.split(",")]
+        return not self.followed.isdisjoint(names) or not any(names)
+
+
+def _options(key: str, followed: str, others: str) -> Options:
+    return Options(key, frozenset(followed.lower().split()), frozenset(others.lower().split()))
+
+
+OPTIONS: Mapping[str, Options] = {
+    each.key.lower(): each
+    for each in (
+        _options(
+            "SchedulerParameters",
+            """batch_sched_delay bf_continue bf_interval bf_licenses bf_max_job_array_resv bf_max_job_assoc bf_max_job_part
+            bf_max_job_start bf_max_job_test bf_max_job_user bf_max_job_user_part bf_max_time bf_min_age_reserve
+            bf_min_prio_reserve bf_node_space_size bf_resolution bf_window bf_window_linear bf_yield_interval bf_yield_sleep
+            default_queue_depth preempt_reorder_count preempt_strict_order preempt_youngest_first sched_interval""",
+            """allow_zero_lic assoc_limit_stop bb_array_stage_cnt bf_allow_magnetic_resv bf_busy_nodes bf_hetjob_immediate
+            bf_hetjob_prio bf_job_part_count_reserve bf_one_resv_per_job bf_running_job_reserve bf_topopt_enable
+            build_queue_timeout correspond_after_task_cnt default_gbytes defer defer_batch delay_boot disable_job_shrink
+            disable_hetjob_steps enable_hetjob_steps enable_job_state_cache enable_user_top extra_constraints Ignore_NUMA
+            ignore_constraint_validation ignore_prefer_validation max_array_tasks max_rpc_cnt max_sched_time
+            max_script_size max_submit_line_size max_switch_wait no_backup_scheduling no_env_cache
+            nohold_on_prolog_fail pack_serial_at_end partition_job_depth reduce_completing_frag requeue_setup_env_fail
+            requeue_on_resume_failure salloc_wait_nodes sbatch_wait_nodes sched_max_job_start sched_min_interval
+            spec_cores_first step_retry_count step_retry_time time_min_as_soft_limit whole_hetjob""",
+        ),
+        _options(
+            "SelectTypeParameters",
+            "CR_CPU CR_CPU_Memory CR_Core CR_Core_Memory CR_Memory",
+            """CR_Core_Default_Dist_Block CR_LLN CR_ONE_TASK_PER_CORE CR_Pack_Nodes CR_Socket CR_Socket_Memory
+            ENFORCE_BINDING_GRES LL_SHARED_GRES MULTIPLE_SHARING_GRES_PJ ONE_TASK_PER_SHARING_GRES
+            OTHER_CONS_RES OTHER_CONS_TRES""",
+        ),
+        _options(
+            "PriorityFlags",
+            """ACCRUE_ALWAYS CALCULATE_RUNNING FAIR_TREE NO_FAIR_TREE NO_NORMAL_ALL NO_NORMAL_PART NO_NORMAL_QOS
+            SMALL_RELATIVE_TO_TIME""",
+            "DEPTH_OBLIVIOUS INCR_ONLY MAX_TRES MAX_TRES_GRES NO_NORMAL_ASSOC NO_NORMAL_TRES",
+        ),
+        _options(
+            "PreemptParameters",
+            "reorder_count strict_order youngest_first",
+            "min_exempt_priority reclaim_licenses send_user_signal suspend_grace_time",
+        ),
+    )
+}
+"""Keys with several options in their value, by the key in small letters."""
