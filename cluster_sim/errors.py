@@ -13,6 +13,7 @@
         └── NodeStateError  a node asked for a transition that its state does not allow
 
     ModelWarning (UserWarning)   input that runs, but with a stated substitute for what it asks
+    └── SchedulerWarning    what only some schedulers do of it
 """
 
 from __future__ import annotations
@@ -72,6 +73,10 @@ class NodeStateError(SimulationError):
 
 class ModelWarning(UserWarning):
     """The input runs, but with a stated substitute for something it asks."""
+
+
+class SchedulerWarning(ModelWarning):
+    """Something that the input asks is done by some schedulers only."""
 
 
 @contextmanager

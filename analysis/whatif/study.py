@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +20,7 @@ from cluster_sim.amounts import duration, number
 from cluster_sim.errors import InputError, ModelWarning, naming
 from cluster_sim.files.atomic import atomic_path
 from cluster_sim.formats.slurm_changes import with_changes, with_nodes, written
-from cluster_sim.formats.slurm_conf import platform_of
+from cluster_sim.formats.slurm_conf import platform_of, read_for
 from cluster_sim.formats.slurm_lines import Line, lines_of
 from cluster_sim.run.simulation import Simulation
 from cluster_sim.workload.workload import Workload
@@ -141,7 +143,12 @@ def what_if(
             {"nodes": nodes, "scheduler": scheduler, "power policy": power_policy}.items() if value)]  # fmt: skip
     if said:
         lines[CHANGED] = altered
-    platforms = _platforms(lines, str(conf))
+    unchanged, changed = baseline or "slurm", scheduler or baseline or "slurm"
+    told: set[str] = set()
+    platforms = {}
+    for name, those in lines.items():
+        with _once(told, name), read_for([changed if name == CHANGED else unchanged]):
+            platforms[name] = platform_of(those, str(conf))
     workload = log if isinstance(log, Workload) else Workload.read(log, **{"submission": "eligible", **reading})
     remarks = _of_log(workload, platforms[UNCHANGED], log, str(conf))
     if ignore_gpus and (asking := int((workload.columns["gpus"] > 0).sum())):
@@ -157,7 +164,10 @@ def what_if(
         make_scheduler(spec)  # what is wrong with it is not the configuration's fault
     make_power_policy(specs[CHANGED][1])
     with naming(conf):  # Slurm's rules may refuse what the configuration asks for
-        policies = {name: (make_scheduler(specs[name][0]), make_power_policy(specs[name][1])) for name in platforms}
+        policies = {}
+        for name in platforms:
+            with _once(told, name, {str(folder / name / CONF): str(conf)}):
+                policies[name] = make_scheduler(specs[name][0]), make_power_policy(specs[name][1])
         runs = {}
         for name, platform in platforms.items():  # what is wrong with a change is told before hours of replay
             _refuse(Simulation(platform, workload.first(0), *policies[name]))
@@ -184,19 +194,19 @@ def _slurm(conf: Path, accounts: str | None, workload: Workload) -> str:
     return f"slurm:conf={conf}{shares},epoch={workload.unix_start_time or 0}"
 
 
-def _platforms(lines: dict[str, list[Line]], conf: str) -> dict[str, Platform]:
-    """The machines; what reading the changed one warns of is told where the unchanged one had no such warning."""
-    platforms: dict[str, Platform] = {}
-    earlier: set[str] = set()
-    for name, those in lines.items():
-        with warnings.catch_warnings(record=True) as noted:
-            warnings.simplefilter("always")
-            platforms[name] = platform_of(those, conf)
-        for warning in noted:
-            if (text := str(warning.message)) not in earlier:
-                warnings.warn(f"{text} ({name})" if earlier else text, warning.category, stacklevel=3)
-        earlier |= {str(warning.message) for warning in noted}
-    return platforms
+@contextmanager
+def _once(told: set[str], name: str, copies: Mapping[str, str] = MappingProxyType({})) -> Iterator[None]:
+    """What is warned of in here is told if nothing has been told so, also of the file of which a file is a copy."""
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always")
+        yield
+    for warning in noted:
+        text = str(warning.message)
+        for copy, original in copies.items():
+            text = text.replace(copy, original)
+        if text not in told:
+            told.add(text)
+            warnings.warn(f"{text} (changed)" if name == CHANGED else text, warning.category, stacklevel=3)
 
 
 def _write(lines: dict[str, list[Line]], folder: Path) -> None:

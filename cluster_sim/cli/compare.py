@@ -61,7 +61,7 @@ def compare(
 
     settings = settings_of(None, given(options))
     names = list(dict.fromkeys(schedulers))
-    platform, workload = load(settings)
+    platform, workload = load(settings, names)
     check(settings, names, platform, workload)
     prepare(out, settings.file_format)
     if replications == 1:
@@ -117,7 +117,7 @@ def replicate(
     summaries: dict[str, list[pd.Series]] = {name: [] for name in schedulers}
     for number in range(replications):
         once = _with_seed(settings, settings.seed + number, first=number == 0)
-        platform, workload = load(once)
+        platform, workload = load(once, schedulers)
         places = [Path(out) / name / f"seed-{once.seed}" for name in folders(schedulers)]
         runs = _run_each(once, schedulers, platform, workload, places, invocation)
         for name, result in runs.items():

@@ -36,7 +36,7 @@ def run(invocation: Invocation, config: str | None, out: str, as_json: bool, **o
     from cluster_sim.records.saved_tables import SUMMARY_FILE
 
     settings = settings_of(config, given(options))
-    platform, workload = load(settings)
+    platform, workload = load(settings, [settings.scheduler])
     check(settings, [settings.scheduler], platform, workload)
     prepare(out, settings.file_format)
     result = simulate(settings, settings.scheduler, platform, workload, invocation)

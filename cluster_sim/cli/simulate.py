@@ -52,8 +52,9 @@ SUMMARY_KEYS = (
 REPORT = "report.html"
 
 
-def load(settings: RunSettings) -> tuple[Platform, Workload]:
-    """The platform and the workload that ``settings`` name. Raises InputError."""
+def load(settings: RunSettings, schedulers: Iterable[str] = ()) -> tuple[Platform, Workload]:
+    """The platform and the workload that ``settings`` name, for runs under these schedulers. Raises InputError."""
+    from cluster_sim.formats.slurm_conf import read_for
     from cluster_sim.platform.platform import Platform
     from cluster_sim.platform.specs import has_time_unit
     from cluster_sim.run.hosts import as_counted
@@ -83,7 +84,7 @@ def load(settings: RunSettings) -> tuple[Platform, Workload]:
     else:
         if not has_time_unit(settings.platform):
             options = {}
-        with naming(settings.said_by("platform")):
+        with naming(settings.said_by("platform")), read_for(schedulers):
             platform = Platform.read(settings.platform, settings.platform_name, **options)
     # After the platform: the header speaks of the machine that the whole log comes from.
     platform = as_counted(platform, workload)

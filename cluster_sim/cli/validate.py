@@ -126,7 +126,7 @@ def _configuration_facts(source: str) -> Facts:
     from cluster_sim.records.assumptions import of_simulation
 
     settings = settings_of(source, {})
-    platform, workload = load(settings)
+    platform, workload = load(settings, [settings.scheduler])
     with naming(source):
         (simulation,) = check(settings, [settings.scheduler], platform, workload)
     facts = [

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TypeVar
 
-from cluster_sim.errors import FormatError, InputError, ModelWarning
+from cluster_sim.errors import FormatError, InputError, ModelWarning, SchedulerWarning
 from cluster_sim.formats import slurm_values as values
 from cluster_sim.formats.slurm_keys import (
     FOLLOWED,
@@ -45,7 +46,7 @@ _LEFT_OUT = ("DOWN", "DRAIN", "FAIL", "FAILING", "FUTURE")
 _STATES = (*_LEFT_OUT, "UNKNOWN", "IDLE", "CLOUD", "UP", "RESUME", "ALLOCATED", "MIXED", "POWER_DOWN", "UNDRAIN")
 _PRIORITY = re.compile("priority.*|fairsharedampeningfactor")
 _ADMINISTRATION = re.compile(
-    "cluster(name)|(slurm|auth|cred|crypto|log|plug|mpi|proctrack|task|jobacct|jobcomp|jobcontainer|accounting|statesave|mail|"
+    "cluster(name)|grestypes|(slurm|auth|cred|crypto|log|plug|mpi|proctrack|task|jobacct|jobcomp|jobcontainer|accounting|statesave|mail|"
     "switch|cli|launch|control|backup|debug|communication|acct|ext|health|unkillable|sched(logs|mod)|suspend|resume|prolog|"
     "epilog|tree|tcp|msg|message|srun|sbcast|x11|rpc|node_?feature|pam|propagate|return|first|min|inactive|group|get_?env|"
     "tmpfs|usespec|private|disable|requeue|reboot|resv|rout|hash|data|track|batch|eio|check|kill|job(credential|file)|core|"
@@ -78,7 +79,8 @@ class _Configuration:
 def read_slurm_conf(path: str) -> Platform:
     """The platform that a slurm.conf and the files it includes describe; ``platform.slurm`` keeps what is no hardware.
 
-    Nodes that are DOWN, DRAIN, FAIL or FUTURE are left out. Warns (ModelWarning), in one line, of what is not simulated.
+    Nodes that are DOWN, DRAIN, FAIL or FUTURE are left out. Warns in one line (ModelWarning) of what is not simulated, and in
+    another (SchedulerWarning) of what only the scheduler ``slurm`` follows: see :func:`read_for`.
     Raises FormatError naming file, line and key.
     """
     return platform_of(lines_of(path), path)
@@ -114,6 +116,19 @@ def platform_of(lines: list[Line], path: str) -> Platform:
         return Platform((Cluster(name, tuple(groups)),), id=name, watts_assumed=True, slurm=slurm)
     except InputError as error:
         raise FormatError(f"{path}: {error.where}", error.expected, error.found) from None
+
+
+@contextmanager
+def read_for(schedulers: Iterable[str]) -> Iterator[None]:
+    """In here configurations are read for runs under these schedulers (specs): what all of them follow is not told."""
+    with warnings.catch_warnings():
+        if set(map(_name, schedulers)) == {"slurm"}:
+            warnings.simplefilter("ignore", SchedulerWarning)
+        yield
+
+
+def _name(spec: str) -> str:
+    return spec.strip().partition(":")[0]
 
 
 def _with_defaults(lines: list[Line], key: str) -> Iterator[Line]:
@@ -302,7 +317,7 @@ def _options(parameters: Mapping[str, str]) -> tuple[list[str], list[str]]:
 
 
 def _warn(path: str, found: _Configuration, slurm: SlurmMachine) -> None:
-    """One line of all that a run on this platform does otherwise than the machine."""
+    """A line of all that a run on this platform does otherwise than the machine; one of what only some schedulers do."""
     parts = []
     out = [f"{node.name} ({node.state})" for node in found.nodes.values() if node.state in _LEFT_OUT]
     if out:
@@ -312,6 +327,17 @@ def _warn(path: str, found: _Configuration, slurm: SlurmMachine) -> None:
     parts += [f"{key}: {why}" for why in dict.fromkeys(found.unused.values()) for key in [_keys(found.unused, why)]]
     unused, unknown = _options(found.parameters)
     parts += [f"{options}: not simulated" for options in unused]
+    if found.unknown or unknown:
+        parts.append(f"not known: {', '.join([*found.unknown, *unknown])}")
+    if parts:
+        warnings.warn(f"{path}: {'; '.join(parts)}", ModelWarning, stacklevel=5)
+    if by_slurm := _by_slurm(found, slurm):
+        warnings.warn(f"{path}: {'; '.join(by_slurm)}", SchedulerWarning, stacklevel=5)
+
+
+def _by_slurm(found: _Configuration, slurm: SlurmMachine) -> list[str]:
+    """What the scheduler ``slurm`` does as the machine, and others do not."""
+    parts = []
     if any(slurm.gres):
         parts.append(
             f"Gres of {sum(map(bool, slurm.gres)):,} nodes: kept, only the scheduler slurm:conf=FILE gives GPUs to jobs"
@@ -326,10 +352,7 @@ def _warn(path: str, found: _Configuration, slurm: SlurmMachine) -> None:
         )
     if others:
         parts.append(f"{', '.join(others)}: only the scheduler slurm:conf=FILE follows them")
-    if found.unknown or unknown:
-        parts.append(f"not known: {', '.join([*found.unknown, *unknown])}")
-    if parts:
-        warnings.warn(f"{path}: {'; '.join(parts)}", ModelWarning, stacklevel=5)
+    return parts
 
 
 def _keys(unused: Mapping[str, str], why: str) -> str:

@@ -43,7 +43,6 @@ NOT_SIMULATED = {
     "maxjobcount": _SUBMITTED,
     "maxstepcount": _SUBMITTED,
     "burstbuffertype": "staging takes no time",
-    "grestypes": "only the scheduler slurm:conf=FILE gives GPUs to jobs",
     "federationparameters": "there is one cluster",
     "completewait": "nodes that are cleaned up keep no other jobs waiting",
     "enforcepartlimits": "jobs beyond the limits of their partition are not refused",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cluster_sim.engine import latest
 from cluster_sim.errors import InputError
 from cluster_sim.formats.sacctmgr import read_accounts
+from cluster_sim.formats.slurm_conf import read_for
 from cluster_sim.machine.placement import Placement
 from cluster_sim.platform.accounts import Accounts
 from cluster_sim.platform.hardware import check_number
@@ -71,7 +72,8 @@ class Slurm(Scheduler):
         kill_cleanup: float = 3.7,
         commands: str | Iterable[tuple[float, str]] = (),
     ):
-        self._platform = Platform.read(conf)
+        with read_for(["slurm"]):
+            self._platform = Platform.read(conf)
         if self._platform.slurm is None:
             raise InputError(_option("conf"), "a slurm.conf", conf)
         self._settings = Settings.of(self._platform.slurm)

@@ -30,6 +30,26 @@ def test_it_prints_the_replay_and_the_change(command: Command, here: Path) -> No
     assert "waited in the queue for 1,140 s" in explained.stdout
 
 
+@pytest.mark.parametrize(
+    ("options", "lines"),
+    [
+        (["--change", "PriorityWeightJobSize=5"], 0),
+        (["--baseline", "easy"], 1),
+        (["--scheduler", "easy"], 1),
+    ],
+)
+def test_what_only_slurm_follows_is_told_of_other_schedulers(
+    command: Command, here: Path, options: list[str], lines: int
+) -> None:
+    """And what nobody does is told once, whichever of the three copies of the configuration is read."""
+    with (here / "slurm.conf").open("a") as file:
+        file.write("SchedulerType=sched/backfill\nEnforcePartLimits=ALL\n")
+    ended = command("whatif", "jobs.txt", "--conf", "slurm.conf", *options, "--out", "out")
+    assert ended.exit_code == 0, ended.output
+    assert ended.stderr.count("only the scheduler slurm") == lines
+    assert ended.stderr.count("EnforcePartLimits") == 1
+
+
 def test_json(command: Command) -> None:
     """The same as one document."""
     ended = command(

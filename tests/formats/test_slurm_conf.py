@@ -12,7 +12,8 @@ import pytest
 
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.cli import main
-from cluster_sim.errors import FormatError
+from cluster_sim.errors import FormatError, ModelWarning, SchedulerWarning
+from cluster_sim.formats.slurm_conf import read_for
 from cluster_sim.formats.slurm_values import host_list
 
 RECORDED = sorted(Path(__file__).resolve().parents[3].joinpath("shared/cases/slurm").glob("*/slurm.conf"))
@@ -28,12 +29,17 @@ def conf(tmp_path: Path, *lines: str) -> str:
 
 
 def warned(path: str) -> str:
-    """What reading a file warns of: one line, or nothing."""
+    """What reading a file warns of: a line of what nobody simulates, and one of what only slurm does; or nothing."""
     with warnings.catch_warnings(record=True) as noted:
         warnings.simplefilter("always")
         Platform.read(path)
-    (text,) = [str(each.message) for each in noted] or [""]
-    return text
+    assert [each.category for each in noted] in (
+        [],
+        [ModelWarning],
+        [SchedulerWarning],
+        [ModelWarning, SchedulerWarning],
+    )
+    return "\n".join(str(each.message) for each in noted)
 
 
 def names(platform: Platform) -> tuple[str, ...]:
@@ -161,10 +167,11 @@ def test_what_is_not_simulated_is_told_in_a_line(tmp_path: Path) -> None:
     )  # fmt: skip
     assert warned(path) == (
         f"{path}: CoreSpecCount: CPUs set aside for the system run jobs; TopologyPlugin: all nodes are equally near; "
-        "Prolog: takes no time; Gres of 2 nodes: kept, only the scheduler slurm:conf=FILE gives GPUs to jobs; "
+        "Prolog: takes no time; not known: Colour, NonsenseKey\n"
+        f"{path}: Gres of 2 nodes: kept, only the scheduler slurm:conf=FILE gives GPUs to jobs; "
         "nodes, limits and tiers of partitions: only the scheduler slurm:conf=FILE follows them; "
         "PriorityWeightAge: only the scheduler slurm:conf=FILE and the order multifactor follow them; "
-        "SchedulerType: only the scheduler slurm:conf=FILE follows them; not known: Colour, NonsenseKey"
+        "SchedulerType: only the scheduler slurm:conf=FILE follows them"
     )
     assert warned(conf(tmp_path, "NodeName=n1 CPUs=4", "PartitionName=p Nodes=ALL MaxTime=INFINITE State=UP")) == ""
 
@@ -196,9 +203,24 @@ def test_keys_and_options_that_no_scheduler_follows(tmp_path: Path) -> None:
         "MaxMemPerNode: jobs get as much memory as they ask for; "
         "PriorityUsageResetPeriod: usage decays, and is not set back; "
         "SchedulerParameters defer, partition_job_depth: not simulated; PriorityFlags MAX_TRES: not simulated; "
-        "PriorityFlags: only the scheduler slurm:conf=FILE and the order multifactor follow them; "
-        "not known: PriorityNonsense, SchedulerParameters bogus_opt"
+        "not known: PriorityNonsense, SchedulerParameters bogus_opt\n"
+        f"{path}: PriorityFlags: only the scheduler slurm:conf=FILE and the order multifactor follow them"
     )
+
+
+@pytest.mark.parametrize(
+    ("schedulers", "is_told"),
+    [(["slurm"], False), (["slurm:conf=a,epoch=5"], False), (["easy"], True), ([], True), (["slurm:conf=a", "easy"], True)],
+)  # fmt: skip
+def test_what_slurm_follows_is_not_told_where_slurm_runs(tmp_path: Path, schedulers: list[str], is_told: bool) -> None:
+    """It is told of runs under any other scheduler, and by the scheduler itself to nobody."""
+    path = conf(tmp_path, "NodeName=n1 CPUs=4", "SchedulerType=sched/backfill", "PartitionName=p Nodes=n1 Default=YES")
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always")
+        with read_for(schedulers):
+            Platform.read(path)
+        make_scheduler(f"slurm:conf={path}")
+    assert len(noted) == int(is_told)
 
 
 def test_jobs_run_on_it(tmp_path: Path) -> None:
