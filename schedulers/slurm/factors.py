@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from cluster_sim.errors import InputError, ModelWarning
 from cluster_sim.formats.slurm_values import duration
+from cluster_sim.platform.accounts import Accounts
 
 Floats = npt.NDArray[np.float64]
 DAY_S = 86400.0
@@ -131,3 +132,10 @@ def _warn_of_unused(parameters: Mapping[str, str], counted: bool) -> None:
     if not counted and any(parameters.get(f"priorityweight{key}", "0") != "0" for key in ("age", "fairshare")):
         text = "PriorityWeightAge and PriorityWeightFairshare count as 0 without AccountingStorageType slurmdbd"
         warnings.warn(f"slurm.conf: {text}", ModelWarning, stacklevel=4)
+
+
+def warn_without_qualities(key: str, accounts: Accounts | None) -> None:
+    """Warn (ModelWarning) that a key of the slurm.conf has no effect if no accounts say which qualities of service there are."""
+    if accounts is None or accounts.qos == Accounts().qos:
+        text = "no accounts say which qualities of service there are (--accounts, from sacctmgr show qos)"
+        warnings.warn(f"slurm.conf: {key} counts for nothing: {text}", ModelWarning, stacklevel=4)

@@ -16,7 +16,7 @@ from cluster_sim.run.account_limits import Demand, Limits
 from cluster_sim.run.limit_gate import are_enforced
 from schedulers.slurm.asks import Ask
 from schedulers.slurm.cluster import Queue
-from schedulers.slurm.factors import Factors
+from schedulers.slurm.factors import Factors, warn_without_qualities
 from schedulers.slurm.protocols import Accounting, BasicPriority
 from schedulers.slurm.shares import Shares
 
@@ -52,6 +52,8 @@ class Multifactor(Accounting):
         self._all_cpus = all_cpus
         self._slurm = slurm
         self._is_basic = slurm.parameters.get("prioritytype", "").lower() == "priority/basic"
+        if self.factors.qos and not self._is_basic:
+            warn_without_qualities("PriorityWeightQOS", accounts)
         top = max((partition.priority_job_factor for partition in slurm.partitions), default=0)
         self._of_partition = {
             name: self.factors.of_largest(self.factors.partition, partition.priority_job_factor, top, "part")

@@ -24,6 +24,7 @@ from schedulers.slurm.clockwork import TICK, BackfillClock, MainClock
 from schedulers.slurm.cluster import Cluster, Window
 from schedulers.slurm.commands import read_commands
 from schedulers.slurm.dependencies import Dependencies
+from schedulers.slurm.factors import warn_without_qualities
 from schedulers.slurm.kept import KeptJobs
 from schedulers.slurm.main_loop import MainPass
 from schedulers.slurm.nodes import set_where
@@ -106,6 +107,8 @@ class Slurm(Scheduler):
         self._view, self._has_passed = view, False
         settings = self._settings
         accounts = self._accounts if self._accounts is not None else view.accounts
+        if settings.preempt is not None and settings.preempt.by_qos:
+            warn_without_qualities("PreemptType=preempt/qos", accounts)
         self.cluster = Cluster.of(self._platform, settings, self._accounting(accounts), self._epoch)
         if accounts is not None:
             check_qualities(self._commands, accounts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -176,3 +177,39 @@ def test_gpus_on_any_number_of_nodes_are_rejected_by_name(tmp_path: Path) -> Non
     result = run(tmp_path, conf, gpus=[2, 2], requested_cores=[2, 1])
     assert result.jobs["reason"][0] == "it asks for 2 GPUs on any number of nodes: only as many on each are simulated"
     assert result.jobs["state"].tolist() == ["rejected", "completed"]
+
+
+QUALITIES = "Account|User|Share\nacc||1\nacc|a|1\nName|Priority|Preempt\nnormal|0|\nhigh|5|normal\n"
+
+
+@pytest.mark.parametrize(
+    ("keys", "accounts", "told"),
+    [
+        ("PriorityWeightQOS=9", "", ["PriorityWeightQOS"]),
+        ("PriorityType=priority/basic\nPriorityWeightQOS=9", "", []),
+        ("PreemptType=preempt/qos\nPreemptMode=REQUEUE", "", ["PreemptType=preempt/qos"]),
+        ("PreemptType=preempt/qos\nPreemptMode=REQUEUE\nPriorityWeightQOS=9", QUALITIES.partition("Name")[0],
+         ["PreemptType=preempt/qos", "PriorityWeightQOS"]),
+        ("PreemptType=preempt/qos\nPreemptMode=REQUEUE\nPriorityWeightQOS=9", QUALITIES, []),
+    ],
+)  # fmt: skip
+def test_qualities_of_service_without_accounts_are_told(
+    tmp_path: Path, keys: str, accounts: str, told: list[str]
+) -> None:
+    """Their priorities and whom they preempt are in no log and no slurm.conf: without show qos they count for nothing."""
+    path = tmp_path / "slurm.conf"
+    path.write_text(f"{CONF}{keys}\n")
+    (tmp_path / "accounts.txt").write_text(accounts)
+    given = f",accounts={tmp_path / 'accounts.txt'}" if accounts else ""
+    jobs = {
+        "submit_time": [0.0],
+        "requested_cores": [1],
+        "recorded_run_time": [60.0],
+        "user": ["a"],
+        "account": ["acc"],
+    }
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always")
+        Simulation(Platform.read(path), Workload(jobs), make_scheduler(f"slurm:conf={path}{given}")).run()
+    lines = [str(each.message) for each in noted]
+    assert [line.split()[1] for line in lines if "counts for nothing: no accounts say" in line] == told
