@@ -19,7 +19,7 @@ from analysis.whatif.replayed import CHANGED, CONF, RECORDED, UNCHANGED, agreeme
 from cluster_sim.amounts import duration, number
 from cluster_sim.errors import InputError, ModelWarning, naming
 from cluster_sim.files.atomic import atomic_path
-from cluster_sim.formats.slurm_changes import with_changes, with_nodes, written
+from cluster_sim.formats.slurm_changes import with_changes, with_nodes, without_people, written
 from cluster_sim.formats.slurm_conf import platform_of, read_for
 from cluster_sim.formats.slurm_lines import Line, lines_of
 from cluster_sim.run.simulation import Simulation
@@ -159,7 +159,7 @@ def what_if(
         UNCHANGED: (baseline or by_slurm[UNCHANGED], "always-on"),
         CHANGED: (scheduler or baseline or by_slurm.get(CHANGED, ""), power_policy or "always-on"),
     }
-    _write(lines, folder)
+    _write({name: without_people(those) if workload.aliases else those for name, those in lines.items()}, folder)
     for spec in filter(None, (scheduler, baseline)):
         make_scheduler(spec)  # what is wrong with it is not the configuration's fault
     make_power_policy(specs[CHANGED][1])

@@ -46,6 +46,7 @@ _CHANGE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _NODES = re.compile(r"(?P<sign>[+-])(?P<count>[0-9]{1,6})(?::(?P<like>\S+))?")
+_OF_PEOPLE = ("allowaccounts", "allowgroups", "denyaccounts", "reason", "slurmuser", "slurmduser")
 _ONE_OF_ITS_NODES = ("nodeaddr", "nodehostname", "port", "bcastaddr", "state", "reason")
 
 
@@ -241,6 +242,12 @@ def _joined(line: Line, names: set[str], added: str, where: str) -> Line:
         if names & set(_names(line.place, nodes))
         else line
     )
+
+
+def without_people(lines: Iterable[Line]) -> list[Line]:
+    """The lines without the keys that name users, groups or accounts, or may; none of them changes a run."""
+    kept = ((line, _without(line.pairs, *_OF_PEOPLE)) for line in lines)
+    return [Line(line.place, pairs, line.written) for line, pairs in kept if pairs]
 
 
 def written(lines: Iterable[Line]) -> str:

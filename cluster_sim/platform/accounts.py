@@ -5,9 +5,10 @@ What ``sacctmgr`` keeps in its database, as plain data; :func:`cluster_sim.forma
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 Tres = Mapping[str, float]
@@ -72,6 +73,24 @@ class Accounts:
         above = [of_account[a.account] if a.user else of_account.get(a.parent, -1) for a in self.associations]
         return tuple(above)
 
+    def renamed(self, aliases: Mapping[str, Mapping[str, str]]) -> Accounts:
+        """The same under the names of an anonymised log (:attr:`cluster_sim.workload.workload.Workload.aliases`).
+
+        Who has no job there is numbered on; the root stays as it is unless it has a job. Accounts that have no user of the log
+        under a name that it had are as they are: they are those of another cluster, or have been renamed already.
+        """
+        users = aliases.get("user", {})
+        if not any(a.user in users for a in self.associations):
+            return self
+        user = _numbered_on("u", users, [a.user for a in self.associations])
+        accounts = {"root": "root", **aliases.get("account", {})}
+        account = _numbered_on("a", accounts, [a.account for a in self.associations])
+        renamed = [
+            replace(a, user=user.get(a.user, ""), account=account[a.account], parent=account.get(a.parent, ""))
+            for a in self.associations
+        ]
+        return replace(self, associations=tuple(renamed))
+
     @cached_property
     def qos_by_name(self) -> dict[str, QualityOfService]:
         """The qualities of service, by name."""
@@ -94,3 +113,10 @@ class Accounts:
         """Position of a user's association, with the account or the first that the user has; -1: there is none."""
         where, found = account.lower() or None, self._of_user
         return found.get((user.lower(), where, partition), found.get((user.lower(), where, ""), -1))
+
+
+def _numbered_on(letter: str, known: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+    """What each name is called: as is known, or by the next free number."""
+    taken = set(known.values())
+    free = (name for number in itertools.count(1) if (name := f"{letter}{number}") not in taken)
+    return {name: known[name] if name in known else next(free) for name in dict.fromkeys(filter(None, names))}

@@ -108,7 +108,8 @@ class Simulation:
         #: How nodes fail; None: they do not, unless a process has them fail.
         self.failures = failure_models.make(failures) if isinstance(failures, str) else failures
         self.suspended_time_counts = suspended_time_counts
-        self.accounts = accounts  #: Who may have how much of the machine; None: nobody keeps account.
+        #: Who may have how much of the machine, under the names of the workload; None: nobody keeps account.
+        self.accounts = None if accounts is None else accounts.renamed(workload.aliases)
         self.env = SimGridEnvironment() if "simgrid-clock" in self.quirks else Environment()
         models = models_of(platform, contention, power_model) if models is None else models
         self.contention, self.power_model = models.contention, models.power
@@ -187,6 +188,7 @@ class Simulation:
             view.kills_at_walltime = self.enforce_walltime
         view.seed = self.seed
         view.accounts = self.accounts
+        view.aliases = self.workload.aliases
         view.quirks = self.quirks
         view.explains = self.decision_log is not None
         if self.power_policy is not None:

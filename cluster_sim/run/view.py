@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,6 +45,7 @@ class View(MachineView):
     explains = False  #: Whether the run keeps a log of decisions, so that ``Hold`` and ``Reserve`` are worth yielding.
     _changes: JobChanges | None = None  # what knows how far running jobs are
     accounts: Accounts | None = None  #: Who may have how much of the machine, if the run has accounts.
+    aliases: Mapping[str, Mapping[str, str]] = MappingProxyType({})  #: Names that an anonymised workload has changed.
     power_policy = "the power policy"  #: What the power policy is called, for reasons.
     seed = 0  #: The run's seed.
 

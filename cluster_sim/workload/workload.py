@@ -9,6 +9,7 @@ import zoneinfo
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
@@ -86,6 +87,9 @@ class Workload:
     ------
     FormatError : naming the first offending row, the job and the column.
     """
+
+    #: What :meth:`anonymised` made of the names of the log, in small letters, by column; it is written nowhere.
+    aliases: Mapping[str, Mapping[str, str]] = MappingProxyType({})
 
     def __init__(
         self,
@@ -452,13 +456,22 @@ class Workload:
         return self._with(columns)
 
     def anonymised(self) -> Workload:
-        """Users, groups, accounts and names of applications as u1, g1, a1, j1 …, numbered as they first appear."""
-        columns = self._arrays()
+        """Users, groups, accounts and names of applications as u1, g1, a1, j1 …, numbered as they first appear.
+
+        Names of users and accounts count in any case, as Slurm has them. A run gives accounts the same names.
+        """
+        columns, aliases = self._arrays(), dict[str, dict[str, str]]()
         for name, letter in (("user", "u"), ("group", "g"), ("account", "a"), ("profile", "j")):
-            distinct = dict.fromkeys(filter(None, columns[name].tolist()))
-            other = {text: f"{letter}{number}" for number, text in enumerate(distinct, start=1)} | {"": ""}
-            columns[name] = np.array([other[text] for text in columns[name].tolist()], dtype=object)
-        return self._with(columns)
+            texts = columns[name].tolist()
+            keys = [text.lower() for text in texts] if name in ("user", "account") else texts
+            distinct = dict.fromkeys(filter(None, keys))
+            other = {text: f"{letter}{number}" for number, text in enumerate(distinct, start=1)}
+            columns[name] = np.array([other.get(key, "") for key in keys], dtype=object)
+            before = self.aliases.get(name)
+            aliases[name] = other if before is None else {real: other[a] for real, a in before.items() if a in other}
+        anonymised = self._with(columns)
+        anonymised.aliases = aliases
+        return anonymised
 
     def without_gpus(self) -> Workload:
         """The jobs as if they needed no GPUs: schedulers but ``slurm`` reject those that need any."""

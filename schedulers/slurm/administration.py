@@ -56,6 +56,7 @@ class Administrator:
         self._position = {name: index for index, name in enumerate(node_names)}
         self.closed: NodeSet = 0  #: Nodes that are down or drained.
         self._changed: dict[int, dict[str, Any]] = {}  # of each job: fields of its request
+        self.aliases: Mapping[str, str] = {}  #: Of users, in an anonymised workload.
 
     @property
     def next_time(self) -> float:
@@ -114,7 +115,7 @@ class Administrator:
         windows[:] = others
         if command.action == "create reservation":
             options = command.options
-            users = frozenset(options.get("users", ()))
+            users = frozenset(self.aliases.get(user.lower(), user) for user in options.get("users", ()))
             windows.append(Window(name, options["starttime"], options["endtime"], self._nodes(command), users))
 
     def _nodes(self, command: Command) -> NodeSet:

@@ -40,6 +40,7 @@ class Requests:
             check(f"{where}, job {job_id}", given, len(node_names) or None)
             _check_dependency(f"{where}, job {job_id}", given.get("dependency", ""))
             self._more[job_id] = given
+        self.aliases: Mapping[str, Mapping[str, str]] = {}  #: Names that an anonymised workload has changed.
         #: Whether any job waits for others.
         self.has_dependencies = any(given.get("dependency") for given in self._more.values())
 
@@ -79,6 +80,8 @@ class Requests:
 
     def _with_more(self, ask: Ask) -> Ask:
         for name, value in self._more.get(ask.job_id, {}).items():
+            if name in ("user", "account"):
+                value = self.aliases.get(name, {}).get(value.lower(), value)
             setattr(ask, name, tuple(value) if isinstance(value, list) else value)
         return ask
 

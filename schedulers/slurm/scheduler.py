@@ -106,7 +106,8 @@ class Slurm(Scheduler):
             raise InputError(_option("conf"), "the slurm.conf of the platform", nodes)
         self._view, self._has_passed = view, False
         settings = self._settings
-        accounts = self._accounts if self._accounts is not None else view.accounts
+        accounts = view.accounts if self._accounts is None else self._accounts.renamed(view.aliases)
+        self._requests.aliases = view.aliases
         if settings.preempt is not None and settings.preempt.by_qos:
             warn_without_qualities("PreemptType=preempt/qos", accounts)
         self.cluster = Cluster.of(self._platform, settings, self._accounting(accounts), self._epoch)
@@ -144,6 +145,7 @@ class Slurm(Scheduler):
         self._next_deadline = math.inf  # when a job that waits can next no longer be over at its own, s
         assert self._platform.slurm is not None
         self._administrator = Administrator(self, self._waiting, self._commands, self._platform.slurm.node_names)
+        self._administrator.aliases = view.aliases.get("user", {})
         self._in_service = self.cluster.up  # nodes of which no hardware has failed
         for window in view.reservations:
             reserved = set_where(window.nodes)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
-from tests.analysis.test_whatif import CONF, HEAD, weekly
+from tests.analysis.test_whatif import CONF, HEAD, row, weekly
 from tests.cli.conftest import Command
 
 
@@ -48,6 +50,55 @@ def test_what_only_slurm_follows_is_told_of_other_schedulers(
     assert ended.exit_code == 0, ended.output
     assert ended.stderr.count("only the scheduler slurm") == lines
     assert ended.stderr.count("EnforcePartLimits") == 1
+
+
+ACCOUNTS = """\
+Account|User|ParentName|Share|MaxJobs
+root|||1|
+phys||root|1|
+Bio||phys|1|
+bio|zoe||1|
+bio|Ann||1|1
+phys|bob||7|
+Name|Priority
+normal|0
+"""
+
+
+@pytest.mark.parametrize("scheduler", ["slurm", "easy"])
+def test_a_log_without_names_has_the_same_schedule(command: Command, here: Path, scheduler: str) -> None:
+    """Accounts get the names of the log, so that limits hold; no name of a user or an account is left in what is written."""
+    jobs = [
+        row(1, 0, 0, 600, 1, "Ann"),
+        row(2, 0, 0, 600, 1, "ann"),
+        row(3, 1, 600, 600, 2, "bob"),
+        row(4, 2, 9, 60, 1),
+    ]
+    text = "\n".join([HEAD, *jobs, ""]).replace("|Ann|phys", "|Ann|bio").replace("|ann|phys", "|ann|bio")
+    (here / "jobs.txt").write_text(text)
+    limits = "AccountingStorageEnforce=limits\nSlurmUser=zoe\n"
+    (here / "slurm.conf").write_text(
+        f"{limits}{CONF.replace('CPUs=4', 'CPUs=4 Reason=by-ann')}".replace("Default=YES", "Default=YES AllowAccounts=phys,bio")
+    )  # fmt: skip
+    (here / "acc.txt").write_text(ACCOUNTS)
+    starts = []
+    for out, more in (("named", []), ("hidden", ["--anonymise"])):
+        if scheduler == "slurm":
+            ended = command("whatif", "jobs.txt", "--conf", "slurm.conf", "--accounts", "acc.txt", *more, "--out", out)
+            folder = here / out / "unchanged"
+        else:
+            words = ["--platform", "slurm.conf", "--workload", "jobs.txt", "--accounts", "acc.txt", "-s", "easy"]
+            ended = command("run", *words, *more, "--out", out)
+            folder = here / out
+        assert ended.exit_code == 0, ended.output
+        assert "no association" not in ended.stderr
+        starts.append(pd.read_csv(folder / "jobs.csv")["start_time"].tolist())
+    assert starts[0] == starts[1]
+    assert starts[0][1] >= starts[0][0] + 600.0  # ann's jobs one after the other
+    for path in (here / "hidden").rglob("*"):
+        if path.is_file():
+            names = "bob|zoe|phys" if path.suffix == ".html" else "ann|bob|zoe|phys|bio"  # scripts have some
+            assert not re.search(rf"\b({names})\b", path.read_text(), re.I), path
 
 
 def test_json(command: Command) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cluster_sim import Workload
 from cluster_sim.errors import FormatError, ModelWarning
 from cluster_sim.formats.sacctmgr import read_accounts
 from cluster_sim.platform.accounts import Accounts
@@ -58,6 +59,38 @@ def test_whose_association(tmp_path: Path) -> None:
     assert where[accounts.find("Ann", "B", "fat")] == ("b", "ann", "")
     assert where[accounts.find("ann", "", "fat")] == ("a", "ann", "fat")
     assert accounts.find("bob", "a", "thin") == accounts.find("eve") == -1
+
+
+def test_accounts_under_the_names_of_an_anonymised_log(tmp_path: Path) -> None:
+    """Users and accounts as the log has them, others numbered on; order, shares and limits stay. Twice is as once."""
+    accounts = read(tmp_path, OUTPUT)
+    jobs = {"submit_time": [0.0, 1.0, 2.0], "requested_cores": [1] * 3, "recorded_run_time": [9.0] * 3}
+    log = Workload(jobs | {"user": ["eve", "ANN", "ann"], "account": ["new", "bio", "Bio"]}).anonymised()
+    assert log.jobs[["user", "account"]].values.tolist() == [["u1", "a1"], ["u2", "a2"], ["u2", "a2"]]
+    renamed = accounts.renamed(log.aliases)
+    assert [(a.account, a.user, a.parent) for a in renamed.associations] == [
+        ("root", "", ""), ("a2", "", "root"), ("a2", "u2", ""), ("a2", "u3", ""), ("a3", "", "a2"),
+    ]  # fmt: skip
+    assert renamed.parents == accounts.parents
+    assert renamed.qos == accounts.qos
+    assert renamed.associations[1].grp_tres == {"cpu": 64, "mem": 1024 * 1024}
+    assert renamed.find("u2", "a2") == accounts.find("ann", "bio")
+    assert renamed.renamed(log.aliases) == renamed
+    assert accounts.renamed(log.first(1).anonymised().aliases) == accounts  # eve has no association
+    again = log.slice(1.0, 9.0).anonymised()
+    assert again.jobs["user"].tolist() == ["u1", "u1"]
+    assert accounts.renamed(again.aliases).find("u1", "a1") == accounts.find("ann", "bio")
+
+
+def test_the_root_may_have_jobs(tmp_path: Path) -> None:
+    """Then it is renamed as others are, also where it is above them."""
+    accounts = read(tmp_path, "Account|User\nroot|root\nbio|\nbio|ann\n")
+    aliases = {"user": {"ann": "u1", "root": "u2"}, "account": {"bio": "a1", "root": "a2"}}
+    renamed = accounts.renamed(aliases)
+    assert [(a.account, a.user, a.parent) for a in renamed.associations] == [
+        ("a2", "", ""), ("a2", "u2", ""), ("a1", "", "a2"), ("a1", "u1", ""),
+    ]  # fmt: skip
+    assert renamed.parents == accounts.parents
 
 
 def test_what_is_not_simulated_is_told_once(tmp_path: Path) -> None:

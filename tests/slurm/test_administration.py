@@ -289,3 +289,23 @@ def test_the_shortest_time_counts_before_a_reservation_and_a_deadline(tmp_path: 
     late = {"deadline_s": 200.0}
     result = run(tmp_path, "0 scontrol update NodeName=n1 State=RESUME", keys=keys, a=long | late, b=short | late)
     assert result.jobs["state"].tolist() == ["rejected", "completed"]
+
+
+def test_users_of_an_anonymised_log(tmp_path: Path) -> None:
+    """Whom a command or asks name has the name of the log: ann may use her reservation, and bob's job is hers by asks."""
+    path = tmp_path / "slurm.conf"
+    path.write_text(CONF)
+    jobs = {
+        "job_id": ["7", "8", "9"],
+        "submit_time": [5.0] * 3,
+        "requested_cores": [1] * 3,
+        "requested_time": [120.0] * 3,
+    }
+    jobs |= {"recorded_run_time": [60.0] * 3, "user": ["ann", "bob", "bob"]}
+    asks = {"7": {"reservation": "r"}, "8": {"reservation": "r"}, "9": {"reservation": "r", "user": "ann"}}
+    made = (1.0, "scontrol create reservation ReservationName=r StartTime=now Duration=60 Nodes=ALL Users=ann")
+    states = []
+    for log in (Workload(jobs), Workload(jobs).anonymised()):
+        scheduler = Slurm(str(path), commands=[made], asks=asks)
+        states.append(Simulation(Platform.read(path), log, scheduler).run().jobs["state"].tolist())
+    assert states == [["completed", "rejected", "completed"]] * 2
