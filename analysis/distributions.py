@@ -101,7 +101,8 @@ def arrival_table(
     """How many jobs are submitted in each hour of the day, or on each day of the week: ``hour`` or ``weekday``, ``jobs``.
 
     ``start`` is the calendar's time at second 0 of the run. By default it is what a log's header says (``UnixStartTime`` and
-    ``TimeZoneString``); without one, the run begins on a Monday at midnight. Raises SpecError for another ``by``.
+    ``TimeZoneString``); without one, the clock of the log or of the generator (``origin_s``) begins on a Monday at midnight, and
+    weekdays are only days of a cycle of seven. Raises SpecError for another ``by``.
     """
     if by not in ("hour", "weekday"):
         raise SpecError("arrivals, by", "hour or weekday", by)
@@ -137,6 +138,7 @@ def _second_of_week(jobs: Result | Workload, start: datetime.datetime | None) ->
     if start is None:
         start = jobs.start_date if hasattr(jobs, "start_date") else start_date_of(jobs)
         if start is None:
-            return 0.0
+            origin_s = jobs.meta.get("origin_s") if hasattr(jobs, "meta") else jobs.origin_s
+            return float(origin_s or 0.0) % (7 * 86_400.0)
     midnight = start.replace(hour=0, minute=0, second=0, microsecond=0)
     return start.weekday() * 86_400.0 + (start - midnight).total_seconds()

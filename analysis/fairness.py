@@ -35,7 +35,8 @@ _METRICS = {
 def user_table(results: Mapping[str, Result] | Result) -> pd.DataFrame:
     """What each user got, of jobs that ran to an end, a row per run and user, by core-seconds, most first.
 
-    Columns: ``run``, ``user``, ``jobs``, ``core_s`` (core-seconds), ``share_of_core_s`` (of the run's),
+    Columns: ``run``, ``user``, ``jobs``, ``core_s`` (core-seconds that they had while they ran, attempts that came to nothing
+    among them, and not while nodes booted), ``share_of_core_s`` (of the run's),
     ``mean_wait_s``, ``mean_bounded_slowdown``, ``energy_j``. Jobs without a user are those of "(no user)".
     """
     parts = []
@@ -43,9 +44,8 @@ def user_table(results: Mapping[str, Result] | Result) -> pd.DataFrame:
         jobs = result.jobs
         jobs = jobs[jobs["start_time"].notna() & jobs["finish_time"].notna()]
         users = jobs["user"].fillna("").astype(str)
-        groups = jobs.assign(
-            user=users.where(users != "", NO_USER), core_s=jobs["requested_cores"] * jobs["run_time"]
-        ).groupby("user", sort=True)
+        core_s = jobs["job_id"].astype(str).map(_core_seconds(result)).fillna(0.0)
+        groups = jobs.assign(user=users.where(users != "", NO_USER), core_s=core_s).groupby("user", sort=True)
         table = groups.agg(
             jobs=("job_id", "size"),
             core_s=("core_s", "sum"),
@@ -58,6 +58,17 @@ def user_table(results: Mapping[str, Result] | Result) -> pd.DataFrame:
         table.insert(0, "run", name)
         parts.append(table.sort_values("core_s", ascending=False, kind="stable"))
     return pd.concat(parts, ignore_index=True)
+
+
+def _core_seconds(result: Result) -> pd.Series:
+    """Cores times seconds of each job by its id: a job whose cores change had now more, now fewer."""
+    holds = result.holds[result.holds["kind"] == "job"]
+    begun = result.attempts.set_index(["job_id", "attempt"])["start_time"]
+    attempts = pd.MultiIndex.from_arrays([holds["owner"].astype(str), holds["attempt"]])
+    since = np.maximum(holds["start"].to_numpy(), begun.reindex(attempts).to_numpy())
+    seconds = np.nan_to_num(np.maximum(holds["end"].to_numpy() - since, 0.0))
+    cores = (holds["last_core"] - holds["first_core"] + 1).to_numpy()
+    return pd.Series(cores * seconds).groupby(holds["owner"].astype(str).to_numpy()).sum()
 
 
 def fairness_index(values: np.ndarray | pd.Series) -> float:

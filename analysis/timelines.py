@@ -21,6 +21,7 @@ from analysis.tables import named_runs
 from analysis.time_axis import TimeAxis, start_date_of
 from analysis.wording import plotly_text
 from cluster_sim.amounts import duration, energies, number
+from cluster_sim.errors import SpecError
 
 if TYPE_CHECKING:
     from cluster_sim.machine.core_ranges import Holds
@@ -133,7 +134,12 @@ def queue_timeline(
     title: str | None = None,
     time_unit: str = "auto",
 ) -> go.Figure:
-    """Jobs that wait, or the cores they ask for, a line per run (:func:`analysis.queue_table`)."""
+    """Jobs that wait, or the cores they ask for, a line per run (:func:`analysis.queue_table`).
+
+    Raises SpecError for another ``unit``.
+    """
+    if unit not in ("jobs", "cores"):
+        raise SpecError("queue_timeline, unit", "jobs or cores", unit)
     runs = named_runs(results)
     tables = {name: queue_table(result) for name, result in runs.items()}
     column, words = (

@@ -35,6 +35,8 @@ import simpy
 from simpy.core import BoundClass, EmptySchedule, StopSimulation
 from simpy.events import NORMAL, Event, EventPriority
 
+from cluster_sim.errors import InputError
+
 WALLTIME, GRANT, OBSERVE, RESERVE, SCHEDULE, CHANGE, REACT, END = (
     EventPriority(priority) for priority in (2, 3, 10, 11, 12, 13, 14, 15)
 )
@@ -57,6 +59,8 @@ class PlannedEvent(Event):
     callbacks: list[Any]
 
     def __init__(self, env: simpy.Environment, time: float, priority: EventPriority = NORMAL, value: Any = None):
+        if not time * SAME_INSTANT >= env.now:  # NaN neither
+            raise InputError("env.at", f"a time from now on, {env.now:g} s", time)
         # As in simpy.Timeout: the event is triggered from the start, so Event.__init__ is not worth its call.
         self.env = env
         self.callbacks = []

@@ -88,7 +88,9 @@ class WorkloadKeys(OwnKeys):
     shake: Positive | None = _field(SETTINGS["shake"].told("sweep"))
     time_unit: TimeUnit | None = _field(SETTINGS["time_unit"].meaning)
     think_times: bool = _field(SETTINGS["think_times"].meaning, False)
-    fit: Literal["clamp", "drop"] | None = _field("jobs wider than the platform get fewer cores, or are left out")
+    fit: Literal["clamp", "drop"] | None = _field(
+        "jobs wider than the platform: clamp, they get fewer cores; drop, they are left out"
+    )
 
 
 @with_settings("sweep", _factor)

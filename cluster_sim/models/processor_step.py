@@ -16,6 +16,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
+from cluster_sim.errors import InputError
 from cluster_sim.models.contention import Contention, ContentionModel, contention_models
 from cluster_sim.models.power import Load, PowerModel, power_models, watts_by_cores
 from cluster_sim.platform.platform import Platform, ProcessorType
@@ -160,6 +161,23 @@ def loads_of(groups: Iterable[TaskProgress], waiting: Iterable[int]) -> list[Loa
     return loads
 
 
+class _Checked:
+    """A user's contention model whose speedups are looked at: time would stand still, or go back, with some."""
+
+    def __init__(self, contention: Contention, kind: ProcessorType):
+        self.threshold, self._speedups, self._name = contention.threshold, contention.speedups, kind.name
+
+    def speedups(self, groups: Sequence[tuple[int, float]]) -> list[float]:
+        """As the model says. Raises InputError for one that is not in (0, 1]."""
+        speeds = self._speedups(groups)
+        for speed in speeds:
+            if not 0.0 < speed <= 1.0:
+                raise InputError(
+                    f"contention model, processor type '{self._name}'", "speedups above 0, at most 1", speed
+                )
+        return speeds
+
+
 class ProcessorModel:
     """A type of processor with the models applied to it: how its tasks slow each other, what it draws."""
 
@@ -167,7 +185,9 @@ class ProcessorModel:
 
     def __init__(self, kind: ProcessorType, contention: ContentionModel, power: PowerModel):
         self.kind = kind
-        self.contention = contention.on(kind)
+        applied = contention.on(kind)
+        own = type(applied).__module__.partition(".")[0] != "cluster_sim"
+        self.contention = _Checked(applied, kind) if own else applied
         self.power = power
         self.follows_rates = bool(getattr(power, "follows_rates", False))
         #: W with 0, 1, … all of its cores busy, for models that do not look at speeds.

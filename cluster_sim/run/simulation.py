@@ -96,6 +96,11 @@ class Simulation:
     ):
         _check_kind("scheduler", scheduler, hasattr(scheduler, "memory"), "Fcfs() or make_scheduler('fcfs')")
         _check_kind("power", power, not hasattr(power, "schedule"), "AlwaysOn() or make_power_policy('always-on')")
+        for name, value, sign in (("Platform", platform, "node_types"), ("Workload", workload, "counts_hosts")):
+            if not hasattr(value, sign):
+                raise InputError(f"Simulation, {name.lower()}", f"a {name}, such as {name}.read(…)", value)
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise InputError("Simulation, seed", "a whole number >= 0", seed)
         platform = as_counted(platform, workload)
         self.platform = platform
         self.workload = workload

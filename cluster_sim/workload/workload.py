@@ -279,9 +279,11 @@ class Workload:
         return self._part(0, min(count, len(self)))
 
     def slice(self, start_s: float, end_s: float) -> Workload:
-        """Jobs submitted in [start_s, end_s) of this workload's clock."""
+        """Jobs submitted in [start_s, end_s) of this workload's clock. Raises InputError for what is no such pair of times."""
+        if not all(isinstance(time, int | float | np.number) for time in (start_s, end_s)) or not start_s <= end_s:
+            raise InputError("slice", "two times in s, a begin not after its end", f"{start_s} and {end_s}")
         low, high = np.searchsorted(self.jobs["submit_time"].to_numpy(), [start_s, end_s])
-        return self._part(int(low), max(int(low), int(high)))
+        return self._part(int(low), int(high))
 
     def split(self, parts: int) -> list[Workload]:
         """``parts`` consecutive workloads of equal length; the last one also takes what is left over."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from simpy.events import Event
 
 from analysis import (
     arrival_table,
@@ -21,11 +23,11 @@ from analysis import (
     user_table,
 )
 from cluster_sim.errors import InputError, SpecError
-from cluster_sim.platform import Platform
+from cluster_sim.platform import Platform, PowerTransitions
 from cluster_sim.records import Result
 from cluster_sim.run import Simulation
 from cluster_sim.workload import Workload
-from schedulers import make_scheduler
+from schedulers import make_power_policy, make_scheduler
 
 
 @pytest.fixture
@@ -121,6 +123,45 @@ def test_users_by_hand(result: Result) -> None:
     assert figure.data[0].y.tolist() == [9.0, 8.0]
     assert figure.data[0].name.startswith("&lt;i&gt; · Jain's index")
     assert "2 of 3 users" in figure.layout.title.text
+
+
+def test_core_seconds_are_those_that_a_job_had() -> None:
+    """Job a requests 2 cores, runs on 6 for 33 s; b loses an attempt of 40 s, which its user had, too, and waits for a boot."""
+    jobs = {
+        "submit_time": [0.0, 0.0], "requested_cores": [2, 2], "recorded_run_time": [100.0] * 2,
+        "min_cores": [1, 0], "max_cores": [6, 0], "user": ["a", "b"],
+    }  # fmt: skip
+    platform = Platform.homogeneous(nodes=2, cores=4)
+    moldable = Simulation(platform, Workload(jobs), make_scheduler("moldable")).run()
+    assert user_table(moldable).set_index("user")["core_s"].to_dict() == pytest.approx({"a": 200.0, "b": 200.0})
+    simulation = Simulation(platform, Workload(jobs), make_scheduler("fcfs"))
+    simulation.env.process(requeued(simulation, "1", 40.0))
+    again = simulation.run()
+    assert user_table(again).set_index("user")["core_s"].to_dict() == pytest.approx({"a": 200.0, "b": 280.0})
+    assert again.nodes["busy_core_s"].sum() == pytest.approx(480.0)
+    boots = Platform.homogeneous(nodes=1, cores=2, transitions=PowerTransitions(switch_on_s=60.0))
+    late = Workload({"submit_time": [50.0], "requested_cores": [2], "recorded_run_time": [100.0], "user": ["a"]})
+    woken = Simulation(boots, late, make_scheduler("fcfs"), make_power_policy("timeout:1")).run()
+    assert woken.jobs["start_time"].tolist() == [110.0]
+    assert user_table(woken)["core_s"].tolist() == [200.0]
+
+
+def requeued(simulation: Simulation, job_id: str, at: float) -> Iterator[Event]:
+    """Stop a job at a time; it joins the queue again."""
+    yield simulation.env.at(at)
+    simulation.requeue(job_id)
+
+
+def test_arrivals_of_a_workload_on_a_clock_of_its_own() -> None:
+    """Submitted at 13 h and at 26 h of a clock that was cut at 12 h; a run has it from its workload."""
+    whole = Workload(
+        {"submit_time": [0.0, 46800.0, 93600.0], "requested_cores": [1] * 3, "recorded_run_time": [1.0] * 3}
+    )
+    cut = Workload(whole.jobs[1:].assign(submit_time=lambda jobs: jobs["submit_time"] - 43200.0), origin_s=43200.0)
+    run = Simulation(Platform.homogeneous(1, 2), cut, make_scheduler("fcfs")).run()
+    for source in (cut, run):
+        assert np.flatnonzero(arrival_table(source)["jobs"]).tolist() == [2, 13]
+        assert arrival_table(source, "weekday")["jobs"].tolist() == [1, 1, 0, 0, 0, 0, 0]
 
 
 def test_jains_index() -> None:

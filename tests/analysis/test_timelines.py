@@ -142,6 +142,12 @@ def test_queue_by_hand(by_hand: Result) -> None:
         assert trace.y.tolist() == expected
 
 
+def test_a_queue_is_of_jobs_or_cores(by_hand: Result) -> None:
+    """Nothing else is drawn under another name."""
+    with pytest.raises(SpecError, match="queue_timeline, unit: expected jobs or cores, found job"):
+        queue_timeline(by_hand, "job")  # type: ignore[arg-type]
+
+
 def test_figures_of_an_empty_run() -> None:
     """No jobs, no time: figures without content, and no error."""
     workload = Workload(pd.DataFrame({"submit_time": [], "requested_cores": [], "recorded_run_time": []}))

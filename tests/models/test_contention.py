@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -244,3 +245,30 @@ def test_specs_of_models() -> None:
     assert contention_models.make("piecewise:k=1").k == 1.0  # type: ignore[attr-defined]
     with pytest.raises(InputError, match=r"expected one of .*none, piecewise"):
         contention_models.make("no-such-model")
+
+
+class Constant:
+    """A user's model whose speedups are all the same."""
+
+    threshold = 0.0
+
+    def __init__(self, speed: float):
+        self.speed = speed
+
+    def on(self, processor: ProcessorType) -> Constant:
+        """The same for every type."""
+        return self
+
+    def speedups(self, *groups: Any) -> list[float]:
+        """One for each group."""
+        return [self.speed] * len(groups[-1])
+
+
+def test_speedups_of_an_own_model_are_looked_at() -> None:
+    """With half the speed jobs take twice as long; with none, a negative one, more than all or NaN time would not go on."""
+    jobs = Workload({"submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [10.0], "mem_vol": [1e6]})
+    platform = Platform.homogeneous(nodes=1, cores=2)
+    assert Simulation(platform, jobs, Fcfs(), contention=Constant(0.5)).run().jobs["finish_time"].tolist() == [20.0]
+    for speed in (0.0, -1.0, 2.0, math.nan):
+        with pytest.raises(InputError, match="'processor': expected speedups above 0, at most 1, found"):
+            Simulation(platform, jobs, Fcfs(), contention=Constant(speed)).run()

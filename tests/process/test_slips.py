@@ -47,6 +47,46 @@ def test_a_power_policy_is_an_object(power: Any) -> None:
         Simulation(PLATFORM, WORKLOAD, Fcfs(), power)
 
 
+def test_a_platform_and_a_workload_are_objects() -> None:
+    """Specs, which the command line takes, and the two in the wrong order; and a seed is a number that can be one."""
+    for platform, workload, told in (
+        ("homogeneous:nodes=2,cores=2", WORKLOAD, r"Simulation, platform: expected a Platform, such as Platform\.read"),
+        (PLATFORM, {"submit_time": [0.0]}, r"Simulation, workload: expected a Workload, such as Workload\.read"),
+        (WORKLOAD, PLATFORM, "Simulation, platform"),
+    ):
+        with pytest.raises(InputError, match=told):
+            Simulation(platform, workload, Fcfs())  # type: ignore[arg-type]
+    for seed in (-1, 1.5, "a", True):
+        with pytest.raises(InputError, match="Simulation, seed: expected a whole number >= 0"):
+            Simulation(PLATFORM, WORKLOAD, Fcfs(), seed=seed)  # type: ignore[arg-type]
+    assert Simulation(PLATFORM, WORKLOAD, Fcfs(), seed=np.int64(3)).seed == 3
+
+
+@pytest.mark.parametrize("time", [1.0, float("nan"), -3.0])
+def test_time_goes_on(time: float) -> None:
+    """A process of the user's own that plans something for before now is told, and the clock stays."""
+    simulation = Simulation(PLATFORM, WORKLOAD, Fcfs())
+
+    def late() -> Iterable[Any]:
+        yield simulation.env.timeout(5.0)
+        with pytest.raises(InputError, match=r"env\.at: expected a time from now on, 5 s"):
+            simulation.env.at(time)
+        yield simulation.env.at(5.0)
+        assert simulation.env.now == 5.0
+
+    simulation.env.process(late())  # type: ignore[arg-type]
+    assert simulation.run().jobs["finish_time"].tolist() == [10.0]
+
+
+def test_a_slice_is_between_two_times() -> None:
+    """In order, and numbers."""
+    for start, stop in (("0", 5.0), (float("nan"), 5.0), (5.0, 1.0)):
+        with pytest.raises(InputError, match="slice: expected two times in s"):
+            WORKLOAD.slice(start, stop)  # type: ignore[arg-type]
+    assert len(WORKLOAD.slice(0, 0)) == 0
+    assert len(WORKLOAD.slice(0, float("inf"))) == 1
+
+
 def test_one_quirk_may_be_given_as_text() -> None:
     """A single quirk needs no list."""
     assert Simulation(PLATFORM, WORKLOAD, Fcfs(), quirks="textual-node-order").quirks == {"textual-node-order"}
