@@ -131,7 +131,7 @@ def what_if(
     baseline : scheduler of the unchanged run, and of the changed one unless ``scheduler`` says otherwise; by default Slurm's
         rules with the configuration, ``slurm:conf=…``.
     accounts : file of accounts, shares and limits for Slurm's rules, as ``sacctmgr -P show assoc`` prints them.
-    ignore_gpus : run jobs that need GPUs, which are not simulated, as if they needed none, instead of rejecting them.
+    ignore_gpus : run jobs that need GPUs as if they needed none.
 
     Raises InputError for a change that is none, a log without starts, and one whose partitions the configuration does not have.
     """
@@ -159,7 +159,10 @@ def what_if(
         UNCHANGED: (baseline or by_slurm[UNCHANGED], "always-on"),
         CHANGED: (scheduler or baseline or by_slurm.get(CHANGED, ""), power_policy or "always-on"),
     }
-    _write({name: without_people(those) if workload.aliases else those for name, those in lines.items()}, folder)
+    if workload.aliases:
+        lines = {name: without_people(those) for name, those in lines.items()}
+        told |= {text for those in lines.values() for text in _said_of(those, str(conf))}
+    _write(lines, folder)
     for spec in filter(None, (scheduler, baseline)):
         make_scheduler(spec)  # what is wrong with it is not the configuration's fault
     make_power_policy(specs[CHANGED][1])
@@ -207,6 +210,14 @@ def _once(told: set[str], name: str, copies: Mapping[str, str] = MappingProxyTyp
         if text not in told:
             told.add(text)
             warnings.warn(f"{text} (changed)" if name == CHANGED else text, warning.category, stacklevel=3)
+
+
+def _said_of(lines: Sequence[Line], conf: str) -> set[str]:
+    """What reading a configuration warns of."""
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always")
+        platform_of(list(lines), conf)
+    return {str(warning.message) for warning in noted}
 
 
 def _write(lines: dict[str, list[Line]], folder: Path) -> None:

@@ -107,8 +107,9 @@ def _with_rejections(outcome: Outcome) -> list[str]:
 def _warn_if_equal(outcome: Outcome, grid: Grid) -> None:
     """Tell when the replications of every combination of the factors came out alike."""
     from cluster_sim.cli.compare import warn_if_equal
+    from cluster_sim.workload.fields import SUMMARY_METRICS, names
 
-    factors, metrics = list(grid.factors), grid.config.metrics
+    factors, metrics = list(grid.factors), list(names(SUMMARY_METRICS))
     if grid.config.replications > 1:
         runs = outcome.runs(list(dict.fromkeys([*factors, "status", *metrics])))
         runs = runs[runs["status"] == "done"]

@@ -46,7 +46,10 @@ _CHANGE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _NODES = re.compile(r"(?P<sign>[+-])(?P<count>[0-9]{1,6})(?::(?P<like>\S+))?")
-_OF_PEOPLE = ("allowaccounts", "allowgroups", "denyaccounts", "reason", "slurmuser", "slurmduser")
+_OF_PEOPLE = (
+    *("allowaccounts", "allowgroups", "denyaccounts", "reason", "slurmuser", "slurmduser", "mcsparameters"),
+    *("accountingstorageuser", "accountingstoragepass", "jobcompuser", "jobcomppass"),
+)
 _ONE_OF_ITS_NODES = ("nodeaddr", "nodehostname", "port", "bcastaddr", "state", "reason")
 
 
@@ -102,7 +105,7 @@ def _understood(text: str) -> _Change:
 def _check_options(where: str, options: Options, value: str) -> None:
     unused, unknown = options.apart(value)
     if unused:
-        raise InputError(where, "an option that is simulated", f"{unused[0]}: it is not")
+        raise InputError(where, "an option that is simulated", unused[0])
     for name in unknown:
         _check_name(where, name, sorted(options.followed))
 

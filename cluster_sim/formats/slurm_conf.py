@@ -41,7 +41,7 @@ CLOCK_GHZ = 3.0
 NODE_KEYS = NODES_ADMINISTRATION | {key.lower() for key in ("NodeName", *FOLLOWED_OF_NODES)}
 PARTITION_KEYS = frozenset(key.lower() for key in ("PartitionName", *FOLLOWED_OF_PARTITIONS))
 _BY_SLURM = frozenset(map(str.lower, FOLLOWED)) - {"accountingstoragetype", "accountingstorageenforce"}
-"""What a configuration says to schedulers of Slurm's kind; the two are for others as well, or for nobody without the first."""
+"""What a configuration says to schedulers of Slurm's kind alone; limits of accounts are kept under any."""
 _LEFT_OUT = ("DOWN", "DRAIN", "FAIL", "FAILING", "FUTURE")
 _STATES = (*_LEFT_OUT, "UNKNOWN", "IDLE", "CLOUD", "UP", "RESUME", "ALLOCATED", "MIXED", "POWER_DOWN", "UNDRAIN")
 _PRIORITY = re.compile("priority.*|fairsharedampeningfactor")
@@ -50,7 +50,8 @@ _ADMINISTRATION = re.compile(
     "switch|cli|launch|control|backup|debug|communication|acct|ext|health|unkillable|sched(logs|mod)|suspend|resume|prolog|"
     "epilog|tree|tcp|msg|message|srun|sbcast|x11|rpc|node_?feature|pam|propagate|return|first|min|inactive|group|get_?env|"
     "tmpfs|usespec|private|disable|requeue|reboot|resv|rout|hash|data|track|batch|eio|check|kill|job(credential|file)|core|"
-    "interactive|external|prometheus|gpufreqdef|usepam|vsize|waittime|maintenance|max(db|jobid|tasks|batch|node)|preserve|url).*"
+    "interactive|external|prometheus|gpufreqdef|usepam|vsize|waittime|maintenance|max(db|jobid|tasks|batch|node)|preserve|url|"
+    "schedulerport|schedulerrootfilter|dependency|mcs|prep|bcast|cpufreq|scron|power(plugin|parameters)|keepalive|allowspec|reconfig).*"
 )
 
 

@@ -1,6 +1,7 @@
 """Which keys of a slurm.conf, and which options within them, a simulation follows, and what holds instead of the others.
 
-What is followed is what ``schedulers.slurm`` reads: ``tests/slurm/test_keys.py`` compares the two.
+What is followed of the machine's keys and of SchedulerParameters is what ``schedulers.slurm`` reads: ``tests/slurm/test_keys.py``
+compares the two.
 Keys are in small letters, but for those of :data:`FOLLOWED`, :data:`FOLLOWED_OF_NODES` and :data:`FOLLOWED_OF_PARTITIONS`.
 """
 
@@ -106,11 +107,15 @@ PARTITIONS_NOT_SIMULATED = {
 PARTITIONS_ADMINISTRATION = frozenset(["hidden"])
 
 
+_ZERO_SAYS_SOMETHING = ("defmempercpu", "defmempernode", "overtimelimit", "maxarraysize")
+"""Of a partition, in place of the machine's; of the machine, that there are no arrays."""
+
+
 def says_nothing(key: str, value: str) -> bool:
     """Whether a key that is not simulated has a value by which Slurm does what happens here anyway."""
     value = value.lower()
     if value == "0":
-        return not key.startswith(("suspend", "resume"))
+        return not key.startswith(("suspend", "resume")) and key not in _ZERO_SAYS_SOMETHING
     neutral = (
         "",
         "none",

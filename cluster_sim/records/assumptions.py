@@ -104,7 +104,7 @@ def of_run(
     if len(rejected):
         first = result.jobs.iloc[rejected[0]]
         hint = _hint(workload, platform.core_count)
-        if columns["gpus"][rejected[0]]:
+        if "GPU" in first["reason"]:
             hint = "; --ignore-gpus runs jobs as if they needed none"
         found.append(
             f"rejected: {len(rejected):,} of {len(result.jobs):,} jobs, the first is job {first['job_id']}: "

@@ -55,8 +55,8 @@ class LimitGate:
         return Demand(
             position,
             self._accounts.qos_of(job.qos, position),
-            job.user,
-            own.account if own is not None else job.account,
+            job.user.lower(),
+            own.account if own is not None else job.account.lower(),
             job.requested_cores,
             nodes,
             job.memory * job.requested_cores,

@@ -26,9 +26,9 @@ REQUIRED = _Required()
 UNKNOWN = -1  # how the Standard Workload Format writes what was not recorded
 
 
-LONGEST_S = 1e12
-"""Latest submission and longest run time, 32,000 years: such times are told apart to 0.1 ms, and when a million of such jobs
-have run one after the other, the whole seconds still fit the integers that texts of times are made of."""
+LONGEST_S = 1e18
+"""Latest submission and longest run time: the makespan of several hundred such jobs in a row can still be written (up to 5e20 s),
+and tests of Batsim submit at 1e17 s."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,7 +115,7 @@ class Administrator:
         windows[:] = others
         if command.action == "create reservation":
             options = command.options
-            users = frozenset(self.aliases.get(user.lower(), user) for user in options.get("users", ()))
+            users = frozenset(self.aliases.get(user.lower(), user.lower()) for user in options.get("users", ()))
             windows.append(Window(name, options["starttime"], options["endtime"], self._nodes(command), users))
 
     def _nodes(self, command: Command) -> NodeSet:

@@ -51,8 +51,8 @@ class Requests:
             job.index,
             job.job_id,
             now,
-            job.user,
-            job.account,
+            job.user.lower(),
+            job.account.lower(),
             job.qos,
             tuple(partition.split(",")) if partition not in ("", "-1") else (self._default,),
             limit_s=job.requested_time if job.requested_time < math.inf else math.nan,
@@ -81,7 +81,9 @@ class Requests:
     def _with_more(self, ask: Ask) -> Ask:
         for name, value in self._more.get(ask.job_id, {}).items():
             if name in ("user", "account"):
-                value = self.aliases.get(name, {}).get(value.lower(), value)
+                value = self.aliases.get(name, {}).get(value.lower(), value.lower())
+            elif name == "name":
+                value = self.aliases.get("profile", {}).get(value, value)
             setattr(ask, name, tuple(value) if isinstance(value, list) else value)
         return ask
 

@@ -86,12 +86,12 @@ def test_keys_of_the_machine(lines: list[Line], tmp_path: Path, change: str, key
         ("PartitionName=batch:MaxCPUsPerNode=1", "MaxCPUsPerNode: a job may have all CPUs of a node"),
         ("PartitionName=batch:QOS=normal", "QOS: partitions have no quality of service"),
         ("NodeName=big:CoreSpecCount=1", "CoreSpecCount: CPUs set aside for the system run jobs"),
-        ("SchedulerParameters:defer", "defer: it is not"),
-        ("SchedulerParameters:partition_job_depth=1", "partition_job_depth: it is not"),
-        ("SchedulerParameters=bf_interval=30,bf_busy_nodes", "bf_busy_nodes: it is not"),
-        ("SelectTypeParameters=CR_Core,CR_LLN", "CR_LLN: it is not"),
-        ("PriorityFlags:MAX_TRES", "MAX_TRES: it is not"),
-        ("PreemptParameters:send_user_signal", "send_user_signal: it is not"),
+        ("SchedulerParameters:defer", "an option that is simulated, found defer"),
+        ("SchedulerParameters:partition_job_depth=1", "an option that is simulated, found partition_job_depth"),
+        ("SchedulerParameters=bf_interval=30,bf_busy_nodes", "an option that is simulated, found bf_busy_nodes"),
+        ("SelectTypeParameters=CR_Core,CR_LLN", "an option that is simulated, found CR_LLN"),
+        ("PriorityFlags:MAX_TRES", "an option that is simulated, found MAX_TRES"),
+        ("PreemptParameters:send_user_signal", "an option that is simulated, found send_user_signal"),
     ],
 )
 def test_what_is_not_simulated_is_no_change(lines: list[Line], change: str, told: str) -> None:

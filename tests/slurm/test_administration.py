@@ -11,7 +11,9 @@ import pytest
 
 from cluster_sim import Platform, Result, Simulation, Workload, make_scheduler
 from cluster_sim.errors import InputError, ModelWarning
+from cluster_sim.formats.sacctmgr import read_accounts
 from cluster_sim.platform.accounts import Accounts
+from schedulers import Fcfs
 from schedulers.slurm.commands import Command, read_commands
 from schedulers.slurm.scheduler import Slurm
 
@@ -289,6 +291,31 @@ def test_the_shortest_time_counts_before_a_reservation_and_a_deadline(tmp_path: 
     late = {"deadline_s": 200.0}
     result = run(tmp_path, "0 scontrol update NodeName=n1 State=RESUME", keys=keys, a=long | late, b=short | late)
     assert result.jobs["state"].tolist() == ["rejected", "completed"]
+
+
+def test_names_in_any_case_are_one_anonymised_or_not(tmp_path: Path) -> None:
+    """Ann and ann share a limit of one job each, and the second of two jobs of one name waits for the first."""
+    conf, shares = tmp_path / "slurm.conf", tmp_path / "accounts.txt"
+    conf.write_text(
+        "AccountingStorageEnforce=limits,qos\nAccountingStorageType=accounting_storage/slurmdbd\n"
+        "NodeName=n[1-2] CPUs=4\nPartitionName=p Nodes=ALL Default=YES\n"
+    )
+    shares.write_text("Account|User|Share\nroot||1\nbio||1\nbio|ann|1\nName|Priority|MaxJobsPU\nnormal|0|1\n")
+    jobs = {
+        "job_id": ["7", "8"], "submit_time": [0.0, 1.0], "requested_cores": [1, 1], "requested_time": [900.0] * 2,
+        "recorded_run_time": [600.0] * 2, "user": ["Ann", "ann"], "account": ["bio", "Bio"], "profile": ["solver"] * 2,
+    }  # fmt: skip
+    platform, log = Platform.read(conf), Workload(jobs)
+    accounts = read_accounts(shares)
+    asks = {"8": {"dependency": "singleton", "name": "solver"}}
+    for limited, rules in ((True, {"accounts": str(shares)}), (False, {"asks": asks})):
+        named, hidden = (
+            Simulation(platform, each, Slurm(str(conf), **rules)).run() for each in (log, log.anonymised())
+        )
+        assert named.jobs["start_time"].tolist() == hidden.jobs["start_time"].tolist()
+        assert named.jobs["start_time"][1] > 600.0, limited
+    for each in (log, log.anonymised()):
+        assert Simulation(platform, each, Fcfs(), accounts=accounts).run().jobs["start_time"].tolist() == [0.0, 600.0]
 
 
 def test_users_of_an_anonymised_log(tmp_path: Path) -> None:

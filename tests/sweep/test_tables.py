@@ -198,10 +198,12 @@ def test_the_command_and_its_files(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("workload", "is_told"), [("log.csv", True), ("lublin:jobs=10,nodes=8", False)])
 def test_equal_replications_are_told(tmp_path: Path, workload: str, is_told: bool) -> None:
-    """A log does not change with the seed, a generated workload does."""
+    """A log does not change with the seed; a generated workload does, also where the metrics asked for do not show it."""
     (tmp_path / "log.csv").write_text("submit_time,requested_cores,recorded_run_time\n0,8,10\n1,8,10\n")
     factors = SMALL["factors"] | {"workload": workload}
-    (tmp_path / "grid.json").write_text(json.dumps({"factors": factors, "replications": 2}))
+    (tmp_path / "grid.json").write_text(
+        json.dumps({"factors": factors, "replications": 2, "metrics": ["jobs_completed"]})
+    )
     words = ["sweep", str(tmp_path / "grid.json"), "--out", str(tmp_path / "out"), "--workers", "1"]
     done = CliRunner().invoke(main, words, catch_exceptions=False)
     assert done.exit_code == 0, done.stderr
