@@ -42,12 +42,16 @@ def checked_columns(columns: Mapping[str, Any], source: str = "jobs", locate: Lo
     """The complete, checked columns of a job table, sorted by submission (equal times keep their order).
 
     ``columns`` maps names of JOB_FIELDS to arrays of equal length. ``locate`` turns a row's position into its place in
-    the file. Raises FormatError for a name that is not known, a required column that is absent, and a value of the
-    wrong type or outside the column's range.
+    the file. Raises FormatError for a name that is not known, a required column that is absent, one of another length, and a
+    value of the wrong type or outside the column's range.
     """
     where = locate or (lambda row: f"{source} row {row}")
     _check_names(columns, source)
-    count = len(columns["submit_time"])
+    count = _length(columns, "submit_time", source)
+    for name in columns:
+        length = _length(columns, name, source)
+        if length != count:
+            raise FormatError(f"{source}, {name}", f"as many values as submit_time has, {count:,}", f"{length:,}")
     ids = _job_ids(columns.get("job_id"), count, where)
 
     def place(row: int, column: str) -> str:
@@ -72,6 +76,13 @@ def checked_columns(columns: Mapping[str, Any], source: str = "jobs", locate: Lo
     if (submit[1:] < submit[:-1]).any():
         table = take(table, np.argsort(submit, kind="stable"))
     return table
+
+
+def _length(columns: Mapping[str, Any], name: str, source: str) -> int:
+    values = columns[name]
+    if isinstance(values, str) or np.ndim(values) == 0:
+        raise FormatError(f"{source}, {name}", "a value for each job", values)
+    return len(values)
 
 
 def constant(value: object, count: int) -> np.ndarray:

@@ -144,6 +144,20 @@ def test_fit_to_clamps() -> None:
     assert jobs["ntasks_per_node"].tolist() == [0, 0, 0, 8, 8]
 
 
+@pytest.mark.parametrize(
+    ("cores", "told"),
+    [
+        ([1], "workload, requested_cores: expected as many values as submit_time has, 2, found 1"),
+        (1, "workload, requested_cores: expected a value for each job, found 1"),
+        ("12", "workload, requested_cores: expected a value for each job, found 12"),
+    ],
+)
+def test_columns_have_a_value_for_each_job(cores: Any, told: str) -> None:
+    """Neither too few, which a run might take for others, nor one for all."""
+    with pytest.raises(FormatError, match=told):
+        Workload({"submit_time": [0.0, 1.0], "requested_cores": cores, "recorded_run_time": [1.0, 1.0]})
+
+
 def test_what_is_made_of_a_workload_that_has_run() -> None:
     """The columns that runs read follow a change, also after a run has had those of the workload before it."""
     log = workload([0, 10])
