@@ -18,10 +18,10 @@ from analysis.palette import ColourClasses, text_colour
 from analysis.rectangles import SHOWN_STATES, RowScale, rectangles_of
 from analysis.steps import Steps, rows_of_jobs
 from analysis.wording import listing
-from cluster_sim.errors import InputError
+from cluster_sim.errors import InputError, counted
 from cluster_sim.records.attempt_tables import numbers_of_attempts
 from cluster_sim.records.spells import MOVED, RESIZED, SUSPENDED
-from cluster_sim.run.shortage import counted, seconds
+from cluster_sim.run.shortage import seconds
 
 if TYPE_CHECKING:
     from cluster_sim.records.core_holds import CoreHolds

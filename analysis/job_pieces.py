@@ -12,10 +12,10 @@ import plotly.graph_objects as go
 from analysis.drawing import MOST_BARS, named_nodes, overlay_bars, overlay_polygons
 from analysis.wording import plotly_text, shortened
 from cluster_sim.amounts import duration, number
+from cluster_sim.errors import counted
 from cluster_sim.machine.course import Doing
 from cluster_sim.records.spells import RESIZED, SUSPENDED
 from cluster_sim.run.attempts import Outcome
-from cluster_sim.run.shortage import counted
 
 if TYPE_CHECKING:
     from analysis.rectangles import RowScale

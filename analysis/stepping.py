@@ -19,9 +19,8 @@ from analysis.gantt_chart import run_title
 from analysis.page import make_folder, render
 from analysis.palette import ColourClasses, ColourStrategy, colour_strategy
 from analysis.wording import listing
-from cluster_sim.errors import InputError
+from cluster_sim.errors import InputError, counted
 from cluster_sim.files.atomic import atomic_files
-from cluster_sim.run.shortage import counted
 
 if TYPE_CHECKING:
     from cluster_sim.records.result import Result

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from cluster_sim.errors import InputError
+from cluster_sim.errors import InputError, counted
 from cluster_sim.machine.core_ranges import by_unit
 from cluster_sim.records.accounting import node_bounds
 from cluster_sim.run.decision_log import nodes_texts
-from cluster_sim.run.shortage import counted, seconds
+from cluster_sim.run.shortage import seconds
 from cluster_sim.workload.fields import RESULT_TABLES, names
 
 if TYPE_CHECKING:

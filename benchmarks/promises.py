@@ -241,11 +241,17 @@ def judge(case: Case, simulation: Simulation) -> Verdict:
     jobs = result.jobs.set_index("job_id")
     attempts = dict(iter(result.attempts.groupby("job_id")))
     told: dict[tuple[str, int], tuple[float, float]] = {}  # job and attempt: (promised, when it was)
-    for row in result.decisions[result.decisions["decision"] == "reserve"].itertuples():
+    begun: Counter[str] = Counter()  # attempts of each job so far; one may end as it begins, so times do not tell
+    for row in result.decisions.itertuples():
+        begun[row.job_id] += row.decision == "start"
+        if row.decision != "reserve":
+            continue
         verdict.promises += 1
-        mine = attempts.get(row.job_id)
-        key = row.job_id, 0 if mine is None else int((mine["end_time"] <= row.time).sum())
+        number = begun[row.job_id] - (row.because == LATE_BOOT)  # that is told as the attempt begins
+        mine, key = attempts.get(row.job_id), (row.job_id, number)
         promised, since = told.get(key, (INF, row.time))
+        if mine is not None and number < len(mine) and since < mine["queue_time"].iloc[number]:
+            promised, since = INF, row.time  # it was withdrawn while it waited, and has joined the queue again
         if row.promised_time > latest(promised):
             verdict.later += 1
             causes = row.because.split(" and ") if row.because else []

@@ -49,12 +49,9 @@ class Cases:
         from learning.episodes import Episode
         from learning.inputs import read_platform, rules_of
 
-        keys = config.environment
+        platform, rules = read_platform(config.environment), rules_of(config.environment)
         self.name, self.against, self.metric = workload, against, metric
-        self.cases = [
-            Episode(read_platform(keys), Workload.read(name), name=name, **rules_of(keys))
-            for name in draws_of(workload)
-        ]
+        self.cases = [Episode(platform, Workload.read(name), name=name, **rules) for name in draws_of(workload)]
         self.references = [reached_by(against, case)[metric] for case in self.cases]
 
     def of_agents(self, folder: str | Path, runs: int) -> list[Reductions]:

@@ -6,15 +6,18 @@ from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING, Any
 
 from cluster_sim.engine import REACT, RESERVE, SCHEDULE
+from cluster_sim.errors import counted
 from cluster_sim.registry import Registry
-from cluster_sim.run.decisions import Decision, PowerDecision
+from cluster_sim.run.decisions import Decision, PowerDecision, Start
 from cluster_sim.run.passes import take_turns
 
 if TYPE_CHECKING:
     from simpy.events import Event
 
+    from cluster_sim.machine.placement import Placement
     from cluster_sim.run.simulation import Simulation
     from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
 
 SKIPPED = "does not fit on the cores that are free, and is skipped until it does"
 """Why a job waits under a scheduler that skips it, for ``Hold``: the same words in every pass, for one row of the log."""
@@ -115,6 +118,12 @@ schedulers.register_later(
 power_policies.register_later(
     "learned", "learning.agent", "LearnedPowerPolicy", "A trained agent switches nodes: learned:DIR[,sample=yes]."
 )
+
+
+def start_on(job: Job, placement: Placement) -> Start:
+    """The start of a job there; where those are not as many cores as it requested, the decision log says so."""
+    cores, wanted = placement.cores, job.requested_cores
+    return Start(job, placement, "" if cores == wanted else f"on {counted(cores, 'core')}, for {wanted} requested")
 
 
 def make_scheduler(spec: str) -> Scheduler:

@@ -7,8 +7,7 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
 from cluster_sim.run.decisions import Decision, Hold, Resize, Start
-from cluster_sim.run.shortage import counted
-from schedulers.base import Scheduler, schedulers
+from schedulers.base import Scheduler, schedulers, start_on
 
 if TYPE_CHECKING:
     from cluster_sim.machine.running import Running
@@ -39,10 +38,7 @@ class Elastic(Scheduler):
         for cores in range(min(view.free_total, most), job.min_cores - 1, -1):
             placement = view.place(job.on_cores(cores))
             if placement is not None:
-                usual = cores == job.requested_cores
-                return Start(
-                    job, placement, "" if usual else f"on {counted(cores, 'core')}, for {job.requested_cores} requested"
-                )
+                return start_on(job, placement)
         return None
 
     def _shrink(self, view: View, running: Running, cores: int, because: str) -> Resize:

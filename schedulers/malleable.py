@@ -11,8 +11,7 @@ import numpy as np
 from cluster_sim.errors import SpecError
 from cluster_sim.machine.placement import Placement
 from cluster_sim.run.decisions import Decision, Resize, Start, WakeAt
-from cluster_sim.run.shortage import counted
-from schedulers.base import Scheduler, schedulers
+from schedulers.base import Scheduler, schedulers, start_on
 from schedulers.malleable_rules import Agreement, Average, Bounds, CommonPool, Elastic, Least, Sizes, Steal, Usual
 
 if TYPE_CHECKING:
@@ -176,12 +175,7 @@ class Malleable(Scheduler):
 
     def _started(self, job: Job, placement: Placement) -> Start:
         self._unsettled = True
-        usual = placement.cores == job.requested_cores
-        return Start(
-            job,
-            placement,
-            "" if usual else f"on {counted(placement.cores, 'core')}, for {job.requested_cores} requested",
-        )
+        return start_on(job, placement)
 
     def _unpromised(self, view: View) -> npt.NDArray[np.int64]:
         """Free cores of each node that nobody is promised."""

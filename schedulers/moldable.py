@@ -11,8 +11,7 @@ import numpy as np
 
 from cluster_sim.errors import SpecError
 from cluster_sim.run.decisions import Decision, Hold, Start
-from cluster_sim.run.shortage import counted
-from schedulers.base import Scheduler, schedulers
+from schedulers.base import Scheduler, schedulers, start_on
 from schedulers.releases import Releases, cores_coming
 
 if TYPE_CHECKING:
@@ -74,10 +73,7 @@ class Moldable(Scheduler):
         for cores in self._widths(view, job):
             placement = view.place(job.on_cores(cores), memory=self.memory)
             if placement is not None:
-                usual = cores == job.requested_cores
-                return Start(
-                    job, placement, "" if usual else f"on {counted(cores, 'core')}, for {job.requested_cores} requested"
-                )
+                return start_on(job, placement)
         return None
 
     def _widths(self, view: View, job: Job) -> Iterable[int]:

@@ -13,7 +13,7 @@ from analysis.runs_chart import differences, gantt_runs
 from analysis.tables import VERSUS, comparison_table
 from analysis.wording import label_of, unit_of
 from cluster_sim.amounts import NOTHING, duration, number
-from cluster_sim.run.shortage import counted
+from cluster_sim.errors import counted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,8 @@ from dash import html
 from analysis.tables import comparison_table
 from analysis.wording import label_of, shortened, unit_of
 from cluster_sim.amounts import NOTHING, amount
-from cluster_sim.run.shortage import counted, seconds
+from cluster_sim.errors import counted
+from cluster_sim.run.shortage import seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

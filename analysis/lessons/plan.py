@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cluster_sim.errors import InputError
+from cluster_sim.errors import InputError, counted
 from cluster_sim.run.decisions import Start, WakeAt
 from cluster_sim.run.simulation import Simulation
 
@@ -148,5 +148,5 @@ def _no_room(simulation: Simulation, job: Job, entry: _Entry) -> InputError:
     free = max(int(view.free_cores[node]) for node in nodes)
     name = view.platform.node_name(nodes[0]).rpartition(".")[2]
     where = f" on {name}" if len(nodes) == 1 else " on one node"
-    expected = f"{job.requested_cores} free core{'s' if job.requested_cores > 1 else ''}{where} at {entry.start:g} s"
+    expected = f"{counted(job.requested_cores, 'free core')}{where} at {entry.start:g} s"
     return InputError(f"job {job.job_id}", expected, f"{free}" + (f" ({', '.join(holders)})" if holders else ""))

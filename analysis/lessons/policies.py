@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from analysis.lessons.checks import Exercise, Goal, Verdict
-from cluster_sim.errors import ClusterSimError
+from cluster_sim.errors import ClusterSimError, counted
 from cluster_sim.examples import case
 from cluster_sim.machine.core_ranges import by_unit
 from cluster_sim.platform.platform import Platform
@@ -44,7 +44,9 @@ def nothing_idles(result: Result) -> str:
         most = int((platform.node_cores - np.bincount(node_of[now], cores[now], platform.node_count)).max())
         for job in jobs:
             if job.submit <= time < job.start and job.cores <= most:
-                return f"at {time:g} s job {job.job_id} waits for {_cores(job.cores)}, and a node has {most} free"
+                return (
+                    f"at {time:g} s job {job.job_id} waits for {counted(job.cores, 'core')}, and a node has {most} free"
+                )
     return ""
 
 
@@ -85,10 +87,6 @@ class _Ran(NamedTuple):
     start: float
     finish: float
     cores: int
-
-
-def _cores(count: int) -> str:
-    return f"{count} core{'s' if count > 1 else ''}"
 
 
 def _jobs(result: Result) -> list[_Ran]:

@@ -18,8 +18,8 @@ from analysis.reproduce.learned import LEAD, TITLE
 from analysis.reproduce.learned import lines as learned_lines
 from cluster_sim import __version__
 from cluster_sim.amounts import NOTHING, number
+from cluster_sim.errors import counted
 from cluster_sim.files.atomic import atomic_files
-from cluster_sim.run.shortage import counted
 
 if TYPE_CHECKING:
     from analysis.reproduce.paper import Figure, Paper

@@ -80,11 +80,10 @@ def convert(
 def _convert(source: str, target: str, options: dict[str, str], anonymise: bool) -> str:
     """Read IN, with the options of its format, and write it to the file or folder ``target``; what it was, in words."""
     from cluster_sim.cli.kinds import kind_of
-    from cluster_sim.errors import FormatError
+    from cluster_sim.errors import FormatError, counted
     from cluster_sim.formats.batsim_import import is_batsim_result
     from cluster_sim.platform.platform import Platform
     from cluster_sim.platform.specs import has_time_unit
-    from cluster_sim.run.shortage import counted
     from cluster_sim.workload.workload import Workload
 
     given = [*options, *["anonymise"] * anonymise]
@@ -121,10 +120,9 @@ def _refuse(options: list[str], found: str) -> None:
 
 def _convert_result(result: Result, target: str) -> str:
     """Write results in the format that the name ``target`` asks for; what they are, in words."""
-    from cluster_sim.errors import FormatError
+    from cluster_sim.errors import FormatError, counted
     from cluster_sim.formats.batsim_results import write_outputs
     from cluster_sim.formats.swf_schedule import write_schedule
-    from cluster_sim.run.shortage import counted
 
     count = counted(len(result.jobs), "job")
     if target.lower().removesuffix(".gz").endswith(".swf"):

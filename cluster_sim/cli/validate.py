@@ -9,7 +9,7 @@ import click
 
 from cluster_sim.cli.group import json_option, tell_json
 from cluster_sim.cli.options import setting_option
-from cluster_sim.errors import naming, printable
+from cluster_sim.errors import counted, naming, printable
 from cluster_sim.workload.fields import RESULT_TABLES
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def platform_facts(platform: Platform) -> Facts:
     counts = platform.type_of_node
     facts = [
         ("id", platform.id),
-        ("clusters", ", ".join(f"{c.id} ({_count(c.node_count, 'node')})" for c in platform.clusters)),
+        ("clusters", ", ".join(f"{c.id} ({counted(c.node_count, 'node')})" for c in platform.clusters)),
         ("nodes", f"{platform.node_count:,}"),
         ("processors", f"{platform.processor_count:,}"),
         ("cores", f"{platform.core_count:,}"),
@@ -102,18 +102,18 @@ def workload_facts(workload: Workload) -> Facts:
         (f"{resource} per job", f"{cores.min():,} to {cores.max():,}, mean {cores.mean():,.2f}"),
         (
             "work",
-            f"{_count(given_as_work, 'job')} in operations, {_count(len(jobs) - given_as_work, 'job')} in run time",
+            f"{counted(given_as_work, 'job')} in operations, {counted(len(jobs) - given_as_work, 'job')} in run time",
         ),
         ("recorded core-hours", f"{np.nansum(recorded * cores) / 3600:,.1f}"),
-        ("requested time", f"{_count(int(asked.sum()), 'job')}"),
-        ("ran longer than requested", _count(int((recorded[asked] > jobs["requested_time"][asked]).sum()), "job")),
-        ("memory volume", f"{_count(int((jobs['mem_vol'] > 0).sum()), 'job')}"),
+        ("requested time", f"{counted(int(asked.sum()), 'job')}"),
+        ("ran longer than requested", counted(int((recorded[asked] > jobs["requested_time"][asked]).sum()), "job")),
+        ("memory volume", f"{counted(int((jobs['mem_vol'] > 0).sum()), 'job')}"),
         ("users", f"{len(users):,}" if users else "not known"),
     ]
     stated = workload.stated_procs
     if stated is not None:
         facts.append((f"{resource} of the log's machine", f"{stated:,}"))
-        facts.append(("wider than that machine", _count(int((cores > stated).sum()), "job")))
+        facts.append(("wider than that machine", counted(int((cores > stated).sum()), "job")))
     elif workload.header:
         reason = unstated_size(workload)
         facts.append((f"{resource} of the log's machine", f"not known, {reason}; the widest job has {cores.max():,}"))
@@ -130,8 +130,8 @@ def _configuration_facts(source: str) -> Facts:
     with naming(source):
         (simulation,) = check(settings, [settings.scheduler], platform, workload)
     facts = [
-        ("platform", f"{settings.platform or 'as the log says'}: {_count(platform.node_count, 'node')}"),
-        ("workload", f"{settings.workload}: {_count(len(workload), 'job')}"),
+        ("platform", f"{settings.platform or 'as the log says'}: {counted(platform.node_count, 'node')}"),
+        ("workload", f"{settings.workload}: {counted(len(workload), 'job')}"),
         ("scheduler", settings.scheduler),
         ("power policy", settings.power_policy),
         ("contention model", settings.contention_model or platform.contention_model),
@@ -156,7 +156,7 @@ def _training_facts(source: str) -> Facts:
         ("workload", environment.workload or "the built-in case"),
         ("algorithm", config.algorithm.name),
         ("network", config.network),
-        ("iterations", f"{config.iterations:,} of {_count(config.episodes, 'episode')}"),
+        ("iterations", f"{config.iterations:,} of {counted(config.episodes, 'episode')}"),
         ("trainings", f"{config.seeds:,}"),
         ("baselines", ", ".join(config.baselines) or "none"),
         *_assumed(assumptions),
@@ -169,7 +169,7 @@ def _sweep_facts(source: str) -> Facts:
 
     grid = Grid.read(source)
     assumptions = check(grid)
-    factors = [(name, _count(len(values), "value")) for name, values in grid.factors.items() if len(values) > 1]
+    factors = [(name, counted(len(values), "value")) for name, values in grid.factors.items() if len(values) > 1]
     size = [("replications", f"{grid.config.replications:,}"), ("runs", f"{len(grid):,}")]
     return [*factors, *size, *_assumed(assumptions)]
 
@@ -189,7 +189,7 @@ def _result_facts(source: str) -> Facts:
     result = Result.load(source)
     tables = {name: len(getattr(result, name)) for name in RESULT_TABLES}
     said = {name: str(result.meta.get(name, "")) for name in ("platform", "workload", "scheduler", "power_policy")}
-    counts = ((name, _count(rows, "row")) for name, rows in tables.items())
+    counts = ((name, counted(rows, "row")) for name, rows in tables.items())
     return [*said.items(), *counts, *_assumed(result.assumptions)]
 
 
@@ -234,10 +234,6 @@ def _node_text(node: NodeType, platform: Platform) -> str:
         groups.append(f"{number} × {processor.name} ({processor.cores} cores, {processor.clock_ghz:g} GHz{contends})")
     idle = sum(watts(model, processor, 0) for processor in node.processors)
     full = sum(watts(model, processor, processor.cores) for processor in node.processors)
-    hosts = f"; {_count(node.hosts, 'host')} of Batsim's" if node.hosts else ""
+    hosts = f"; {counted(node.hosts, 'host')} of Batsim's" if node.hosts else ""
     memory = "unlimited memory" if node.memory_gb is None else f"{node.memory_gb:g} GB"
     return f"{', '.join(groups)}{hosts}; {memory}; {idle:,.1f} W idle, {full:,.1f} W busy"
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number:,} {word}" + ("" if number == 1 else "s")

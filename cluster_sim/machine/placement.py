@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cluster_sim.errors import counted
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -98,7 +100,7 @@ def why_impossible(machine: Machine, job: Job, memory: bool = False, gpus: bool 
     if cores > platform.core_count:
         return f"it asks for {cores} cores, the platform has {platform.core_count}"
     if job.gpus and not gpus:
-        return f"it asks for {job.gpus} GPU{'' if job.gpus == 1 else 's'}, which only the scheduler slurm gives"
+        return f"it asks for {counted(job.gpus, 'GPU')}, which only the scheduler slurm gives"
     by_memory = memory and job.memory > 0.0
     wanted = shape(job)
     eligibility = machine.eligibility

@@ -19,12 +19,12 @@ import pandas as pd
 
 from cluster_sim.amounts import number
 from cluster_sim.engine import SAME_INSTANT, latest
-from cluster_sim.errors import InputError
+from cluster_sim.errors import InputError, counted
 from cluster_sim.records.attempt_tables import GUEST
 from cluster_sim.records.telling_pieces import Pieces
 from cluster_sim.records.waiting import Stretch, at, lasting
 from cluster_sim.run.attempts import Outcome
-from cluster_sim.run.shortage import counted, seconds
+from cluster_sim.run.shortage import seconds
 
 if TYPE_CHECKING:
     from cluster_sim.records.result import Result

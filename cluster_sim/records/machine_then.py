@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from cluster_sim.engine import latest
+from cluster_sim.errors import counted
 from cluster_sim.machine.bookings import MB_PER_GB, tasks_in
 from cluster_sim.machine.core_ranges import by_unit, cut
 from cluster_sim.machine.placement import Placement, place
@@ -19,7 +20,7 @@ from cluster_sim.platform.node_state import NodeState
 from cluster_sim.records.accounting import node_bounds
 from cluster_sim.records.conditions import MIN_CORES
 from cluster_sim.records.spells import SUSPENDED
-from cluster_sim.run.shortage import ASKS, counted, missing
+from cluster_sim.run.shortage import ASKS, missing
 from cluster_sim.workload.jobs import Job
 
 if TYPE_CHECKING:

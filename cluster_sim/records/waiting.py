@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cluster_sim.amounts import duration, moment
+from cluster_sim.errors import counted
 from cluster_sim.records.machine_then import MachineHistory, MachineThen
-from cluster_sim.run.shortage import LACKS, counted, expected, seconds
+from cluster_sim.run.shortage import LACKS, expected, seconds
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from simpy.events import URGENT, Event, EventPriority
 
 from cluster_sim.engine import REACT, RESERVE, SCHEDULE, Environment
-from cluster_sim.errors import SimulationError
+from cluster_sim.errors import SimulationError, counted
 from cluster_sim.run.decisions import Decision, PowerDecision
-from cluster_sim.run.shortage import counted
 
 if TYPE_CHECKING:
     from cluster_sim.run.simulation import Simulation

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cluster_sim.errors import counted
 from cluster_sim.machine.placement import place, shape
 from cluster_sim.platform.node_state import NodeState
 
@@ -126,8 +127,3 @@ def _missing_shape(wanted: list[int], where: str, free: npt.NDArray[np.integer])
         if fitting < nodes:
             return f"asks for {counted(nodes, 'node')} with {counted(cores, 'free core')}{where}, {fitting:,} like that"
     return ""
-
-
-def counted(count: int, noun: str) -> str:
-    """``1 core``, ``8 cores``."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -11,7 +11,7 @@ from simpy.core import EmptySchedule
 from simpy.events import URGENT, Event
 
 from cluster_sim.engine import Environment, SimGridEnvironment
-from cluster_sim.errors import InputError, ModelWarning, SimulationError
+from cluster_sim.errors import InputError, ModelWarning, SimulationError, counted
 from cluster_sim.machine.eligibility import Eligibility
 from cluster_sim.machine.job_clocks import JobClocks
 from cluster_sim.machine.machine import Machine
@@ -41,7 +41,6 @@ from cluster_sim.run.power_control import PowerControl
 from cluster_sim.run.progress import show_progress
 from cluster_sim.run.quirks import known_quirks
 from cluster_sim.run.run_jobs import RunJobs
-from cluster_sim.run.shortage import counted
 from cluster_sim.run.view import View
 from cluster_sim.workload.advance_reservations import AdvanceReservation
 from cluster_sim.workload.jobs import Job

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.promises import judge, main, random_case
-from cluster_sim import Platform, Result, Simulation, Workload, make_power_policy, make_scheduler
+from benchmarks.promises import Case, judge, main, random_case
+from cluster_sim import AdvanceReservation, Platform, Result, Simulation, Workload, make_power_policy, make_scheduler
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
 from cluster_sim.run.decision_log import LATE_BOOT
 from schedulers.promise_losses import FAILED, LATE_JOB, LATE_NODE, SWITCHED_OFF
@@ -262,6 +262,28 @@ def test_backfilling_in_random_order() -> None:
 
 
 # ---------------------------------------------------------------------- any run
+
+
+def test_an_attempt_that_ends_as_it_begins_is_judged_by_what_was_told_of_it() -> None:
+    """The job requests 0 s, which are enforced, on a node that boots for longer than the 3 s that it takes on average."""
+    platform = switching(1, off=True, switch_on_s=0.0, switch_on_distribution="uniform:1,5")
+    jobs = {
+        "job_id": ["0"],
+        "submit_time": [0.0],
+        "requested_cores": [1],
+        "requested_time": [0.0],
+        "recorded_run_time": [1.0],
+    }
+    window = AdvanceReservation("r", 0.0, 5.0, range(1))
+    case = Case(platform, jobs, "easy", reservations=(window,), options={"enforce_walltime": True})
+    simulation = case.run()
+    promised, late = promises(simulation.result(), "0")
+    assert promised[1:] == (8.0, "")
+    assert late[0] == late[1] > 8.0
+    assert late[2] == LATE_BOOT
+    verdict = judge(case, simulation)
+    assert verdict.broken == []
+    assert verdict.causes == {LATE_BOOT: 1}
 
 
 @settings(max_examples=120)
