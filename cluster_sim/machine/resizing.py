@@ -23,8 +23,6 @@ class Resizing(Bookings):
     def check_change(self, allocation: Allocation, placement: Placement, job: Job) -> Placement | None:
         """What a job that has the one gets more if it has the other in its place. Raises PlacementError if it cannot."""
         own, wanted = self._cores_by_node(allocation), placement.cores_by_node()
-        if allocation.idle:
-            raise PlacementError(f"job {job.job_id} has its nodes for itself: its cores cannot change")
         more = {node: cores - own.get(node, 0) for node, cores in wanted.items() if cores > own.get(node, 0)}
         for node, cores in more.items():
             if not (0 <= node < self._node_count and self.is_on[node]):

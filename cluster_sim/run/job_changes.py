@@ -230,6 +230,8 @@ class JobChanges:
         who = f"job {job.job_id}"
         if course is None or not job.malleable:
             raise PlacementError(f"{who} is not malleable: its cores cannot change while it runs")
+        if job.exclusive:
+            raise PlacementError(f"{who} has its nodes for itself: its cores cannot change")
         if not self.can_resize(running):
             raise PlacementError(f"{who} cannot change its cores now")
         if not job.min_cores <= placement.cores <= job.max_cores:
@@ -244,7 +246,7 @@ class JobChanges:
         course = running._course
         if course is None or not running.job.malleable or course.target is not None or running.start_time == inf:
             return False
-        if running._allocation.idle:  # it has its nodes for itself, their other cores too
+        if running.job.exclusive:  # nobody may join it on what it would give up
             return False
         return course.is_working or course.at_boundary
 
@@ -271,7 +273,7 @@ class JobChanges:
         running = course.running
         assert running is not None
         job, own = running.job, running.placement.cores
-        asks = course.next_cores and job.malleable and not running._allocation.idle
+        asks = course.next_cores and job.malleable and not job.exclusive
         wanted = min(max(course.next_cores, job.min_cores), job.max_cores) if asks else own
         if wanted < own and course.target is None:
             self.resize(job, self._machine.shrunk(running.placement, wanted))

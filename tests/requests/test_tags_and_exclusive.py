@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from cluster_sim import Placement, Platform, Simulation, View, make_scheduler
 from cluster_sim.errors import PlacementError
 from cluster_sim.machine.node import NodeState
+from cluster_sim.run.decisions import Decision, Resize
 from schedulers import Fcfs, ListScheduler
 
 from .conftest import jobs, machine
@@ -117,6 +120,31 @@ def test_a_wide_exclusive_job_takes_whole_nodes_only() -> None:
     result = Simulation(machine((4, 2, "")), workload, Fcfs()).run()
     by_job = result.allocations.groupby("job_id")["node"].unique().map(list).to_dict()
     assert by_job == {"0": ["lab.node0"], "1": ["lab.node1", "lab.node2", "lab.node3"], "2": ["lab.node0"]}
+
+
+@pytest.mark.parametrize("scheduler", ["fcfs", "conservative", "easy", "equipartition", "shrink-expand"])
+def test_an_exclusive_job_that_fills_its_node_keeps_its_cores(scheduler: str) -> None:
+    """Its second part would want one core of the two: job 1 would join it at 4, and waits until 8."""
+    shapes = {"parts": ["1 1@1", ""], "malleable": [True, False], "min_cores": [1, 1]}
+    workload = jobs((0, 2, 8), (1, 1, 5), exclusive=[True, False], **shapes)
+    result = Simulation(machine((1, 2, "")), workload, make_scheduler(scheduler)).run()
+    assert result.jobs["start_time"].tolist() == [0, 8]
+
+
+class Shrinks(Fcfs):
+    """Takes a core from every job that runs."""
+
+    def schedule(self, view: View) -> Iterator[Decision]:
+        """Of what runs when the pass begins."""
+        yield from (Resize(running.job, Placement.on({0: 1})) for running in view.running)
+        yield from super().schedule(view)
+
+
+def test_a_scheduler_that_resizes_an_exclusive_job_is_told_why_not() -> None:
+    """The job has its node, and one of its cores cannot be given to others."""
+    workload = jobs((0, 2, 8), (1, 1, 5), exclusive=[True, False], malleable=[True, False], min_cores=[1, 1])
+    with pytest.raises(PlacementError, match="job 0 has its nodes for itself: its cores cannot change"):
+        Simulation(machine((1, 2, "")), workload, Shrinks()).run()
 
 
 def test_memory_does_not_keep_an_exclusive_job_from_an_empty_node() -> None:
