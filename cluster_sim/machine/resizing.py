@@ -43,7 +43,8 @@ class Resizing(Bookings):
         changed = Allocation(allocation.memory_mb)
         for node, cores in placement.cores_by_node().items():
             self._hold_first(node, cores, changed, kept)
-        self.free_total -= placement.cores
+            if self.is_on[node]:  # the job may keep cores on nodes that are withheld
+                self.free_total -= cores
         for node, cores in placement.cores_by_node().items() if allocation.memory_mb else ():
             self.memory_used[node] += allocation.memory_mb * cores
         self.version = object()

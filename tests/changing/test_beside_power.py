@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from cluster_sim import AdvanceReservation, Platform, Result, Simulation, Workload, make_power_policy
+from cluster_sim import AdvanceReservation, Placement, Platform, Result, Simulation, Workload, make_power_policy
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType, PState
-from cluster_sim.run.decisions import Decision, Preempt, Resize, Resume
+from cluster_sim.run.decisions import Decision, Offer, PowerDecision, Preempt, Resize, Resume, WakeAt, Withhold
 from cluster_sim.run.view import View
+from schedulers.base import PowerPolicy
 
 from .scripted import Scripted, of
 
@@ -110,6 +111,33 @@ def test_a_node_that_a_suspended_job_has_left_is_switched_off() -> None:
     assert first[["state", "start"]].to_numpy().tolist() == [
         ["COMPUTING", 0.0], ["IDLE", 4.0], ["SWITCHING_OFF", 6.0], ["OFF", 7.0],
     ]  # fmt: skip
+
+
+def test_a_job_on_withheld_nodes_gives_up_cores_that_were_not_counted() -> None:
+    """Both nodes of a are withheld at 2 s, and a gives up the second at 4: nothing is free until they are offered at 6."""
+    jobs = {
+        "job_id": ["a", "b"], "submit_time": [0.0, 5.0], "requested_cores": [2, 1], "recorded_run_time": [10.0, 1.0],
+        "malleable": [True, False], "min_cores": [1, 1], "speedup": ["linear", ""],
+    }  # fmt: skip
+
+    def give_up(view: View) -> Iterable[Decision]:
+        yield Resize(of(view, "a").job, Placement.on({0: 1}))
+
+    class Withholding(PowerPolicy):
+        """All nodes, from 2 to 6 s."""
+
+        def reserve(self, view: View) -> Iterable[PowerDecision]:
+            yield from map(Withhold if 2.0 <= view.now < 6.0 else Offer, range(2))
+            if view.now < 6.0:
+                yield WakeAt(2.0 if view.now < 2.0 else 6.0)
+
+    simulation = Simulation(Platform.homogeneous(2, 1), Workload(jobs), Scripted({4.0: give_up}), Withholding())
+    free = []
+    for time in (3.0, 5.5, 6.5, 7.5):
+        simulation.run(until=time)
+        free.append((simulation.view.free_total, simulation.view.free_cores.tolist()))
+    assert free == [(0, [0, 0]), (0, [0, 1]), (0, [0, 0]), (1, [0, 1])]
+    assert simulation.run().jobs["start_time"].tolist() == [0.0, 6.0]
 
 
 def test_a_suspended_job_ends_with_its_reservation() -> None:

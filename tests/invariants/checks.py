@@ -591,6 +591,16 @@ def _same(found: Any, expected: float | None) -> None:
         assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
+def check_books(simulation: Simulation) -> None:
+    """At any time during a run: what is free in all, and the nodes in which placements look for it, are by the nodes' columns."""
+    machine = simulation.machine
+    usable = machine.is_on | machine.is_off
+    assert machine.free_total == int(machine.free[usable].sum())
+    nodes = range(simulation.platform.node_count)
+    for found, mask in ((machine.available, machine.is_on), (machine.asleep, machine.is_off)):
+        assert [node for node in nodes if node in found] == np.flatnonzero(mask & (machine.free > 0)).tolist()
+
+
 def check_all_is_free(simulation: Simulation) -> None:
     """After a run no core is held or busy, no memory used, no bandwidth asked for, and the machine's books agree."""
     machine, platform = simulation.machine, simulation.platform

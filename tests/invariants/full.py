@@ -44,6 +44,7 @@ def disturb(simulation: Simulation, plan: Any) -> Generator[Any, Any, None]:
     for time, what, number, factor in plan:
         if time > simulation.env.now:
             yield simulation.env.timeout(time - simulation.env.now)
+        checks.check_books(simulation)
         node = simulation.node(number % platform.node_count)
         processor = simulation.machine.processor(number % platform.processor_count)
         try:
@@ -76,6 +77,7 @@ def run(case: Case) -> Result:
         for time in case.stops:
             if time > simulation.env.now and not simulation.is_over:
                 simulation.run(until=time)
+                checks.check_books(simulation)
         return simulation.run()
     except InputError as error:
         if str(error).startswith("power cap:"):
@@ -171,7 +173,13 @@ def _reorders(case: Case) -> bool:
 
 
 def may_stall(case: Case) -> bool:
-    """Whether jobs may rightly wait for ever: those whose energy is above their limit, under the schedulers that look at it."""
+    """Whether jobs may rightly wait for ever.
+
+    Those whose energy is above their limit, under the schedulers that look at it; and under a power cap where nodes are
+    switched off from outside, which may draw more while they boot than the cap leaves.
+    """
+    if (case.power or "").startswith("power-cap") and any(order[1] == "switch_off" for order in case.orders):
+        return True
     return "pcbe" in case.scheduler and min(case.jobs.get("max_energy", [math.inf])) < math.inf
 
 

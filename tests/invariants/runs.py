@@ -147,7 +147,8 @@ def draw_spec(random: Random, registry: Registry[Any], name: str) -> str:
     return f"{name}:{','.join(parts)}" if parts else name
 
 
-DRAWN_SCHEDULERS = [name for name in schedulers if not needs_arguments(schedulers, name)]
+# The jobs of preemptive have several attempts: .chaos judges these.
+DRAWN_SCHEDULERS = [name for name in schedulers if not needs_arguments(schedulers, name) and name != "preemptive"]
 
 
 def draw_scheduler(random: Random, names: Sequence[str] = DRAWN_SCHEDULERS) -> str:
@@ -157,9 +158,19 @@ def draw_scheduler(random: Random, names: Sequence[str] = DRAWN_SCHEDULERS) -> s
     if name == "list":
         orders = f"{random.choice(JOB_ORDERS)}/{random.choice([*node_orders])}"
         spec = f"list:{orders}" + spec.removeprefix("list").replace(":", ",")
-    if "depth=all" in spec:
-        spec = ",".join(part for part in spec.split(",") if not part.startswith("aging="))  # it has no ageing
+    if name == "easy":
+        spec = _without_conflicts(spec)
     return spec
+
+
+def _without_conflicts(spec: str) -> str:
+    """EASY's options, without those that speak of one counted promise where there are others, or none."""
+    refused = ["commit=", "extra="] if "depth=" in spec and "depth=1" not in spec else []
+    refused += ["extra="] if "reservation=pinned" in spec or "memory=yes" in spec else []
+    refused += ["aging="] if "depth=all" in spec else []
+    name, _, options = spec.partition(":")
+    kept = [option for option in options.split(",") if option and not option.startswith(tuple(refused))]
+    return f"{name}:{','.join(kept)}" if kept else name
 
 
 # ---------------------------------------------------------------------- the platform
