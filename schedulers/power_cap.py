@@ -43,12 +43,10 @@ class PowerCap(PowerPolicy):
         self._is_set = False
 
     def reserve(self, view: View) -> Iterable[PowerDecision]:
-        """Set the limit before anything starts; forget which jobs were refused in the last pass."""
+        """Set the limit before anything starts."""
         if not self._is_set:
             self._is_set = True
             yield LimitPower(self.watts, slow=self.how == "slow")
-        elif view.power_budget is not None:
-            view.power_budget.refused.clear()
 
     def react(self, view: View) -> Iterable[PowerDecision]:
         """Speed processors up again where there is room; reject what was refused although nothing else runs."""
@@ -61,3 +59,4 @@ class PowerCap(PowerPolicy):
             reason = f"{budget.why_not()}, though nothing else runs"
             for job in [job for job in budget.refused.values() if view.is_pending(job)]:
                 yield Reject(job, reason)
+        budget.refused.clear()  # here, not before a pass: with the quirk pass-after-each-event that has been already

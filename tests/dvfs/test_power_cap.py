@@ -288,7 +288,7 @@ def test_p_states_of_jobs_count(case: tuple[Platform, Workload, float, str]) -> 
         assert set(result.jobs["state"]) <= {"completed", "rejected"}
 
 
-def unequal(cap: float) -> Simulation:
+def unequal(cap: float, quirks: tuple[str, ...] = ()) -> Simulation:
     """Two cheap nodes, and a dear one, tagged big, for the first of two jobs: alone it draws 208 W with the machine."""
     dear = ProcessorType("dear", 2, 1.0, power={"static_w": 54.0, "dynamic_w": 100.0, "min_power": 0.5})
     groups = (
@@ -296,13 +296,14 @@ def unequal(cap: float) -> Simulation:
         NodeGroup(NodeType("dear", (dear,), tags=frozenset({"big"})), 1),
     )
     workload = jobs((10, 1, 10), (20, 1, 40), requires=["big", ""])
-    return Simulation(Platform((Cluster("cluster0", groups),)), workload, Fcfs(), PowerCap(cap))
+    return Simulation(Platform((Cluster("cluster0", groups),)), workload, Fcfs(), PowerCap(cap), quirks=quirks)
 
 
+@pytest.mark.parametrize("quirks", [(), ("pass-after-each-event",)])
 @pytest.mark.parametrize("fails", [False, True])
-def test_a_failed_node_does_not_keep_a_job_that_cannot_fit_in_the_queue(fails: bool) -> None:
+def test_a_failed_node_does_not_keep_a_job_that_cannot_fit_in_the_queue(fails: bool, quirks: tuple[str, ...]) -> None:
     """Refused with nothing else running, it is rejected, whether another node has failed for good or not."""
-    simulation = unequal(150.0)
+    simulation = unequal(150.0, quirks)
     if fails:
         simulation.env.at(1.0).callbacks.append(lambda event: simulation.node(1).fail())
     result = simulation.run(until=1000)

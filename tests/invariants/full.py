@@ -175,10 +175,10 @@ def _reorders(case: Case) -> bool:
 def may_stall(case: Case) -> bool:
     """Whether jobs may rightly wait for ever.
 
-    Those whose energy is above their limit, under the schedulers that look at it; and under a power cap where nodes are
-    switched off from outside, which may draw more while they boot than the cap leaves.
+    Those whose energy is above their limit, under the schedulers that look at it; and under a power cap where a user's
+    process has the machine draw more than it did: nodes that are off boot, processors are faster.
     """
-    if (case.power or "").startswith("power-cap") and any(order[1] == "switch_off" for order in case.orders):
+    if (case.power or "").startswith("power-cap") and case.orders:
         return True
     return "pcbe" in case.scheduler and min(case.jobs.get("max_energy", [math.inf])) < math.inf
 
