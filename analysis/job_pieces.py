@@ -104,7 +104,7 @@ class JobPieces:
 
     def _taker(self, spell: Spell) -> str:
         """`` for job b``, if the log says for whom its cores were taken."""
-        behind, _ = self.result.waits.preempted(spell.row, spell.end)
+        behind, _ = self.result.waits.preempted(spell.row, spell.start, spell.end)
         return f" for job {behind}" if behind else ""
 
 

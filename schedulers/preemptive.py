@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 TAKEN = "a more urgent job needs its cores"
 LEAVING = "waits for less urgent jobs that have been told to leave their cores"
-RESUMES_FIRST = "a suspended job, which can go on only on the cores that it had, goes before it"
+RESUMES_FIRST = "comes after a suspended job, which can go on only on the cores that it had"
 
 
 MODES = ("requeue", "suspend", "cancel")
@@ -152,7 +152,7 @@ class Preemptive(Scheduler):
         urgency, leaving = self.urgency(job), self._leaving
         lower = [one for one in view.running if one.job.index not in leaving and self.urgency(one.job) < urgency]
         outlook = self._outlook(view)
-        if outlook.free_total + sum(one.placement.cores for one in lower) < job.requested_cores:
+        if outlook.free_total + sum(map(outlook.held_by, lower)) < job.requested_cores:
             return []
         fits = self._fitting(view, job)
         if not lower or fits(outlook):
@@ -163,17 +163,20 @@ class Preemptive(Scheduler):
             outlook.release(one)
             taken.append(one)
             if fits(outlook):
-                return self._needed(view, fits, taken, outlook.free_total - job.requested_cores)
+                return self._needed(view, fits, taken, outlook, job)
         return []
 
-    def _needed(self, view: View, fits: Callable[[Outlook], bool], taken: list[Running], spare: int) -> list[Running]:
+    def _needed(
+        self, view: View, fits: Callable[[Outlook], bool], taken: list[Running], outlook: Outlook, job: Job
+    ) -> list[Running]:
         """Those of the jobs without which it would not fit: any other stays, the most urgent first. The last is needed."""
+        spare = outlook.free_total - job.requested_cores
         for one in taken[-2::-1]:
-            if one.placement.cores <= spare:
+            if outlook.held_by(one) <= spare:
                 others = [other for other in taken if other is not one]
                 if fits(self._outlook(view, others)):
                     taken = others
-                    spare -= one.placement.cores
+                    spare -= outlook.held_by(one)
         return taken
 
     def _outlook(self, view: View, taken: Iterable[Running] = ()) -> Outlook:

@@ -107,7 +107,7 @@ def computing_seconds(holds: Holds, platform: Platform) -> Floats:
     runs, pieces = cut(holds, node_bounds(platform))
     table = steps(pieces)
     busy = np.bincount(table.unit, table.seconds * (table.cores > 0), platform.node_count)
-    return seconds_in_runs(runs, platform.node_count) + busy
+    return np.maximum(seconds_in_runs(runs, platform.node_count) + busy, 0.0)  # sums that cancel, up to rounding
 
 
 def settle(history: History) -> Accounts:

@@ -155,7 +155,7 @@ class _Explanation:
         if attempt["outcome"] == Outcome.COMPLETED:
             return [f"{which} {began}{until}.", *changes, *made]
         lost = f"; {attempt['lost_core_s']:,.6g} core-s were lost" if attempt["lost_core_s"] else ""
-        why = self._pieces.taken_for(end) if attempt["outcome"] in _TAKEN else ""
+        why = self._pieces.taken_for(attempt["allocation_time"], end) if attempt["outcome"] in _TAKEN else ""
         stopped = f"was stopped{why or ': ' + (attempt['reason'] or attempt['outcome'])}{lost}."
         if not changes:
             return [f"{which} {began}{until} and {stopped}", *made]

@@ -140,10 +140,12 @@ class RunTables:
         }
 
     def _in_pieces(self) -> InPieces | None:
-        """The jobs that were attempted more than once, or held cores more than once."""
+        """The jobs that were attempted more than once, held cores more than once, or ended when they had none."""
         job, jobs = self._job_of_attempt, len(self._codes)
         pieces = self._holds_of_attempt if self._has_changes else None
-        rows = np.flatnonzero(np.bincount(job, pieces, jobs) > 1)
+        released = np.full(jobs, np.nan)
+        released[job] = self._attempts.end_time
+        rows = np.flatnonzero((np.bincount(job, pieces, jobs) > 1) | (released < self._finished))
         if not len(rows):
             return None
         run, last = np.bincount(job, self._loaded_s, jobs).astype(np.float64), np.zeros(jobs)

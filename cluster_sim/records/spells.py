@@ -76,10 +76,16 @@ def _between(spell: Spell, after: Spell) -> str:
 
 def _of_tenants(used: Holds) -> _Columns:
     """One row for each time that a tenant had cores, whatever their number of ranges; by tenant and time."""
-    used = used.where(np.lexsort((used.start, used.tenant)))
+    used = used.where(np.lexsort((used.end, used.start, used.tenant)))
+    if not len(used.tenant):
+        return _Columns(used.tenant, used.start, used.end, np.zeros(0, np.int64))
+    begins = (used.tenant[1:] != used.tenant[:-1]) | (used.start[1:] != used.start[:-1])
+    last = np.flatnonzero(np.append(begins, True))
+    longest = used.end[np.repeat(last, np.diff(last, prepend=-1))]
+    used = used.where((used.end > used.start) | (longest == used.start))  # not what it got and gave up in one instant
     tenant, start = used.tenant, used.start
-    first = np.flatnonzero(np.append(True, (tenant[1:] != tenant[:-1]) | (start[1:] != start[:-1]))[: len(tenant)])
-    cores = np.add.reduceat(used.last - used.first + 1, first) if len(first) else np.zeros(0, np.int64)
+    first = np.flatnonzero(np.append(True, (tenant[1:] != tenant[:-1]) | (start[1:] != start[:-1])))
+    cores = np.add.reduceat(used.last - used.first + 1, first)
     return _Columns(tenant[first], start[first], used.end[first], cores)
 
 

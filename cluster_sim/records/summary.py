@@ -23,8 +23,14 @@ from cluster_sim.run.attempts import Outcome
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from cluster_sim.machine.core_ranges import Floats, Ints
     from cluster_sim.records.accounting import Accounts
+
+
+REJOINING = (Outcome.FAILED, Outcome.REQUEUED, Outcome.PREEMPTED)
+"""How attempts end after which a job may join the queue again."""
 
 
 class Columns(Protocol):
@@ -86,7 +92,7 @@ def job_metrics(
     return {
         **_counts(jobs, now),
         **_times(jobs, attempts, horizon, cores, changes),
-        **_attempts(attempts, again, changes),
+        **_attempts(jobs, attempts, changes),
         **_queue(queue_steps(jobs, again), horizon),
     }
 
@@ -99,11 +105,15 @@ def _counts(jobs: Columns, now: float) -> dict[str, Any]:
     }
 
 
-def _attempts(attempts: Columns, again: Waits, changes: Changes | None) -> dict[str, Any]:
+def _attempts(jobs: Columns, attempts: Columns, changes: Changes | None) -> dict[str, Any]:
     outcome = np.asarray(attempts["outcome"])
+    stopped = np.isin(outcome, [str(how) for how in REJOINING])
+    rejoined = np.asarray(attempts["attempt"]) > 1
+    if stopped.any():
+        rejoined |= stopped & _waits_at_the_end(jobs, attempts)[0]
     preempted = sum(int((outcome == str(how)).sum()) for how in (Outcome.PREEMPTED, Outcome.CANCELLED))
     return {
-        "jobs_requeued": len(again.joins),
+        "jobs_requeued": int(rejoined.sum()),
         "jobs_preempted": preempted + (0 if changes is None else changes.suspensions),
         "lost_core_s": _sum(np.asarray(attempts["lost_core_s"])),
     }
@@ -235,21 +245,26 @@ def queue_steps(jobs: Columns, again: Waits) -> QueueSteps:
 
 
 def waits_again(jobs: Columns, attempts: Columns) -> Waits:
-    """The waits of jobs that had run and joined the queue again."""
-    job_ids, ended, requested = (
-        np.asarray(table[name])
-        for table, name in ((attempts, "job_id"), (attempts, "end_time"), (jobs, "requested_cores"))
-    )
-    place = _places(jobs, job_ids)
+    """The waits of jobs that had run and joined the queue again, or were suspended until they were stopped."""
+    waits, place = _waits_at_the_end(jobs, attempts)
+    requested, finished = np.asarray(jobs["requested_cores"]), np.asarray(jobs["finish_time"])
+    waiting = Waits(np.asarray(attempts["end_time"])[waits], finished[place[waits]], requested[place[waits]])
     later = (np.asarray(attempts["attempt"]) > 1) & (place >= 0)
-    last = ~pd.Index(job_ids, dtype=object).duplicated(keep="last") if later.any() else np.ones(len(later), bool)
-    finished, is_left = np.asarray(jobs["finish_time"])[place], (np.asarray(jobs["state"]) == "unfinished")[place]
-    waits = last & (place >= 0) & ~np.isnan(ended) & (is_left | (finished > ended))
-    waiting = Waits(ended[waits], finished[waits], requested[place[waits]])
     if not later.any():
         return waiting
     joins, leaves = np.asarray(attempts["queue_time"]), np.asarray(attempts["allocation_time"])
     return Waits(joins[later], leaves[later], requested[place[later]]).and_then(waiting)
+
+
+def _waits_at_the_end(jobs: Columns, attempts: Columns) -> tuple[npt.NDArray[np.bool_], Ints]:
+    """Of each attempt whether its job waited when it was stopped for good, or still does, and the job's row; -1: no job."""
+    job_ids, ended = np.asarray(attempts["job_id"]), np.asarray(attempts["end_time"])
+    place = _places(jobs, job_ids)
+    last = np.ones(len(place), bool)
+    if (np.asarray(attempts["attempt"]) > 1).any():
+        last = ~pd.Index(job_ids, dtype=object).duplicated(keep="last")
+    finished, is_left = np.asarray(jobs["finish_time"])[place], (np.asarray(jobs["state"]) == "unfinished")[place]
+    return last & (place >= 0) & ~np.isnan(ended) & (is_left | (finished > ended)), place
 
 
 def _places(jobs: Columns, job_ids: Any) -> Ints:

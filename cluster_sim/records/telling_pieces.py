@@ -98,7 +98,7 @@ class Pieces:
     def _suspended(self, spell: Spell, after: Spell | None) -> Iterator[str]:
         finish = float(self._result.jobs["finish_time"].iloc[self._row])
         until = after.start if after is not None else finish if not math.isnan(finish) else self._horizon
-        why = self.taken_for(spell.end)
+        why = self.taken_for(spell.start, spell.end)
         end = f"to {self._at(until)} ({lasting(until - spell.end)})" if after is not None else "on"
         yield f"It was suspended from {self._at(spell.end)} {end}{why}."
         if until > spell.end:
@@ -129,9 +129,10 @@ class Pieces:
             and (spell.then == SUSPENDED or (spell.then == RESIZED and own[i + 1].cores < spell.cores))
         ]
 
-    def taken_for(self, time: float) -> str:
-        """`` for job b: an urgent job came``, of cores that a scheduler took then (s); empty if it said nothing."""
-        behind, because = self._result.waits.preempted(self._row, time)
+    def taken_for(self, since: float, time: float) -> str:
+        """`` for job b: an urgent job came``, of cores had since then and taken at ``time`` (s); empty if nothing was said."""
+        since = max((spell.start for spell in self.spells if spell.start <= time), default=since)
+        behind, because = self._result.waits.preempted(self._row, since, time)
         return f"{f' for job {behind}' if behind else ''}{f': {because}' if because else ''}"
 
 

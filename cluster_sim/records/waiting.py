@@ -143,9 +143,15 @@ class Waits:
             (found[i],) = moments.reasons(ends[i], (rows[i],))
         return found
 
-    def preempted(self, row: int, time: float) -> tuple[str, str]:
-        """For which job the scheduler took the cores of the job in that row then (s), and why; empty: not known."""
-        return self._preempted.get((row, time), ("", ""))
+    def preempted(self, row: int, since: float, time: float) -> tuple[str, str]:
+        """For which job the scheduler took the cores that the job in that row had from ``since`` to ``time`` (s), and why.
+
+        Empty: not known. It may have left a while after it was told to (grace).
+        """
+        for told, behind, because in reversed(self._preempted.get(row, [])):
+            if since <= told <= time:
+                return behind, because
+        return "", ""
 
     # ------------------------------------------------------------------ one reason
 
@@ -224,15 +230,15 @@ class Waits:
         return own, blocks, promises
 
     @cached_property
-    def _preempted(self) -> dict[tuple[int, float], tuple[str, str]]:
-        """Of each time that a scheduler took a job's cores: for which job, and why."""
+    def _preempted(self) -> dict[int, list[tuple[float, str, str]]]:
+        """When (s) a scheduler told each job to give up its cores, in order: for which job, and why."""
         table = self._result.decisions
         table = table[table["decision"] == "preempt"]
+        found: dict[int, list[tuple[float, str, str]]] = {}
         columns = (table[name].tolist() for name in ("job_id", "time", "behind", "because"))
-        return {
-            (self.history.row_of[job], time): (behind, because.partition(": ")[2])
-            for job, time, behind, because in zip(*columns, strict=True)
-        }
+        for job, time, behind, because in zip(*columns, strict=True):
+            found.setdefault(self.history.row_of[job], []).append((time, behind, because.partition(": ")[2]))
+        return found
 
     def _said_last(self, row: int, time: float) -> _Said | None:
         """What was said last by then of why the job waits though there is enough for it, if it still holds."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from cluster_sim import Platform, Result, Simulation, Workload
+from cluster_sim import Placement, Platform, Result, Simulation, Workload
+from cluster_sim.run.decisions import Decision, Resize
+from cluster_sim.run.view import View
 from cluster_sim.workload.fields import RESULT_TABLES
-from tests.changing.scripted import Scripted, requeued, resized, suspended
+from tests.changing.scripted import Scripted, of, requeued, resized, run, suspended
 
 
 def test_a_suspension_ends_a_spell() -> None:
@@ -32,6 +34,20 @@ def test_a_change_of_cores_ends_a_spell() -> None:
         (0, 1, 5.0, 16.0, 2, "completed"),
     ]
     assert result.stages.to_numpy().tolist() == [["a", 1, "reconfiguration", 5.0, 6.0, 0.0]]
+
+
+def test_cores_that_a_job_had_for_no_time_count_for_nothing() -> None:
+    """At 5 s it gives up all but one of its four cores, and in the same instant gets one of these back: it has two."""
+
+    def twice(view: View) -> Iterable[Decision]:
+        for nodes in ({0: 1}, {0: 1, 1: 1}):
+            yield Resize(of(view, "0").job, Placement.on(nodes))
+
+    jobs = {"submit_time": [0.0], "requested_cores": [4], "recorded_run_time": [10.0], "malleable": [True]}
+    jobs |= {"min_cores": [1], "max_cores": [4]}
+    result = run(4, jobs, {5.0: twice})
+    assert [spell.cores for spell in result.spells[0]] == [4, 2]
+    assert "At 5 s it changed from 4 to 2 cores." in result.explain("0")
 
 
 def test_checkpoints_and_restarts_are_stages() -> None:

@@ -62,6 +62,63 @@ def test_nobody_leaves_where_all_would_not_be_enough() -> None:
     assert spans(result) == {"0": [(0, 10)], "1": [(0, 10)], "2": [(10, 12)], "3": [(12, 13)]}
 
 
+def test_a_job_that_has_its_node_for_itself_leaves_all_of_it() -> None:
+    """0 has one core and keeps three others from all: 1, which wants four, takes its node at 5."""
+    rows = [(0.0, 1, 100.0, 0.0), (5.0, 4, 10.0, 9.0)]
+    result = run("preemptive", rows, Platform.homogeneous(1, 4), exclusive=[True, False])
+    assert result.jobs["start_time"].tolist() == [0.0, 5.0]
+
+
+def stopped(**what: Any) -> Result:
+    """0 has the machine from 0 to 50 s, is suspended for 1, and stopped while it is: by hand, or with its window."""
+    platform, columns = Platform.homogeneous(4, 1), {}
+    if "reservations" in what:
+        columns["reservation"] = ["c", "c"]
+    table = {
+        "job_id": ["0", "1"], "submit_time": [0.0, 50.0], "requested_cores": [4, 4], "recorded_run_time": [100.0, 60.0],
+        "requested_time": [120.0, 60.0], "priority": [0.0, 5.0], **columns,
+    }  # fmt: skip
+    simulation = Simulation(platform, Workload(table), make_scheduler("preemptive:suspend"), explain=True, **what)
+    if not columns:
+        simulation.env.at(60.0).callbacks.append(lambda event: simulation.kill("0", "by hand"))
+    return simulation.run()
+
+
+@pytest.mark.parametrize(
+    ("what", "finish"), [({}, 60.0), ({"reservations": [AdvanceReservation("c", 0.0, 130.0, [0, 1, 2, 3])]}, 130.0)]
+)
+def test_a_job_that_is_stopped_while_it_is_suspended_has_waited_since(what: dict[str, Any], finish: float) -> None:
+    """It ran for 50 s. It lost its cores to the scheduler once, and never joined the queue again."""
+    result = stopped(**what)
+    job = result.jobs.iloc[0]
+    assert (job["state"], job["finish_time"]) == ("killed", finish)
+    assert (job["run_time"], job["wait_time"], job["slowdown"]) == (50.0, finish - 50.0, finish / 50.0)
+    summary = result.summary()
+    assert (summary["jobs_requeued"], summary["jobs_preempted"]) == (0, 1)
+    assert "for 50 s, 0.417 times" in result.explain("0")
+
+
+def test_a_job_that_is_killed_after_it_was_requeued_has_waited_since() -> None:
+    """0 ran for 5 s, joined the queue again, and was killed there at 8."""
+    table = {
+        "submit_time": [0.0, 5.0], "requested_cores": [4, 4], "recorded_run_time": [100.0, 10.0], "priority": [0.0, 9.0],
+    }  # fmt: skip
+    simulation = Simulation(Platform.homogeneous(4, 1), Workload(table), make_scheduler("preemptive"))
+    simulation.env.at(8.0).callbacks.append(lambda event: simulation.kill("0", "by hand"))
+    result = simulation.run()
+    assert result.jobs[["run_time", "wait_time"]].iloc[0].tolist() == [5.0, 3.0]
+    assert result.summary()["jobs_requeued"] == 1
+
+
+@pytest.mark.parametrize("mode", ["suspend", "requeue"])
+def test_a_job_that_leaves_after_its_grace_is_said_to_leave_for_whom(mode: str) -> None:
+    """Told at 5, it leaves at 7."""
+    rows = [(0.0, 4, 100.0, 0.0), (5.0, 4, 10.0, 9.0)]
+    told = run(f"preemptive:{mode},grace=2", rows).explain("0")
+    assert "7 s" in told
+    assert "for job 1: a more urgent job needs its cores" in told
+
+
 def test_jobs_leave_when_their_grace_is_over_or_before() -> None:
     """At 1 two jobs are told to leave until 4; one ends at 3; the other is requeued; the third keeps its nodes."""
     rows = [(0.0, 2, 10.0, 0.0), (0.0, 1, 3.0, 0.0), (0.0, 1, 9.0, 0.0), (1.0, 2, 5.0, 1.0)]
