@@ -94,6 +94,11 @@ def shape(job: Job) -> list[int] | None:
     return [per_node] * full + ([left] if left else [])
 
 
+def _is_possible(job: Job, wanted: list[int]) -> bool:
+    """Whether its tasks, spread over its nodes, leave none of these empty and none with more than it may get."""
+    return not job.nodes or (len(wanted) == job.nodes and wanted[0] <= (job.ntasks_per_node or wanted[0]))
+
+
 def why_impossible(machine: Machine, job: Job, memory: bool = False, gpus: bool = False) -> str:
     """Why the job could not be placed even on the empty machine; empty when it could, by memory or with GPUs if that counts."""
     platform, cores = machine.platform, job.requested_cores
@@ -108,7 +113,7 @@ def why_impossible(machine: Machine, job: Job, memory: bool = False, gpus: bool 
     allowed = eligibility.nodes(job) if eligibility is not None else None
     if never or (wanted is None and not by_memory and allowed is None):
         return never
-    if wanted is not None and job.nodes and (len(wanted) < job.nodes or wanted[0] > (job.ntasks_per_node or wanted[0])):
+    if wanted is not None and not _is_possible(job, wanted):
         most = f", at most {job.ntasks_per_node} on each" if job.ntasks_per_node else ""
         return f"{cores} tasks cannot be spread over {job.nodes} nodes{most}"
     capacity = platform.node_cores if allowed is None else np.where(allowed, platform.node_cores, 0)
@@ -158,7 +163,7 @@ def place(
         rooms = open_rooms(machine, job, time, rooms, within)
     wanted = shape(job) if machine.shapes else None
     if wanted is not None:
-        return _place_shaped(machine, wanted, order, rooms)
+        return _place_shaped(machine, wanted, order, rooms) if _is_possible(job, wanted) else None
     if cores <= widest:
         return _place_on_one(machine, cores, order, rooms)
     if order is None and rooms is None:

@@ -87,6 +87,26 @@ def test_on_nodes_of_several_cores(queue: Queue) -> None:
     assert intervals(run(jobs, "moldable", nodes=2, cores=4)) == [(0.0, 9.0, 2), (1.0, 9.0, 6)]
 
 
+@pytest.mark.parametrize("spec", ["moldable", "moldable:width=earliest", "shrink-expand", "equipartition"])
+def test_no_node_gets_more_tasks_than_it_may(spec: str) -> None:
+    """Eight cores are free, but of two nodes each may get two tasks: four, the most that may start."""
+    jobs = {
+        "submit_time": [0.0], "requested_cores": [4], "recorded_run_time": [10.0], "min_cores": [2], "max_cores": [8],
+        "nodes": [2], "ntasks_per_node": [2],
+    }  # fmt: skip
+    result = run(Workload(jobs), spec, nodes=2, cores=4)
+    assert result.allocations[["first_core", "last_core"]].to_numpy().tolist() == [[0, 1], [0, 1]]
+
+
+def test_a_job_whose_fewest_cores_cannot_be_spread_starts_on_others() -> None:
+    """One task cannot be on two nodes; two can."""
+    jobs = {
+        "submit_time": [0.0], "requested_cores": [2], "recorded_run_time": [10.0], "min_cores": [1], "max_cores": [2],
+        "nodes": [2], "ntasks_per_node": [1],
+    }  # fmt: skip
+    assert run(Workload(jobs), "moldable", nodes=2, cores=4).jobs["state"].tolist() == ["completed"]
+
+
 def test_an_unknown_width_is_refused() -> None:
     """The message names the option and what it may be."""
     with pytest.raises(SpecError, match="free or earliest"):
