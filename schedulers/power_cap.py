@@ -59,4 +59,3 @@ class PowerCap(PowerPolicy):
             reason = f"{budget.why_not()}, though nothing else runs"
             for job in [job for job in budget.refused.values() if view.is_pending(job)]:
                 yield Reject(job, reason)
-        budget.refused.clear()  # here, not before a pass: with the quirk pass-after-each-event that has been already

@@ -151,11 +151,13 @@ class Preemptive(Scheduler):
         """The running jobs that have to leave for this one, beside those that are leaving; none if that is not enough."""
         urgency, leaving = self.urgency(job), self._leaving
         lower = [one for one in view.running if one.job.index not in leaving and self.urgency(one.job) < urgency]
+        if not lower:
+            return []
         outlook = self._outlook(view)
         if outlook.free_total + sum(map(outlook.held_by, lower)) < job.requested_cores:
             return []
         fits = self._fitting(view, job)
-        if not lower or fits(outlook):
+        if fits(outlook):
             return []
         lower.sort(key=lambda one: (self.urgency(one.job), -one.start_time, -one.job.index))
         taken: list[Running] = []

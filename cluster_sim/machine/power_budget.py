@@ -47,7 +47,8 @@ class PowerBudget(DrawBound):
         super().__init__(machine, clocks)
         self.limit_w = limit_w
         self.slow = slow
-        self.refused: dict[int, Job] = {}  #: Jobs that the limit has kept from starting; the power policy clears it.
+        self._refused: dict[int, Job] = {}
+        self._refused_at = -1.0  # the instant of these refusals, s
         self._most_w = limit_w * (1.0 + ROUNDING)
         self._slowed: dict[int, int] = {}  # the p-state in which each slowed processor ran before
         self._ladders: dict[str, list[int]] = {}
@@ -95,8 +96,18 @@ class PowerBudget(DrawBound):
         other = again(*self._elsewhere(placement, within))
         if other is not None and self.allows(other):
             return other
-        self.refused[job.index] = job
+        self.refuse(job)
         return None
+
+    @property
+    def refused(self) -> dict[int, Job]:
+        """The jobs that the limit has kept from starting in this instant, by index."""
+        return self._refused if self._refused_at == self._machine.env.now else {}
+
+    def refuse(self, job: Job) -> None:
+        """The limit keeps a job from starting now."""
+        self._refused, self._refused_at = self.refused, self._machine.env.now
+        self._refused[job.index] = job
 
     def require(self, job: Job, placement: Placement, p_state: int | None) -> dict[int, ProcessorType]:
         """What :meth:`slow_down` has to do for a job that is to start there now. Raises PlacementError if it cannot."""
@@ -104,7 +115,7 @@ class PowerBudget(DrawBound):
             return {}
         steps = self._steps(placement, p_state)
         if steps is None:
-            self.refused[job.index] = job
+            self.refuse(job)
             raise PlacementError(f"job {job.job_id} may not start on {placement!r} now: {self.why_not()}")
         return steps
 

@@ -107,7 +107,9 @@ def computing_seconds(holds: Holds, platform: Platform) -> Floats:
     runs, pieces = cut(holds, node_bounds(platform))
     table = steps(pieces)
     busy = np.bincount(table.unit, table.seconds * (table.cores > 0), platform.node_count)
-    return np.maximum(seconds_in_runs(runs, platform.node_count) + busy, 0.0)  # sums that cancel, up to rounding
+    return np.maximum(
+        seconds_in_runs(runs, platform.node_count) + busy, 0.0
+    )  # not -1e-13 for a node that computed nothing
 
 
 def settle(history: History) -> Accounts:

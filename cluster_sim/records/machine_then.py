@@ -109,8 +109,10 @@ class MachineHistory:
         #: The same jobs as they ask for the fewest cores that they can be started on, where that is fewer.
         self.narrowest = {
             i: Job(columns, i, ids[i], submitted[i], fewest, times[i])
-            for i, fewest in enumerate(columns.get(MIN_CORES, np.zeros(0, np.int64)).tolist())
-            if 0 < fewest < cores[i]
+            for i, fewest in enumerate(
+                job.min_cores if MIN_CORES in columns else cores[i] for i, job in enumerate(self.jobs)
+            )
+            if fewest < cores[i]
         }
 
     def _set_holds(self, result: Result, jobs: pd.DataFrame, horizon: float) -> None:

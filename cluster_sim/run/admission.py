@@ -82,10 +82,8 @@ class Admission:
     def submit(self, job: Job) -> None:
         """A job arrives now."""
         if job.requested_cores > self._core_count or self._has_wishes:
-            reason = why_impossible(self._machine, job, self._by_memory, self._gives_gpus)
-            if reason and self._chooses_cores and job.min_cores < job.requested_cores:
-                least = job.on_cores(job.min_cores)
-                reason = why_impossible(self._machine, least, self._by_memory, self._gives_gpus)
+            least = job.on_cores(job.min_cores) if self._chooses_cores else job
+            reason = why_impossible(self._machine, least, self._by_memory, self._gives_gpus)
             if reason:
                 self.reject(job, reason)
                 return

@@ -51,10 +51,11 @@ class Outlook:
 
     def held_by(self, running: Running) -> int:
         """How many cores :meth:`release` frees: all of its nodes where a job has these for itself."""
-        spans = offered(running.placement, self._withheld).spans
-        if self.eligibility is None or not running.job.exclusive:
-            return sum((stop - first) * cores for first, stop, cores in spans)
-        return sum(int(self.platform.node_cores[first:stop].sum()) for first, stop, _ in spans)
+        held = 0
+        for first, stop, cores in offered(running.placement, self._withheld).spans:
+            each = self.cores_held(running.job, first, stop, cores)
+            held += each * (stop - first) if isinstance(each, int) else int(each.sum())
+        return held
 
     def leave(self, node: int, cores: int) -> None:
         """As if ``cores`` of a node, which no job holds, could not be had until it comes back."""

@@ -251,7 +251,7 @@ class View(MachineView):
         budget = self._machine.budget
         if budget is None or budget.allows(placement, p_state):
             return True
-        budget.refused[job.index] = job
+        budget.refuse(job)
         return False
 
     def is_capped(self, job: Job) -> bool:

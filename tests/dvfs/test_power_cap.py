@@ -311,6 +311,17 @@ def test_a_failed_node_does_not_keep_a_job_that_cannot_fit_in_the_queue(fails: b
     assert result.jobs["start_time"][1] == 20.0
 
 
+def test_what_was_refused_while_another_job_ran_may_start_when_none_does() -> None:
+    """At 5 s somebody looks whether 2 could start beside 0. When 1 is refused at 10, alone, 2 is not."""
+    platform = unequal(120.0).platform
+    workload = jobs((0, 1, 40), (1, 1, 5), (2, 1, 5), requires=["", "big", ""])
+    simulation = Simulation(platform, workload, Fcfs(), PowerCap(120.0))
+    simulation.run(until=5)
+    (last,) = (job for job in simulation.view.pending if job.index == 2)
+    assert simulation.view.place(last) is None
+    assert simulation.run(until=500).jobs["state"].tolist() == ["completed", "rejected", "completed"]
+
+
 def test_a_refused_start_slows_nobody() -> None:
     """Room is made only for a start that nothing else forbids: here, a p-state for half of a processor."""
     simulation = Simulation(

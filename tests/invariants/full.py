@@ -178,7 +178,8 @@ def may_stall(case: Case) -> bool:
     Those whose energy is above their limit, under the schedulers that look at it; and under a power cap where a user's
     process has the machine draw more than it did: nodes that are off boot, processors are faster.
     """
-    if (case.power or "").startswith("power-cap") and case.orders:
+    raises = {"switch_off", "fail", "set_clock", "set_p_state"}  # what fails is repaired in the end, and boots
+    if (case.power or "").startswith("power-cap") and any(order[1] in raises for order in case.orders):
         return True
     return "pcbe" in case.scheduler and min(case.jobs.get("max_energy", [math.inf])) < math.inf
 

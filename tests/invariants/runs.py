@@ -147,7 +147,7 @@ def draw_spec(random: Random, registry: Registry[Any], name: str) -> str:
     return f"{name}:{','.join(parts)}" if parts else name
 
 
-# The jobs of preemptive have several attempts: .chaos judges these.
+# Jobs of preemptive have several attempts, which these cases' checks do not know; .chaos draws and judges such runs.
 DRAWN_SCHEDULERS = [name for name in schedulers if not needs_arguments(schedulers, name) and name != "preemptive"]
 
 

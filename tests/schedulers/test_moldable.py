@@ -98,13 +98,19 @@ def test_no_node_gets_more_tasks_than_it_may(spec: str) -> None:
     assert result.allocations[["first_core", "last_core"]].to_numpy().tolist() == [[0, 1], [0, 1]]
 
 
-def test_a_job_whose_fewest_cores_cannot_be_spread_starts_on_others() -> None:
-    """One task cannot be on two nodes; two can."""
+@pytest.mark.parametrize("spec", ["moldable", "shrink-expand", "equipartition"])
+def test_a_job_has_a_task_on_each_of_its_nodes(spec: str) -> None:
+    """One task cannot be on two nodes; 1 waits until 10 for a core on each, and says so. Of five tasks four may start."""
     jobs = {
-        "submit_time": [0.0], "requested_cores": [2], "recorded_run_time": [10.0], "min_cores": [1], "max_cores": [2],
-        "nodes": [2], "ntasks_per_node": [1],
+        "submit_time": [0.0, 1.0], "requested_cores": [7, 2], "recorded_run_time": [10.0, 10.0], "min_cores": [7, 1],
+        "max_cores": [7, 2], "nodes": [0, 2], "ntasks_per_node": [0, 1],
     }  # fmt: skip
-    assert run(Workload(jobs), "moldable", nodes=2, cores=4).jobs["state"].tolist() == ["completed"]
+    result = run(Workload(jobs), spec, nodes=2, cores=4, explain=True)
+    assert result.jobs["start_time"].tolist() == [0.0, 10.0]
+    assert "asks for 2 nodes with 1 free core, 1 like that" in result.explain("1")
+    jobs = {name: values[1:] for name, values in jobs.items()} | {"requested_cores": [5], "max_cores": [5]}
+    result = run(Workload(jobs | {"ntasks_per_node": [2]}), spec, nodes=2, cores=4)
+    assert result.allocations[["first_core", "last_core"]].to_numpy().tolist() == [[0, 1], [0, 1]]
 
 
 def test_an_unknown_width_is_refused() -> None:

@@ -115,8 +115,8 @@ def test_a_job_that_leaves_after_its_grace_is_said_to_leave_for_whom(mode: str) 
     """Told at 5, it leaves at 7."""
     rows = [(0.0, 4, 100.0, 0.0), (5.0, 4, 10.0, 9.0)]
     told = run(f"preemptive:{mode},grace=2", rows).explain("0")
-    assert "7 s" in told
-    assert "for job 1: a more urgent job needs its cores" in told
+    left = "suspended from 7 s to 17 s (10 s)" if mode == "suspend" else "from 0 s to 7 s and was stopped"
+    assert f"{left} for job 1: a more urgent job needs its cores" in told
 
 
 def test_jobs_leave_when_their_grace_is_over_or_before() -> None:
