@@ -99,7 +99,7 @@ class Job:
 
     @property
     def min_cores(self) -> int:
-        """The fewest cores that it can run on, one on each of its `nodes` at least; as many as requested where it does not say."""
+        """The fewest cores that it can run on, one on each of its ``nodes`` at least; by default as many as requested."""
         fewest = int(self._columns["min_cores"].item(self.index)) or self.requested_cores
         return max(fewest, min(self.nodes, self.requested_cores))  # a task on each node that it insists on
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from cluster_sim import Platform, Simulation, Workload
@@ -16,6 +16,7 @@ from schedulers import make_scheduler
 from tests.changing.scripted import Scripted
 
 from . import chaos
+from .full import NotACase
 
 
 class AtBoundaries(Scripted):
@@ -28,7 +29,10 @@ class AtBoundaries(Scripted):
 @given(random=st.randoms(use_true_random=False))
 def test_whatever_a_scheduler_does_to_jobs(random: Random) -> None:
     """Work adds up, cores are held once, joules add up, walltimes hold, and in the end all is free."""
-    chaos.check(chaos.draw(random))
+    try:
+        chaos.check(chaos.draw(random))
+    except NotACase:  # a cap below what the idle machine draws, say
+        reject()
 
 
 @pytest.mark.parametrize(
