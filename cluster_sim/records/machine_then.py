@@ -109,10 +109,8 @@ class MachineHistory:
         #: The same jobs as they ask for the fewest cores that they can be started on, where that is fewer.
         self.narrowest = {
             i: Job(columns, i, ids[i], submitted[i], fewest, times[i])
-            for i, fewest in enumerate(
-                job.min_cores if MIN_CORES in columns else cores[i] for i, job in enumerate(self.jobs)
-            )
-            if fewest < cores[i]
+            for i, job in enumerate(self.jobs if MIN_CORES in columns else ())
+            if (fewest := job.min_cores) < cores[i]
         }
 
     def _set_holds(self, result: Result, jobs: pd.DataFrame, horizon: float) -> None:

@@ -88,11 +88,12 @@ def job_metrics(
 
     ``cores`` are those of the machine; ``changes`` tells of jobs whose cores changed, where there were any.
     """
-    again = waits_again(jobs, attempts)
+    waits, place = _waits_at_the_end(jobs, attempts)
+    again = _waits_again(jobs, attempts, waits, place)
     return {
         **_counts(jobs, now),
         **_times(jobs, attempts, horizon, cores, changes),
-        **_attempts(jobs, attempts, changes),
+        **_attempts(attempts, waits, changes),
         **_queue(queue_steps(jobs, again), horizon),
     }
 
@@ -105,12 +106,9 @@ def _counts(jobs: Columns, now: float) -> dict[str, Any]:
     }
 
 
-def _attempts(jobs: Columns, attempts: Columns, changes: Changes | None) -> dict[str, Any]:
+def _attempts(attempts: Columns, waits: npt.NDArray[np.bool_], changes: Changes | None) -> dict[str, Any]:
     outcome = np.asarray(attempts["outcome"])
-    stopped = np.isin(outcome, [str(how) for how in REJOINING])
-    rejoined = np.asarray(attempts["attempt"]) > 1
-    if stopped.any():
-        rejoined |= stopped & _waits_at_the_end(jobs, attempts)[0]
+    rejoined = (np.asarray(attempts["attempt"]) > 1) | (waits & np.isin(outcome, [str(how) for how in REJOINING]))
     preempted = sum(int((outcome == str(how)).sum()) for how in (Outcome.PREEMPTED, Outcome.CANCELLED))
     return {
         "jobs_requeued": int(rejoined.sum()),
@@ -246,7 +244,10 @@ def queue_steps(jobs: Columns, again: Waits) -> QueueSteps:
 
 def waits_again(jobs: Columns, attempts: Columns) -> Waits:
     """The waits of jobs that had run and joined the queue again, or were suspended until they were stopped."""
-    waits, place = _waits_at_the_end(jobs, attempts)
+    return _waits_again(jobs, attempts, *_waits_at_the_end(jobs, attempts))
+
+
+def _waits_again(jobs: Columns, attempts: Columns, waits: npt.NDArray[np.bool_], place: Ints) -> Waits:
     requested, finished = np.asarray(jobs["requested_cores"]), np.asarray(jobs["finish_time"])
     waiting = Waits(np.asarray(attempts["end_time"])[waits], finished[place[waits]], requested[place[waits]])
     later = (np.asarray(attempts["attempt"]) > 1) & (place >= 0)

@@ -51,11 +51,10 @@ class Outlook:
 
     def held_by(self, running: Running) -> int:
         """How many cores :meth:`release` frees: all of its nodes where a job has these for itself."""
-        held = 0
-        for first, stop, cores in offered(running.placement, self._withheld).spans:
-            each = self.cores_held(running.job, first, stop, cores)
-            held += each * (stop - first) if isinstance(each, int) else int(each.sum())
-        return held
+        spans = offered(running.placement, self._withheld).spans
+        return sum(
+            _total(self.cores_held(running.job, first, stop, cores), stop - first) for first, stop, cores in spans
+        )
 
     def leave(self, node: int, cores: int) -> None:
         """As if ``cores`` of a node, which no job holds, could not be had until it comes back."""
@@ -82,7 +81,7 @@ class Outlook:
                 self.memory_used[first:stop] -= sign * memory * cores
             held = self.cores_held(job, first, stop, cores)
             self.free[first:stop] += sign * held
-            self.free_total += sign * (cores * (stop - first) if isinstance(held, int) else int(held.sum()))
+            self.free_total += sign * _total(held, stop - first)
 
     def cores_held(self, job: Job, first: int, stop: int, cores: int) -> int | npt.NDArray[np.int32]:
         """Cores of each of some nodes that no other job gets while this one has ``cores`` on them."""
@@ -114,6 +113,11 @@ class Outlook:
             and (allowed is None or bool(allowed[first:stop].all()))
             for first, stop, cores in placement.spans
         )
+
+
+def _total(held: int | npt.NDArray[np.int32], nodes: int) -> int:
+    """Cores in all, of so many held on each of some nodes."""
+    return held * nodes if isinstance(held, int) else int(held.sum())
 
 
 def offered(placement: Placement, withheld: npt.NDArray[np.bool_] | None) -> Placement:

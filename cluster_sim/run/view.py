@@ -255,7 +255,7 @@ class View(MachineView):
         return False
 
     def is_capped(self, job: Job) -> bool:
-        """Whether in this pass only a power cap has kept the job from starting."""
+        """Whether in this instant only a power cap has kept the job from starting."""
         return self._machine.budget is not None and job.index in self._machine.budget.refused
 
     def fits(self, job: Job, placement: Placement) -> bool:
