@@ -182,7 +182,7 @@ class WasteAndStretch(_OfWaste):
         super().begin(simulation, maker)
         self._cycle_j = cycle_joules(simulation.view)
         self._waits = _Waits(self._maker.tau)
-        self._rows = 0  # of the log of switching, as far as they are paid for
+        self._paid_until = 0.0  # s: switches that began before are paid for
         self._price_of_stretch = self._stretch + self._mean_stretch / max(len(simulation.workload), 1)
 
     def passed(self, view: View) -> None:
@@ -193,9 +193,9 @@ class WasteAndStretch(_OfWaste):
         """The reward of the step that has just ended."""
         stretch, late = self._waits.taken()
         paid = self._price_of_stretch * stretch + self._late * late
-        if self._switches and len(view.state_changes) > self._rows:
-            paid += self._switches * len(view.state_changes.entering(NodeState.SWITCHING_OFF, self._rows))
-            self._rows = len(view.state_changes)
+        if self._switches:  # what begins now is the next step's, and of none if the episode is over, as in the records
+            paid += self._switches * view.state_changes.entries(NodeState.SWITCHING_OFF, self._paid_until, view.now)
+            self._paid_until = view.now
         return -self._scale * (self._newly_wasted_j(view) / self._cycle_j + paid)
 
 

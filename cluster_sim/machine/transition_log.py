@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
@@ -61,6 +61,15 @@ class TransitionLog(Sequence[Change]):
             nodes += self._nodes[self._stops[change - 1] if change else 0 : self._stops[change]]
             change = self._codes.find(CODES[state], change + 1)
         return nodes
+
+    def entries(self, state: NodeState, start: float, end: float) -> int:
+        """How often nodes entered a state from ``start`` on and before ``end``, s."""
+        count, stop = 0, bisect_left(self._times, end)
+        change = self._codes.find(CODES[state], bisect_left(self._times, start), stop)
+        while change >= 0:
+            count += self._stops[change] - (self._stops[change - 1] if change else 0)
+            change = self._codes.find(CODES[state], change + 1, stop)
+        return count
 
     def _by_row(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """What is known of each change, for each of its rows."""

@@ -35,9 +35,10 @@ def seconds_by_state(history: History) -> dict[NodeState, Floats]:
 
 
 def _entries(history: History, state: NodeState) -> Ints:
-    """How often each node entered a state."""
+    """How often each node entered a state before the end: what begins in the last instant is in no second of the run."""
     log = history.transitions
-    return np.bincount(log.nodes[log.codes == CODES[state]], minlength=history.platform.node_count)
+    entered = (log.codes == CODES[state]) & (log.times < history.horizon)
+    return np.bincount(log.nodes[entered], minlength=history.platform.node_count)
 
 
 def waste_by_core(history: History, accounts: Accounts, computing_s: Floats) -> Floats:

@@ -44,6 +44,17 @@ def test_a_timeout_of_0_switches_off_what_the_scheduler_leaves() -> None:
     assert states(result, 1) == [("COMPUTING", 0.0, 3.0), ("SWITCHING_OFF", 3.0, 5.0), ("OFF", 5.0, 8.0)]
 
 
+def test_a_switch_in_the_last_instant_is_none_of_the_run() -> None:
+    """Both nodes would go off when the run ends with its last job: in no row, no joule and no count, as when it is cut there."""
+    for until in (None, 6.0):
+        result = Simulation(nodes(2), jobs((0, 2, 3, 3), (3, 2, 3, 3)), Fcfs(), IdleTimeout(0), until=until).run()
+        assert states(result, 0) == [("COMPUTING", 0.0, 6.0)]
+        assert result.nodes["switches_off"].tolist() == [0, 0]
+        assert result.summary()["node_switches"] == 0
+    cut_later = Simulation(nodes(2), jobs((0, 2, 3, 3), (3, 2, 3, 3)), Fcfs(), IdleTimeout(0), until=6.5).run()
+    assert cut_later.summary()["node_switches"] == 2
+
+
 def test_nodes_that_never_ran_anything_time_out_too() -> None:
     """They are idle since the start of the run, and a node booted for nobody since it was ready."""
     simulation = Simulation(nodes(1, off=1), jobs((30, 1, 1, 1)), Fcfs(), IdleTimeout(4))
