@@ -288,8 +288,7 @@ def _node_type(name: str, entry: _Node, types: Mapping[str, ProcessorType]) -> N
 
 def _power_transitions(entry: _Transitions, cores: int) -> PowerTransitions:
     """Of the whole node, in watts, whatever the file gives."""
-    figures = entry.model_dump(exclude={"switch_on_j", "switch_off_j", "per"})
-    transitions = PowerTransitions(**figures).with_energies(entry.switch_on_j, entry.switch_off_j)
+    transitions = PowerTransitions(**entry.model_dump(exclude={"per"}))
     return transitions.scaled(cores) if entry.per == "core" else transitions
 
 

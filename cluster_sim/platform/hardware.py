@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import InitVar, dataclass, replace
 
 import numpy as np
 
@@ -212,8 +212,9 @@ def power_by_square(power: Mapping[str, float], ratio: float) -> dict[str, float
 class PowerTransitions:
     """What it costs to switch a node off and on: watts of the whole node, seconds.
 
-    ``switch_on_w`` and ``switch_off_w`` are drawn during the transition; None stands for the node's idle watts. ``failed_w``
-    are drawn from a failure to the repair.
+    ``switch_on_w`` and ``switch_off_w`` are drawn during the transition; None stands for the node's idle watts. Instead,
+    ``switch_on_j`` and ``switch_off_j`` say what a transition (of mean length) takes in all, drawn evenly: they become its
+    watts. ``failed_w`` are drawn from a failure to the repair.
     ``switch_on_distribution`` has every boot take a time of its own, drawn with the run's seed: a spec such as
     ``uniform:50,70``, see :class:`~cluster_sim.platform.boot_times.BootTimes`. ``switch_on_s`` is then its mean, which is what
     schedulers expect.
@@ -226,8 +227,10 @@ class PowerTransitions:
     switch_off_w: float | None = None
     switch_on_distribution: str = ""
     failed_w: float = 0.0
+    switch_on_j: InitVar[float | None] = None
+    switch_off_j: InitVar[float | None] = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, switch_on_j: float | None, switch_off_j: float | None) -> None:
         for name in ("off_w", "switch_on_s", "switch_on_w", "switch_off_s", "switch_off_w", "failed_w"):
             value = getattr(self, name)
             if value is not None:
@@ -238,6 +241,21 @@ class PowerTransitions:
                 expected = f"{mean:g}, the mean of {self.switch_on_distribution}, or nothing"
                 raise InputError("power transitions, switch_on_s", expected, self.switch_on_s)
             _settle(self, switch_on_s=mean)
+        self._spread("switch_on", switch_on_j)
+        self._spread("switch_off", switch_off_j)
+
+    def _spread(self, kind: str, joules: float | None) -> None:
+        """Have a transition draw so many joules, evenly: its watts. Raises InputError where it has watts, or takes no time."""
+        if joules is None:
+            return
+        where = f"power transitions, {kind}_j"
+        energy = check_number(where, joules, non_negative=True)
+        seconds = getattr(self, f"{kind}_s")
+        if getattr(self, f"{kind}_w") is not None:
+            raise InputError(where, f"either {kind}_j or {kind}_w", "both")
+        if not seconds:
+            raise InputError(where, f"a {kind}_s above 0 to spread the energy over", "0 s")
+        _settle(self, **{f"{kind}_w": check_number(where, energy / seconds)})
 
     def scaled(self, factor: float) -> PowerTransitions:
         """The same with all watts times ``factor``: of figures per core, those of a node of so many cores."""
@@ -247,24 +265,6 @@ class PowerTransitions:
             if getattr(self, name) is not None
         }
         return replace(self, **scaled)
-
-    def with_energies(self, switch_on_j: float | None = None, switch_off_j: float | None = None) -> PowerTransitions:
-        """The same, drawing so many joules in a transition (of mean length), evenly, instead of watts.
-
-        Raises InputError where the transition takes no time or has watts already.
-        """
-        watts: dict[str, float] = {}
-        for kind, joules in (("switch_on", switch_on_j), ("switch_off", switch_off_j)):
-            if joules is None:
-                continue
-            check_number(f"power transitions, {kind}_j", joules, non_negative=True)
-            seconds = getattr(self, f"{kind}_s")
-            if getattr(self, f"{kind}_w") is not None:
-                raise InputError(f"power transitions, {kind}_j", f"either {kind}_j or {kind}_w", "both")
-            if not seconds:
-                raise InputError(f"power transitions, {kind}_j", f"a {kind}_s above 0 to spread the energy over", "0 s")
-            watts[f"{kind}_w"] = joules / seconds
-        return replace(self, **watts)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from typing import Any
 
 import numpy as np
@@ -213,6 +213,32 @@ def test_impossible_transitions() -> None:
         PowerTransitions(switch_on_s=-1)
     with pytest.raises(InputError, match="switch_off_w"):
         PowerTransitions(switch_off_w=float("nan"))
+
+
+def test_energies_of_transitions() -> None:
+    """7500 J in a boot of 60 s are 125 W, of 50 to 70 s, too; what is made from such transitions has the same watts."""
+    boot = PowerTransitions(9, 60, switch_on_j=7500, switch_off_s=2, switch_off_j=0)
+    assert boot == PowerTransitions(9, 60, 125, 2, 0)
+    assert PowerTransitions(switch_on_distribution="uniform:50,70", switch_on_j=7500).switch_on_w == 125
+    assert replace(boot, off_w=4.5).scaled(2) == PowerTransitions(9, 60, 250, 2, 0)
+    assert replace(PowerTransitions(switch_on_s=60), switch_on_j=7500) == PowerTransitions(
+        switch_on_s=60, switch_on_w=125
+    )
+
+
+@pytest.mark.parametrize(
+    ("figures", "message"),
+    [
+        ({"switch_on_j": 5}, "switch_on_j: expected a switch_on_s above 0 to spread the energy over, found 0 s"),
+        ({"switch_off_s": 1, "switch_off_w": 1, "switch_off_j": 5}, "either switch_off_j or switch_off_w, found both"),
+        ({"switch_on_s": 1, "switch_on_j": -5}, "switch_on_j: expected a finite non-negative number, found -5"),
+        ({"switch_on_s": 1e-300, "switch_on_j": 1e300}, "switch_on_j: expected a finite .*number, found inf"),
+    ],
+)
+def test_impossible_energies_of_transitions(figures: dict[str, float], message: str) -> None:
+    """An energy needs a time, stands instead of watts, and is finite and not negative."""
+    with pytest.raises(InputError, match=message):
+        PowerTransitions(**figures)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("number", [int, np.int64, np.float32])
