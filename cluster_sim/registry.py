@@ -107,7 +107,7 @@ class Registry(Generic[T]):
             raise SpecError(self.kind, one_of(name, self), name) from None
 
     def make(self, text: str) -> T:
-        """Build the thing a spec describes; option values are converted to the types of the factory's defaults.
+        """Build the thing a spec describes; option values are converted to the types of the factory's parameters.
 
         What is built remembers the spec in its attribute ``spec``, for the records. Raises SpecError.
         """
@@ -188,14 +188,15 @@ _TRUTH = {"yes": True, "true": True, "on": True, "1": True, "no": False, "false"
 
 
 def _converted(value: str, parameter: inspect.Parameter, where: str) -> object:
-    """``value`` in the type of the parameter's default (text where that says nothing)."""
+    """``value`` in the type of the parameter's default, of one without a default as it is annotated; else it stays text."""
     default = parameter.default
     if isinstance(default, bool):
         if value.lower() not in _TRUTH:
             raise SpecError(where, "yes or no", value)
         return _TRUTH[value.lower()]
     for kind in (int, float):
-        if isinstance(default, kind):
+        # Annotations are text where their module does not evaluate them.
+        if isinstance(default, kind) or (default is parameter.empty and parameter.annotation in (kind, kind.__name__)):
             try:
                 return kind(value)
             except ValueError:

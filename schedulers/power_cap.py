@@ -24,15 +24,15 @@ class PowerCap(PowerPolicy):
     What counts is what the machine may come to draw, see :mod:`cluster_sim.machine.power_budget`: booting nodes included.
 
     A job that could not start even if nothing else ran is rejected, when it is submitted or, where only a try can tell,
-    when nothing else runs; nodes that have failed are then taken for lost. Raises InputError at the start of the run when
-    the machine draws more before any job.
+    when nothing else runs; nodes that have failed are then taken for lost. Raises SpecError without a finite number of watts
+    above 0, and InputError at the start of the run when the machine draws more before any job.
     """
 
     switches = False
 
-    def __init__(self, watts: float = math.inf, how: str = "wait"):
-        if not watts > 0.0:
-            raise SpecError("power policy 'power-cap', watts", "watts above 0", watts)
+    def __init__(self, watts: float, how: str = "wait"):
+        if not 0.0 < watts < math.inf:
+            raise SpecError("power policy 'power-cap', watts", "a finite number of watts above 0", watts)
         if how not in ("wait", "slow"):
             raise SpecError("power policy 'power-cap', option how", "wait or slow", how)
         self.watts, self.how = watts, how

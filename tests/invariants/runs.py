@@ -334,7 +334,10 @@ def draw_case(random: Random, sleepy: bool = True, full: bool = False) -> Case:
     if full and _sometimes(random, 0.3):
         quirks = tuple(quirk for quirk in QUIRKS if _sometimes(random, 0.3))
     options = {"enforce_walltime": _sometimes(random, 0.5), "quirks": quirks, "seed": random.randint(0, 3)}
-    power = random.choice([None, *(name for name in power_policies if name != "learned")]) if sleepy else None
+    policies = [
+        name for name in power_policies if name != "learned" and (full or not needs_arguments(power_policies, name))
+    ]
+    power = random.choice([None, *policies]) if sleepy else None
     if not full:
         return Case(platform, jobs, options, power)
     if power is not None:

@@ -61,19 +61,20 @@ def test_everything_registered_has_a_line_of_help(name: str) -> None:
 
 
 def test_a_third_party_can_register_a_name() -> None:
-    """A class of one's own, under a name of one's own, with options that are converted."""
+    """A class of one's own, under a name of one's own, with options that are converted, those without a default, too."""
 
     class Mine(Scheduler):
-        def __init__(self, depth: int = 3, share: float = 0.5):
-            self.depth, self.share = depth, share
+        def __init__(self, limit: float, depth: int = 3, share: float = 0.5):
+            self.limit, self.depth, self.share = limit, depth, share
 
     schedulers.register("mine")(Mine)
     try:
-        made = make_scheduler("mine:7,share=0.25")
+        made = make_scheduler("mine:1e3,7,share=0.25")
         assert isinstance(made, Mine)
-        assert (made.depth, made.share) == (7, 0.25)
-        with pytest.raises(SpecError, match="expected an integer, found deep"):
-            make_scheduler("mine:depth=deep")
+        assert (made.limit, made.depth, made.share) == (1000.0, 7, 0.25)
+        for spec, words in (("mine:1,depth=deep", "an integer, found deep"), ("mine:high", "a number, found high")):
+            with pytest.raises(SpecError, match=f"expected {words}"):
+                make_scheduler(spec)
     finally:
         del schedulers._factories["mine"]
 
