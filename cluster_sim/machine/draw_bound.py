@@ -74,8 +74,9 @@ class DrawBound:
     ) -> float:
         """W that a node may come to draw with so many more ``cores`` of its processors busy."""
         machine, node = self._machine, self._machine.node(number)
-        if node.state is NodeState.FAILED:
-            return node.watts
+        if node.state is NodeState.FAILED:  # one that was OFF is so again, and its watts are not lent out meanwhile
+            off = machine.switching.failed_off(number)
+            return max(node.watts, node.type.transitions.off_w) if off else node.watts
         loaded, wanted = 0.0, False
         for processor in machine.processors_of(number):
             kind = kinds.get(processor, machine.type_of[processor])

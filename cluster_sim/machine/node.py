@@ -147,11 +147,13 @@ class Node(NodeView):
             self._machine.env.process(self._break_down())
 
     def repair(self) -> Event:
-        """The failed node boots; the event happens when it is ready. Raises NodeStateError unless it has failed."""
+        """The failed node boots, or, if it was OFF or switching off when it failed, is OFF again, at no cost.
+
+        The event happens when it is ready, or OFF. Raises NodeStateError unless it has failed.
+        """
         if self._state is not NodeState.FAILED:
             raise NodeStateError(f"{self.name}: only a failed node can be repaired, it is {self._described()}")
-        self._machine.switching.boot((self.index,))
-        return self.ready
+        return self._machine.switching.repair(self.index)
 
     def _break_down(self) -> Generator[Event, Any, None]:
         self._machine.guests.evict(self.index, f"{self.name} failed")

@@ -40,6 +40,7 @@ class Switching:
         self.env = machine.env
         self._underway: dict[int, Transition] = {}  # of each node in transition
         self._wake_afterwards: set[int] = set()
+        self._failed_off: set[int] = set()  # nodes that broke down and are to be OFF when they are repaired
         self._ready: dict[int, Event] = {}  # events that were asked for and have not happened
         self._off: dict[int, Event] = {}  # the same for nodes that shut down
         platform = machine.platform
@@ -69,7 +70,7 @@ class Switching:
             self.boot(off)
 
     def boot(self, nodes: Sequence[int]) -> None:
-        """Nodes that are OFF, or have been repaired, begin to boot."""
+        """Nodes that are OFF, or have been repaired after they broke down while on, begin to boot."""
         for costs, alike in self._by_costs(nodes):
             together: dict[float, list[int]] = defaultdict(list)
             if costs.switch_on_distribution:
@@ -130,6 +131,10 @@ class Switching:
         """Whether a node that is shutting down has been told to boot as soon as it is OFF."""
         return node in self._wake_afterwards
 
+    def failed_off(self, node: int) -> bool:
+        """Whether a node that has broken down was OFF, or about to be, and is OFF again when it is repaired."""
+        return node in self._failed_off
+
     def ready(self, node: int) -> Event:
         """An event that happens when a node is on; at once if it is."""
         event = self._ready.get(node)
@@ -162,6 +167,9 @@ class Switching:
 
     def fail(self, node: int) -> None:
         """A node breaks down: its transition, if it is in one, ends here."""
+        state = self._machine.node_states[node]
+        if state is NodeState.OFF or (state is NodeState.SWITCHING_OFF and not self.boots_afterwards(node)):
+            self._failed_off.add(node)
         self._underway.pop(node, None)
         self._wake_afterwards.discard(node)
         if node in self._off:
@@ -169,3 +177,12 @@ class Switching:
             event = self._off.pop(node).fail(NodeStateError(f"{name}: it failed before it was OFF"))
             event.defused = True  # it need not be waited for
         self._machine.enter((node,), NodeState.FAILED, (self.costs(node).failed_w,))
+
+    def repair(self, node: int) -> Event:
+        """A node that broke down is OFF again if it was OFF or shutting down, else it boots; the event is the end of that."""
+        if not self.failed_off(node):
+            self.boot((node,))
+            return self.ready(node)
+        self._failed_off.remove(node)
+        self._machine.enter((node,), NodeState.OFF, (self.costs(node).off_w,))
+        return self.env.event().succeed(self._machine.node(node))

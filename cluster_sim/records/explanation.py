@@ -290,8 +290,10 @@ class _Explanation:
         guests = self._holds_of_guests
         if left := guests[guests["end"] == time]["owner"].unique().tolist():
             return f"when {named(left)}, {'a guest' if len(left) == 1 else 'guests'}, gave cores back"
-        if ready := self._back(time, "SWITCHING_ON", "FAILED"):
+        if ready := self._back(time, "SWITCHING_ON"):
             return f"when {named(ready)} had become ready"
+        if repaired := self._back(time, "FAILED"):
+            return f"when {named(repaired)} had been repaired"
         if off := self._back(time, "SWITCHING_OFF"):
             return f"when {named(off)} had switched off and could be booted"
         jobs = self._jobs
@@ -316,10 +318,10 @@ class _Explanation:
         on_mine = set(theirs[theirs["node"].isin(mine)]["job_id"])
         return [job for job in ended if job in on_mine] or ended.tolist()
 
-    def _back(self, time: float, *left: str) -> list[str]:
-        """The nodes of this job that left one of these states then; if there are none, all that left them then."""
+    def _back(self, time: float, left: str) -> list[str]:
+        """The nodes of this job that left a state then; if there are none, all that left it then."""
         states = self._result.node_states
-        nodes = states[(states["end"] == time) & states["state"].isin(left)]["node"].tolist()
+        nodes = states[(states["end"] == time) & (states["state"] == left)]["node"].tolist()
         allocations = self._result.allocations
         mine = set(allocations[allocations["job_id"] == self._id]["node"])
         return [node for node in nodes if node in mine] or nodes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -63,6 +64,28 @@ def test_processors_that_draw_most_run_slower_and_faster_again() -> None:
     result = Simulation(machine(scaling(), 2), workload, Fcfs(), PowerCap(160, how="slow")).run()
     assert times(result) == [(0, 150), (0, 100)]
     assert result.power.values.tolist() == [[0, 143], [100, 145], [150, 54]]
+
+
+@pytest.mark.parametrize("how", ["wait", "slow"])
+def test_the_repair_of_a_node_that_was_off_keeps_the_cap(tmp_path: Path, how: str) -> None:
+    """Node 1 is OFF at 9 W, fails at 10 s and is so again from 20 s: its boot would break the cap, its idling keep job 1 out."""
+    failures = tmp_path / "failures.csv"
+    failures.write_text("time,node,event\n10,1,fail\n20,1,repair\n")
+    platform = machine(scaling(), 1, PowerTransitions(off_w=9.0, switch_on_s=10.0), off=1)
+    workload, cap = jobs((0, 8, 400), (120, 8, 400)), PowerCap(130, how=how)
+    result = Simulation(platform, workload, Fcfs(), cap, failures=f"trace:{failures}").run()
+    assert times(result) == [(0, 100), (120, 220)]
+    assert result.power.values.tolist() == [[0, 127], [10, 118], [20, 127], [100, 36], [120, 127], [220, 36]]
+
+
+def test_watts_of_a_failed_node_that_was_off_are_not_lent_out(tmp_path: Path) -> None:
+    """118 + 118 W fit under 240 W only while node 2 has failed and its 9 W are not drawn: job 1 waits all the same."""
+    failures = tmp_path / "failures.csv"
+    failures.write_text("time,node,event\n10,2,fail\n20,2,repair\n")
+    platform = machine(scaling(), 2, PowerTransitions(off_w=9.0), off=1)
+    workload = jobs((0, 8, 400), (0, 8, 400))
+    result = Simulation(platform, workload, Fcfs(), PowerCap(240), failures=f"trace:{failures}").run()
+    assert times(result) == [(0, 100), (100, 200)]
 
 
 def test_a_job_goes_where_there_are_watts_for_it() -> None:

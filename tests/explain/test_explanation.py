@@ -315,7 +315,7 @@ def test_guests_and_attempts() -> None:
         "8 core-s were lost.",
         "It joined the queue again at 12 s and waited for 3 s.",
         "  from 12 s to 15 s: it asks for 4 cores, 0 free (1 of 1 node has failed)",
-        "It was started at 15 s, when cluster0.node0 had become ready.",
+        "It was started at 15 s, when cluster0.node0 had been repaired.",
         "It began anew.",
         "Its second attempt ran on 4 cores of cluster0.node0 from 15 s to 20 s.",
         "From its submission to its end it took 19 s, a slowdown of 3.8.",

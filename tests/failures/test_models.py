@@ -129,7 +129,7 @@ def test_the_end_of_a_run_waits_for_no_failure(tmp_path: Path) -> None:
 
 
 def test_nodes_in_any_state_fail(tmp_path: Path) -> None:
-    """A node that is OFF, one that boots and one that has failed: each is FAILED until its repair, then boots."""
+    """A node that is OFF, one that boots for job 1 and one that has failed: FAILED until its repair, then OFF, or it boots."""
     rows = [
         "20,cluster0.node3,fail",
         "30,3,fail",
@@ -139,17 +139,18 @@ def test_nodes_in_any_state_fail(tmp_path: Path) -> None:
         "65,2,repair",
     ]
     policy = make_power_policy("timeout:0")
-    result = Simulation(PLATFORM, one_job(), Fcfs(), policy, failures=trace(tmp_path, *rows)).run()
+    columns = {"submit_time": [0.0, 42.0], "requested_cores": [2, 6], "recorded_run_time": [100.0, 10.0]}
+    result = Simulation(PLATFORM, Workload(columns), Fcfs(), policy, failures=trace(tmp_path, *rows)).run()
     states = result.node_states
     own = states[states["node"] == "cluster0.node3"][["state", "start"]].to_numpy().tolist()
     assert own[:7] == [
         ["SWITCHING_OFF", 0.0],
         ["OFF", 5.0],
         ["FAILED", 20.0],
-        ["SWITCHING_ON", 40.0],
+        ["OFF", 40.0],
+        ["SWITCHING_ON", 42.0],
         ["FAILED", 45.0],
         ["SWITCHING_ON", 60.0],
-        ["SWITCHING_OFF", 70.0],
     ]
     other = states[states["node"] == "cluster0.node2"]["state"]
     assert "FAILED" not in set(other)  # the repair of a node that is well does nothing

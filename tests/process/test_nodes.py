@@ -229,7 +229,7 @@ def test_a_failure_takes_only_the_jobs_on_that_node(at: At) -> None:
 @pytest.mark.parametrize("order", ["switch_off", "switch_on"])
 @pytest.mark.parametrize("delay", [0.0, 1.0])
 def test_failing_in_the_middle_of_a_transition(at: At, order: str, delay: float) -> None:
-    """The transition is over; a repair boots the node, and it works again."""
+    """The transition is over; a repair leaves the node as it was going to be, OFF until the job wants it, or on."""
     simulation = Simulation(machine(nodes=int(order == "switch_off"), off=int(order == "switch_on")), jobs((20, 1, 2)))
     node: Node = simulation.node(0)
     at(simulation, 5.0, getattr(node, order))
@@ -245,10 +245,52 @@ def test_failing_in_the_middle_of_a_transition(at: At, order: str, delay: float)
     assert states(result)[1:] == [
         *transition,
         ("FAILED", 5.0 + delay, 10.0),
-        ("SWITCHING_ON", 10.0, 14.0),
-        ("IDLE", 14.0, 20.0),
-        ("COMPUTING", 20.0, 22.0),
+        *(
+            [("OFF", 10.0, 20.0), ("SWITCHING_ON", 20.0, 24.0), ("COMPUTING", 24.0, 26.0)]
+            if order == "switch_off"
+            else [("SWITCHING_ON", 10.0, 14.0), ("IDLE", 14.0, 20.0), ("COMPUTING", 20.0, 22.0)]
+        ),
     ]
+
+
+def test_a_node_that_was_off_is_off_again_when_it_is_repaired(log: Log) -> None:
+    """Whoever waits for the repair goes on; a job that came meanwhile boots the node then, and not before."""
+    simulation = Simulation(machine(nodes=0, off=1), jobs((6, 1, 5)), Fcfs(), explain=True)
+    node = simulation.node(0)
+
+    def story() -> Story:
+        yield simulation.env.timeout(2.0)
+        node.fail()
+        yield simulation.env.timeout(3.0)
+        yield node.repair()
+        log.append((simulation.env.now, str(node.state)))
+        node.fail()
+        yield simulation.env.timeout(3.0)
+        yield node.repair()
+
+    simulation.env.process(story())
+    result = simulation.run()
+    assert log == [(5.0, "OFF")]
+    assert states(result) == [
+        ("OFF", 0.0, 2.0),
+        ("FAILED", 2.0, 8.0),
+        ("SWITCHING_ON", 8.0, 12.0),
+        ("COMPUTING", 12.0, 17.0),
+    ]
+    assert "at 8 s, when cluster0.node0 had been repaired" in result.explain("0")
+    summary = result.summary()
+    assert (summary["node_switches"], summary["energy_j"]) == (1, 2 * 1 + 4 * 20 + 5 * 12)
+
+
+def test_a_node_that_was_to_boot_after_its_shutdown_boots_when_it_is_repaired(at: At) -> None:
+    """It had been called back: who waits for it to be on is not left waiting."""
+    simulation = Simulation(machine(), jobs((20, 1, 2)), Fcfs())
+    node = simulation.node(0)
+    at(simulation, 5.0, node.switch_off)
+    at(simulation, 6.0, node.switch_on)
+    at(simulation, 7.0, node.fail)
+    at(simulation, 10.0, node.repair)
+    assert states(simulation.run())[2:4] == [("FAILED", 7.0, 10.0), ("SWITCHING_ON", 10.0, 14.0)]
 
 
 def test_failing_twice_in_one_instant_is_failing_once(at: At, log: Log) -> None:
