@@ -40,8 +40,9 @@ class Malleable(Scheduler):
     over the job behind each that it starts; and *average* counts with the wrong sign. ``period`` (s) is that of its
     ticks, at which it decides where a change of cores is followed by no pass, as in the quirk ``pass-after-each-event``.
 
-    Where jobs may use certain nodes only, running jobs keep their cores; for one that is to run on a single node of
-    several cores, none gives any up. Raises SpecError for an unknown size or promise.
+    Evolving jobs have what they requested until they ask for other cores, and are granted more if all of it is free and
+    not promised. Where jobs may use certain nodes only, running jobs keep their cores; for one that is to run on a single
+    node of several cores, none gives any up. Raises SpecError for an unknown size or promise.
     """
 
     chooses_cores = True
@@ -95,13 +96,15 @@ class Malleable(Scheduler):
     def _has_changed(self, view: View) -> bool:
         """Whether anything has happened since the last pass that it did not see."""
         news = view.submitted or view.ended or view.resumed or view.power_budget is not None
-        return bool(news) or view.version is not self._version
+        asks = any(one.job.evolving and view.progress(one).wanted_cores for one in view.at_boundary)
+        return bool(news) or asks or view.version is not self._version
 
     def _pass(self, view: View) -> Iterator[Decision]:
         elastic = self._elastic(view)
         yield from self._keep_promises(view)
         waiting = [job for job in view.pending if job.index not in self._promises.needs]
         yield from self._start(view, waiting)
+        yield from self._grant(view)
         if self._sizes is None or not elastic:
             return
         free = self._unpromised(view)
@@ -122,7 +125,7 @@ class Malleable(Scheduler):
             one = running[index]
             bounds = known.get(index)
             if bounds is None:
-                bounds = known[index] = Bounds.of(one.job) if one.job.malleable else Bounds(0, 0, 0)
+                bounds = known[index] = Bounds.of(one.job) if _is_resizable(one.job) else Bounds(0, 0, 0)
             if bounds.most and view.progress(one).can_resize:
                 elastic.append(Elastic(one, bounds, one.placement.cores))
             elif bounds.most and one in view.at_boundary:
@@ -192,6 +195,19 @@ class Malleable(Scheduler):
             return True
         return not (job.nodes or job.ntasks_per_node) and job.min_cores > view.widest_node(job)
 
+    def _grant(self, view: View) -> Iterator[Resize]:
+        """Evolving jobs at the end of a part get what they ask for, if all of it is free and not promised."""
+        if view.restricts or view.power_budget is not None:
+            return
+        for running in tuple(view.at_boundary):
+            more = view.progress(running).wanted_cores - running.placement.cores
+            if more > 0:
+                free = np.where(view.is_on, self._unpromised(view), 0)
+                nodes = np.repeat(np.arange(len(free)), free).tolist()[:more]
+                if len(nodes) == more:
+                    self._unsettled = True
+                    yield Resize(running.job, Placement.on(Counter(running.placement.cores_by_node()) + Counter(nodes)))
+
     def _make_room(self, view: View, job: Job, elastic: Sequence[Elastic]) -> None:
         """Have running jobs give up cores for one that waits, if they have enough, and promise it these."""
         assert self._sizes is not None
@@ -230,6 +246,11 @@ def _fixed_cores(view: View, job: Job) -> int:
     return max(job.min_cores, min(job.requested_cores, view.platform.core_count))
 
 
+def _is_resizable(job: Job) -> bool:
+    """Whether the scheduler says on how many cores the job runs; one that evolves says it itself."""
+    return job.malleable and not job.evolving
+
+
 def _bounds(view: View, job: Job) -> Bounds:
-    """On how many cores a job can run; one that is not malleable only on one number."""
-    return Bounds.of(job) if job.malleable else Bounds(*(_fixed_cores(view, job),) * 3)
+    """On how many cores a job can start; one that cannot be resized only on one number."""
+    return Bounds.of(job) if _is_resizable(job) else Bounds(*(_fixed_cores(view, job),) * 3)

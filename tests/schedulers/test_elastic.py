@@ -107,15 +107,37 @@ def test_a_job_gives_up_nodes_for_the_first_that_waits() -> None:
     ]
 
 
-def test_a_job_that_evolves_is_granted_what_is_free_and_gives_back_the_rest() -> None:
+SIZES = ("malleable", "malleable:size=min", "malleable:size=average,promise=common-pool", "malleable:size=fixed")
+
+
+@pytest.mark.parametrize("spec", ["shrink-expand", "equipartition", *SIZES])
+def test_a_job_that_evolves_is_granted_what_is_free_and_gives_back_the_rest(spec: str) -> None:
     """Three parts of 12 core-seconds: 6 s on 2 nodes, 3 s on the 4 it asks for, since B has left, 12 s on 1."""
     jobs = [evolving("A", 0, (1, 2, 4), [(12, 0), (12, 4), (12, 1)]), rigid("B", 0, 2, 5), rigid("C", 7, 3, 4)]
-    assert run(4, jobs) == [
+    assert run(4, jobs, spec) == [
         ("A", 0.0, 6.0, frozenset({0, 1})),
         ("A", 6.0, 9.0, frozenset({0, 1, 2, 3})),
         ("A", 9.0, 21.0, frozenset({0})),
         ("B", 0.0, 5.0, frozenset({2, 3})),
         ("C", 9.0, 13.0, frozenset({1, 2, 3})),
+    ]
+
+
+@pytest.mark.parametrize("spec", ["shrink-expand", "equipartition", *SIZES])
+def test_a_job_that_evolves_keeps_to_what_it_asks_for(spec: str) -> None:
+    """Alone on 4 nodes, 12 core-seconds on 3 that it requests and 6 on one: nothing is given back to it, nor taken."""
+    jobs = [evolving("A", 0, (1, 3, 4), [(12, 0), (6, 1)])]
+    assert run(4, jobs, spec) == [("A", 0.0, 4.0, frozenset({0, 1, 2})), ("A", 4.0, 10.0, frozenset({0}))]
+
+
+@pytest.mark.parametrize("promise", ["agreement", "steal", "common-pool"])
+def test_a_job_that_evolves_does_not_get_what_is_promised(promise: str) -> None:
+    """R needs two nodes at 1 s: M gives one up at 2 s, N at 6 s, where their first parts end. In between A asks for one."""
+    m, n = amdahl("M", 0, (1, 2), 16, 0.0, 0) | {"parts": "1 3"}, amdahl("N", 0, (1, 2), 24, 0.0, 0) | {"parts": "2"}
+    jobs = [m, n, evolving("A", 0, (1, 1, 2), [(4, 0), (4, 2)]), rigid("R", 1, 2, 4)]
+    assert [one for one in run(5, jobs, f"malleable:promise={promise}") if one[0] in "AR"] == [
+        ("A", 0.0, 8.0, frozenset({4})),
+        ("R", 6.0, 10.0, frozenset({1, 3})),
     ]
 
 
