@@ -250,6 +250,10 @@ class _Reader:
                 else:
                     shares[-1] += time
                 may_change = points and (number < count - 1 or phase.get("final_scheduling_point", True))
+        first = next((place for place, share in enumerate(shares) if share > 0.0), 0)
+        if asks[first]:
+            self._now.add("evolving_request before any work")
+            asks[first] = 0
         return _parts_text(kind, shares, asks)
 
 

@@ -31,11 +31,12 @@ def kind_of(line: str) -> str:
 
 
 def of_jobs(columns: Mapping[str, Any], memory: bool = False) -> list[str]:
-    """Of jobs: times and cores that they do not request, and their memory, where the scheduler respects it."""
+    """Of jobs: times and cores that they do not request, or cannot have, and memory, where the scheduler respects it."""
     count = len(columns["requested_time"])
     return [
         *_requested_times(columns["requested_time"], columns["requested_time_assumed"]),
         *_some(columns["requested_cores_assumed"], "requested cores", "jobs have none; those they used stand in"),
+        *_some(_in_vain(columns), "parts", "jobs ask for cores (@) and keep theirs: they are not malleable, or exclusive"),
         *(_some(columns["memory"] <= 0, "memory", "jobs state none, and count as needing none") if memory else ()),
     ] if count else []  # fmt: skip
 
@@ -142,6 +143,14 @@ def _requested_times(requested: npt.NDArray[np.float64], assumed: Mask) -> list[
     if lines and endless.any():
         return [f"{lines[0]}; {int(endless.sum()):,} more have none, and count as endless"]
     return lines + _some(endless, "requested time", "jobs have none, and count as endless")
+
+
+def _in_vain(columns: Mapping[str, Any]) -> Mask:
+    """Jobs that ask for other cores as they run, and whose cores cannot change."""
+    parts = columns["parts"]
+    texts = (parts if any(parts.strides) else parts[:1]).tolist()
+    asks = np.array(["@" in text for text in texts], np.bool_)
+    return np.asarray(asks & (~columns["malleable"] | columns["exclusive"]))
 
 
 def _some(which: Mask, kind: str, what: str) -> list[str]:

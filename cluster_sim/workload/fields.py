@@ -467,6 +467,7 @@ requested times that an SWF log lacks, and with `lublin`'s `estimates=exact`; ba
 |---|---|
 | `requested time` | jobs without one: their run time stands in, a perfect estimate, or they count as endless |
 | `requested cores` | jobs of a log without any: those that they used stand in |
+| `parts` | jobs that ask for cores (`@`), but keep theirs, as they are not malleable or have their nodes for themselves |
 | `memory` | jobs that state none, if the scheduler respects memory |
 | `rejected` | jobs that the platform can never hold, and others that were refused; the reason of the first |
 | `transitions` | switches of nodes that take 0 s and 0 J, since the platform states no transitions; off, they draw 0 W |

@@ -1,7 +1,7 @@
 """Jobs in parts, and when they make checkpoints: what the columns ``parts`` and ``checkpoint_interval`` say.
 
 Between two parts the number of a job's cores may change. Parts are equal, ``10`` of them, or shares of the work, ``1 2 1``;
-a share may say on how many cores the job asks to do it, ``1 2@8 1@4``: an evolving job.
+a share that is not the first may say on how many cores the job asks to do it, ``1 2@8 1@4``: an evolving job.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ class Part(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def parse_parts(text: str) -> tuple[Part, ...]:
-    """The parts; their shares add up to 1. Raises InputError for a text that is neither a number nor a list of shares."""
+    """The parts; their shares add up to 1.
+
+    Raises InputError for a text that is neither a number nor a list of shares, and for cores that the first part asks for.
+    """
     words = text.split()
     if not words:
         return (Part(1.0, 0),)
@@ -44,6 +47,8 @@ def parse_parts(text: str) -> tuple[Part, ...]:
     good = len(pairs) <= MOST_PARTS and all(share > 0.0 and cores >= 0 for share, cores in pairs)
     if not good or not total < math.inf:
         raise _refused(text)
+    if pairs[0][1]:
+        raise InputError("parts", "a first part without @, as a job starts on its requested_cores", text)
     return tuple(Part(share / total, cores) for share, cores in pairs)
 
 

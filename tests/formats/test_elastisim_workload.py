@@ -166,6 +166,14 @@ def test_requests_of_evolving_jobs(tmp_path: Path) -> None:
         read(tmp_path, job("evolving", phases(cpu(10), evolving_request="num_nodes + 1")))
 
 
+def test_a_request_before_any_work(tmp_path: Path) -> None:
+    """An iteration that does nothing is no part: what comes after it is asked for at the start, which no job can."""
+    work = {"tasks": [cpu(10)], "evolving_request": 4}
+    application = {"phases": [{"tasks": [cpu(0)]}, work, work]}
+    with pytest.warns(ModelWarning, match="evolving_request before any work"):
+        assert row(tmp_path, job("evolving", application)).parts == "10.0 10.0@4"
+
+
 def test_an_evolving_job_gets_what_it_asks_for(tmp_path: Path) -> None:
     """12 on 2 nodes in two iterations: the first takes 6 s; with 4 nodes the second takes 3, after 2 s of reconfiguration."""
     application = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster_sim import Platform, Simulation, Workload
+from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.errors import FormatError
 from cluster_sim.platform.hardware import PowerTransitions
 from cluster_sim.records.assumptions import merged, of_inputs, of_simulation
@@ -48,6 +48,15 @@ def test_rejected_jobs_are_counted_with_the_first_reason() -> None:
     (before,) = of_inputs(machine(), workload)
     assert before.startswith("rejected: 2 of 4 jobs will be")
     assert "the widest asks for 9 cores, the platform has 4" in before
+
+
+def test_requests_for_cores_in_vain() -> None:
+    """Of four evolving jobs one is not malleable, and one has its nodes for itself: these keep their cores."""
+    evolving = {"parts": ["", "1 1@2", "1 1@2", "1 1@2"], "malleable": [False, False, True, True]}
+    workload = jobs(**evolving, max_cores=[0, 0, 2, 2], exclusive=[False, False, True, False])
+    told = "parts: 2 of 4 jobs ask for cores (@) and keep theirs: they are not malleable, or exclusive"
+    assert of_inputs(machine(), workload) == [told]
+    assert Simulation(machine(), workload, make_scheduler("shrink-expand")).run().assumptions == [told]
 
 
 def test_lublins_nodes_are_cores() -> None:

@@ -269,6 +269,11 @@ def test_bad_arguments(call: Any, message: str) -> None:
         ("requested_time", -math.inf, "requested_time: expected a finite number >= 0, found -inf"),
         ("ipc", 0.0, "ipc: expected a finite number > 0, found 0.0"),
         ("mem_vol", "much", "mem_vol: expected a number, found much"),
+        (
+            "parts",
+            "4@2 1",
+            "parts: expected a first part without @, as a job starts on its requested_cores, found 4@2 1",
+        ),
         ("job_id", "0", "job_id: expected an id not yet used .*row 0.*, found 0"),
     ],
 )
@@ -277,7 +282,7 @@ def test_impossible_jobs(column: str, bad: Any, message: str) -> None:
     columns: dict[str, list[Any]] = {
         "job_id": ["0", "1", "2"], "submit_time": [0, 1, 2], "requested_cores": [1, 1, 1], "recorded_run_time": [1, 1, 1],
     }  # fmt: skip
-    good = {"requested_time": 1.0, "ipc": 1.0, "mem_vol": 0.0, "operations": math.nan}
+    good = {"requested_time": 1.0, "ipc": 1.0, "mem_vol": 0.0, "operations": math.nan, "parts": ""}
     columns.setdefault(column, [good.get(column)] * 3)
     columns[column][1] = bad
     with pytest.raises(FormatError, match=message) as caught:
