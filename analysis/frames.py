@@ -176,7 +176,7 @@ class Frames:
                 after_it = None if is_last else own[place + 1]
                 takes = gives - 1
                 if spell.then == SUSPENDED:
-                    takes = self._goes_on(spell.row, after_it)
+                    takes = self._goes_on(spell, after_it)
                     suspended.append((spell.row, spell.end, gives, takes, spell.cores))
                 if after_it is not None:
                     begin = {"takes": takes, "allocation_time": after_it.start, "start_time": after_it.start}
@@ -189,13 +189,14 @@ class Frames:
             later, columns=of_jobs.columns
         )
 
-    def _goes_on(self, row: int, after: Spell | None) -> int:
-        """The last frame at which a suspended job has no cores."""
+    def _goes_on(self, spell: Spell, after: Spell | None) -> int:
+        """The last frame at which a job is suspended after a spell: then it goes on, or is stopped."""
+        step = self._change.get((spell.row, spell.until))
+        if step is not None:
+            return int(step)
         if after is not None:
-            step = self._change.get((row, after.start))
-            return int(np.searchsorted(self.time, after.start)) - 1 if step is None else int(step)
-        finish = self._finish[row]
-        return NEVER if np.isnan(finish) else int(np.searchsorted(self.time[:-1], finish)) - 1
+            return int(np.searchsorted(self.time, after.start)) - 1
+        return NEVER if spell.until == np.inf else int(np.searchsorted(self.time[:-1], spell.until)) - 1
 
     def _tell_pieces_apart(self, owner: Ints, cores: CoreHolds, first: int) -> None:
         """Set the owners of cores that attempts had in pieces after their first ones; their holds begin at ``first``."""
@@ -222,7 +223,7 @@ class Frames:
         """``_stays``: a row per attempt, that ends with it, and per job that waits without one that follows."""
         row, leaves = self._holds["row"].to_numpy()[: len(attempts)], self._holds["takes"].to_numpy()[: len(attempts)]
         last_end = self._eligible.copy()
-        last_end[row] = attempts["end_time"]  # in order of allocation, so that the last remains
+        last_end[row] = attempts["over_time"]  # in order of allocation, so that the last remains
         again = np.full(len(self._jobs), True)
         again[row] = ~np.isnan(last_end[row]) & ~(self._finish[row] <= last_end[row])
         waiting = np.flatnonzero(again)

@@ -40,8 +40,11 @@ def attempt_columns(
     job, ended = attempts.job, ~np.isnan(attempts.end_time)
     outcome = np.where(ended, str(Outcome.COMPLETED), str(Outcome.UNFINISHED)).astype(object)
     queued, reason, work_done = eligible[job], np.full(len(job), "", object), ended.astype(np.float64)
+    over = attempts.end_time.copy()
     for attempt, how in attempts.stopped.items():
         outcome[attempt], work_done[attempt], reason[attempt] = str(how.outcome), how.work_done, how.reason
+        if how.suspended_until == how.suspended_until:
+            over[attempt] = how.suspended_until
     for attempt, time in attempts.queue_time.items():
         queued[attempt] = time
     number = numbers_of_attempts(job)
@@ -52,6 +55,7 @@ def attempt_columns(
         "allocation_time": attempts.allocation_time,
         "start_time": attempts.start_time,
         "end_time": attempts.end_time,
+        "over_time": over,
         "outcome": outcome,
         "reason": reason,
         "work_done": work_done,
@@ -84,6 +88,7 @@ def attempts_of(jobs: pd.DataFrame) -> pd.DataFrame:
         "allocation_time": ran["allocation_time"],
         "start_time": ran["start_time"],
         "end_time": ran["finish_time"],
+        "over_time": ran["finish_time"],
         "outcome": outcome,
         "reason": ran["reason"],
         "work_done": np.where(ran["state"] == "completed", 1.0, np.nan),

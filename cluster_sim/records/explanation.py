@@ -133,16 +133,16 @@ class _Explanation:
             lines += [*self._pieces.began(self._again + 1), *self._attempt(attempt)]
         if math.isnan(attempt["end_time"]) or attempt["outcome"] == Outcome.COMPLETED:
             return lines
-        ended = attempt["end_time"] if math.isnan(self._job["finish_time"]) else self._job["finish_time"]
-        if self._state == "unfinished" or ended > attempt["end_time"]:
-            self._since, self._until = attempt["end_time"], max(self._horizon, ended)
+        over, finish = attempt["over_time"], self._job["finish_time"]
+        if self._state == "unfinished" or finish > over:
+            self._since, self._until = over, max(self._horizon, over) if math.isnan(finish) else finish
             self._again += 1
             lines += self._wait()
         return lines
 
     def _attempt(self, attempt: dict[Any, Any]) -> list[str]:
         """Where an attempt ran and how long, how its cores changed meanwhile, and what ended it if it was stopped."""
-        number, start, end = attempt["attempt"], attempt["start_time"], attempt["end_time"]
+        number, start, end, over = (attempt[key] for key in ("attempt", "start_time", "end_time", "over_time"))
         several = len(self._attempts) > 1 or self._state == "unfinished"
         which = f"Its {ORDINALS[number - 1] if number <= len(ORDINALS) else f'{number}th'} attempt" if several else "It"
         began = f"ran on {self._nodes(self._pieces.where(number, first=True))} from {self._at(start)}"
@@ -155,11 +155,11 @@ class _Explanation:
         if attempt["outcome"] == Outcome.COMPLETED:
             return [f"{which} {began}{until}.", *changes, *made]
         lost = f"; {attempt['lost_core_s']:,.6g} core-s were lost" if attempt["lost_core_s"] else ""
-        why = self._pieces.taken_for(attempt["allocation_time"], end) if attempt["outcome"] in _TAKEN else ""
+        why = self._pieces.taken_for(attempt["allocation_time"], over) if attempt["outcome"] in _TAKEN else ""
         stopped = f"was stopped{why or ': ' + (attempt['reason'] or attempt['outcome'])}{lost}."
         if not changes:
             return [f"{which} {began}{until} and {stopped}", *made]
-        return [f"{which} {began}{until}.", *changes, *made, f"At {self._at(end)} it {stopped}"]
+        return [f"{which} {began}{until}.", *changes, *made, f"At {self._at(over)} it {stopped}"]
 
     def _while_suspended(self, since: float, until: float) -> list[str]:
         """Why the job did not go on between two times (s)."""

@@ -121,7 +121,7 @@ class MachineHistory:
         owner, unfinished = job_of[ranges.tenant], (jobs["state"] == "unfinished").to_numpy()
         goes_on = (ranges.end >= horizon) & ((owner < 0) | unfinished[owner])
         self._ranges = replace(ranges, end=np.where(goes_on, np.inf, ranges.end))
-        self.suspensions = self._suspensions(result.spells, jobs["finish_time"].tolist())
+        self.suspensions = self._suspensions(result.spells)
         self.cores = self._core_changes()
         self.memory = self._memory_changes()
 
@@ -170,14 +170,12 @@ class MachineHistory:
     def _requested(self, name: str) -> bool:
         return self.conditions is not None and name in self.conditions.requests
 
-    def _suspensions(self, spells: Mapping[int, Sequence[Spell]], finish: list[float]) -> dict[int, list[Suspension]]:
+    def _suspensions(self, spells: Mapping[int, Sequence[Spell]]) -> dict[int, list[Suspension]]:
         """When each job was suspended, by its row, and which cores it had before."""
         found: dict[int, list[Suspension]] = {}
         for row, own in spells.items():
-            for number, spell in enumerate(own):
+            for spell in own:
                 if spell.then == SUSPENDED:
-                    last = number + 1 == len(own)
-                    end = (math.inf if math.isnan(finish[row]) else finish[row]) if last else own[number + 1].start
                     held = self.pieces
                     mine = (held.job == row) & (held.attempt == spell.attempt)
                     mine &= held.start <= spell.start
@@ -185,7 +183,7 @@ class MachineHistory:
                     cores = np.bincount(held.node[mine], held.cores[mine])
                     nodes = np.flatnonzero(cores).tolist()
                     had = {node: int(cores[node]) for node in nodes}
-                    found.setdefault(row, []).append(Suspension(spell.end, end, had))
+                    found.setdefault(row, []).append(Suspension(spell.end, spell.until, had))
         return found
 
     def _memory_of_suspended(self) -> list[tuple[float, ...]]:

@@ -185,7 +185,8 @@ class Result:
     def spells(self) -> dict[int, list[Spell]]:
         """In which pieces jobs ran, by their rows in ``jobs``; only of those that had cores more than once."""
         cores = self.core_holds
-        if not (cores.has_changes or (cores.attempt > 1).any() or self.attempts["end_time"].isna().any()):
+        to_the_end = self.attempts["end_time"] == self.attempts["over_time"]  # not suspended, and not open
+        if not (cores.has_changes or (cores.attempt > 1).any() or not to_the_end.all()):
             return {}
         return spells(cores, self.attempts, float(self.power["time"].iloc[-1]))
 
@@ -315,7 +316,7 @@ class Result:
             len(self.p_states),
             len(self.stages),
             attempts_tell_more(self.attempts),
-            self.core_holds.tells_more,
+            self.core_holds.tells_more or bool(self.spells),  # one who is suspended to the end had its cores once
         )
         return [name for name, more in zip(_SOMETIMES, tells, strict=True) if more]
 

@@ -119,6 +119,9 @@ class SavedTables(InOnePart):
                 except Exception as error:  # pandas and pyarrow have errors of many kinds for a broken file
                     raise FormatError(path, "a table of results", str(error)) from None
                 self.check_unchanged()
+                for column, older in _STANDS_IN.items():
+                    if column in expected and column not in table and older in table:
+                        table[column] = table[older]
                 missing = [column for column in expected if column not in table]
                 if missing:
                     raise FormatError(path, f"a column '{missing[0]}'", f"columns {', '.join(table.columns)}")
@@ -243,9 +246,11 @@ class SavedTables(InOnePart):
 
 _MAY_BE_EMPTY = set(
     "submit_time eligible_time allocation_time start_time finish_time wait_time run_time turnaround_time slowdown "
-    "bounded_slowdown stretch tardiness promised_time queue_time end_time work_done".split()
+    "bounded_slowdown stretch tardiness promised_time queue_time end_time over_time work_done".split()
 )
 """Columns of results that have no value where nothing started or ended."""
+_STANDS_IN = {"over_time": "end_time"}
+"""Columns that older results lack, and what they have in their place."""
 
 
 _MAY_BE_INFINITE = ("requested_time", "promised_time")

@@ -5,6 +5,7 @@ A job that is run once, in one piece, has one spell. A suspension ends a spell, 
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,6 +29,7 @@ class Spell(NamedTuple):
     end: float
     cores: int
     then: str  #: ``suspended``, ``resized`` or ``moved``; else how the attempt ended.
+    until: float  #: Suspended: when it had cores again, or was stopped, s; inf: neither is known. Else as ``end``.
 
 
 class _Columns(NamedTuple):
@@ -44,25 +46,26 @@ def spells(cores: CoreHolds, attempts: pd.DataFrame, horizon: float) -> dict[int
     """
     index = {job: row for row, job in enumerate(cores.job_ids.tolist())}
     keys = zip((index[job] for job in attempts["job_id"].tolist()), attempts["attempt"].tolist(), strict=True)
-    ends = dict(zip(keys, zip(attempts["outcome"].tolist(), attempts["end_time"].tolist(), strict=True), strict=True))
+    columns = (attempts[name].tolist() for name in ("outcome", "end_time", "over_time"))
+    ends = dict(zip(keys, zip(*columns, strict=True), strict=True))
     table = _of_tenants(cores.used)
     job = cores.job[table.tenant]
     number = np.bincount(job, minlength=len(cores.job_ids))
-    open_end = [row for (row, _), (_, end) in ends.items() if end != end]
     wanted = number > 1
-    wanted[open_end] = True
+    wanted[[row for (row, _), (_, end, over) in ends.items() if end != over]] = True  # NaN: it has not ended
     found: dict[int, list[Spell]] = {}
     for place in np.flatnonzero(wanted[job]).tolist():
         row, attempt = int(job[place]), int(cores.attempt[table.tenant[place]])
         start, end, count = float(table.start[place]), float(table.end[place]), int(table.cores[place])
-        outcome, ended = ends.get((row, attempt), ("", float("nan")))
-        then = SUSPENDED if ended != ended and end < horizon else outcome
-        found.setdefault(row, []).append(Spell(row, attempt, start, end, count, then))
+        outcome, ended, over = ends.get((row, attempt), ("", math.nan, math.nan))
+        is_suspended = end < horizon if math.isnan(ended) else over > ended
+        then, until = (SUSPENDED, math.inf if math.isnan(over) else over) if is_suspended else (outcome, end)
+        found.setdefault(row, []).append(Spell(row, attempt, start, end, count, then, until))
     for row, own in list(found.items()):
         own.sort(key=lambda spell: (spell.attempt, spell.start))
         for place, (spell, after) in enumerate(pairwise(own)):
             if after.attempt == spell.attempt:
-                own[place] = spell._replace(then=_between(spell, after))
+                own[place] = spell._replace(then=_between(spell, after), until=after.start)
         if len(own) == 1 and own[0].then != SUSPENDED:
             del found[row]
     return found

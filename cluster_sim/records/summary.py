@@ -29,10 +29,6 @@ if TYPE_CHECKING:
     from cluster_sim.records.accounting import Accounts
 
 
-REJOINING = (Outcome.FAILED, Outcome.REQUEUED, Outcome.PREEMPTED)
-"""How attempts end after which a job may join the queue again."""
-
-
 class Columns(Protocol):
     """The columns of a table by name: the arrays that it is made of, which cost less to look at, or a data frame."""
 
@@ -108,7 +104,7 @@ def _counts(jobs: Columns, now: float) -> dict[str, Any]:
 
 def _attempts(attempts: Columns, waits: npt.NDArray[np.bool_], changes: Changes | None) -> dict[str, Any]:
     outcome = np.asarray(attempts["outcome"])
-    rejoined = (np.asarray(attempts["attempt"]) > 1) | (waits & np.isin(outcome, [str(how) for how in REJOINING]))
+    rejoined = (np.asarray(attempts["attempt"]) > 1) | waits
     preempted = sum(int((outcome == str(how)).sum()) for how in (Outcome.PREEMPTED, Outcome.CANCELLED))
     return {
         "jobs_requeued": int(rejoined.sum()),
@@ -243,13 +239,13 @@ def queue_steps(jobs: Columns, again: Waits) -> QueueSteps:
 
 
 def waits_again(jobs: Columns, attempts: Columns) -> Waits:
-    """The waits of jobs that had run and joined the queue again, or were suspended until they were stopped."""
+    """The waits of jobs that had run and joined the queue again."""
     return _waits_again(jobs, attempts, *_waits_at_the_end(jobs, attempts))
 
 
 def _waits_again(jobs: Columns, attempts: Columns, waits: npt.NDArray[np.bool_], place: Ints) -> Waits:
     requested, finished = np.asarray(jobs["requested_cores"]), np.asarray(jobs["finish_time"])
-    waiting = Waits(np.asarray(attempts["end_time"])[waits], finished[place[waits]], requested[place[waits]])
+    waiting = Waits(np.asarray(attempts["over_time"])[waits], finished[place[waits]], requested[place[waits]])
     later = (np.asarray(attempts["attempt"]) > 1) & (place >= 0)
     if not later.any():
         return waiting
@@ -258,8 +254,8 @@ def _waits_again(jobs: Columns, attempts: Columns, waits: npt.NDArray[np.bool_],
 
 
 def _waits_at_the_end(jobs: Columns, attempts: Columns) -> tuple[npt.NDArray[np.bool_], Ints]:
-    """Of each attempt whether its job waited when it was stopped for good, or still does, and the job's row; -1: no job."""
-    job_ids, ended = np.asarray(attempts["job_id"]), np.asarray(attempts["end_time"])
+    """Of each attempt whether its job waited again when it was stopped for good, or still does, and its row; -1: no job."""
+    job_ids, ended = np.asarray(attempts["job_id"]), np.asarray(attempts["over_time"])
     place = _places(jobs, job_ids)
     last = np.ones(len(place), bool)
     if (np.asarray(attempts["attempt"]) > 1).any():

@@ -96,10 +96,9 @@ class Pieces:
             yield f"{counted(left, 'more change')} of its cores followed."
 
     def _suspended(self, spell: Spell, after: Spell | None) -> Iterator[str]:
-        finish = float(self._result.jobs["finish_time"].iloc[self._row])
-        until = after.start if after is not None else finish if not math.isnan(finish) else self._horizon
+        until = min(spell.until, self._horizon)
         why = self.taken_for(spell.start, spell.end)
-        end = f"to {self._at(until)} ({lasting(until - spell.end)})" if after is not None else "on"
+        end = f"to {self._at(until)} ({lasting(until - spell.end)})" if spell.until < math.inf else "on"
         yield f"It was suspended from {self._at(spell.end)} {end}{why}."
         if until > spell.end:
             yield from self._reasons(spell.end, until)

@@ -270,7 +270,7 @@ class Waits:
     def _attempts_of(self) -> dict[str, list[tuple[float, float, float]]]:
         attempts = self._result.attempts
         found: dict[str, list[tuple[float, float, float]]] = {}
-        columns = (attempts[name].tolist() for name in ("job_id", "queue_time", "allocation_time", "end_time"))
+        columns = (attempts[name].tolist() for name in ("job_id", "queue_time", "allocation_time", "over_time"))
         for job, queued, allocated, ended in zip(*columns, strict=True):
             found.setdefault(job, []).append((queued, allocated, ended))
         return found
@@ -286,8 +286,6 @@ class Waits:
             return [] if refused_at_once else [(since, over)]
         ended = attempts[-1][2]
         again = [(ended, over)] if not math.isnan(ended) and ended < over else []
-        if again and suspended and suspended[-1][0] == ended:
-            again = []  # it was killed while it was suspended
         queued = [(queued, allocated) for queued, allocated, _ in attempts]
         return sorted([*queued, *again, *suspended]) if suspended else queued + again
 

@@ -6,6 +6,7 @@ number; here stands whose it was, and how it ended if it did not complete. Table
 
 from __future__ import annotations
 
+import math
 from array import array
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
@@ -44,6 +45,7 @@ class Stopped(NamedTuple):
     work_done: float  #: Part of the job's work, 0 to 1.
     reason: str
     lost_core_s: float | None = None  #: Core-seconds that came to nothing; None: all that it computed.
+    suspended_until: float = math.nan  #: When it was stopped, if that was while it was suspended, s.
 
 
 class AttemptColumns(NamedTuple):
@@ -73,7 +75,7 @@ class Attempts:
         self.left_queue: dict[int, float] = {}  #: and when, if it waited, s; by index.
         self.over = 0  #: Jobs that are completed, killed or rejected.
         self.suspended: set[int] = set()  #: Attempts that have lost their cores and are to go on.
-        self.suspensions = 0  #: How often one was.
+        self.suspensions = 0  #: How often one was, and was not stopped by the scheduler before it had cores again.
         self.stages = StageLog()  #: What they did beside their work.
         self._rejoined: dict[int, float] = {}  # jobs that wait for another attempt: since when
         self._queue_time: dict[int, float] = {}  # attempts that are not the first of their job: since when it waited

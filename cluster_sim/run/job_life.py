@@ -275,8 +275,10 @@ class JobLife:
         job = suspended.job
         course = self.courses.of(job)
         assert course is not None
-        stopped = Stopped(kill.outcome, course.done, kill.reason, course.unsaved_core_s)
+        stopped = Stopped(kill.outcome, course.done, kill.reason, course.unsaved_core_s, self._env.now)
         self._attempts.stopped[suspended.attempt] = stopped
+        if kill.outcome in (Outcome.PREEMPTED, Outcome.CANCELLED):
+            self._attempts.suspensions -= 1  # it has taken these cores once, and the outcome says so
         self._request_pass()
         if self._waits_again(job, kill):
             self._queue_again(job)

@@ -185,7 +185,10 @@ RESULT_TABLES: dict[str, tuple[Field, ...]] = {
         Field("queue_time", "float", "s", "the job could be started: it was eligible, or joined the queue again"),
         Field("allocation_time", "float", "s", "it got its cores"),
         Field("start_time", "float", "s", "its tasks began; NaN: they did not"),
-        Field("end_time", "float", "s", "it gave its cores back; NaN: it still runs"),
+        Field(
+            "end_time", "float", "s", "it gave its cores back for the last time; NaN: it still runs, or is suspended"
+        ),
+        Field("over_time", "float", "s", "it was over: the same, or, if it was stopped while it was suspended, later"),
         Field("outcome", "str", "", "completed, killed, failed, preempted, requeued, timeout, cancelled or unfinished"),
         Field("reason", "str", "", "why it was stopped; empty: it was not"),
         Field("work_done", "float", "", "part of the job's work that was done at its end, 0 to 1"),
@@ -286,7 +289,10 @@ SUMMARY_METRICS: tuple[Field, ...] = (
     Field("jobs_unfinished", "int", "", "jobs not over when the run stopped: running, waiting, or not yet submitted"),
     Field("jobs_requeued", "int", "", "times that a job was stopped and joined the queue again"),
     Field(
-        "jobs_preempted", "int", "", "times that a scheduler took a running job's cores: requeued, suspended, cancelled"
+        "jobs_preempted",
+        "int",
+        "",
+        "times that a scheduler took a running job's cores: requeued, suspended (and stopped later or not), cancelled",
     ),
     Field("lost_core_s", "float", "s", "core-seconds of attempts that came to nothing"),
     Field("availability", "float", "", "share of the nodes' time in which they had not failed"),

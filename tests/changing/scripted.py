@@ -66,6 +66,33 @@ def suspended(**options: Any) -> Result:
     return run(2, jobs, {4.0: stop, 7.0: resume}, **options)
 
 
+def stopped_while_suspended(
+    how: str = "", fails: bool = False, then: Callable[[Simulation], None] | None = None, **options: Any
+) -> Result:
+    """Job a (10 s, both nodes) is suspended at 4 s, where b (8 s, one node) starts; at 6 s it is stopped, or b's node fails."""
+
+    def stop(view: View) -> Iterable[Decision]:
+        yield Preempt(of(view, "a").job, "suspend", because="an urgent job came")
+
+    def end(view: View) -> Iterable[Decision]:
+        for gone in view.suspended:
+            yield Preempt(gone.job, how, because="it takes too long")
+
+    jobs = {
+        "job_id": ["a", "b"],
+        "submit_time": [0.0, 1.0],
+        "requested_cores": [2, 1],
+        "recorded_run_time": [10.0, 8.0],
+    }
+    script = Scripted({4.0: stop, 6.0: end} if how else {4.0: stop})
+    simulation = Simulation(Platform.homogeneous(2, 1), Workload(jobs), script, explain=True, **options)
+    if then is not None:
+        then(simulation)
+    if fails:
+        simulation.env.at(6.0).callbacks.append(lambda event: simulation.node(0).fail())
+    return simulation.run()
+
+
 def requeued() -> Result:
     """Job a (10 s on both nodes) makes a checkpoint of 1 s after 4 s, and is requeued at 8 s for b (2 s, both nodes).
 

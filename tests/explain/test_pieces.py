@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
+
 from cluster_sim import Platform, Result, Simulation, Workload
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, ProcessorType
 from cluster_sim.run.decisions import Decision, Preempt, Resume
 from cluster_sim.run.view import View
-from tests.changing.scripted import Scripted, of, requeued, resized, suspended
+from tests.changing.scripted import Scripted, of, requeued, resized, stopped_while_suspended, suspended
 
 
 def test_a_suspension_is_told_with_its_reasons(tmp_path: Path) -> None:
@@ -23,6 +25,49 @@ def test_a_suspension_is_told_with_its_reasons(tmp_path: Path) -> None:
             "  from 4 s to 7 s: it is suspended and needs its 2 cores back, 1 free; job b holds 1 core until 9 s; "
             "enough should be back at 9 s",
         ]
+
+
+@pytest.mark.parametrize(
+    ("how", "what", "counts"),
+    [
+        ("cancel", ": it takes too long; 8 core-s were lost.", (0, 1)),
+        ("requeue", ": it takes too long; 8 core-s were lost.", (1, 1)),
+        ("", ": cluster0.node0 failed; 8 core-s were lost.", (0, 1)),
+    ],
+)
+def test_a_job_is_stopped_while_it_is_suspended(how: str, what: str, counts: tuple[int, int], tmp_path: Path) -> None:
+    """Its suspension is told, and what ended it; its cores were taken once, and it joins the queue again if it is requeued."""
+    result = stopped_while_suspended(how, fails=not how)
+    result.save(tmp_path)
+    for each in (result, Result.load(tmp_path)):
+        told = each.explain("a").splitlines()
+        assert told[3].endswith(
+            " ran on 2 cores of 2 nodes, 1 on each: cluster0.node0 and cluster0.node1 from 0 s to 4 s."
+        )
+        assert told[4] == "It was suspended from 4 s to 6 s (2 s): an urgent job came."
+        assert told[6] == f"At 6 s it was stopped{what}"
+        assert tuple(each.summary()[["jobs_requeued", "jobs_preempted"]]) == counts
+        waits = each.queue[each.queue["time"] >= 4.0][["time", "pending"]].to_numpy().tolist()
+        assert waits == ([[4.0, 0], [6.0, 1], [12.0, 0]] if how == "requeue" else [[4.0, 0]])
+
+
+def test_a_job_that_is_killed_in_the_queue_after_its_suspension() -> None:
+    """Requeued while it was suspended, it waits from then on, until it is killed there."""
+
+    def kill(simulation: Simulation) -> None:
+        simulation.env.at(8.0).callbacks.append(lambda event: simulation.kill("a", "by hand"))
+
+    told = stopped_while_suspended("requeue", then=kill).explain("a").splitlines()
+    assert "It was suspended from 4 s to 6 s (2 s): an urgent job came." in told
+    assert "It joined the queue again at 6 s and waited for 2 s." in told
+
+
+def test_a_job_that_is_suspended_at_the_end_of_the_records(tmp_path: Path) -> None:
+    """From files the same."""
+    result = stopped_while_suspended(until=7.0)
+    result.save(tmp_path)
+    for each in (result, Result.load(tmp_path)):
+        assert "It was suspended from 4 s on: an urgent job came." in each.explain("a").splitlines()
 
 
 def test_a_requeued_job_goes_on_from_its_checkpoint() -> None:

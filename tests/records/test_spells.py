@@ -19,8 +19,8 @@ def test_a_suspension_ends_a_spell() -> None:
     """4 s before it and 6 s after it, as one attempt."""
     result = suspended()
     assert [tuple(spell) for spell in result.spells[0]] == [
-        (0, 1, 0.0, 4.0, 2, "suspended"),
-        (0, 1, 7.0, 13.0, 2, "completed"),
+        (0, 1, 0.0, 4.0, 2, "suspended", 7.0),
+        (0, 1, 7.0, 13.0, 2, "completed", 13.0),
     ]
     assert list(result.spells) == [0]
     assert result.stages.empty
@@ -30,8 +30,8 @@ def test_a_change_of_cores_ends_a_spell() -> None:
     """Four cores, then two, the first second of which is the change."""
     result = resized()
     assert [tuple(spell) for spell in result.spells[0]] == [
-        (0, 1, 0.0, 5.0, 4, "resized"),
-        (0, 1, 5.0, 16.0, 2, "completed"),
+        (0, 1, 0.0, 5.0, 4, "resized", 5.0),
+        (0, 1, 5.0, 16.0, 2, "completed", 16.0),
     ]
     assert result.stages.to_numpy().tolist() == [["a", 1, "reconfiguration", 5.0, 6.0, 0.0]]
 
@@ -54,8 +54,8 @@ def test_checkpoints_and_restarts_are_stages() -> None:
     """A checkpoint in each attempt, with what it saves, and the restart of the second."""
     result = requeued()
     assert [tuple(spell) for spell in result.spells[0]] == [
-        (0, 1, 0.0, 8.0, 2, "preempted"),
-        (0, 2, 10.0, 19.0, 2, "completed"),
+        (0, 1, 0.0, 8.0, 2, "preempted", 8.0),
+        (0, 2, 10.0, 19.0, 2, "completed", 19.0),
     ]
     stages = result.stages.to_numpy().tolist()
     assert [row[:5] for row in stages] == [
