@@ -53,6 +53,7 @@ class Suspension(NamedTuple):
     start: float
     end: float
     cores: dict[int, int]
+    left: float  #: How long it may still run by its request, s; 0: not known.
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +184,21 @@ class MachineHistory:
                     cores = np.bincount(held.node[mine], held.cores[mine])
                     nodes = np.flatnonzero(cores).tolist()
                     had = {node: int(cores[node]) for node in nodes}
-                    found.setdefault(row, []).append(Suspension(spell.end, spell.until, had))
+                    found.setdefault(row, []).append(
+                        Suspension(spell.end, spell.until, had, self._left(row, own, spell))
+                    )
         return found
+
+    def _left(self, row: int, spells: Sequence[Spell], last: Spell) -> float:
+        """How long a job may still run after a spell by its request, s; 0 where it ran on other cores than it requested.
+
+        How long it may run on these, its speedup says, which is not in the records.
+        """
+        job = self.jobs[row]
+        ran = [one for one in spells if one.attempt == last.attempt and one.end <= last.end]
+        if any(one.cores != job.requested_cores for one in ran):
+            return 0.0
+        return max(job.requested_time - sum(one.end - one.start for one in ran), 0.0)
 
     def _memory_of_suspended(self) -> list[tuple[float, ...]]:
         """(node, since, until, MB) of jobs that are suspended: they stay in the memory of their nodes."""
@@ -237,8 +251,9 @@ class MachineHistory:
 
     def closing_times(self, row: int) -> list[float]:
         """From when on the job could not have ended, by its request, before an advance reservation begins or ends, s."""
-        windows, requested = self.eligibility.turning_times if self.eligibility else [], self.jobs[row].requested_time
-        return [math.nextafter(latest(time), math.inf) - requested for time in windows if requested < math.inf]
+        windows = self.eligibility.turning_times if self.eligibility else []
+        asked = [self.jobs[row].requested_time, *(one.left for one in self.suspensions.get(row, ()))]
+        return [math.nextafter(latest(time), math.inf) - left for time in windows for left in asked if left < math.inf]
 
     def switching(self, time: float) -> dict[int, float]:
         """The nodes in transition at a time (s), and when they should be on, or OFF."""
@@ -355,11 +370,20 @@ class MachineThen:
         if suspension is not None:
             free = self.usable_free
             fits = all(free[node] >= cores for node, cores in suspension.cores.items())
-            return Placement.on(suspension.cores) if fits else None
+            return Placement.on(suspension.cores) if fits and self._is_open(row, suspension) else None
         job = self._history.narrowest.get(row, self._history.jobs[row])
         if self._history.conditions is None or self._history.conditions.are_plain:
             return self._placed_plainly(job)
         return place(cast("Machine", self), job, None, self._history.counts_memory, self.free)
+
+    def _is_open(self, row: int, suspension: Suspension) -> bool:
+        """Whether advance reservations leave a suspended job its nodes for the rest of its time."""
+        if self.eligibility is None:
+            return True
+        job = self._history.jobs[row]
+        rest = Job(job._columns, row, job.job_id, job.submit_time, job.requested_cores, suspension.left)
+        mask = self.eligibility.open_at(rest, self.env.now)
+        return mask is None or bool(mask[list(suspension.cores)].all())
 
     def _placed_plainly(self, job: Job) -> Placement | None:
         free, cores = self.usable_free, job.requested_cores
@@ -376,8 +400,9 @@ class MachineThen:
         suspension = self._history.suspended(row, self.env.now)
         if suspension is not None:
             free, cores = self.usable_free, suspension.cores
-            left = sum(min(int(free[node]), count) for node, count in cores.items())
-            return f"is suspended and needs its {counted(sum(cores.values()), 'core')} back, {left:,} free"
+            left, needs = sum(min(int(free[node]), count) for node, count in cores.items()), sum(cores.values())
+            what = f"{left:,} free" if left < needs else "which an advance reservation keeps from it now"
+            return f"is suspended and needs its {counted(needs, 'core')} back, {what}"
         narrowest = self._history.narrowest.get(row)
         text = missing(
             cast("Machine", self), narrowest or self._history.jobs[row], self._history.counts_memory, self._policy

@@ -244,10 +244,11 @@ class Waits:
         """What was said last by then of why the job waits though there is enough for it, if it still holds."""
         own, blocks, _ = self._log
         mine = _last(own.get(row, ()), time)
-        # The one said last of those that still wait: those that came before it in the queue have been started.
+        # The one said last of those that still wait: those that came before it in the queue have been started. One that
+        # waits behind this job, which is suspended, is not before it.
         before = bisect_right(blocks, time, key=lambda one: one.time)
         said = (blocks[place] for place in range(before - 1, -1, -1))
-        block = next((one for one in said if self._waits(one.job, time)), None)
+        block = next((one for one in said if one.behind != row and self._waits(one.job, time)), None)
         if block is not None and block.job == row:
             block = None
         if block is not None and mine is not None and mine.number < block.number:

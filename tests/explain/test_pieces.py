@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster_sim import Platform, Result, Simulation, Workload
+from cluster_sim import AdvanceReservation, Platform, Result, Simulation, Workload, make_scheduler
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, ProcessorType
 from cluster_sim.run.decisions import Decision, Preempt, Resume
 from cluster_sim.run.view import View
@@ -68,6 +68,28 @@ def test_a_job_that_is_suspended_at_the_end_of_the_records(tmp_path: Path) -> No
     result.save(tmp_path)
     for each in (result, Result.load(tmp_path)):
         assert "It was suspended from 4 s on: an urgent job came." in each.explain("a").splitlines()
+
+
+def test_a_suspended_job_waits_for_the_end_of_an_advance_reservation(tmp_path: Path) -> None:
+    """a, 1 s of 8 done, cannot go on at 6 s: its nodes are another's from 10 to 30 s. z may not pass it, nor is it before it."""
+    jobs = {"job_id": ["a", "b", "z"], "submit_time": [0.0, 1.0, 3.0], "requested_cores": [2, 2, 2]}
+    times = {"recorded_run_time": [8.0, 5.0, 3.0], "requested_time": [8.0, 5.0, 3.0], "priority": [0.0, 1.0, 0.0]}
+    simulation = Simulation(
+        Platform.homogeneous(2, 1),
+        Workload(jobs | times),
+        make_scheduler("preemptive:suspend"),
+        reservations=[AdvanceReservation("r", 10.0, 30.0, [0, 1])],
+        explain=True,
+    )
+    result = simulation.run()
+    result.save(tmp_path)
+    for each in (result, Result.load(tmp_path)):
+        stretches = [(one.start, one.end, one.because) for one in each.waits.stretches("a", 1.0, 30.0)]
+        assert stretches == [
+            (1.0, 6.0, "it is suspended and needs its 2 cores back, 0 free"),
+            (6.0, 30.0, "it is suspended and needs its 2 cores back, which an advance reservation keeps from it now"),
+        ]
+        assert "(job a)" in each.explain("z")
 
 
 def test_a_requeued_job_goes_on_from_its_checkpoint() -> None:
