@@ -110,11 +110,26 @@ class Pieces:
         rows = self._decisions
         rows = rows[(rows["decision"] == "resize") & (rows["time"] <= after.start) & (rows["time"] >= spell.start)]
         because = f": {rows['because'].iloc[-1]}" if len(rows) and rows["because"].iloc[-1] else ""
-        took = [s for s in self._stages if s["stage"] == Doing.RECONFIGURATION and s["start"] == after.start]
-        lasted = f", which took {lasting(took[0]['end'] - took[0]['start'])}" if took else ""
+        took = self._reconfigurations(after)
+        lasted = (
+            f", which took {lasting(sum(took))}{f' in {len(took)} pieces' if len(took) > 1 else ''}" if took else ""
+        )
         changed = f"changed from {spell.cores:,} to {counted(after.cores, 'core')}"
         what = "moved to other cores" if spell.then == MOVED else changed
         yield f"At {self._at(after.start)} it {what}{lasted}{because}."
+
+    def _reconfigurations(self, spell: Spell) -> list[float]:
+        """How long it took to change to the cores of a spell, s: in pieces, if the job was suspended meanwhile."""
+        own = [one for one in self.spells if one.attempt == spell.attempt and one.start >= spell.start]
+        # What is left after a suspension is done first when it goes on; another change comes after it.
+        until = next((one.end for one in own if one.then in (RESIZED, MOVED)), math.inf)
+        return [
+            stage["end"] - stage["start"]
+            for stage in self._stages
+            if stage["stage"] == Doing.RECONFIGURATION
+            and stage["attempt"] == spell.attempt
+            and spell.start <= stage["start"] < until
+        ]
 
     def gave_up(self, time: float) -> list[str]:
         """The other jobs that were suspended then (s), or went on with fewer cores."""
@@ -130,7 +145,7 @@ class Pieces:
 
     def taken_for(self, since: float, time: float) -> str:
         """`` for job b: an urgent job came``, of cores had since then and taken at ``time`` (s); empty if nothing was said."""
-        since = max((spell.start for spell in self.spells if spell.start <= time), default=since)
+        since = max((spell.start for spell in self.spells if spell.end <= time), default=since)
         behind, because = self._result.waits.preempted(self._row, since, time)
         return f"{f' for job {behind}' if behind else ''}{f': {because}' if because else ''}"
 

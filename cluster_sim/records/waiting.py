@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +22,7 @@ import numpy as np
 from cluster_sim.amounts import duration, moment
 from cluster_sim.errors import counted
 from cluster_sim.records.machine_then import MachineHistory, MachineThen
+from cluster_sim.records.spells import MOVED, RESIZED
 from cluster_sim.run.shortage import LACKS, expected, seconds
 
 if TYPE_CHECKING:
@@ -146,8 +147,11 @@ class Waits:
     def preempted(self, row: int, since: float, time: float) -> tuple[str, str]:
         """For which job the scheduler took the cores that the job in that row had from ``since`` to ``time`` (s), and why.
 
-        Empty: not known. It may have left a while after it was told to (grace).
+        Empty: not known. It may have left a while after it was told to (grace), and with other cores than it had then.
         """
+        for before, after in reversed(list(pairwise(self._result.spells.get(row, ())))):
+            if after.start == since and before.then in (RESIZED, MOVED):
+                since = before.start
         for told, behind, because in reversed(self._preempted.get(row, [])):
             if since <= told <= time:
                 return behind, because

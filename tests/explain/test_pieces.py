@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cluster_sim import AdvanceReservation, Platform, Result, Simulation, Workload, make_scheduler
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, ProcessorType
-from cluster_sim.run.decisions import Decision, Preempt, Resume
+from cluster_sim.run.decisions import Decision, Preempt, Resize, Resume
 from cluster_sim.run.view import View
-from tests.changing.scripted import Scripted, of, requeued, resized, stopped_while_suspended, suspended
+from tests.changing.scripted import Scripted, of, requeued, resized, run, stopped_while_suspended, suspended
 
 
 def test_a_suspension_is_told_with_its_reasons(tmp_path: Path) -> None:
@@ -122,6 +123,60 @@ def test_a_change_of_cores_and_whom_it_let_start() -> None:
     result = resized()
     assert "At 5 s it changed from 4 to 2 cores, which took 1 s: job b waits for two cores." in result.explain("a")
     assert "It ran on 2 cores of 2 nodes" in result.explain("b")
+
+
+def resize(cores: int) -> Callable[[View], Iterable[Decision]]:
+    """Job a gives up all but so many cores."""
+
+    def decide(view: View) -> Iterable[Decision]:
+        running = of(view, "a")
+        yield Resize(running.job, view.shrunk(running, cores), because="b needs room")
+
+    return decide
+
+
+def malleable(**more: Any) -> dict[str, Any]:
+    """Jobs a, which needs 4 s to change its cores, and b, on all four cores."""
+    jobs = {
+        "job_id": ["a", "b"],
+        "submit_time": [0.0, 1.0],
+        "requested_cores": [4, 4],
+        "recorded_run_time": [10.0, 5.0],
+    }
+    return jobs | {"malleable": [True, False], "min_cores": [1, 0], "reconfiguration_time": [4.0, 0.0]} | more
+
+
+def test_a_change_of_cores_that_is_cut_by_a_suspension() -> None:
+    """Of 4 s one is done at 3 s, and three from 6 s on."""
+
+    def stop(view: View) -> Iterable[Decision]:
+        yield Preempt(of(view, "a").job, "suspend")
+
+    def resume(view: View) -> Iterable[Decision]:
+        (gone,) = view.suspended
+        yield Resume(gone.job, gone.placement)
+
+    jobs = malleable(submit_time=[0.0, 20.0])
+    told = run(4, jobs, {2.0: resize(2), 3.0: stop, 6.0: resume, 12.0: resize(1)}).explain("a").splitlines()
+    assert "At 2 s it changed from 4 to 2 cores, which took 4 s in 2 pieces: b needs room." in told
+    assert "At 12 s it changed from 2 to 1 core, which took 4 s: b needs room." in told
+
+
+@pytest.mark.parametrize("mode", ["suspend", "requeue", "cancel"])
+def test_a_job_that_changes_its_cores_in_its_grace_leaves_for_whom_it_was_told_to(mode: str) -> None:
+    """Told at 2 to leave at 6, it has fewer cores from 4 on."""
+
+    def stop(view: View) -> Iterable[Decision]:
+        (b,) = view.pending
+        yield Preempt(of(view, "a").job, mode, grace_s=4.0, because="an urgent job came", behind=b)
+
+    def resume(view: View) -> Iterable[Decision]:
+        for gone in view.suspended:
+            yield Resume(gone.job, gone.placement)
+
+    told = run(4, malleable(), {2.0: stop, 4.0: resize(2), 15.0: resume}).explain("a").splitlines()
+    left = "It was suspended from 6 s to 15 s (9 s)" if mode == "suspend" else "At 6 s it was stopped"
+    assert any(line.startswith(f"{left} for job b: an urgent job came") for line in told)
 
 
 def test_kinds_of_decisions() -> None:
