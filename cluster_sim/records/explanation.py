@@ -118,11 +118,14 @@ class _Explanation:
     # ------------------------------------------------------------------ attempts
 
     def _was_stopped(self) -> bool:
-        """Whether the job was attempted more than once, or waits for that, or had cores more than once."""
-        if self._pieces.within:
-            return True
-        ended = self._attempts["end_time"].notna().any()
-        return len(self._attempts) > 1 or bool(ended and self._state == "unfinished")
+        """Whether the job was attempted more than once, or waited for that, or had cores more than once."""
+        return self._pieces.within or len(self._attempts) > 1 or self._rejoined()
+
+    def _rejoined(self) -> bool:
+        """Whether the job joined the queue again after its last attempt."""
+        if self._attempts.empty or math.isnan(over := float(self._attempts["over_time"].iloc[-1])):
+            return False
+        return self._state in ("unfinished", "rejected") or self._job["finish_time"] > over
 
     def _told_by_attempt(self) -> list[str]:
         lines = []
@@ -131,10 +134,8 @@ class _Explanation:
             self._again = attempt["attempt"] - 1
             lines += [*self._wait(), self._start(attempt), *self._boot(attempt["start_time"])]
             lines += [*self._pieces.began(self._again + 1), *self._attempt(attempt)]
-        if math.isnan(attempt["end_time"]) or attempt["outcome"] == Outcome.COMPLETED:
-            return lines
-        over, finish = attempt["over_time"], self._job["finish_time"]
-        if self._state == "unfinished" or finish > over:
+        if self._rejoined():
+            over, finish = attempt["over_time"], self._job["finish_time"]
             self._since, self._until = over, max(self._horizon, over) if math.isnan(finish) else finish
             self._again += 1
             lines += self._wait()
@@ -193,7 +194,8 @@ class _Explanation:
                 return [f"It joined the queue again {when} and did not wait in it."]
             return [f"It joined the queue again {when} and waited for {lasting(waited)}.", *self._reasons()]
         if waited <= 0.0:
-            return [] if self._state == "rejected" else ["It did not wait in the queue."]
+            refused_at_once = self._state == "rejected" and self._attempts.empty
+            return [] if refused_at_once else ["It did not wait in the queue."]
         return [f"It waited in the queue for {lasting(waited)}.", *self._reasons()]
 
     def _reasons(self) -> list[str]:

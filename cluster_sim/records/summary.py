@@ -260,7 +260,11 @@ def _waits_at_the_end(jobs: Columns, attempts: Columns) -> tuple[npt.NDArray[np.
     last = np.ones(len(place), bool)
     if (np.asarray(attempts["attempt"]) > 1).any():
         last = ~pd.Index(job_ids, dtype=object).duplicated(keep="last")
-    finished, is_left = np.asarray(jobs["finish_time"])[place], (np.asarray(jobs["state"]) == "unfinished")[place]
+    # One that is refused after an attempt has joined the queue, be it for no time.
+    finished, is_left = (
+        np.asarray(jobs["finish_time"])[place],
+        np.isin(jobs["state"], ("unfinished", "rejected"))[place],
+    )
     return last & (place >= 0) & ~np.isnan(ended) & (is_left | (finished > ended)), place
 
 

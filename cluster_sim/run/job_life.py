@@ -69,8 +69,12 @@ class JobLife:
         self.communicates = bool((simulation.jobs.columns["comm_vol"] > 0).any())
 
     def require_pending(self, job: Job) -> None:
-        """Raises PlacementError unless the job waits."""
-        if self._pending.get(job.index) is not job:
+        """Raises PlacementError unless the job waits, and is the one of the queue, not a copy of it on other cores."""
+        pending = self._pending.get(job.index)
+        if pending is not job:
+            if pending is not None and pending.job_id == job.job_id:
+                expected = "the job of view.pending, on cores that view.place(job.on_cores(n)) has found"
+                raise PlacementError(f"job {job.job_id} is a copy of the one that waits: decide on {expected}")
             raise PlacementError(f"job {job.job_id} is not pending")
 
     def start(self, job: Job, placement: Placement, p_state: int | None = None) -> None:

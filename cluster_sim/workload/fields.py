@@ -285,7 +285,9 @@ SUMMARY_METRICS: tuple[Field, ...] = (
     Field("jobs_submitted", "int", "", "jobs submitted"),
     Field("jobs_completed", "int", "", "jobs that ran to their end"),
     Field("jobs_killed", "int", "", "jobs ended early: walltime, failure or request"),
-    Field("jobs_rejected", "int", "", "jobs that the platform can never hold"),
+    Field(
+        "jobs_rejected", "int", "", "jobs refused: they can never have what they ask for, or not again after a failure"
+    ),
     Field("jobs_unfinished", "int", "", "jobs not over when the run stopped: running, waiting, or not yet submitted"),
     Field("jobs_requeued", "int", "", "times that a job was stopped and joined the queue again"),
     Field(

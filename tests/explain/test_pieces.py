@@ -93,6 +93,28 @@ def test_a_suspended_job_waits_for_the_end_of_an_advance_reservation(tmp_path: P
         assert "(job a)" in each.explain("z")
 
 
+def test_a_job_that_fails_and_cannot_end_within_its_advance_reservation_any_more() -> None:
+    """It ran for 5 s of a window of 12, and would need 10 again: its attempt is told, and that it was back in the queue."""
+    jobs = {"submit_time": [0.0], "requested_cores": [2], "recorded_run_time": [8.0], "requested_time": [10.0]}
+    simulation = Simulation(
+        Platform.homogeneous(2, 1),
+        Workload(jobs | {"reservation": ["r"]}),
+        make_scheduler("fcfs"),
+        reservations=[AdvanceReservation("r", 0.0, 12.0, [0, 1])],
+        failures="exponential:mtbf=1e9",
+        explain=True,
+    )
+    simulation.env.at(5.0).callbacks.append(lambda event: simulation.node(0).fail())
+    result = simulation.run()
+    assert result.explain("0").splitlines()[3:] == [
+        "It ran on 2 cores of 2 nodes, 1 on each: cluster0.node0 and cluster0.node1 from 0 s to 5 s "
+        "and was stopped: cluster0.node0 failed; 10 core-s were lost.",
+        "It joined the queue again at 5 s and did not wait in it.",
+        "It was rejected at 5 s: it could not start in time to end within advance reservation 'r'.",
+    ]
+    assert result.summary()[["jobs_requeued", "jobs_rejected"]].tolist() == [1, 1]
+
+
 def test_a_requeued_job_goes_on_from_its_checkpoint() -> None:
     """For whom it was stopped, what was lost, and from where it went on."""
     told = requeued().explain("a").splitlines()

@@ -228,6 +228,11 @@ class Decides(Scheduler):
         (lambda view, jobs: [Start(jobs[2], Placement.on({0: 3}))], PlacementError, "fewer cores are free"),
         (lambda view, jobs: [Start(jobs[0], Placement.on({0: 2}))] * 2, PlacementError, "job 0 is not pending"),
         (lambda view, jobs: [Start(j, Placement.on({0: 2})) for j in jobs], PlacementError, "fewer cores are free"),
+        (
+            lambda view, jobs: [Start(jobs[0].on_cores(1), Placement.on({0: 1}))],
+            PlacementError,
+            "job 0 is a copy of the one that waits: decide on the job of view.pending",
+        ),
         (lambda view, jobs: [Reject(jobs[0], ""), Reject(jobs[0], "")], PlacementError, "job 0 is not pending"),
     ],
 )
