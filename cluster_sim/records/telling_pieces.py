@@ -115,8 +115,24 @@ class Pieces:
             f", which took {lasting(sum(took))}{f' in {len(took)} pieces' if len(took) > 1 else ''}" if took else ""
         )
         changed = f"changed from {spell.cores:,} to {counted(after.cores, 'core')}"
-        what = "moved to other cores" if spell.then == MOVED else changed
+        moved = (
+            "moved to other cores"
+            if self._cores_of(spell) != self._cores_of(after)
+            else "was given the cores that it had"
+        )
+        what = moved if spell.then == MOVED else changed
         yield f"At {self._at(after.start)} it {what}{lasted}{because}."
+
+    def _cores_of(self, spell: Spell) -> set[tuple[str, str, int]]:
+        """The cores that the job had in a spell, each as node, processor and number."""
+        held = self.where(spell.attempt)
+        held = held[(held["start"] == spell.start) & ((held["end"] > held["start"]) | (spell.end == spell.start))]
+        columns = (held[name].tolist() for name in ("node", "processor", "first_core", "last_core"))
+        return {
+            (node, processor, core)
+            for node, processor, first, last in zip(*columns, strict=True)
+            for core in range(first, last + 1)
+        }
 
     def _reconfigurations(self, spell: Spell) -> list[float]:
         """How long it took to change to the cores of a spell, s: in pieces, if the job was suspended meanwhile."""

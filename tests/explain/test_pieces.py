@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cluster_sim import AdvanceReservation, Platform, Result, Simulation, Workload, make_scheduler
+from cluster_sim.machine.placement import Placement
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, ProcessorType
 from cluster_sim.run.decisions import Decision, Preempt, Resize, Resume
 from cluster_sim.run.view import View
@@ -166,6 +167,27 @@ def malleable(**more: Any) -> dict[str, Any]:
         "recorded_run_time": [10.0, 5.0],
     }
     return jobs | {"malleable": [True, False], "min_cores": [1, 0], "reconfiguration_time": [4.0, 0.0]} | more
+
+
+@pytest.mark.parametrize(
+    ("nodes", "what"), [((0, 1), "was given the cores that it had"), ((0, 2), "moved to other cores")]
+)
+def test_a_change_to_as_many_cores(nodes: tuple[int, int], what: str) -> None:
+    """In one instant a job gives one of its cores up and gets it back, or another."""
+
+    def change(view: View) -> Iterable[Decision]:
+        for placement in (Placement.on({0: 1}), Placement.on(dict.fromkeys(nodes, 1))):
+            yield Resize(of(view, "0").job, placement, because="as a test")
+
+    jobs = {
+        "submit_time": [0.0],
+        "requested_cores": [2],
+        "recorded_run_time": [10.0],
+        "malleable": [True],
+        "min_cores": [1],
+    }
+    told = run(3, jobs, {4.0: change}).explain("0").splitlines()
+    assert f"At 4 s it {what}: as a test." in told
 
 
 def test_a_change_of_cores_that_is_cut_by_a_suspension() -> None:
