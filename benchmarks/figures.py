@@ -132,7 +132,7 @@ def schedule(jobs: int, nodes: int = NODES) -> Schedule:
     return Schedule(
         Platform.homogeneous(nodes=nodes, cores=1),
         pd.DataFrame(columns),
-        CoreHolds(ids, index, np.ones(jobs, np.int64), (), used, used),
+        CoreHolds(ids, index, np.ones(jobs, np.int64), (), used, used.start),
         pd.DataFrame({"node": [], "state": [], "start": [], "end": []}),
         pd.DataFrame({"time": [0.0, end], "watts": [10.0 * nodes, 10.0 * nodes]}),
         pd.DataFrame({"time": [0.0], "pending": [0], "pending_cores": [0]}),

@@ -176,7 +176,7 @@ class _ImportedTables(InOnePart):
         row = np.empty_like(order)
         row[order] = np.arange(len(order))
         ids = self._raw["job_id"].to_numpy(dtype=object)[order]
-        return CoreHolds(ids, row, np.ones(len(row), np.int64), (), self._holds, self._holds)
+        return CoreHolds(ids, row, np.ones(len(row), np.int64), (), self._holds, self._holds.start)
 
     @cached_property
     def _busy(self) -> tuple[npt.NDArray[np.int64], Floats, Floats]:

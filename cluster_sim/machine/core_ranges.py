@@ -45,8 +45,17 @@ class Holds:
         """The same rows of other tenants."""
         return Holds(tenant, self.first, self.last, self.start, self.end)
 
-    def joined(self) -> Holds:
-        """Rows that follow each other as one where a tenant holds neighbouring cores in the same time."""
+    def joined(self, apart: npt.NDArray[np.bool_] | None = None) -> Holds:
+        """Rows that follow each other as one where a tenant holds neighbouring cores in the same time.
+
+        Those of ``apart`` do not join the row before.
+        """
+        begins = self.beginnings(apart)
+        ends = np.append(begins[1:], len(self.tenant)) - 1 if len(begins) else begins
+        return Holds(self.tenant[begins], self.first[begins], self.last[ends], self.start[begins], self.end[begins])
+
+    def beginnings(self, apart: npt.NDArray[np.bool_] | None = None) -> Ints:
+        """The number of the first row of each of those that :meth:`joined` makes."""
         tenant, first, last, start, end = self._columns
         fresh = np.ones(len(tenant), dtype=bool)
         fresh[1:] = (
@@ -55,9 +64,7 @@ class Holds:
             | (end[1:] != end[:-1])
             | (first[1:] != last[:-1] + 1)
         )
-        begins = np.flatnonzero(fresh)
-        ends = np.append(begins[1:], len(tenant)) - 1 if len(begins) else begins
-        return Holds(tenant[begins], first[begins], last[ends], start[begins], end[begins])
+        return np.flatnonzero(fresh if apart is None else fresh | apart)
 
     def within(self, begin: int, stop: int) -> Holds:
         """What is held of cores ``begin`` … ``stop`` - 1."""

@@ -143,17 +143,20 @@ class Ledger:
         until = np.minimum(np.array(self.held_until), horizon)
         holds = self._pieces.holds(tenant, held, until)
         loads = self._pieces.holds(tenant, loaded, until)
+        used_from = np.where(loads.start <= horizon, loads.start, np.nan)
         loads = loads.where(~np.isnan(loads.start))
         if self.load_tenant:
             of_guests, since = _numbered(np.array(self.load_tenant), attempts), np.array(self.load_from)
             loads += self._load_pieces.holds(of_guests, since, np.minimum(np.array(self.load_until), horizon))
         if len(held) and max(held[-1], self.load_from[-1] if self.load_from else 0.0) > horizon:
+            used_from = used_from[holds.start <= horizon]
             holds, loads = holds.where(holds.start <= horizon), loads.where(loads.start <= horizon)
         times = np.array(self.power_times)
         within = times <= horizon
         seconds = until - loaded
         return Extract(
             holds,
+            used_from,
             loads,
             tenant,
             np.where(seconds > 0.0, seconds, 0.0),
@@ -181,7 +184,8 @@ def _with_numbers(row: RatedWatts, attempts: int) -> RatedWatts:
 class Extract:
     """The entries of a ledger up to ``horizon`` (s), as arrays."""
 
-    holds: Holds  #: Cores held, one row for each piece.
+    holds: Holds  #: Cores held, one row for each piece;
+    used_from: Floats  #: of each since when tasks load them, s; NaN: none did, or they are a guest's.
     loads: Holds  #: The same from when tasks load them; without those that no task ever loaded.
     tenant: Ints  #: Of each hold: whose,
     loaded_s: Floats  #: and how long its tasks loaded it, s.

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from cluster_sim.machine.core_ranges import Holds, by_unit
+from cluster_sim.machine.core_ranges import Holds, by_unit, units_of
 from cluster_sim.records.attempt_tables import GUEST, JOB
 from cluster_sim.workload.fields import RESULT_TABLES, names
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.machine.core_ranges import Ints
+    from cluster_sim.machine.core_ranges import Floats, Ints
     from cluster_sim.platform.platform import Platform
 
 ROWS_OF_PART = 500_000
@@ -41,21 +41,28 @@ class CoreHolds:
     attempt: Ints  #: and which of the job's attempts it is, from 1.
     guests: Sequence[str]  #: Names of the guests, by number.
     held: Holds  #: Cores that were held, from the allocation on; booting included.
-    used: Holds  #: Cores of jobs from when their tasks began.
+    used_from: Floats  #: Since when a job's tasks used each of these, s; NaN: they never did, or it is a guest's.
+
+    @cached_property
+    def used(self) -> Holds:
+        """Cores of jobs from when their tasks began."""
+        began = ~np.isnan(self.used_from)
+        held, since = (self.held, self.used_from) if began.all() else (self.held.where(began), self.used_from[began])
+        return Holds(held.tenant, held.first, held.last, since, held.end)
 
     @property
     def tells_more(self) -> bool:
-        """Whether what was held says more than what was used: a job had cores more than once, or a guest held some."""
-        return len(self.guests) > 0 or bool((self.attempt > 1).any()) or self.has_changes
+        """Whether what was held says more than what was used: a job had cores more than once, or a guest or no task had some."""
+        several = bool((self.attempt > 1).any()) or self.has_changes
+        return several or len(self.guests) > 0 or bool(np.isnan(self.used_from).any())
 
     @cached_property
     def has_changes(self) -> bool:
-        """Whether an attempt had cores more than once: it was suspended, or its cores changed."""
-        tenant, start = self.held.tenant, self.held.start
-        order = np.argsort(tenant, kind="stable")
-        tenant, start = tenant[order], start[order]
-        several = (tenant[1:] == tenant[:-1]) & (start[1:] != start[:-1]) & (tenant[1:] < len(self.job))
-        return bool(several.any())
+        """Whether an attempt did not have all its cores in one time: it was suspended, or its cores changed."""
+        order = np.argsort(self.held.tenant, kind="stable")
+        tenant, start, end = (column[order] for column in (self.held.tenant, self.held.start, self.held.end))
+        several = (start[1:] != start[:-1]) | (end[1:] != end[:-1])
+        return bool((several & (tenant[1:] == tenant[:-1]) & (tenant[1:] < len(self.job))).any())
 
     @property
     def used_by_job(self) -> Holds:
@@ -85,16 +92,24 @@ class CoreHolds:
     @property
     def in_order(self) -> Holds:
         """:attr:`held` in order of time; of one instant jobs in the order of ``result.jobs``, then guests."""
+        return self.held.where(self._order)
+
+    @property
+    def _order(self) -> Ints:
         rows = np.concatenate([self.job, np.full(len(self.guests), len(self.job_ids))])
-        return self.held.where(np.lexsort((rows[self.held.tenant], self.held.start)))
+        return np.lexsort((rows[self.held.tenant], self.held.start))
 
     def hold_table(self, platform: Platform) -> pd.DataFrame:
         """The table ``holds``, in that order."""
-        tenant, columns = _piece_columns(platform, self.in_order)
+        order = self._order
+        held = self.held.where(order)
+        tenant, columns = _piece_columns(platform, held)
+        used_from = np.repeat(self.used_from[order], units_of(held, platform.first_core)[1])
         columns |= {
             "owner": self.owners[tenant],
             "kind": np.where(tenant < len(self.job), JOB, GUEST).astype(object),
             "attempt": self.attempts[tenant],
+            "used_from": used_from,
         }
         return pd.DataFrame(columns, columns=names(RESULT_TABLES["holds"]))
 

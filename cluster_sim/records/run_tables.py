@@ -61,7 +61,7 @@ class RunTables:
         self._by_memory = simulation.scheduler is not None and simulation.scheduler.memory
         self._ignored = list(getattr(simulation.network, "assumptions", ()))
         ledger = simulation.machine.ledger.up_to(self._horizon, len(attempts))
-        self._power, self._held = ledger.power, ledger.holds
+        self._power, self._held, self._used_from = ledger.power, ledger.holds, ledger.used_from
         self._loaded_s = ledger.seconds_loaded(len(attempts))
         self._has_changes = simulation.life.courses.wanted
         self._holds_of_attempt = np.bincount(ledger.tenant, minlength=len(attempts))[: len(attempts)]
@@ -154,10 +154,8 @@ class RunTables:
 
     def core_holds(self) -> CoreHolds:
         """Who held which cores, in numbers."""
-        job, used = self._job_of_attempt, self._history.holds
-        if self._guests:
-            used = used.where(used.tenant < len(job))
-        return CoreHolds(self._job_ids, job, numbers_of_attempts(job), self._guests, self._held, used)
+        job = self._job_of_attempt
+        return CoreHolds(self._job_ids, job, numbers_of_attempts(job), self._guests, self._held, self._used_from)
 
     def attempts(self) -> pd.DataFrame:
         """One row per attempt, in order of allocation."""

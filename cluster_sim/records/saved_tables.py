@@ -26,13 +26,13 @@ from cluster_sim.records.conditions import Conditions
 from cluster_sim.records.core_holds import CoreHolds
 from cluster_sim.records.empty_table import no_rows
 from cluster_sim.records.job_labels import JOB_LABELS
-from cluster_sim.records.spells import without_reservations
+from cluster_sim.records.spells import reserved
 from cluster_sim.workload.fields import RESULT_TABLES, names
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from cluster_sim.machine.core_ranges import Ints
+    from cluster_sim.machine.core_ranges import Floats, Ints
     from cluster_sim.machine.placement import Span
     from cluster_sim.platform.platform import Platform
     from cluster_sim.records.result import Result
@@ -122,7 +122,7 @@ class SavedTables(InOnePart):
                 for column, older in _STANDS_IN.items():
                     if column in expected and column not in table and older in table:
                         table[column] = table[older]
-                missing = [column for column in expected if column not in table]
+                missing = [column for column in expected if column not in table and column not in _MAY_LACK]
                 if missing:
                     raise FormatError(path, f"a column '{missing[0]}'", f"columns {', '.join(table.columns)}")
                 _check_whole(table, path, power_is_known=self._metrics.get("energy_j") is not None)
@@ -246,11 +246,13 @@ class SavedTables(InOnePart):
 
 _MAY_BE_EMPTY = set(
     "submit_time eligible_time allocation_time start_time finish_time wait_time run_time turnaround_time slowdown "
-    "bounded_slowdown stretch tardiness promised_time queue_time end_time over_time work_done".split()
+    "bounded_slowdown stretch tardiness promised_time queue_time end_time over_time work_done used_from".split()
 )
 """Columns of results that have no value where nothing started or ended."""
 _STANDS_IN = {"over_time": "end_time"}
 """Columns that older results lack, and what they have in their place."""
+_MAY_LACK = ("used_from",)
+"""Columns that older results lack."""
 
 
 _MAY_BE_INFINITE = ("requested_time", "promised_time")
@@ -277,6 +279,8 @@ def _check_whole(table: pd.DataFrame, path: Path, power_is_known: bool) -> None:
 def _with_numbers(table: pd.DataFrame, name: str, path: Path) -> pd.DataFrame:
     """The table, in which columns of numbers hold numbers; FormatError for the first cell that is none."""
     for field in RESULT_TABLES[name]:
+        if field.name not in table:
+            continue
         column = table[field.name]
         if field.kind == "str" or (field.kind == "int" and column.dtype.kind == "i"):
             continue
@@ -387,16 +391,17 @@ def holds_of_texts(jobs: pd.DataFrame, path: Path, horizon: float, platform: Pla
     first, last = np.array(parts.cores, np.int64).reshape(-1, 2)[np.array(code, np.int64)].T
     ended = np.where(np.isnan(finished), horizon, finished)
     held = Holds(owner, first, last, allocated[owner], ended[owner]).joined()
-    used = Holds(held.tenant, held.first, held.last, began[held.tenant], held.end)
-    return CoreHolds(_ids(jobs), np.arange(len(jobs)), np.ones(len(jobs), np.int64), (), held, used)
+    return CoreHolds(_ids(jobs), np.arange(len(jobs)), np.ones(len(jobs), np.int64), (), held, began[held.tenant])
 
 
 def holds_of_table(
     table: pd.DataFrame, jobs: pd.DataFrame, attempts: pd.DataFrame, platform: Platform, path: Path
 ) -> CoreHolds:
-    """Who held which cores by the table ``holds``, and since when each attempt used them by that of attempts.
+    """Who held which cores by the table ``holds``, and since when its tasks used them.
 
-    Raises FormatError for an owner that is no job, and for cores that the platform lacks.
+    An older table does not say the latter: then an attempt used its cores since it began by the table of attempts, but for
+    those that look as if they were kept for its next part. Raises FormatError for an owner that is no job, and for cores
+    that the platform lacks.
     """
     first, last = core_numbers(table, platform, path)
     of_job, number = (table["kind"] == JOB).to_numpy(), table["attempt"].to_numpy(dtype=np.int64)
@@ -410,13 +415,31 @@ def holds_of_table(
     tenant = np.empty(len(table), np.int64)
     tenant[of_job], tenant[~of_job] = of_row.ravel(), len(pairs) + guest
     start, end = (table[name].to_numpy(dtype=np.float64) for name in ("start", "end"))
-    held = Holds(tenant, first, last, start, end).joined()
-    used = without_reservations(held.where(held.tenant < len(pairs)))
-    known = zip(index.get_indexer(pd.Index(attempts["job_id"])).tolist(), attempts["attempt"].tolist(), strict=True)
-    began_of = dict(zip(known, attempts["start_time"].tolist(), strict=True))
-    began = np.array([began_of.get((job, which), np.nan) for job, which in pairs.tolist()], np.float64)[used.tenant]
-    used = Holds(used.tenant, used.first, used.last, np.maximum(used.start, began), used.end).where(~np.isnan(began))
-    return CoreHolds(_ids(jobs), pairs[:, 0], pairs[:, 1], [str(name) for name in guests], held, used)
+    held = Holds(tenant, first, last, start, end)
+    if "used_from" in table:
+        used_from = table["used_from"].to_numpy(dtype=np.float64)
+    else:
+        known = zip(index.get_indexer(pd.Index(attempts["job_id"])).tolist(), attempts["attempt"].tolist(), strict=True)
+        began_of = dict(zip(known, attempts["start_time"].tolist(), strict=True))
+        began = np.array([began_of.get((job, which), np.nan) for job, which in pairs.tolist()], np.float64)
+        used_from = _used_since(held, np.append(began, np.full(len(guests), np.nan)))
+    # Only what the table had to cut at the bounds of processors.
+    apart = np.ones(len(table), bool)
+    apart[1:] = ~_same(used_from[1:], used_from[:-1]) | ~np.isin(first[1:], platform.first_core)
+    ids, names = _ids(jobs), [str(name) for name in guests]
+    used_from = used_from[held.beginnings(apart)]
+    return CoreHolds(ids, pairs[:, 0], pairs[:, 1], names, held.joined(apart), used_from)
+
+
+def _used_since(held: Holds, began: Floats) -> Floats:
+    """Since when the tasks of each row of holds used its cores, s, as far as that can be told from when each tenant began."""
+    since = np.maximum(held.start, began[held.tenant])
+    return np.where(reserved(held) | (since > held.end), np.nan, since)
+
+
+def _same(one: Floats, other: Floats) -> npt.NDArray[np.bool_]:
+    """Where numbers are the same, or neither is one."""
+    return np.asarray((one == other) | (np.isnan(one) & np.isnan(other)))
 
 
 def core_numbers(table: pd.DataFrame, platform: Platform, where: str | Path) -> tuple[Ints, Ints]:

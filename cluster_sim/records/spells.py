@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pandas as pd
 
     from cluster_sim.machine.core_ranges import Floats, Holds, Ints
@@ -68,7 +69,7 @@ def spells(cores: CoreHolds, attempts: pd.DataFrame, horizon: float) -> dict[int
                 own[place] = spell._replace(then=_between(spell, after), until=after.start)
         if len(own) == 1 and own[0].then != SUSPENDED:
             del found[row]
-    return found
+    return dict(sorted(found.items()))
 
 
 def _between(spell: Spell, after: Spell) -> str:
@@ -92,15 +93,15 @@ def _of_tenants(used: Holds) -> _Columns:
     return _Columns(tenant[first], start[first], used.end[first], cores)
 
 
-def without_reservations(held: Holds) -> Holds:
-    """Holds of jobs without those of cores that are kept for a job's next part while another of its holds lasts."""
+def reserved(held: Holds) -> npt.NDArray[np.bool_]:
+    """Which holds are of cores that are kept for a job's next part while another of its holds lasts."""
     order = np.lexsort((held.end, held.start, held.tenant))
     tenant, start, end = (column[order].tolist() for column in (held.tenant, held.start, held.end))
-    kept = np.ones(len(order), bool)
+    found = np.zeros(len(order), bool)
     last, began, until = -1, 0.0, 0.0
     for place, (whose, since, to) in enumerate(zip(tenant, start, end, strict=True)):
         if whose == last and began < since < until:
-            kept[order[place]] = False
+            found[order[place]] = True
         else:
             last, began, until = whose, since, to
-    return held.where(kept)
+    return found

@@ -178,6 +178,7 @@ RESULT_TABLES: dict[str, tuple[Field, ...]] = {
         Field("last_core", "int", "", "last core held, included"),
         Field("start", "float", "s", "the cores are taken; the tasks begin then, or when the nodes have booted"),
         Field("end", "float", "s", "the cores are given back"),
+        Field("used_from", "float", "s", "the job's tasks begin on these cores; NaN: they never did, or a guest's"),
     ),
     "attempts": (
         Field("job_id", "str", "", "id of the job"),

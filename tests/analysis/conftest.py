@@ -43,7 +43,7 @@ class FakeResult:
         owner = pd.Index(ids).get_indexer(pd.Index(table["job_id"]))
         end = table["end"].fillna(self.power["time"].max())
         used = Holds(owner, first, last, table["start"].to_numpy(dtype=float), end.to_numpy(dtype=float))
-        return CoreHolds(ids, np.arange(len(ids)), np.ones(len(ids), np.int64), (), used, used)
+        return CoreHolds(ids, np.arange(len(ids)), np.ones(len(ids), np.int64), (), used, used.start)
 
 
 ALLOCATION_COLUMNS = ["job_id", "node", "processor", "first_core", "last_core", "start", "end"]

@@ -85,9 +85,9 @@ def test_a_guest_holds_loads_and_pays() -> None:
     assert summary["energy_guests_j"] == pytest.approx(4.0 * (2 * 5.0 + 100.0 * 2 / 3))
     assert summary["energy_jobs_j"] == pytest.approx(10.0 * 5.0 + 6.0 * 100.0 + 4.0 * 100.0 / 3)
     assert result.power.to_numpy().tolist() == [[0.0, 105.0], [1.0, 115.0], [5.0, 105.0], [10.0, 10.0]]
-    assert result.holds.to_numpy().tolist() == [
-        ["0", "job", 1, "c.node0", "processor0", 0, 0, 0.0, 10.0],
-        ["backup", "guest", 0, "c.node0", "processor0", 1, 2, 1.0, 5.0],
+    assert result.holds.fillna({"used_from": -1.0}).to_numpy().tolist() == [
+        ["0", "job", 1, "c.node0", "processor0", 0, 0, 0.0, 10.0, 0.0],
+        ["backup", "guest", 0, "c.node0", "processor0", 1, 2, 1.0, 5.0, -1.0],
     ]
     assert result.allocations["job_id"].tolist() == ["0"]
 

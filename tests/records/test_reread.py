@@ -1,0 +1,100 @@
+"""A run that was saved and read back says what it said before, also of cores that jobs lost before their nodes had booted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pandas as pd
+import pytest
+
+from cluster_sim import Placement, Platform, Result, Simulation, Workload
+from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
+from cluster_sim.run.decisions import Decision, Preempt, Resume
+from cluster_sim.run.view import View
+from cluster_sim.workload.fields import RESULT_TABLES
+from tests.changing.scripted import Scripted, of
+from tests.invariants import chaos, full
+
+OLDER = ("rev2", "rev19", "rev31", "rev62", "rev90", "rev125")
+"""Runs of which the files once said something else."""
+
+
+def asleep(nodes: int) -> Platform:
+    """Nodes of one core that are off, and take 4 s to boot."""
+    transitions = PowerTransitions(off_w=1.0, switch_on_s=4.0, switch_on_w=20.0, switch_off_s=2.0, switch_off_w=5.0)
+    watts = {"static_w": 10.0, "dynamic_w": 2.0, "min_power": 0.5}
+    node = NodeType("n", (ProcessorType("p", 1, 1.0, power=watts),), transitions=transitions, initially_off=True)
+    return Platform((Cluster("c", (NodeGroup(node, nodes),)),))
+
+
+def resumed_elsewhere() -> Result:
+    """Job a gets node 0 at 0 s, is suspended at 2 s, before that has booted, and gets it again at 5 s, when it has.
+
+    At 7 s it is suspended again; at 8 s it is given node 1, which has booted at 12 s, and has 3 s to go.
+    """
+
+    def stop(view: View) -> Iterable[Decision]:
+        yield Preempt(of(view, "a").job, "suspend", because="urgent")
+
+    def resume(view: View) -> Iterable[Decision]:
+        (gone,) = view.suspended
+        yield Resume(gone.job, Placement.on({int(view.now > 5.0): 1}))
+
+    workload = Workload({"job_id": ["a"], "submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [5.0]})
+    script = Scripted({2.0: stop, 5.0: resume, 7.0: stop, 8.0: resume})
+    return Simulation(asleep(2), workload, script, explain=True).run()
+
+
+def same(result: Result, folder: Path) -> None:
+    """Saves a result, and compares all that its files say, and what they say when they are saved again."""
+    result.save(folder)
+    loaded = Result.load(folder)
+    for name in RESULT_TABLES:
+        table = getattr(result, name)
+        pd.testing.assert_frame_equal(
+            getattr(loaded, name), table, check_exact=True, check_dtype=len(table) > 0, obj=name
+        )
+    assert loaded.spells == result.spells
+    assert list(loaded.spells) == list(result.spells)
+    for job in result.jobs["job_id"]:
+        assert loaded.explain(job) == result.explain(job)
+
+
+def drawn(name: str) -> Result | None:
+    """A run drawn at random; None where there is none of these settings."""
+    case = chaos.draw(Random(name))
+    try:
+        return chaos.run(replace(case, options=case.options | {"explain": True}))[1]
+    except full.NotACase:
+        return None
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", [*OLDER, *(f"reread{i}" for i in range(24))])
+def test_a_run_drawn_at_random_comes_back(name: str, tmp_path: Path) -> None:
+    """Its tables of cores among it, and what is told of its jobs: nodes boot in many, and jobs change meanwhile."""
+    result = drawn(name)
+    if result is None:
+        pytest.skip("no run of these settings")
+    same(result, tmp_path)
+
+
+def test_cores_that_no_task_used(tmp_path: Path) -> None:
+    """The table of holds says since when tasks used the cores of each row: never those of the first."""
+    result = resumed_elsewhere()
+    assert result.holds["start"].tolist() == [0.0, 5.0, 8.0]
+    assert result.holds["used_from"].fillna(-1.0).tolist() == [-1.0, 5.0, 12.0]
+    same(result, tmp_path)
+
+
+def test_an_older_table_of_holds_has_no_row_that_ends_before_it_begins(tmp_path: Path) -> None:
+    """It does not say which cores were used since when: cores that were given back before the attempt began were not."""
+    result = resumed_elsewhere()
+    result.save(tmp_path)
+    holds = pd.read_csv(tmp_path / "holds.csv")
+    holds.drop(columns="used_from").to_csv(tmp_path / "holds.csv", index=False)
+    allocations = Result.load(tmp_path).allocations
+    assert allocations[["start", "end"]].to_numpy().tolist() == [[5.0, 7.0], [8.0, 15.0]]
