@@ -99,6 +99,30 @@ def attempts_of(jobs: pd.DataFrame) -> pd.DataFrame:
     return table.iloc[order].reset_index(drop=True)
 
 
+def with_over_time(attempts: pd.DataFrame, jobs: pd.DataFrame) -> pd.DataFrame:
+    """The table of attempts with the column ``over_time``, which older results lack: when each of them was over.
+
+    One after which its job joined the queue again was over then; the last of a job that was killed with it, at the end of
+    that job. Those had been suspended meanwhile, if they gave their cores back sooner. Of others it is not known.
+    """
+    again = attempts.groupby("job_id", sort=False)["queue_time"].shift(-1)
+    of_job = jobs.set_index("job_id").loc[attempts["job_id"], ["finish_time", "state", "reason"]].reset_index(drop=True)
+    last = ~attempts["job_id"].duplicated(keep="last")
+    killed = last & attempts["outcome"].isin(_KILLS) & (of_job["state"] == "killed")
+    over = attempts["end_time"].where(~attempts["outcome"].isin(_REJOINS) | again.isna(), again)
+    # A job that failed, joined the queue again and was killed there, was killed for another reason.
+    over = over.where(~killed | (of_job["reason"] != attempts["reason"]), of_job["finish_time"])
+    table = attempts.copy()
+    table.insert(names(RESULT_TABLES["attempts"]).index("over_time"), "over_time", over)
+    return table
+
+
+_REJOINS = (Outcome.REQUEUED, Outcome.PREEMPTED, Outcome.FAILED)
+"""How attempts end after which a job joins the queue again, in that instant."""
+_KILLS = (Outcome.KILLED, Outcome.FAILED, Outcome.TIMEOUT, Outcome.CANCELLED)
+"""How attempts end with which a job may be over."""
+
+
 def _in_order(number: npt.ArrayLike, job: Ints, allocation_time: npt.ArrayLike) -> Ints:
     """The order of allocation, of those of one instant that of their jobs."""
     return np.lexsort((number, job, allocation_time))  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ from cluster_sim.files.csv import as_numbers
 from cluster_sim.files.reading import check_regular, read_own_json
 from cluster_sim.machine.core_ranges import Holds
 from cluster_sim.platform.node_state import NodeState
-from cluster_sim.records.attempt_tables import JOB, attempts_of
+from cluster_sim.records.attempt_tables import JOB, attempts_of, with_over_time
 from cluster_sim.records.clock_table import as_clock_table
 from cluster_sim.records.conditions import Conditions
 from cluster_sim.records.core_holds import CoreHolds
@@ -119,9 +119,6 @@ class SavedTables(InOnePart):
                 except Exception as error:  # pandas and pyarrow have errors of many kinds for a broken file
                     raise FormatError(path, "a table of results", str(error)) from None
                 self.check_unchanged()
-                for column, older in _STANDS_IN.items():
-                    if column in expected and column not in table and older in table:
-                        table[column] = table[older]
                 missing = [column for column in expected if column not in table and column not in _MAY_LACK]
                 if missing:
                     raise FormatError(path, f"a column '{missing[0]}'", f"columns {', '.join(table.columns)}")
@@ -156,13 +153,14 @@ class SavedTables(InOnePart):
         if "allocation" not in self._jobs:
             raise FormatError(path, "a column 'allocation'")
         until = float(self.power()["time"].iloc[-1])
-        return holds_of_texts(self._jobs, path, until, self._platform)
+        return holds_of_texts(self._jobs, self.attempts(), path, until, self._platform)
 
     def attempts(self) -> pd.DataFrame:
         """The rows of attempts.csv; where there is none, one of each job that got cores."""
-        if self._has("attempts"):
-            return self._read("attempts")
-        return attempts_of(self.jobs())
+        if not self._has("attempts"):
+            return attempts_of(self.jobs())
+        table = self._read("attempts")
+        return table if "over_time" in table else with_over_time(table, self.jobs())
 
     def stages(self) -> pd.DataFrame:
         """The rows of stages.csv; none where jobs did nothing beside their work."""
@@ -249,9 +247,7 @@ _MAY_BE_EMPTY = set(
     "bounded_slowdown stretch tardiness promised_time queue_time end_time over_time work_done used_from".split()
 )
 """Columns of results that have no value where nothing started or ended."""
-_STANDS_IN = {"over_time": "end_time"}
-"""Columns that older results lack, and what they have in their place."""
-_MAY_LACK = ("used_from",)
+_MAY_LACK = ("over_time", "used_from")
 """Columns that older results lack."""
 
 
@@ -367,8 +363,10 @@ _PROCESSOR = re.compile(r"processor([0-9]{1,9})")
 _PART = re.compile(r"(.+)\.(processor[0-9]{1,9}):([0-9]{1,9})(?:-([0-9]{1,9}))?")
 
 
-def holds_of_texts(jobs: pd.DataFrame, path: Path, horizon: float, platform: Platform) -> CoreHolds:
-    """Who held which cores by jobs and their ``allocation`` texts.
+def holds_of_texts(
+    jobs: pd.DataFrame, attempts: pd.DataFrame, path: Path, horizon: float, platform: Platform
+) -> CoreHolds:
+    """Who held which cores by jobs and their ``allocation`` texts, each job in one of the ``attempts``.
 
     Raises FormatError for other text, for cores that the platform lacks, and for a job that started on none.
     """
@@ -384,9 +382,10 @@ def holds_of_texts(jobs: pd.DataFrame, path: Path, horizon: float, platform: Pla
         except InputError as error:
             raise FormatError(f"{path}, job {name}, allocation", error.expected, error.found) from None
         count.append(len(code) - before)
-    allocated, began, finished = (
-        jobs[column].to_numpy(dtype=np.float64) for column in ("allocation_time", "start_time", "finish_time")
-    )
+    allocated, began = (jobs[column].to_numpy(dtype=np.float64) for column in ("allocation_time", "start_time"))
+    # Not the finish of the job: one that is killed while it is suspended gave its cores back before.
+    last = attempts.drop_duplicates("job_id", keep="last").set_index("job_id")
+    finished = last["end_time"].reindex(jobs["job_id"]).to_numpy(dtype=np.float64)
     owner = np.repeat(np.arange(len(jobs)), np.array(count, np.int64))
     first, last = np.array(parts.cores, np.int64).reshape(-1, 2)[np.array(code, np.int64)].T
     ended = np.where(np.isnan(finished), horizon, finished)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -15,7 +16,7 @@ from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions,
 from cluster_sim.run.decisions import Decision, Preempt, Resume
 from cluster_sim.run.view import View
 from cluster_sim.workload.fields import RESULT_TABLES
-from tests.changing.scripted import Scripted, of
+from tests.changing.scripted import Scripted, of, requeued, stopped_while_suspended, suspended
 from tests.invariants import chaos, full
 
 OLDER = ("rev2", "rev19", "rev31", "rev62", "rev90", "rev125")
@@ -88,6 +89,46 @@ def test_cores_that_no_task_used(tmp_path: Path) -> None:
     assert result.holds["start"].tolist() == [0.0, 5.0, 8.0]
     assert result.holds["used_from"].fillna(-1.0).tolist() == [-1.0, 5.0, 12.0]
     same(result, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("make", "once"),
+    [
+        (partial(stopped_while_suspended, "cancel"), True),
+        (partial(stopped_while_suspended, "requeue"), False),
+        (partial(stopped_while_suspended, fails=True), True),
+        (suspended, False),
+        (requeued, False),
+    ],
+)
+def test_an_older_table_of_attempts(make: Callable[[], Result], once: bool, tmp_path: Path) -> None:
+    """Without the column ``over_time``, when each attempt was over is seen from what its job did next."""
+    result = make()
+    result.save(tmp_path)
+    if once:
+        (tmp_path / "holds.csv").unlink()  # as it was then where each job had cores once
+    if (tmp_path / "attempts.csv").exists():
+        attempts = pd.read_csv(tmp_path / "attempts.csv")
+        attempts.drop(columns="over_time").to_csv(tmp_path / "attempts.csv", index=False)
+    loaded = Result.load(tmp_path)
+    pd.testing.assert_frame_equal(loaded.attempts, result.attempts, check_exact=True)
+    assert loaded.explain("a") == result.explain("a")
+    pd.testing.assert_frame_equal(loaded.queue, result.queue, check_exact=True)
+
+
+def test_an_older_attempt_that_failed_before_its_job_was_killed_in_the_queue(tmp_path: Path) -> None:
+    """It was over when it failed, though its job was killed later."""
+
+    def kill(simulation: Simulation) -> None:
+        simulation.env.at(6.5).callbacks.append(lambda event: simulation.kill("a", "by hand"))
+
+    result = stopped_while_suspended("requeue", then=kill)
+    result.save(tmp_path)
+    attempts = pd.read_csv(tmp_path / "attempts.csv", keep_default_na=False)
+    attempts["outcome"] = attempts["outcome"].replace("preempted", "failed")
+    attempts.drop(columns="over_time").to_csv(tmp_path / "attempts.csv", index=False)
+    loaded = Result.load(tmp_path).attempts
+    assert loaded["over_time"].tolist() == loaded["end_time"].tolist()
 
 
 def test_an_older_table_of_holds_has_no_row_that_ends_before_it_begins(tmp_path: Path) -> None:
