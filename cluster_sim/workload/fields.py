@@ -227,8 +227,8 @@ RESULT_TABLES: dict[str, tuple[Field, ...]] = {
         Field("energy_waste_j", "float", "J", "idle + switching on + switching off (P4 Eq. 4)"),
         Field("energy_waste_by_core_j", "float", "J", "the same + idle watts of the idle cores while COMPUTING"),
         Field("busy_core_s", "float", "s", "busy core-seconds"),
-        Field("switches_on", "int", "", "times it began to switch on, before the end of the run"),
-        Field("switches_off", "int", "", "times it began to switch off, before the end of the run"),
+        Field("switches_on", "int", "", "times it began to switch on, before the records end"),
+        Field("switches_off", "int", "", "times it began to switch off, before the records end"),
         Field("on_off_cycles", "int", "", "pairs of them: (switches_on + switches_off) // 2"),
     ),
     "power": (
@@ -352,7 +352,7 @@ SUMMARY_METRICS: tuple[Field, ...] = (
     Field("energy_wmin", "float", "W min", "energy_j in P4's unit, energy_j / 60"),
     Field("energy_waste_wmin", "float", "W min", "energy_waste_j / 60"),
     Field("energy_waste_by_core_wmin", "float", "W min", "energy_waste_by_core_j / 60"),
-    Field("node_switches", "int", "", "transitions begun before the end of the run, on and off counted each"),
+    Field("node_switches", "int", "", "transitions begun before the records end, on and off counted each"),
     Field("on_off_cycles", "int", "", "sum over nodes of pairs of transitions"),
     Field("mean_watts", "float", "W", "energy / length of the window it covers"),
     Field("max_watts", "float", "W", "highest power of the platform"),
@@ -430,7 +430,12 @@ _RECORDS_PAGE = """\
 # What a run leaves
 
 Every table is a pandas DataFrame; times are seconds on the run's clock, which starts at the first submission for SWF and
-IRMaSim workloads. A run covers the time from 0 to the last completion, or to `until`.
+IRMaSim workloads.
+
+The records begin at 0 and end when the last of the jobs that began is over, completed or killed; if none began, or the run was
+stopped before (`until`), where the simulation stopped. What comes later, such as a job that is refused or cancelled in the queue
+then, stands in `jobs` and `attempts` alone: what lasts beyond the end is cut there, and a switch that begins with it or later is
+not counted.
 """
 
 _TABLE_NOTES = {
