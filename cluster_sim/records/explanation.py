@@ -133,7 +133,9 @@ class _Explanation:
             self._since, self._until = attempt["queue_time"], attempt["allocation_time"]
             self._again = attempt["attempt"] - 1
             lines += [*self._wait(), self._start(attempt), *self._boot(attempt["start_time"])]
-            lines += [*self._pieces.began(self._again + 1), *self._attempt(attempt)]
+            if not math.isnan(attempt["start_time"]):
+                lines += self._pieces.began(self._again + 1)
+            lines += self._attempt(attempt)
         if self._rejoined():
             over, finish = attempt["over_time"], self._job["finish_time"]
             self._since, self._until = over, max(self._horizon, over) if math.isnan(finish) else finish
@@ -146,10 +148,13 @@ class _Explanation:
         number, start, end, over = (attempt[key] for key in ("attempt", "start_time", "end_time", "over_time"))
         several = len(self._attempts) > 1 or self._state == "unfinished"
         which = f"Its {ORDINALS[number - 1] if number <= len(ORDINALS) else f'{number}th'} attempt" if several else "It"
-        began = f"ran on {self._nodes(self._pieces.where(number, first=True))} from {self._at(start)}"
-        began = began if start == start else "never began"
+        began = "never began"
+        if start == start:
+            began = f"ran on {self._nodes(self._pieces.where(number, first=True))} from {self._at(start)}"
         made = self._pieces.checkpoints(number)
         changes = list(self._pieces.changes(number))
+        if math.isnan(end) and began == "never began" and changes:
+            return [*changes, *made]
         if math.isnan(end):
             return [f"{which} {began}{' on' if changes else ''}.", *changes, *made]
         until = f" to {self._at(end)}" if start == start else f", until {self._at(end)}"
@@ -160,7 +165,8 @@ class _Explanation:
         stopped = f"was stopped{why or ': ' + (attempt['reason'] or attempt['outcome'])}{lost}."
         if not changes:
             return [f"{which} {began}{until} and {stopped}", *made]
-        return [f"{which} {began}{until}.", *changes, *made, f"At {self._at(over)} it {stopped}"]
+        ran = [] if start != start else [f"{which} {began}{until}."]
+        return [*ran, *changes, *made, f"At {self._at(over)} it {stopped}"]
 
     def _while_suspended(self, since: float, until: float) -> list[str]:
         """Why the job did not go on between two times (s)."""

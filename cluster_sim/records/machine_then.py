@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform
     from cluster_sim.records.conditions import Conditions
     from cluster_sim.records.result import Result
-    from cluster_sim.records.spells import Spell
+    from cluster_sim.records.spells import Spell, Spells
 
 STATES = tuple(NodeState)
 _ON = STATES.index(NodeState.IDLE)
@@ -122,7 +122,7 @@ class MachineHistory:
         owner, unfinished = job_of[ranges.tenant], (jobs["state"] == "unfinished").to_numpy()
         goes_on = (ranges.end >= horizon) & ((owner < 0) | unfinished[owner])
         self._ranges = replace(ranges, end=np.where(goes_on, np.inf, ranges.end))
-        self.suspensions = self._suspensions(result.spells)
+        self.suspensions = self._suspensions(result.all_spells)
         self.cores = self._core_changes()
         self.memory = self._memory_changes()
 
@@ -171,11 +171,12 @@ class MachineHistory:
     def _requested(self, name: str) -> bool:
         return self.conditions is not None and name in self.conditions.requests
 
-    def _suspensions(self, spells: Mapping[int, Sequence[Spell]]) -> dict[int, list[Suspension]]:
+    def _suspensions(self, spells: Spells) -> dict[int, list[Suspension]]:
         """When each job was suspended, by its row, and which cores it had before."""
         found: dict[int, list[Suspension]] = {}
-        for row, own in spells.items():
-            for spell in own:
+        for row in sorted({*spells.ran, *spells.booted}):
+            own = spells.ran.get(row, ())
+            for spell in spells.of(row):
                 if spell.then == SUSPENDED:
                     held = self.pieces
                     mine = (held.job == row) & (held.attempt == spell.attempt)

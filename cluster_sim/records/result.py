@@ -22,7 +22,7 @@ from cluster_sim.platform.platform import Platform
 from cluster_sim.records.attempt_tables import attempts_tell_more
 from cluster_sim.records.run_tables import RunTables
 from cluster_sim.records.saved_tables import CONDITIONS_FILE, SUMMARY_FILE, SavedTables, seal_of
-from cluster_sim.records.spells import spells
+from cluster_sim.records.spells import Spells, spells
 from cluster_sim.records.summary import queue_steps, waits_again
 from cluster_sim.run.settings import SETTINGS
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
@@ -184,10 +184,15 @@ class Result:
     @cached_property
     def spells(self) -> dict[int, list[Spell]]:
         """In which pieces jobs ran, by their rows in ``jobs``; only of those that had cores more than once."""
+        return self.all_spells.ran
+
+    @cached_property
+    def all_spells(self) -> Spells:
+        """The same, and those at the end of which jobs were suspended while their nodes still booted."""
         cores = self.core_holds
         to_the_end = self.attempts["end_time"] == self.attempts["over_time"]  # not suspended, and not open
         if not (cores.has_changes or (cores.attempt > 1).any() or not to_the_end.all()):
-            return {}
+            return Spells({}, {})
         return spells(cores, self.attempts, float(self.power["time"].iloc[-1]))
 
     @cached_property
@@ -316,7 +321,7 @@ class Result:
             len(self.p_states),
             len(self.stages),
             attempts_tell_more(self.attempts),
-            self.core_holds.tells_more or bool(self.spells),  # one who is suspended to the end had its cores once
+            self.core_holds.tells_more or any(self.all_spells),  # one who is suspended to the end had its cores once
         )
         return [name for name, more in zip(_SOMETIMES, tells, strict=True) if more]
 

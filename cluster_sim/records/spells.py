@@ -6,7 +6,6 @@ A job that is run once, in one piece, has one spell. A suspension ends a spell, 
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -30,7 +29,18 @@ class Spell(NamedTuple):
     end: float
     cores: int
     then: str  #: ``suspended``, ``resized`` or ``moved``; else how the attempt ended.
-    until: float  #: Suspended: when it had cores again, or was stopped, s; inf: neither is known. Else as ``end``.
+    until: float  #: Suspended: when it got cores again, or was stopped, s; inf: neither is known. Else as ``end``.
+
+
+class Spells(NamedTuple):
+    """The spells of some jobs, by their rows, in order of time."""
+
+    ran: dict[int, list[Spell]]  #: In which they ran: of jobs that had cores more than once, or are suspended.
+    booted: dict[int, list[Spell]]  #: In which their nodes only booted, and at the end of which they were suspended.
+
+    def of(self, row: int) -> list[Spell]:
+        """All of one job."""
+        return sorted([*self.ran.get(row, ()), *self.booted.get(row, ())], key=lambda one: (one.attempt, one.start))
 
 
 class _Columns(NamedTuple):
@@ -40,8 +50,14 @@ class _Columns(NamedTuple):
     cores: Ints
 
 
-def spells(cores: CoreHolds, attempts: pd.DataFrame, horizon: float) -> dict[int, list[Spell]]:
-    """The spells of each job that had cores more than once, or is suspended, by its row, in order of time.
+class _Piece(NamedTuple):
+    spell: Spell
+    had: float  #: Since when the job had its cores, s: it began when its nodes had booted.
+    ran: bool
+
+
+def spells(cores: CoreHolds, attempts: pd.DataFrame, horizon: float) -> Spells:
+    """The spells of each job that had cores more than once, or is suspended.
 
     ``horizon`` (s) is where the records end: what lasted until then is not known to have ended.
     """
@@ -49,33 +65,54 @@ def spells(cores: CoreHolds, attempts: pd.DataFrame, horizon: float) -> dict[int
     keys = zip((index[job] for job in attempts["job_id"].tolist()), attempts["attempt"].tolist(), strict=True)
     columns = (attempts[name].tolist() for name in ("outcome", "end_time", "over_time"))
     ends = dict(zip(keys, zip(*columns, strict=True), strict=True))
-    table = _of_tenants(cores.used)
+    ran, booted = _of_tenants(cores.used), _of_tenants(_never_used(cores))
+    table = _Columns(*(np.concatenate(pair) for pair in zip(ran, booted, strict=True)))
+    late = cores.used_from > cores.held.start
+    held, since = cores.held.where(late), cores.used_from[late]
+    had = dict(zip(zip(held.tenant.tolist(), since.tolist(), strict=True), held.start.tolist(), strict=True))
     job = cores.job[table.tenant]
-    number = np.bincount(job, minlength=len(cores.job_ids))
-    wanted = number > 1
+    wanted = np.bincount(job, minlength=len(cores.job_ids)) > 1
     wanted[[row for (row, _), (_, end, over) in ends.items() if end != over]] = True  # NaN: it has not ended
-    found: dict[int, list[Spell]] = {}
+    found: dict[int, list[_Piece]] = {}
     for place in np.flatnonzero(wanted[job]).tolist():
-        row, attempt = int(job[place]), int(cores.attempt[table.tenant[place]])
+        row, tenant = int(job[place]), int(table.tenant[place])
+        attempt = int(cores.attempt[tenant])
         start, end, count = float(table.start[place]), float(table.end[place]), int(table.cores[place])
         outcome, ended, over = ends.get((row, attempt), ("", math.nan, math.nan))
         is_suspended = end < horizon if math.isnan(ended) else over > ended
         then, until = (SUSPENDED, math.inf if math.isnan(over) else over) if is_suspended else (outcome, end)
-        found.setdefault(row, []).append(Spell(row, attempt, start, end, count, then, until))
-    for row, own in list(found.items()):
-        own.sort(key=lambda spell: (spell.attempt, spell.start))
-        for place, (spell, after) in enumerate(pairwise(own)):
-            if after.attempt == spell.attempt:
-                own[place] = spell._replace(then=_between(spell, after), until=after.start)
-        if len(own) == 1 and own[0].then != SUSPENDED:
-            del found[row]
-    return dict(sorted(found.items()))
+        spell = Spell(row, attempt, start, end, count, then, until)
+        found.setdefault(row, []).append(_Piece(spell, had.get((tenant, start), start), place < len(ran.tenant)))
+    told = Spells({}, {})
+    for row, pieces in sorted(found.items()):
+        pieces.sort(key=lambda piece: (piece.spell.attempt, piece.had, piece.spell.start))
+        own = [_joined(piece, after) for piece, after in zip(pieces, [*pieces[1:], None], strict=True)]
+        began = [spell for spell, piece in zip(own, pieces, strict=True) if piece.ran]
+        if len(began) > 1 or (began and began[0].then == SUSPENDED):
+            told.ran[row] = began
+        if early := [s for s, piece in zip(own, pieces, strict=True) if not piece.ran and s.then == SUSPENDED]:
+            told.booted[row] = early
+    return told
 
 
-def _between(spell: Spell, after: Spell) -> str:
-    if after.start > spell.end:
-        return SUSPENDED
-    return RESIZED if after.cores != spell.cores else MOVED
+def _joined(piece: _Piece, after: _Piece | None) -> Spell:
+    """A spell that knows what came after it."""
+    spell = piece.spell
+    if after is None or after.spell.attempt != spell.attempt:
+        return spell
+    if after.had > spell.end:
+        return spell._replace(then=SUSPENDED, until=after.had)
+    if not after.ran:
+        return spell
+    then = RESIZED if after.spell.cores != spell.cores else MOVED
+    return spell._replace(then=then, until=after.spell.start)
+
+
+def _never_used(cores: CoreHolds) -> Holds:
+    """The cores of jobs on which no task began, but for those that were only kept for a job's next part."""
+    held, unused = cores.held, np.isnan(cores.used_from) & (cores.held.tenant < len(cores.job))
+    held = held.where(concerned := np.isin(held.tenant, held.tenant[unused]))
+    return held.where(unused[concerned] & ~reserved(held))
 
 
 def _of_tenants(used: Holds) -> _Columns:

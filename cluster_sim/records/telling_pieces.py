@@ -42,7 +42,7 @@ class Pieces:
         stages, decisions = result.stages, result.decisions
         self._stages: list[dict[Any, Any]] = stages[stages["job_id"] == self._id].to_dict("records")
         self._decisions = decisions[(decisions["job_id"] == self._id)]
-        self.spells = result.spells.get(row, [])
+        self.spells = result.all_spells.of(row)
         #: Whether there is anything to tell within an attempt.
         self.within = any(spell.then in (SUSPENDED, RESIZED, MOVED) for spell in self.spells)
 
@@ -102,6 +102,8 @@ class Pieces:
         yield f"It was suspended from {self._at(spell.end)} {end}{why}."
         if until > spell.end:
             yield from self._reasons(spell.end, until)
+        if after is not None and until < after.start <= self._horizon:
+            yield f"Its nodes had to boot, so it went on at {self._at(after.start)}."
         if after is not None and after.cores != spell.cores:
             yield f"It went on with {counted(after.cores, 'core')} in place of {spell.cores}."
 
@@ -152,12 +154,18 @@ class Pieces:
         ids = self._result.jobs["job_id"]
         return [
             str(ids.iloc[row])
-            for row, own in self._result.spells.items()
-            if row != self._row
-            for i, spell in enumerate(own)
-            if spell.end == time
-            and (spell.then == SUSPENDED or (spell.then == RESIZED and own[i + 1].cores < spell.cores))
+            for row in sorted({*self._result.all_spells.ran, *self._result.all_spells.booted})
+            if row != self._row and self._has_fewer(self._result.all_spells.of(row), time)
         ]
+
+    @staticmethod
+    def _has_fewer(spells: list[Spell], time: float) -> bool:
+        """Whether a job was suspended then (s), or went on with fewer cores."""
+        return any(
+            spell.end == time
+            and (spell.then == SUSPENDED or (spell.then == RESIZED and spells[i + 1].cores < spell.cores))
+            for i, spell in enumerate(spells)
+        )
 
     def taken_for(self, since: float, time: float) -> str:
         """`` for job b: an urgent job came``, of cores had since then and taken at ``time`` (s); empty if nothing was said."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from cluster_sim import Platform, Result, Simulation, Workload
+from cluster_sim import Placement, Platform, Result, Simulation, Workload
+from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
 from cluster_sim.run.decisions import Decision, Preempt, Resize, Resume, Start, WakeAt
 from cluster_sim.run.view import View
 from schedulers.base import Scheduler
@@ -135,3 +136,47 @@ def resized() -> Result:
         "reconfiguration_time": [1.0, 0.0],
     }
     return run(4, jobs, {5.0: shrink})
+
+
+def asleep(nodes: int) -> Platform:
+    """Nodes of one core that are off, and take 4 s to boot."""
+    transitions = PowerTransitions(off_w=1.0, switch_on_s=4.0, switch_on_w=20.0, switch_off_s=2.0, switch_off_w=5.0)
+    watts = {"static_w": 10.0, "dynamic_w": 2.0, "min_power": 0.5}
+    node = NodeType("n", (ProcessorType("p", 1, 1.0, power=watts),), transitions=transitions, initially_off=True)
+    return Platform((Cluster("c", (NodeGroup(node, nodes),)),))
+
+
+def resumed_elsewhere() -> Result:
+    """Job a gets node 0 at 0 s, is suspended at 2 s, before that has booted, and gets it again at 5 s, when it has.
+
+    At 7 s it is suspended again; at 8 s it is given node 1, which has booted at 12 s, and has 3 s to go.
+    """
+
+    def stop(view: View) -> Iterable[Decision]:
+        yield Preempt(of(view, "a").job, "suspend", because="urgent")
+
+    def resume(view: View) -> Iterable[Decision]:
+        (gone,) = view.suspended
+        yield Resume(gone.job, Placement.on({int(view.now > 5.0): 1}))
+
+    workload = Workload({"job_id": ["a"], "submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [5.0]})
+    script = Scripted({2.0: stop, 5.0: resume, 7.0: stop, 8.0: resume})
+    return Simulation(asleep(2), workload, script, explain=True).run()
+
+
+def suspended_while_booting(how: str) -> Result:
+    """Job a (10 s) gets two nodes that are off at 0 s; it is suspended at 2 s, while they boot, and stopped at 6 s."""
+
+    def stop(view: View) -> Iterable[Decision]:
+        yield Preempt(of(view, "a").job, "suspend", because="urgent")
+
+    def end(view: View) -> Iterable[Decision]:
+        for gone in view.suspended:
+            yield Preempt(gone.job, how, because="too long")
+
+    workload = Workload({"job_id": ["a"], "submit_time": [0.0], "requested_cores": [2], "recorded_run_time": [10.0]})
+    script = Scripted({2.0: stop} if how == "kill" else {2.0: stop, 6.0: end})
+    simulation = Simulation(asleep(2), workload, script, explain=True)
+    if how == "kill":
+        simulation.env.at(6.0).callbacks.append(lambda event: simulation.kill("a", "too long"))
+    return simulation.run()

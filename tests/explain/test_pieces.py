@@ -8,12 +8,23 @@ from typing import Any
 
 import pytest
 
-from cluster_sim import AdvanceReservation, Platform, Result, Simulation, Workload, make_scheduler
+from cluster_sim import AdvanceReservation, Platform, Result, Simulation, Workload, make_power_policy, make_scheduler
 from cluster_sim.machine.placement import Placement
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, ProcessorType
 from cluster_sim.run.decisions import Decision, Preempt, Resize, Resume
 from cluster_sim.run.view import View
-from tests.changing.scripted import Scripted, of, requeued, resized, run, stopped_while_suspended, suspended
+from tests.changing.scripted import (
+    Scripted,
+    asleep,
+    of,
+    requeued,
+    resized,
+    resumed_elsewhere,
+    run,
+    stopped_while_suspended,
+    suspended,
+    suspended_while_booting,
+)
 
 
 def test_a_suspension_is_told_with_its_reasons(tmp_path: Path) -> None:
@@ -51,6 +62,48 @@ def test_a_job_is_stopped_while_it_is_suspended(how: str, what: str, counts: tup
         assert tuple(each.summary()[["jobs_requeued", "jobs_preempted"]]) == counts
         waits = each.queue[each.queue["time"] >= 4.0][["time", "pending"]].to_numpy().tolist()
         assert waits == ([[4.0, 0], [6.0, 1], [12.0, 0]] if how == "requeue" else [[4.0, 0]])
+
+
+@pytest.mark.parametrize("how", ["cancel", "requeue", "kill"])
+def test_a_job_is_stopped_while_it_is_suspended_and_had_not_begun(how: str, tmp_path: Path) -> None:
+    """Its nodes still booted when it was suspended: that is told, and that it was stopped later."""
+    result = suspended_while_booting(how)
+    result.save(tmp_path)
+    for each in (result, Result.load(tmp_path)):
+        told = each.explain("a").splitlines()
+        assert told[3] == "Its nodes had to boot, and it never began."
+        assert told[4] == "It was suspended from 2 s to 6 s (4 s): urgent."
+        assert told[5].startswith("  from 2 s to ")
+        assert "At 6 s it was stopped: too long." in told
+
+
+def test_a_job_whose_nodes_boot_after_a_suspension(tmp_path: Path) -> None:
+    """It ceased to be suspended when it got its cores, and went on when their node had booted."""
+    result = resumed_elsewhere()
+    result.save(tmp_path)
+    for each in (result, Result.load(tmp_path)):
+        told = each.explain("a").splitlines()
+        assert "It was suspended from 2 s to 5 s (3 s): urgent." in told
+        assert "It was suspended from 7 s to 8 s (1 s): urgent." in told
+        assert told[-3] == "Its nodes had to boot, so it went on at 12 s."
+
+
+def test_an_attempt_after_the_end_of_the_records(tmp_path: Path) -> None:
+    """The records end with job 0 at 4.5 s: of the second attempt of job 1, whose node fails while it boots, they hold no row."""
+    trace = tmp_path / "failures.csv"
+    trace.write_text("time,node,event\n5,1,fail\n6,1,repair\n13,1,fail\n14,1,repair\n")
+    jobs = {"submit_time": [0.0, 0.0], "requested_cores": [1, 2], "recorded_run_time": [0.5, 10.0]}
+    policies = make_scheduler("fcfs"), make_power_policy("timeout:0")
+    failures = f"trace:{trace},limit=2"
+    result = Simulation(asleep(2), Workload(jobs), *policies, explain=True, failures=failures).run()
+    assert result.attempts["attempt"].tolist() == [1, 1, 2]
+    assert result.holds["attempt"].tolist() == [1, 1, 1]
+    result.save(tmp_path / "run")
+    for each in (result, Result.load(tmp_path / "run")):
+        told = each.explain("1").splitlines()
+        assert "Its nodes had to boot, and it never began." in told
+        assert told[-2].startswith("Its second attempt never began")
+        assert "It began anew." not in told
 
 
 def test_a_job_that_is_killed_in_the_queue_after_its_suspension() -> None:

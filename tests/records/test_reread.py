@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,42 +11,13 @@ from random import Random
 import pandas as pd
 import pytest
 
-from cluster_sim import Placement, Platform, Result, Simulation, Workload
-from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
-from cluster_sim.run.decisions import Decision, Preempt, Resume
-from cluster_sim.run.view import View
+from cluster_sim import Result, Simulation
 from cluster_sim.workload.fields import RESULT_TABLES
-from tests.changing.scripted import Scripted, of, requeued, stopped_while_suspended, suspended
+from tests.changing.scripted import requeued, resumed_elsewhere, stopped_while_suspended, suspended
 from tests.invariants import chaos, full
 
 OLDER = ("rev2", "rev19", "rev31", "rev62", "rev90", "rev125")
 """Runs of which the files once said something else."""
-
-
-def asleep(nodes: int) -> Platform:
-    """Nodes of one core that are off, and take 4 s to boot."""
-    transitions = PowerTransitions(off_w=1.0, switch_on_s=4.0, switch_on_w=20.0, switch_off_s=2.0, switch_off_w=5.0)
-    watts = {"static_w": 10.0, "dynamic_w": 2.0, "min_power": 0.5}
-    node = NodeType("n", (ProcessorType("p", 1, 1.0, power=watts),), transitions=transitions, initially_off=True)
-    return Platform((Cluster("c", (NodeGroup(node, nodes),)),))
-
-
-def resumed_elsewhere() -> Result:
-    """Job a gets node 0 at 0 s, is suspended at 2 s, before that has booted, and gets it again at 5 s, when it has.
-
-    At 7 s it is suspended again; at 8 s it is given node 1, which has booted at 12 s, and has 3 s to go.
-    """
-
-    def stop(view: View) -> Iterable[Decision]:
-        yield Preempt(of(view, "a").job, "suspend", because="urgent")
-
-    def resume(view: View) -> Iterable[Decision]:
-        (gone,) = view.suspended
-        yield Resume(gone.job, Placement.on({int(view.now > 5.0): 1}))
-
-    workload = Workload({"job_id": ["a"], "submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [5.0]})
-    script = Scripted({2.0: stop, 5.0: resume, 7.0: stop, 8.0: resume})
-    return Simulation(asleep(2), workload, script, explain=True).run()
 
 
 def same(result: Result, folder: Path) -> None:
