@@ -112,17 +112,17 @@ class Pieces:
         rows = self._decisions
         rows = rows[(rows["decision"] == "resize") & (rows["time"] <= after.start) & (rows["time"] >= spell.start)]
         because = f": {rows['because'].iloc[-1]}" if len(rows) and rows["because"].iloc[-1] else ""
-        took = self._reconfigurations(after)
-        lasted = (
-            f", which took {lasting(sum(took))}{f' in {len(took)} pieces' if len(took) > 1 else ''}" if took else ""
-        )
-        changed = f"changed from {spell.cores:,} to {counted(after.cores, 'core')}"
-        moved = (
-            "moved to other cores"
-            if self._cores_of(spell) != self._cores_of(after)
-            else "was given the cores that it had"
-        )
-        what = moved if spell.then == MOVED else changed
+        took, lasted = self._reconfigurations(after), ""
+        if took:
+            lasted = f", which took {lasting(sum(took))}"
+        if len(took) > 1:
+            lasted += f" in {len(took)} pieces"
+        if spell.then == RESIZED:
+            what = f"changed from {spell.cores:,} to {counted(after.cores, 'core')}"
+        elif self._cores_of(spell) != self._cores_of(after):
+            what = "moved to other cores"
+        else:
+            what = "was given the cores that it had"
         yield f"At {self._at(after.start)} it {what}{lasted}{because}."
 
     def _cores_of(self, spell: Spell) -> set[tuple[str, str, int]]:
