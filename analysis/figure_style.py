@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import cycle
 from typing import Any
@@ -10,8 +11,10 @@ import plotly.graph_objects as go
 
 from analysis.palette import OKABE_ITO
 from analysis.wording import plotly_text, shortened
+from cluster_sim.amounts import number
 
 GRID = "#E4E8EC"
+MOST_TICKS = 9
 # Runs are told apart by colour and, past seven, by dash, so that a print in grey still has a chance.
 _DASHES = ("solid", "dash", "dot", "dashdot")
 
@@ -46,3 +49,17 @@ def transparent(colour: str, share: float) -> str:
     """``#rrggbb`` as a colour that lets the background through: ``share`` is how much there is of it, 0 to 1."""
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red},{green},{blue},{share:g})"
+
+
+def log_ticks(low: float, high: float, most: int = MOST_TICKS) -> dict[str, Any]:
+    """Settings of a logarithmic axis of numbers above 0: at most so many ticks, written out, as plotly's own 2 and 5 are not.
+
+    They are 1, 2 and 5 times powers of ten, 1 and 3 times, or powers alone, where these are at most ``most``.
+    """
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for times in ((1, 2, 5), (1, 3), (1,)):
+        places = [float(f"{each}e{power}") for power in powers for each in times]
+        places = [place for place in places if low / 2 <= place <= high * 2]
+        if len(places) <= most:
+            break
+    return {"tickmode": "array", "tickvals": places, "ticktext": [number(place) for place in places]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from analysis.alternatives import Alternatives, in_range, name_of
-from analysis.figure_style import GRID, run_styles, styled
+from analysis.figure_style import GRID, MOST_TICKS, log_ticks, run_styles, styled
 from analysis.palette import OKABE_ITO
 from analysis.sweeps import LARGEST_IS_BEST, factors_of, sweep_table
 from analysis.tables import HALF_WIDTH
@@ -112,17 +112,17 @@ def dot_plot(sweep: Alternatives, metric: str, confidence: float = CONFIDENCE) -
     title = label_of(metric) + (f" [{unit}]" if unit else "")
     styled(figure, "", "", "", height=down * height + 90)
     figure.update_layout(margin={"l": 20, "r": 20, "t": 52 if len(panels) > 1 else 36, "b": 50}, showlegend=False)
-    values = sweep.runs[metric].dropna().to_numpy(dtype=float)
-    is_wide = bool(len(values) and values.min() > 0 and values.max() / values.min() > _WIDE)
+    low, high = _drawn(figure)
+    is_wide = 0.0 < low < high / _WIDE
     figure.update_xaxes(
         type="log" if is_wide else "linear", gridcolor=GRID, showline=True, linecolor="#9AA5B1", zeroline=False,
         exponentformat="none", title_text="",
     )  # fmt: skip
     figure.update_annotations(font_size=13)
     if is_wide:
-        figure.update_xaxes(dtick="D2")
+        figure.update_xaxes(log_ticks(low, high, MOST_TICKS // across))
     else:
-        figure.update_xaxes(rangemode="tozero" if len(values) and values.min() < values.max() / 2 else "normal")
+        figure.update_xaxes(rangemode="tozero" if low < high / 2 else "normal")
     axis = plotly_text([title + (", logarithmic" if is_wide else "")])[0]
     figure.update_xaxes(title={"text": axis, "standoff": 8}, row=down)
     return figure.update_yaxes(
@@ -132,7 +132,22 @@ def dot_plot(sweep: Alternatives, metric: str, confidence: float = CONFIDENCE) -
 
 
 _WIDE = 30.0
-"""From this ratio of the largest to the least value on a scale is logarithmic."""
+"""From this ratio of the largest to the least of what is drawn on a scale is logarithmic."""
+
+
+def _drawn(figure: go.Figure) -> tuple[float, float]:
+    """The least and the largest value that dots and intervals of a figure reach; 0 where there are none."""
+    found = [np.zeros(0)]
+    for trace in figure.data:
+        values = np.asarray(trace.x, dtype=float)
+        found += [values - _length(trace.error_x.arrayminus), values + _length(trace.error_x.array)]
+    drawn = np.concatenate(found)
+    return (float(drawn.min()), float(drawn.max())) if len(drawn) else (0.0, 0.0)
+
+
+def _length(bars: Any) -> Any:
+    """The lengths of error bars, 0 where there are none."""
+    return 0.0 if bars is None else np.asarray(bars, dtype=float)
 
 
 def _dots(

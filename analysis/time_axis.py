@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import plotly.graph_objects as go
 
+from analysis.figure_style import MOST_TICKS
 from cluster_sim.amounts import NOTHING, PLAIN_SECONDS, durations, moments, number, numbers
 from cluster_sim.errors import InputError, SpecError
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 ELAPSED, CALENDAR = "elapsed", "calendar"
 TIME_UNITS = ("auto", CALENDAR, ELAPSED, "s", "min", "h", "d")
-MOST_TICKS = 9
 _DAY = 86_400
 _STEPS = (
     *(number * 10.0**power for power in range(-6, 1) for number in (1, 2, 5)),

@@ -115,6 +115,7 @@ def learning_curves(
     styled(figure, title or f"Learning: {words[:1].lower()}{words[1:]}", _WORDS.get(x, x.capitalize()), words, 380)
     if x == "iteration" and max((trace.x.max() for trace in figure.data), default=0) <= _WHOLE:
         figure.update_xaxes(dtick=1)
+    figure.update_yaxes(exponentformat="none")  # 0.0002, not 200µ
     legend = {"orientation": "h", "yanchor": "bottom", "y": 1.0, "xanchor": "right", "x": 1.0}
     return figure.update_layout(showlegend=len(named) > 1 or bool(figure.data[-1].name != column), legend=legend)
 

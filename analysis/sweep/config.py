@@ -79,7 +79,7 @@ class WorkloadKeys(OwnKeys):
     """A workload, where more is to be said of it than its name."""
 
     source: str = _field("a file, or a spec such as lublin:jobs=1000,nodes=64", ...)
-    name: str | None = _field("what tables call it; its source unless said otherwise")
+    name: str | None = _field("what tables call it; else its source, and how it is cut")
     first: Count | None = _field(SETTINGS["first"].meaning)
     slice: tuple[float, float] | None = _field("take only the jobs submitted from … up to … (s)", strict=False)
     window: Count | None = _field(

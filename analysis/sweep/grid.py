@@ -235,7 +235,22 @@ def _unique(name: str, levels: list[Level]) -> list[Level]:
 
 def _workload_level(keys: WorkloadKeys, folder: Path) -> Level:
     says = keys.model_dump(mode="json", exclude_defaults=True, exclude={"name"})
-    return Level({"workload": keys.name or keys.source}, {"workload": says | {"source": located(folder, keys.source)}})
+    label = keys.name or which_jobs(keys)
+    return Level({"workload": label}, {"workload": says | {"source": located(folder, keys.source)}})
+
+
+def which_jobs(keys: WorkloadKeys) -> str:
+    """Which jobs a workload is, in words: its source, and all that is said of how it is read and cut."""
+    said = keys.model_dump(exclude_defaults=True, exclude={"name", "source"})
+    return ", ".join([keys.source, *(_in_words(key, value) for key, value in said.items())])
+
+
+def _in_words(key: str, value: Any) -> str:
+    """``window 128``, ``slice 0 to 2500000``, ``think_times``."""
+    if value is True:
+        return key
+    values = value if isinstance(value, tuple) else (value,)
+    return f"{key} {' to '.join(each if isinstance(each, str) else f'{each:.15g}' for each in values)}"
 
 
 def _deciders(config: SweepConfig, folder: Path) -> list[Level]:

@@ -128,9 +128,12 @@ def _write_results(outcome: Outcome, out: Path) -> None:
 
 def _facts(grid: Grid) -> dict[str, str]:
     """What the report says of how the sweep was made, beside its factors."""
+    from analysis.sweep.grid import which_jobs
     from cluster_sim import __version__
 
+    named = [keys for keys in grid.config.factors.workload if keys.name]
     return {
+        **{f"Workload {keys.name}": which_jobs(keys) for keys in named},
         "Seed": str(grid.config.seed),
         "Configuration": str(grid.source),
         "Version": f"cluster-sim {__version__}",

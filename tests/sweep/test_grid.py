@@ -135,6 +135,15 @@ def test_windows_of_a_log(tmp_path: Path) -> None:
     assert starts[0] == starts[1] == starts[3]  # one replication
     cut = Grid.of({"factors": factors | {"workload": {"source": "log.swf", "slice": [10, 20], "first": 3}}}, tmp_path)
     assert inputs_of(cut[0])[1].jobs["recorded_run_time"].tolist() == [11.0, 12.0, 13.0]
+    assert grid.labels(0)["workload"] == "log.swf, window 5"
+    assert cut.labels(0)["workload"] == "log.swf, first 3, slice 10 to 20"
+    both = [
+        {"source": "log.swf", "window": 5, "think_times": True},
+        {"source": "log.swf", "shake": 5, "name": "mine"},
+        {"source": "log.swf", "shake": 5, "time_unit": "min"},
+    ]
+    named = Grid.of({"factors": factors | {"workload": both}}, tmp_path)
+    assert named.factors["workload"] == ["log.swf, window 5, think_times", "mine", "log.swf, shake 5, time_unit min"]
     long = Grid.of({"factors": factors | {"workload": {"source": "log.swf", "window": 50}}}, tmp_path)
     with pytest.raises(InputError, match="window: expected at most 40 jobs, its length, found 50"):
         inputs_of(long[0])

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from analysis.alternatives import alternatives, in_brief
+from analysis.figure_style import log_ticks
 from analysis.sweep_charts import dot_plot, factor_heatmap, factor_plot
 from analysis.sweep_report import write_sweep_page
 from cluster_sim.records.intervals import bootstrap_interval
@@ -100,6 +101,33 @@ def test_few_replications_are_dots() -> None:
     assert [list(trace.x) for trace in coloured] == [[10.0, 15.0, 20.0], [20.0, 25.0, 30.0]]
     assert figure.layout.xaxis.title.text == "mean wait [s]"
     assert [annotation.text for annotation in figure.layout.annotations] == ["always-on", "timeout:300"]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "most", "texts"),
+    [
+        (20.0, 90.0, 9, ["10", "20", "50", "100"]),
+        (0.4, 150.0, 10, ["0.2", "0.5", "1", "2", "5", "10", "20", "50", "100", "200"]),
+        (0.4, 150.0, 9, ["0.3", "1", "3", "10", "30", "100", "300"]),
+        (3.0, 4e6, 3, ["10", "100", "1,000", "10,000", "100,000", "1,000,000"]),
+    ],
+)
+def test_ticks_of_a_logarithmic_axis_are_whole_numbers(low: float, high: float, most: int, texts: list[str]) -> None:
+    """20 and 50 are written out, where plotly writes 2 and 5 between the powers of ten; of many only the powers."""
+    ticks = log_ticks(low, high, most)
+    assert ticks["ticktext"] == texts
+    assert ticks["tickvals"] == [float(text.replace(",", "")) for text in texts]
+
+
+def test_a_wide_dot_plot_has_such_ticks() -> None:
+    """Waits of 1 to 100 min are on a logarithmic scale in the unit of the axis."""
+    runs = made_up().assign(
+        mean_wait_s=lambda frame: frame["mean_wait_s"] * np.where(frame["scheduler"] == "easy", 1.0, 300.0)
+    )
+    axis = dot_plot(alternatives(runs, ["mean_wait_s"]), "mean_wait_s").layout.xaxis
+    assert axis.type == "log"
+    assert axis.dtick is None
+    assert all(text.strip("0.125,") == "" for text in axis.ticktext)
 
 
 def test_intervals_stay_within_what_there_is() -> None:
