@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from gymnasium import spaces
 
-from cluster_sim.errors import InputError, SpecError
+from cluster_sim.errors import SpecError
+from cluster_sim.platform.hardware import check_count, check_truth
 from learning.choice_observations import LOOKS, ChoiceState
 from learning.policy_choice import OneByOne
 from schedulers.committed import CommittedBackfilling
@@ -37,9 +38,8 @@ class JobChoices:
     def __init__(self, platform: Platform, num_jobs: int = 128, extra: bool = False, observation: str = "default"):
         if observation not in LOOKS:
             raise SpecError("observation of job-choice", " or ".join(LOOKS), observation)
-        if not 2 <= num_jobs <= MOST_JOBS:
-            raise InputError("JobChoice, num_jobs", f"2 to {MOST_JOBS:,}", num_jobs)
-        self.num_jobs = num_jobs
+        self.num_jobs = num_jobs = check_count("JobChoice, num_jobs", num_jobs, MOST_JOBS, 2)
+        check_truth("JobChoice, extra", extra)
         self._look = LOOKS[observation]
         self._backfilling = CommittedBackfilling(extra)
         self.action_space = spaces.Discrete(num_jobs)

@@ -9,6 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 from cluster_sim.errors import SpecError
+from cluster_sim.platform.hardware import check_truth
 from cluster_sim.run.decisions import Decision, Start
 from learning.selection_observations import selection_observations
 from schedulers.orders import job_orders, node_orders, order_in
@@ -74,6 +75,8 @@ class PolicyChoice:
         blocking: bool = True,
         memory: bool = False,
     ):
+        check_truth("PolicySelection, blocking", blocking)
+        check_truth("PolicySelection, memory", memory)
         self.platform = platform
         self.policies = named_policies(policies)
         self.memory = memory

@@ -14,6 +14,7 @@ from gymnasium import spaces
 
 from cluster_sim.errors import SpecError
 from cluster_sim.machine.node import NodeState
+from cluster_sim.platform.hardware import check_truth
 from cluster_sim.run.decisions import Offer, PowerDecision, SwitchOff, WakeAt, Withhold
 from learning.shutdown_observations import shutdown_observations
 from learning.waiting_jobs import WaitingJobs
@@ -94,6 +95,7 @@ class Reservations:
         for name, value in (("step_s", step_s), ("patience", patience), ("tau", tau)):
             if not value > 0.0:
                 raise SpecError(f"node-shutdown, option {name}", "a number above 0", value)
+        check_truth("NodeShutdown, skip", skip)
         self.platform = platform
         self.tau = tau
         self.step_s = step_s

@@ -56,6 +56,12 @@ def check_count(where: str, value: object, most: int, least: int = 1) -> int:
     return int(value)
 
 
+def check_truth(where: str, value: object) -> None:
+    """Raise InputError unless ``value`` is True or False: any text would count as true, ``"no"`` as well."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(where, "True or False", _short(value))
+
+
 def check_number(where: str, value: object, positive: bool = False, non_negative: bool = False) -> float:
     """``value`` as a float. Raises InputError unless it is a finite number of that sign."""
     is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)

@@ -21,6 +21,7 @@ from cluster_sim.models.contention import contention_models
 from cluster_sim.models.network import network_models
 from cluster_sim.models.power import power_models
 from cluster_sim.models.processor_step import ProcessorModels
+from cluster_sim.platform.hardware import check_truth
 from cluster_sim.registry import Spec
 from cluster_sim.run.simulation import Simulation
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
@@ -129,6 +130,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
             raise InputError(
                 "environment, render_mode", f"one of {', '.join(self.metadata['render_modes'])}", render_mode
             )
+        check_truth("environment, flat", flat)
         self.maker = maker
         self.episodes = episodes
         self.reward = reward

@@ -9,6 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 from cluster_sim.errors import InputError
+from cluster_sim.platform.hardware import check_truth
 from cluster_sim.run.decisions import Decision, Reject, Start, WakeAt
 from learning.environments.base import SchedulingEnv, observes_together
 from learning.environments.built_in import job_node_case
@@ -69,9 +70,13 @@ class JobNodeMaker:
         if placements not in PLACEMENTS:
             raise InputError("JobNode, placements", f"one of {', '.join(PLACEMENTS)}", placements)
         most = max(MOST_PAIRS // platform.node_count, 1)
-        if not 1 <= num_jobs <= most:
-            expected = "1 or more" if num_jobs < 1 else f"at most {most:,} on {platform.node_count:,} nodes"
-            raise InputError("JobNode, num_jobs", expected, num_jobs)
+        if not isinstance(num_jobs, int) or not 1 <= num_jobs <= most:
+            raise InputError(
+                "JobNode, num_jobs", f"an integer from 1 to {most:,} on {platform.node_count:,} nodes", num_jobs
+            )
+        check_truth("JobNode, memory", memory)
+        if merge_equal is not None:
+            check_truth("JobNode, merge_equal", merge_equal)
         if not 0.0 <= patience < np.inf:
             raise InputError("JobNode, patience", "seconds, 0 or more", patience)
         self.placements, self.memory, self.patience = placements, memory, patience
