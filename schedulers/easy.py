@@ -288,13 +288,17 @@ def _slowest_boot(view: View, job: Job) -> float:
     """How long the nodes that a promised job will get may have to boot first, at the most, s.
 
     Which nodes these are is found anew in every pass, and jobs that start meanwhile take those that are on. Nodes that
-    jobs of this pass have got will be on.
+    jobs of this pass have got will be on. A node that has failed may be OFF when it is repaired, and then has to boot.
     """
-    delays = view.boot_delays
-    if delays is None:
-        return 0.0
-    unused, eligible = view.free_cores == view.platform.node_cores, view.eligible(job)
-    return float(delays[unused if eligible is None else unused & eligible].max(initial=0.0))
+    platform, delays, eligible = view.platform, view.boot_delays, view.eligible(job)
+    unused = view.free_cores == platform.node_cores
+    if eligible is not None:
+        unused &= eligible
+    slowest = 0.0 if delays is None else float(delays[unused].max(initial=0.0))
+    failed = unused & ~(view.powered_on | view.powered_off)
+    failed[list(view.transition_ends)] = False
+    boots = [platform.node_types[kind].transitions.switch_on_s for kind in set(platform.type_of_node[failed].tolist())]
+    return max([slowest, *boots])
 
 
 @schedulers.register("easy")

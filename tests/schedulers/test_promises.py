@@ -168,6 +168,25 @@ def test_a_node_that_fails_while_it_boots_for_a_job(scheduler: str) -> None:
     assert starts(result)[1] == 240.0
 
 
+@pytest.mark.parametrize("scheduler", EVERY)
+def test_a_promise_allows_for_a_node_that_is_off_when_it_is_repaired(scheduler: str) -> None:
+    """Node 1 fails while it is OFF. It is repaired before a ends at 160: b has it booted and is on at 190, or it waits for a.
+
+    EASY finds b's place anew in every pass; so it promises the boot, too.
+    """
+
+    def fail(simulation: Simulation) -> Generator[Any, Any, None]:
+        yield simulation.env.timeout(5.0)
+        simulation.node(1).fail()
+        yield simulation.env.timeout(125.0)
+        simulation.node(1).repair()
+
+    result = run(scheduler, [(0, 1, 100, 100), (10, 1, 50, 50)], switching(2, off=True), beside=fail)
+    waits_for_a = scheduler.startswith("conservative")
+    assert promises(result, "b") == [(10.0, 160.0 if waits_for_a else 220.0, "")]
+    assert starts(result) == [60.0, 160.0 if waits_for_a else 190.0]
+
+
 @pytest.mark.parametrize("scheduler", ["conservative", "conservative:replan=yes", "easy"])
 def test_a_job_that_is_killed_while_its_nodes_boot(scheduler: str) -> None:
     """a is killed at 20: its node boots on until 60, and b can have it then."""
