@@ -295,7 +295,7 @@ def _with_numbers(table: pd.DataFrame, name: str, path: Path) -> pd.DataFrame:
 
 
 def _check_names(table: pd.DataFrame, path: Path, platform: Platform) -> None:
-    """Raise FormatError for a job that a table of jobs has twice, and for a node that the platform does not have."""
+    """Raise FormatError for a job that a table of jobs has twice, a node that the platform does not have, or no state of one."""
     if path.stem == "jobs" and table["job_id"].duplicated().any():
         row = int(table["job_id"].duplicated().to_numpy().argmax())
         raise FormatError(f"{path}, line {row + 2}, job_id", "every job once", f"'{table['job_id'].iloc[row]}' again")
@@ -307,6 +307,9 @@ def _check_names(table: pd.DataFrame, path: Path, platform: Platform) -> None:
             except InputError as error:
                 row = int((code == number).argmax())
                 raise FormatError(f"{path}, line {row + 2}, node", error.expected, name) from None
+    if path.stem == "node_states" and not (known := table["state"].isin(tuple(NodeState))).all():
+        row = int((~known).to_numpy().argmax())
+        raise FormatError(f"{path}, line {row + 2}, state", f"one of {', '.join(NodeState)}", table["state"].iloc[row])
 
 
 class _Processors(dict[tuple[str, str], tuple[int, int]]):

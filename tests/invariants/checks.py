@@ -109,7 +109,9 @@ def check_rejections(result: Result, workload: Workload, by_memory: bool, capped
                 for size, kind in zip(sizes, kinds, strict=True)
             ]
             room = [min(pair) for pair in zip(sizes, limits, strict=True)]
-        could = could_run(row.requested_cores, row.nodes, row.ntasks_per_node, room, max(sizes))
+        # In a reservation a job goes over several nodes if none of these holds it, though another node might.
+        widest = 0 if row.reservation else max(sizes)
+        could = could_run(row.requested_cores, row.nodes, row.ntasks_per_node, room, widest)
         if not could:
             assert state in ("rejected", "unfinished")  # those not yet submitted when the run was stopped
         elif not (row.reservation or row.after or capped):

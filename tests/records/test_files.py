@@ -211,6 +211,7 @@ def change(name: str, old: str, new: str) -> Callable[[Path], object]:
             change("node_states.csv", "cluster0.node0", "gone"),
             "node_states.csv, line 2, node: expected a node name such as",
         ),
+        (change("node_states.csv", "COMPUTING", "COMPUTED"), "state: expected one of OFF, SWITCHING_ON, IDLE, "),
         (write("power.csv", b"time,watts\n5,9\n0,9\n"), "power.csv, line 3, time: expected a time after the one above"),
         (write("power.csv", b"time,watts\n0,9\ninf,9\n"), "power.csv, line 3, time: expected a number, found inf"),
     ],
