@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cluster_sim.errors import InputError, SpecError
+from cluster_sim.spelling import one_of
 from learning.actor_critic import ActorCritic, ActorCriticOptions
 from learning.constraint import constraint_of
 from learning.ppo import PPO, PUBLISHED, PPOOptions
@@ -74,7 +75,7 @@ def options_of(kind: Any, given: Mapping[str, Any], where: str) -> Any:
     known = {field.name: field.default for field in fields(kind)}
     for name, value in given.items():
         if name not in known:
-            raise InputError(where, f"some of {', '.join(known)}", name)
+            raise InputError(where, one_of(name, known), name)
         if not suits(value, known[name]):
             raise InputError(f"{where}, {name}", kind_of(known[name]), value)
     return kind(**given)

@@ -18,6 +18,7 @@ from cluster_sim.platform.platform import Platform
 from cluster_sim.platform.specs import has_time_unit
 from cluster_sim.run.hosts import as_counted
 from cluster_sim.run.settings import TIME_UNITS, Rules
+from cluster_sim.spelling import one_of
 from cluster_sim.workload.days import all_as_executed
 from cluster_sim.workload.workload import WORKLOAD_GENERATORS, Workload
 from learning.episodes import Days, Drawn, Episode, EpisodeSource, Trajectories, Whole
@@ -220,7 +221,7 @@ def environment_on(keys: EnvironmentKeys, episodes: EpisodeSource | None) -> Sch
     known = {name: one for name, one in parameters.items() if name not in named and name not in _NOT_OF_A_TRAINING}
     for key, value in keys.options.items():
         if key not in known:
-            raise InputError("environment, options", f"some of {', '.join(known)}", key)
+            raise InputError("environment, options", one_of(key, known), key)
         arguments[key] = _option(f"environment, options, {key}", value, known[key])
     environment: SchedulingEnv = kind(**arguments)
     return environment

@@ -297,8 +297,9 @@ def _slowest_boot(view: View, job: Job) -> float:
     slowest = 0.0 if delays is None else float(delays[unused].max(initial=0.0))
     failed = unused & ~(view.powered_on | view.powered_off)
     failed[list(view.transition_ends)] = False
-    boots = [platform.node_types[kind].transitions.switch_on_s for kind in set(platform.type_of_node[failed].tolist())]
-    return max([slowest, *boots])
+    for kind in set(platform.type_of_node[failed].tolist()):
+        slowest = max(slowest, platform.node_types[kind].transitions.switch_on_s)
+    return slowest
 
 
 @schedulers.register("easy")

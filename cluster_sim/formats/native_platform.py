@@ -10,13 +10,13 @@ from __future__ import annotations
 import itertools
 import json
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from cluster_sim.errors import FormatError, InputError, ModelWarning
 from cluster_sim.files.atomic import write_bytes
@@ -170,16 +170,47 @@ def validated(model: type[Entry], data: object, path: str | Path, key: str = "")
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
+        first, *others = error.errors(include_url=False)
         location, found = first["loc"], first["input"]
-        expected = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
-        expected = _WORDS.get(first["type"], expected)
+        place = _in_file(location, data)
         if first["type"] == "missing":
-            location, expected, found = location[:-1], f"key '{location[-1]}'", None
+            name = location[-1]
+            place = _in_file(location[:-1], data)
+            expected, found = f"key '{name}'" if isinstance(name, str) else f"at least {name + 1} values", None
         elif first["type"] == "unknown_key":
-            found = first["ctx"]["key"]
-        place = _dotted(key, location)
-        raise FormatError(f"{path}: {place}" if place else path, expected, _in_short(found)) from None
+            expected, found = first["msg"], first["ctx"]["key"]
+        else:
+            same = [first, *(other for other in others if _in_file(other["loc"], data) == place)]
+            # Of several kinds of values that may stand there all are told, but that a number is no text.
+            told = [each for each in same if each["type"] != "string_type"] or same
+            expected = " or ".join(dict.fromkeys(_expected(each) for each in told))
+            if first["type"] not in _WORDS and isinstance(found, dict):
+                found = None  # what its keys say together does not fit
+        where = _dotted(key, place)
+        raise FormatError(f"{path}: {where}" if where else path, expected, _in_short(found)) from None
+
+
+def _expected(error: ErrorDetails) -> str:
+    """What one of pydantic's errors says was expected."""
+    if error["type"] == "too_long":
+        return f"at most {error['ctx']['max_length']} values"
+    if error["type"] == "string_pattern_mismatch":
+        return f"text of the form {error['ctx']['pattern']}"
+    told = error["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
+    return _WORDS.get(error["type"], told)
+
+
+def _in_file(location: Sequence[int | str], data: Any) -> tuple[int | str, ...]:
+    """A place as the file has it, without the names that pydantic gives to the branches of a union."""
+    kept: list[int | str] = []
+    for part in location:
+        if isinstance(part, int):  # of a list, or of one value that may stand in the place of a list
+            kept.append(part)
+            data = data[part] if isinstance(data, list) and part < len(data) else data
+        elif isinstance(data, dict) and part in data:
+            kept.append(part)
+            data = data[part]
+    return tuple(kept)
 
 
 def lookup(where: str, kind: str, name: str, known: Mapping[str, Entry] | Mapping[str, Any]) -> Any:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cluster_sim.errors import FormatError, InputError
+from cluster_sim.formats.native_platform import validated
 from learning.config import SECTIONS, Config, check_same, read_config, write_config
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "training.md"
@@ -108,3 +110,26 @@ def test_the_manual_tells_every_key() -> None:
             assert f"| `{name}` |" in page, name
             assert field.description
             assert field.description in page or field.description == "see below", name
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        (
+            {"environment": {"trajectories": {"length": 3, "origin": -1}}},
+            "environment.trajectories.origin: expected 'random' or 'fixed' or greater than or equal to 0, found -1",
+        ),
+        ({"limits": {"mean_wait_s": -5}}, "limits.mean_wait_s: expected greater than 0, found -5"),
+        ({"limits": {"mean_wait_s": "x"}}, "limits.mean_wait_s: expected a valid number or text of the form "),
+        ({"environment": {"slice": [5]}}, "environment.slice: expected at least 2 values"),
+        ({"environment": {"slice": [5, 6, 7]}}, "environment.slice: expected at most 2 values, found a list"),
+        ({"environment": {"days": True, "trajectories": {"length": 3}}}, "environment: expected either days or trajectories"),
+    ],
+)  # fmt: skip
+def test_messages_name_what_stands_in_the_file(keys: dict[str, Any], told: str) -> None:
+    """Of values that may be of several kinds all are told, at the place that the file has, in words that it knows."""
+    document = keys | {"environment": {"kind": "job-choice", "workload": "log.swf"} | keys.get("environment", {})}
+    with pytest.raises(FormatError) as error:
+        validated(Config, document, "c.yaml")
+    assert str(error.value).startswith(f"c.yaml: {told}")
+    assert "mapping" not in str(error.value)

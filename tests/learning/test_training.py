@@ -284,7 +284,8 @@ def test_every_reward_of_job_node_is_about_a_metric() -> None:
     ("changes", "told"),
     [
         ({"algorithm": {"name": "dqn"}}, "algorithm, name: expected one of ppo"),
-        ({"algorithm": {"options": {"clipping": 1}}}, "algorithm, options: expected some of clip"),
+        ({"algorithm": {"options": {"clipping": 1}}}, "algorithm, options: expected one of clip"),
+        ({"algorithm": {"options": {"actorlr": 1e-3}}}, "the nearest is actor_lr"),
         ({"algorithm": {"options": {"clip": "wide"}}}, "algorithm, options, clip: expected a number, found wide"),
         ({"algorithm": {"options": {"epochs": 2.5}}}, "options, epochs: expected a whole number, found 2.5"),
         ({"algorithm": {"options": {"swa": 1}}}, "options, swa: expected true or false, found 1"),
@@ -293,7 +294,7 @@ def test_every_reward_of_job_node_is_about_a_metric() -> None:
         ({"network": "brain"}, "network: expected one of"),
         ({"environment": {"reward": "fame"}}, "reward: expected one of"),
         ({"environment": {"observation": "all"}}, "observation: expected one of"),
-        ({"environment": {"options": {"jobs": 5}}}, "environment, options: expected some of"),
+        ({"environment": {"options": {"jobs": 5}}}, "environment, options: expected one of"),
         (
             {"environment": {"platform": "homogeneous:nodes=2,cores=2"}},
             "environment: expected both platform and workload",
@@ -312,7 +313,7 @@ def test_every_reward_of_job_node_is_about_a_metric() -> None:
         ({"environment": {"options": {"patience": "soon"}}}, "options, patience: expected a number, found soon"),
         ({"environment": {"options": {"power": 3}}}, "options, power: expected text, found 3"),
         ({"environment": {"options": {"memory": "maybe"}}}, "options, memory: expected true or false, found maybe"),
-        ({"environment": {"options": {"flat": True}}}, "environment, options: expected some of placements"),
+        ({"environment": {"options": {"flat": True}}}, "environment, options: expected one of placements"),
     ],
 )
 def test_what_is_wrong_ends_in_a_line(tmp_path: Path, changes: dict[str, Any], told: str) -> None:
