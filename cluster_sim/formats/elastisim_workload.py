@@ -250,19 +250,20 @@ class _Reader:
                 else:
                     shares[-1] += time
                 may_change = points and (number < count - 1 or phase.get("final_scheduling_point", True))
-        first = next((place for place, share in enumerate(shares) if share > 0.0), 0)
-        if asks[first]:
+        done = [(share, cores) for share, cores in zip(shares or [once], asks or [0], strict=True) if share > 0.0]
+        if done[0][1]:
             self._now.add("evolving_request before any work")
-            asks[first] = 0
-        return _parts_text(kind, shares, asks)
+            done[0] = done[0][0], 0
+        return _parts_text(kind, done)
 
 
-def _parts_text(kind: str, shares: list[float], asks: list[int]) -> str:
-    if len(shares) < 2 and kind == "evolving":
+def _parts_text(kind: str, done: list[tuple[float, int]]) -> str:
+    """The column ``parts``, of shares above 0 and what each asks for; an evolving job in one part is moldable only."""
+    if len(done) < 2 and kind == "evolving":
         return ""
-    if not any(asks) and max(shares) - min(shares) <= _EQUAL * max(shares):
+    shares = [share for share, _ in done]
+    if not any(cores for _, cores in done) and max(shares) - min(shares) <= _EQUAL * max(shares):
         return str(len(shares))
-    done = [(share, cores) for share, cores in zip(shares, asks, strict=True) if share > 0.0]
     return " ".join(f"{share!r}@{cores}" if cores else f"{share!r}" for share, cores in done)
 
 

@@ -174,6 +174,37 @@ def test_a_request_before_any_work(tmp_path: Path) -> None:
         assert row(tmp_path, job("evolving", application)).parts == "10.0 10.0@4"
 
 
+@pytest.mark.parametrize(("works", "asks"), [((0, 10, 10), 1), ((0, 0, 10), 2), ((0, 0, 10, 10), 1)])
+def test_a_request_before_all_the_work(tmp_path: Path, works: tuple[int, ...], asks: int) -> None:
+    """The only request comes before any work: it is named, and all of the work is one part, in which nothing changes."""
+    each: list[dict[str, Any]] = [{"tasks": [cpu(work)]} for work in works]
+    each[asks]["evolving_request"] = 4
+    with pytest.warns(ModelWarning, match="evolving_request before any work"):
+        one = row(tmp_path, job("evolving", {"phases": each}))
+    assert (one.parts, one.malleable, one.operations) == ("", False, float(sum(works)))
+
+
+def test_a_request_after_all_the_work(tmp_path: Path) -> None:
+    """An iteration that does nothing asks for nothing that could matter."""
+    application = {"phases": [{"tasks": [cpu(10)]}, {"tasks": [cpu(0)], "evolving_request": 4}]}
+    assert row(tmp_path, job("evolving", application)).parts == ""
+
+
+@pytest.mark.parametrize("kind", ["malleable", "adaptive"])
+@pytest.mark.parametrize(("works", "parts"), [((0, 10), "1"), ((10, 0), "1"), ((10,), "1"), ((0, 10, 10), "2")])
+def test_iterations_that_do_nothing_are_no_parts(tmp_path: Path, kind: str, works: tuple[int, ...], parts: str) -> None:
+    """A job in one part stays malleable, as one of a single iteration: schedulers that resize choose what it starts on."""
+    one = row(tmp_path, job(kind, {"phases": [{"tasks": [cpu(work)]} for work in works]}))
+    assert (one.parts, one.malleable) == (parts, True)
+
+
+@pytest.mark.parametrize(("kind", "parts"), [("malleable", "1"), ("evolving", "")])
+def test_a_job_that_only_begins(tmp_path: Path, kind: str, parts: str) -> None:
+    """What is done once is all that such a job does: one part."""
+    one = row(tmp_path, job(kind, {"on_init": [cpu(10)]}))
+    assert (one.parts, one.operations) == (parts, 10.0)
+
+
 def test_an_evolving_job_gets_what_it_asks_for(tmp_path: Path) -> None:
     """12 on 2 nodes in two iterations: the first takes 6 s; with 4 nodes the second takes 3, after 2 s of reconfiguration."""
     application = {
