@@ -84,8 +84,7 @@ class History:
         end[:-1][node[1:] != node[:-1]] = self.horizon
         kept = (code != CODES[NodeState.IDLE]) & (end > start)
         node, code, start, end, watts = (column[kept] for column in (node, code, start, end, watts))
-        # A node that was on in between for no time, for a job that took none, was in one state all the time.
-        joins = (node[1:] == node[:-1]) & (code[1:] == code[:-1]) & (watts[1:] == watts[:-1]) & (start[1:] == end[:-1])
+        joins = goes_on(node, code, start, end) & (watts[1:] == watts[:-1])
         first, last = np.append(True, ~joins)[: len(node)], np.append(~joins, True)[: len(node)]
         return node[first], code[first], start[first], end[last], watts[first]
 
@@ -95,6 +94,16 @@ class History:
         for row in self.rated_watts:
             rows[row[1]].append(row)
         return rows
+
+
+def goes_on(node: Ints, code: npt.NDArray[np.uint8], start: Floats, end: Floats) -> npt.NDArray[np.bool_]:
+    """Whether each interval but the first is in the state of the one before: in between the node was on for no time.
+
+    It was then for a job that took none. No boot goes on with another: a failure and a repair of one instant have it begin anew.
+    """
+    same = (node[1:] == node[:-1]) & (code[1:] == code[:-1]) & (start[1:] == end[:-1])
+    joins: npt.NDArray[np.bool_] = same & (code[1:] != CODES[NodeState.SWITCHING_ON])
+    return joins
 
 
 def node_bounds(platform: Platform) -> Ints:

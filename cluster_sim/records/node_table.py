@@ -34,11 +34,24 @@ def seconds_by_state(history: History) -> dict[NodeState, Floats]:
     return seconds
 
 
-def _entries(history: History, state: NodeState) -> Ints:
-    """How often each node entered a state before the end: what begins in the last instant is in no second of the run."""
+def _switches(history: History) -> tuple[Ints, Ints]:
+    """How often each node began to switch on, and off, before the end.
+
+    What begins in the last instant is in no second of the run, nor is what a failure undoes in the instant in which it began.
+    """
     log = history.transitions
-    entered = (log.codes == CODES[state]) & (log.times < history.horizon)
-    return np.bincount(log.nodes[entered], minlength=history.platform.node_count)
+    nodes, codes, times = log.nodes, log.codes, log.times
+    counted = times < history.horizon
+    if (codes == CODES[NodeState.FAILED]).any():
+        rows = np.argsort(nodes, kind="stable")  # by node and time
+        before, after = rows[:-1], rows[1:]
+        undone = (nodes[before] == nodes[after]) & (times[before] == times[after])
+        counted[before[undone & (codes[after] == CODES[NodeState.FAILED])]] = False
+    on, off = (
+        np.bincount(nodes[counted & (codes == CODES[state])], minlength=history.platform.node_count)
+        for state in (NodeState.SWITCHING_ON, NodeState.SWITCHING_OFF)
+    )
+    return on, off
 
 
 def waste_by_core(history: History, accounts: Accounts, computing_s: Floats) -> Floats:
@@ -52,7 +65,7 @@ def node_columns(history: History, accounts: Accounts) -> dict[str, npt.NDArray[
     count = platform.node_count
     seconds = seconds_by_state(history)
     joules = accounts.nodes
-    on, off = (_entries(history, state) for state in (NodeState.SWITCHING_ON, NodeState.SWITCHING_OFF))
+    on, off = _switches(history)
     columns: dict[str, npt.NDArray[Any]] = {"node": np.array(platform.node_names(), object)}
     columns |= {f"{s.lower()}_s": seconds[s] for s in NodeState}
     columns |= {f"{s.lower()}_j": joules[s] for s in NodeState}

@@ -13,7 +13,7 @@ import pandas as pd
 from cluster_sim.machine.core_ranges import busy_intervals
 from cluster_sim.machine.node import NodeState
 from cluster_sim.machine.transition_log import STATES as NODE_STATES
-from cluster_sim.records.accounting import Accounts, History, node_bounds, settle
+from cluster_sim.records.accounting import Accounts, History, goes_on, node_bounds, settle
 from cluster_sim.records.assumptions import of_run
 from cluster_sim.records.attempt_tables import attempt_columns, lost_core_s, numbers_of_attempts
 from cluster_sim.records.clock_table import clock_table
@@ -241,8 +241,7 @@ class RunTables:
         off, code, since, until, _ = self._history.off_intervals
         rows = slice(*np.searchsorted(off, (first, stop)))
         off, code, since, until = off[rows], code[rows], since[rows], until[rows]
-        # Two that differ in watts alone are one: between them the node was on for no time.
-        joins = (off[1:] == off[:-1]) & (code[1:] == code[:-1]) & (since[1:] == until[:-1])
+        joins = goes_on(off, code, since, until)  # these differ in watts alone
         begins, ends = np.append(True, ~joins)[: len(off)], np.append(~joins, True)[: len(off)]
         state = np.array([str(each) for each in NODE_STATES], object)[code[begins]]
         return off[begins], state, since[begins], until[ends]

@@ -196,6 +196,50 @@ def test_a_node_that_fails_and_is_repaired_in_one_instant_has_failed(tmp_path: P
     assert result.attempts["start_time"].tolist() == [0.0, 40.0]
 
 
+def test_a_boot_that_a_failure_cuts_and_a_repair_begins_anew_is_two(tmp_path: Path) -> None:
+    """Of one instant, at 17 s: the boot of 10 to 17 s is one row of the states, that of 17 to 27 s another, two switches."""
+    alone = Platform.homogeneous(nodes=1, cores=2, transitions=PowerTransitions(switch_on_s=10.0))
+    failures = trace(tmp_path, "5,0,fail", "10,0,repair", "17,0,fail", "17,0,repair")
+    result = Simulation(alone, one_job(), Fcfs(), failures=failures).run()
+    assert result.node_states[["state", "start", "end"]].to_numpy().tolist()[2:] == [
+        ["SWITCHING_ON", 10.0, 17.0],
+        ["SWITCHING_ON", 17.0, 27.0],
+        ["COMPUTING", 27.0, 127.0],
+    ]
+    assert result.nodes["switches_on"].tolist() == [2]
+    assert result.summary()["node_switches"] == 2
+
+
+def test_what_a_failure_undoes_in_its_instant_is_no_switch() -> None:
+    """A node told to boot, or to shut down, that fails at once: no second and no row of the states, and none in the counts."""
+    alone = Platform.homogeneous(nodes=2, cores=2, transitions=PowerTransitions(switch_on_s=10.0, switch_off_s=5.0))
+    simulation = Simulation(alone, one_job(), Fcfs())
+
+    def breaks() -> Iterator[object]:
+        node = simulation.node(1)
+        yield simulation.env.timeout(20.0)
+        node.fail()
+        yield simulation.env.timeout(10.0)
+        node.repair()
+        node.fail()
+        yield simulation.env.timeout(10.0)
+        node.repair()
+        yield node.ready
+        node.switch_off()
+        node.fail()
+
+    simulation.env.process(breaks())
+    result = simulation.run()
+    states = result.node_states[result.node_states["node"] == "cluster0.node1"]
+    assert states[["state", "start"]].to_numpy().tolist() == [
+        ["IDLE", 0.0],
+        ["FAILED", 20.0],
+        ["SWITCHING_ON", 40.0],
+        ["FAILED", 50.0],
+    ]
+    assert result.nodes[["switches_on", "switches_off"]].to_numpy().tolist() == [[0, 0], [1, 0]]
+
+
 def test_rows_need_no_order(tmp_path: Path) -> None:
     """A file is put in order of time."""
     alone = Platform.homogeneous(nodes=1, cores=2)
