@@ -47,20 +47,26 @@ def check_seconds(policy: str, option: str, value: float, least: float = 0.0) ->
 
 @power_policies.register("always-on")
 class AlwaysOn(PowerPolicy):
-    """Every node is on all the time; those that are off at the start are booted at once."""
+    """Every node is on all the time; those that are off at the start are booted at once, or when they have been repaired.
+
+    What a process of the user's own switches off, that process has to switch on again.
+    """
 
     switches = False
 
     def begin(self, view: View) -> None:
         """The boots are still to be ordered."""
-        self._ordered = False
+        starts_off = np.array([kind.initially_off for kind in view.platform.node_types])
+        self._to_boot: list[int] = np.flatnonzero(starts_off[view.platform.type_of_node]).tolist()
 
     def reserve(self, view: View) -> Iterable[PowerDecision]:
-        """At the start of the run, boot what is off."""
-        if not self._ordered:
-            self._ordered = True
-            for node in np.flatnonzero(view.is_off).tolist():
-                yield SwitchOn(node)
+        """At the start of the run, boot what is off; what has failed before that, and is OFF after its repair, then."""
+        if self._to_boot:
+            nodes, states = self._to_boot, [view.node(node).state for node in self._to_boot]
+            self._to_boot = [node for node, state in zip(nodes, states, strict=True) if state is NodeState.FAILED]
+            for node, state in zip(nodes, states, strict=True):
+                if state is NodeState.OFF:
+                    yield SwitchOn(node)
 
 
 @power_policies.register("timeout")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from cluster_sim import Platform, Simulation, Workload
 from cluster_sim.errors import InputError
 from cluster_sim.machine.node import NodeState
-from cluster_sim.platform import PowerTransitions
+from cluster_sim.platform import Cluster, NodeGroup, PowerTransitions
 from cluster_sim.run.decisions import Resize
 from cluster_sim.run.failures import Failure, Failures, failure_models
 from cluster_sim.run.view import View
@@ -238,6 +239,47 @@ def test_what_a_failure_undoes_in_its_instant_is_no_switch() -> None:
         ["FAILED", 50.0],
     ]
     assert result.nodes[["switches_on", "switches_off"]].to_numpy().tolist() == [[0, 0], [1, 0]]
+
+
+@pytest.mark.parametrize("submitted", [0.0, 1.0])
+def test_always_on_boots_after_its_repair_what_failed_before_it_could(tmp_path: Path, submitted: float) -> None:
+    """Nodes that are OFF at the start and fail in its first instant are OFF when repaired, and boot then; no job wants them.
+
+    Nor does it matter that one fails again before it is on; node 3 is switched off by a process of the user's own, and stays so.
+    """
+    platform = Platform((Cluster("c", (NodeGroup(replace(PLATFORM.node_types[0], initially_off=True), 4),)),))
+    failures = trace(
+        tmp_path,
+        "0,1,fail",
+        "20,1,repair",
+        "0,2,fail",
+        "30,2,repair",
+        "33,2,fail",
+        "40,2,repair",
+        "60,1,fail",
+        "70,1,repair",
+    )
+    policy, late_job = make_power_policy("always-on"), one_job(submit_time=submitted)
+    simulation = Simulation(platform, late_job, Fcfs(), policy, failures=failures)
+    simulation.env.at(50.0).callbacks.append(lambda event: simulation.node(3).switch_off())
+    result = simulation.run()
+    states = dict(iter(result.node_states.groupby("node")))
+    assert states["c.node1"][["state", "start"]].to_numpy().tolist() == [
+        ["FAILED", 0.0],
+        ["SWITCHING_ON", 20.0],
+        ["IDLE", 30.0],
+        ["FAILED", 60.0],
+        ["SWITCHING_ON", 70.0],
+        ["IDLE", 80.0],
+    ]
+    assert states["c.node2"][["state", "start"]].to_numpy().tolist() == [
+        ["FAILED", 0.0],
+        ["SWITCHING_ON", 30.0],
+        ["FAILED", 33.0],
+        ["SWITCHING_ON", 40.0],
+        ["IDLE", 50.0],
+    ]
+    assert states["c.node3"]["state"].tolist() == ["SWITCHING_ON", "IDLE", "SWITCHING_OFF", "OFF"]
 
 
 def test_rows_need_no_order(tmp_path: Path) -> None:
