@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cluster_sim.errors import SpecError
+from cluster_sim.errors import InputError, SpecError
 from cluster_sim.machine.node import NodeState
+from cluster_sim.platform.hardware import check_number
 from cluster_sim.run.decisions import PowerDecision, SwitchOff, SwitchOn, WakeAt
 from schedulers.base import PowerPolicy, power_policies
 
@@ -39,10 +40,19 @@ def waits_in_window(view: View) -> bool:
     return view.restricts and any(job.reservation for job in view.pending)
 
 
+def finite(where: str, expected: str, value: object) -> float:
+    """``value``, an option as Python gives it, as a float. Raises SpecError unless it is a finite number."""
+    try:
+        return check_number(where, value)
+    except InputError as error:
+        raise SpecError(where, expected, str(value) if value is None else error.found) from None
+
+
 def check_seconds(policy: str, option: str, value: float, least: float = 0.0) -> None:
     """Raise SpecError unless ``value`` is a finite number of seconds, ``least`` or more."""
-    if not least <= value < float("inf"):
-        raise SpecError(f"power policy '{policy}', option {option}", f"seconds, {least:g} or more", value)
+    where, expected = f"power policy '{policy}', option {option}", f"seconds, {least:g} or more"
+    if finite(where, expected, value) < least:
+        raise SpecError(where, expected, value)
 
 
 @power_policies.register("always-on")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from cluster_sim.errors import SpecError
 from cluster_sim.run.decisions import LimitPower, PowerDecision, Reject, SetPState
 from schedulers.base import PowerPolicy, power_policies
+from schedulers.power import finite
 
 if TYPE_CHECKING:
     from cluster_sim.run.view import View
@@ -31,8 +31,10 @@ class PowerCap(PowerPolicy):
     switches = False
 
     def __init__(self, watts: float, how: str = "wait"):
-        if not 0.0 < watts < math.inf:
-            raise SpecError("power policy 'power-cap', watts", "a finite number of watts above 0", watts)
+        where, expected = "power policy 'power-cap', watts", "a finite number of watts above 0"
+        watts = finite(where, expected, watts)
+        if watts <= 0.0:
+            raise SpecError(where, expected, watts)
         if how not in ("wait", "slow"):
             raise SpecError("power policy 'power-cap', option how", "wait or slow", how)
         self.watts, self.how = watts, how

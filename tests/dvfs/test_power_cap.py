@@ -6,6 +6,7 @@ import inspect
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from cluster_sim.errors import InputError, PlacementError, SpecError
 from cluster_sim.machine.placement import Placement
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions
 from cluster_sim.run import Start, View
-from schedulers import Fcfs, PowerCap, Scheduler, schedulers
+from schedulers import Fcfs, IdleTimeout, InertialShutdown, PowerCap, Scheduler, schedulers
 
 from .conftest import jobs, machine, scaling
 
@@ -154,6 +155,35 @@ def test_caps_that_mean_nothing(spec: str, message: str) -> None:
     """No watts, no number of them, no limit, no such way."""
     with pytest.raises(SpecError, match=message):
         make_power_policy(spec)
+
+
+@pytest.mark.parametrize("watts", ["100", None, True, np.True_, [100], pytest.param(10**9000, id="huge"), np.nan, 0])
+def test_watts_in_python_that_are_no_number(watts: Any) -> None:
+    """One line that names what is wrong, as for a spec, whatever is given; it fits on a screen."""
+    with pytest.raises(
+        SpecError, match=r"^power policy 'power-cap', watts: expected a finite number of watts above 0, found "
+    ) as error:
+        PowerCap(watts)
+    assert len(str(error.value)) < 200
+
+
+@pytest.mark.parametrize("seconds", ["100", None, True, pytest.param(10**9000, id="huge")])
+def test_seconds_in_python_that_are_no_number(seconds: Any) -> None:
+    """The same for times of other policies."""
+    with pytest.raises(
+        SpecError, match=r"^power policy 'timeout', option seconds: expected seconds, 0 or more, found "
+    ):
+        IdleTimeout(seconds)
+    with pytest.raises(
+        SpecError, match=r"^power policy 'inertial', option period: expected seconds, 0.001 or more, found "
+    ):
+        InertialShutdown(seconds)
+
+
+@pytest.mark.parametrize("watts", [240, 240.0, np.float64(240), np.int64(240), np.float32(240)])
+def test_watts_in_python(watts: Any) -> None:
+    """Any number of them, numpy's too."""
+    assert (PowerCap(watts).watts, PowerCap(watts).spec) == (240.0, "power-cap:240")
 
 
 def test_a_placement_beyond_the_cap_is_refused() -> None:
