@@ -3,8 +3,8 @@
 The budget looks at what the machine may *come to* draw. Besides what it draws now that is what has been set off and
 costs more later: nodes that boot for a job will compute, a node that boots will idle, a processor that runs slower for
 one job goes back to its clock. A job starts only if all that, and the job, fit under the limit, so that the draw never
-exceeds it. Only what is done from outside, such as a node that was on repaired or a clock raised by a process of the user's
-own, is not asked for.
+exceeds it. Only what is done from outside, such as a node repaired that was on or booting when it failed, and so boots, or a
+clock raised by a process of the user's own, is not asked for.
 """
 
 from __future__ import annotations

@@ -89,6 +89,36 @@ def test_watts_of_a_failed_node_that_was_off_are_not_lent_out(tmp_path: Path) ->
     assert times(result) == [(0, 100), (100, 200)]
 
 
+@pytest.mark.parametrize(
+    ("fails", "repaired", "peak"),
+    [
+        (0, "OFF", 118 + 118),  # before anybody boots it
+        (3, "SWITCHING_ON", 118 + 118 + 50),  # while it boots for job 0
+        (15, "SWITCHING_ON", 118 + 118 + 50),  # while it computes
+    ],
+)
+def test_what_a_repaired_node_boots_is_not_held_up(tmp_path: Path, fails: int, repaired: str, peak: float) -> None:
+    """Job 1 starts while node 2 has failed; if that was on, or booting, it boots when it is repaired, beyond the cap of 270 W.
+
+    If it was OFF it is OFF again. Job 0, for which only node 2 will do, waits until job 1 has ended.
+    """
+    failures = tmp_path / "failures.csv"
+    failures.write_text(f"time,node,event\n{fails},2,fail\n40,2,repair\n")
+    kind, switching = scaling(), PowerTransitions(switch_on_s=10.0, switch_on_w=50.0, off_w=0.0)
+    groups = (
+        NodeGroup(NodeType("on", (kind,), transitions=switching), 2),
+        NodeGroup(NodeType("off", (kind,), transitions=switching, initially_off=True, tags=frozenset({"dear"})), 1),
+    )
+    workload = jobs((1, 8, 400), (20, 16, 400), requires=["dear", ""], requested_time=[100.0, 100.0])
+    platform = Platform((Cluster("cluster0", groups),))
+    scheduler = make_scheduler("list:first/first,blocking=no")
+    result = Simulation(platform, workload, scheduler, PowerCap(270), failures=f"trace:{failures}").run()
+    states = result.node_states[result.node_states["node"] == "cluster0.node2"]
+    assert states["state"][states["start"] == 40.0].tolist() == [repaired]
+    assert result.power["watts"].max() == peak
+    assert result.jobs["finish_time"].tolist() == [230.0 if repaired == "OFF" else 220.0, 120.0]
+
+
 def test_a_job_goes_where_there_are_watts_for_it() -> None:
     """The node order likes the node that draws 118 W, the cap of 100 W lets the job go to the one that draws 81 W."""
     fast, slow = scaling(), ProcessorType("slow", 8, 3.0, power={"static_w": 54, "dynamic_w": 3.375, "min_power": 0.5})
