@@ -61,11 +61,14 @@ class Elastic(Scheduler):
             yield Resize(running.job, placement)
 
     def _grant(self, view: View) -> Iterator[Resize]:
-        """Evolving jobs at the end of a part get what they ask for, if all of it is free."""
+        """Evolving jobs at the end of a part get what they ask for, if all of it is free on nodes that are on.
+
+        The law of ``schedulers.malleable`` too, which finds the cores its own way, around those that are promised.
+        """
         for running in tuple(view.at_boundary):
-            wanted = view.progress(running).wanted_cores
-            if wanted and wanted - running.placement.cores <= view.free_total:
-                yield from self._grow(view, running, wanted)
+            more = view.progress(running).wanted_cores - running.placement.cores
+            if 0 < more <= view.free_cores[view.is_on].sum():
+                yield from self._grow(view, running, running.placement.cores + more)
 
 
 def _usual_most(job: Job) -> int:

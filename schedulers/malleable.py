@@ -196,7 +196,11 @@ class Malleable(Scheduler):
         return not (job.nodes or job.ntasks_per_node) and job.min_cores > view.widest_node(job)
 
     def _grant(self, view: View) -> Iterator[Resize]:
-        """Evolving jobs at the end of a part get what they ask for, if all of it is free and not promised."""
+        """Evolving jobs at the end of a part get what they ask for, if all of it is free on nodes that are on, and not promised.
+
+        The law of ``schedulers.elastic`` too. There the cores are on the job's own nodes first; here they are the lowest, as for
+        all to whom this scheduler hands cores out.
+        """
         if view.restricts or view.power_budget is not None:
             return
         for running in tuple(view.at_boundary):

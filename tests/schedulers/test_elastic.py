@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
+from cluster_sim.platform import Cluster, NodeGroup
 from schedulers.elastic import equal_shares
 
 Intervals = list[tuple[str, float, float, frozenset[int]]]
 """Job, start (s), end (s), nodes."""
 
 
-def run(nodes: int, rows: list[dict[str, Any]], spec: str = "shrink-expand") -> Intervals:
+def run(
+    nodes: int, rows: list[dict[str, Any]], spec: str = "shrink-expand", platform: Platform | None = None
+) -> Intervals:
     """What each job held, on one-core nodes."""
     defaults = {
         "min_cores": 0,
@@ -27,7 +31,8 @@ def run(nodes: int, rows: list[dict[str, Any]], spec: str = "shrink-expand") -> 
         "reconfiguration_time": 0.0,
     }
     workload = Workload({name: [({**defaults, **row})[name] for row in rows] for name in {**defaults, **rows[0]}})
-    result = Simulation(Platform.homogeneous(nodes=nodes, cores=1), workload, make_scheduler(spec)).run()
+    platform = platform or Platform.homogeneous(nodes=nodes, cores=1)
+    result = Simulation(platform, workload, make_scheduler(spec)).run()
     held: dict[tuple[str, float, float], set[int]] = defaultdict(set)
     for job, node, start, end in result.holds[["owner", "node", "start", "end"]].itertuples(index=False):
         held[job, start, end].add(int(node.rpartition("node")[2]))
@@ -128,6 +133,18 @@ def test_a_job_that_evolves_keeps_to_what_it_asks_for(spec: str) -> None:
     """Alone on 4 nodes, 12 core-seconds on 3 that it requests and 6 on one: nothing is given back to it, nor taken."""
     jobs = [evolving("A", 0, (1, 3, 4), [(12, 0), (6, 1)])]
     assert run(4, jobs, spec) == [("A", 0.0, 4.0, frozenset({0, 1, 2})), ("A", 4.0, 10.0, frozenset({0}))]
+
+
+@pytest.mark.parametrize("spec", ["shrink-expand", "equipartition", *SIZES])
+def test_a_job_that_evolves_is_granted_all_or_nothing_where_nodes_are_off(spec: str) -> None:
+    """It has one node, and asks for three, of which one is OFF, and is booted for no running job: it keeps one. Two it gets."""
+    kind = Platform.homogeneous(nodes=1, cores=1).node_types[0]
+    groups = NodeGroup(kind, 2), NodeGroup(replace(kind, name="asleep", initially_off=True), 1)
+    jobs = [evolving("A", 0, (1, 1, 3), [(4, 0), (4, 3), (4, 2)])]
+    assert run(3, jobs, spec, Platform((Cluster("cluster0", groups),))) == [
+        ("A", 0.0, 8.0, frozenset({0})),
+        ("A", 8.0, 10.0, frozenset({0, 1})),
+    ]
 
 
 @pytest.mark.parametrize("promise", ["agreement", "steal", "common-pool"])
