@@ -54,7 +54,7 @@ class InputKeys(OwnKeys):
 
     workload: str | None = _field(SETTINGS["workload"].told("environment"))
     first: Count | None = _field(SETTINGS["first"].meaning)
-    slice: tuple[float, float] | None = _field("take only the jobs submitted from … up to … (s)", strict=False)
+    slice: tuple[float, float] | None = _field(SETTINGS["slice"].meaning, strict=False)
     time_unit: TimeUnit | None = _field(SETTINGS["time_unit"].meaning)
     trajectories: TrajectoryKeys | None = _field("episodes are pieces of the workload: {length: 30, origin: random}")
     days: bool = _field("episodes are days: of the workload, or the files of the folder that it names", False)

@@ -81,7 +81,7 @@ class WorkloadKeys(OwnKeys):
     source: str = _field("a file, or a spec such as lublin:jobs=1000,nodes=64", ...)
     name: str | None = _field("what tables call it; else its source, and how it is cut")
     first: Count | None = _field(SETTINGS["first"].meaning)
-    slice: tuple[float, float] | None = _field("take only the jobs submitted from … up to … (s)", strict=False)
+    slice: tuple[float, float] | None = _field(SETTINGS["slice"].meaning, strict=False)
     window: Count | None = _field(
         "each replication takes that many consecutive jobs, from a job on that is drawn with its seed"
     )

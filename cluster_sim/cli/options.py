@@ -84,8 +84,10 @@ def setting_option(name: str, meaning: str | None = None, **other: Any) -> Calla
     setting = SETTINGS[name]
     told = str(setting.told("command line") if meaning is None else meaning)
     more: dict[str, Any] = {"metavar": setting.metavar}
-    several = get_origin(setting.kind) is tuple
-    if several:
+    several = get_origin(setting.kind) is tuple and not setting.is_pair
+    if setting.is_pair:
+        more |= {"nargs": 2, "type": RunTime()}
+    elif several:
         more["multiple"] = True
         told += "; may be given several times"
     elif setting.kind is bool:

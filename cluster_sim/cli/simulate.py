@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cluster_sim.errors import FormatError, InputError, ModelWarning, SimulationError, naming
+from cluster_sim.errors import FormatError, InputError, ModelWarning, SimulationError, counted, naming
 from cluster_sim.extras import needed
 from cluster_sim.files.reading import STDIN, is_stdin, read_bytes
 from cluster_sim.files.source import files_of, place_in, source_of
@@ -65,14 +65,10 @@ def load(settings: RunSettings, schedulers: Iterable[str] = ()) -> tuple[Platfor
     with naming(settings.said_by("workload")), warnings.catch_warnings(record=True) as noted:
         warnings.simplefilter("always")
         workload = Workload.read(settings.workload, **options, **zone)
-    part = settings.first is not None and settings.first < len(workload)
+    cut = _cut(workload, settings)
+    taken = "" if len(cut) == len(workload) else f" (in the whole file; the run takes {counted(len(cut), 'job')} of it)"
     for each in noted:
-        text = (
-            f"{each.message} (in the whole file; the run takes its first {settings.first:,} jobs)"
-            if part
-            else each.message
-        )
-        warnings.warn(text, each.category, stacklevel=2)
+        warnings.warn(f"{each.message}{taken}", each.category, stacklevel=2)
     if settings.anonymise:
         workload = workload.anonymised()
     if settings.ignore_gpus:
@@ -88,9 +84,18 @@ def load(settings: RunSettings, schedulers: Iterable[str] = ()) -> tuple[Platfor
             platform = Platform.read(settings.platform, settings.platform_name, **options)
     # After the platform: the header speaks of the machine that the whole log comes from.
     platform = as_counted(platform, workload)
-    if settings.first is not None:
-        workload = workload.first(settings.first)
+    workload = _cut(workload, settings)
     return platform, workload if settings.shake is None else workload.shaken(settings.shake, settings.seed)
+
+
+def _cut(workload: Workload, settings: RunSettings) -> Workload:
+    """The part of a workload that is run. Raises InputError for a slice that is none, or has no job."""
+    part = workload if settings.slice is None else workload.slice(*settings.slice)
+    if len(workload) and not len(part):
+        times = workload.jobs["submit_time"]
+        expected = f"times between which jobs are submitted: {times.iloc[0]:g} to {times.iloc[-1]:g} s"
+        raise InputError("slice", expected, " to ".join(f"{time:g}" for time in settings.slice or ()))
+    return part if settings.first is None else part.first(settings.first)
 
 
 def without_gpus(workload: Workload, source: str) -> Workload:

@@ -88,7 +88,14 @@ class Setting:
             return Annotated[float, Field(gt=0, allow_inf_nan=False)]
         if self.kind is int:
             return Annotated[int, Field(ge=self.least)]
+        if self.is_pair:
+            return Annotated[self.kind, Field(strict=False)]  # documents have lists
         return list[str] if get_origin(self.kind) is tuple else self.kind
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether it is two times."""
+        return get_args(self.kind) == (float, float)
 
 
 def _setting(default: Any, meaning: str, **more: Any) -> Any:
@@ -128,7 +135,16 @@ class _Inputs:
         sweep="files, specs of generators, or mappings with the keys below",
         environment="a file, or a spec such as lublin:jobs=1000,nodes=64",
     )
-    first: int | None = _setting(None, "take only the first N jobs", metavar="N", least=1, of_workload=True)
+    slice: tuple[float, float] | None = _setting(
+        None,
+        "take only the jobs submitted from … up to … (s)",
+        metavar="FROM TO",
+        of_workload=True,
+        command="take only the jobs submitted from FROM up to TO: s, 5d, 12h",
+    )
+    first: int | None = _setting(
+        None, "take only the first N jobs, of a slice if there is one", metavar="N", least=1, of_workload=True
+    )
     shake: float | None = _setting(
         None,
         "move every submission by up to so many seconds to and fro, drawn with the seed",

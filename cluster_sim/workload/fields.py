@@ -474,7 +474,7 @@ _ASSUMPTIONS = """\
 `result.assumptions` is a list of lines, one for each kind of thing that the inputs do not say or that the run could not do, with
 how often: empty for a run in which all was said. `run`, `compare`, `demo`, `sweep` and `train` print the lines as warnings,
 `validate` shows them beforehand, reports show them on top, and `summary.json` keeps them, with the warnings of the files that
-were read, which say so where they are about the whole file and the run takes its first jobs only. Run times stand in for
+were read, which say so where they are about the whole file and the run takes a part of it. Run times stand in for
 requested times that an SWF log lacks, and with `lublin`'s `estimates=exact`; backfilling then looks better than it is.
 
 | a line begins with | and counts |

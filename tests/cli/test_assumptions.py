@@ -134,5 +134,5 @@ def test_a_dropped_job_is_one_of_the_whole_file(done, dirty: Path) -> None:
     done("run", "-w", "dirty.swf", "--first", "2", "--out", "out")
     dropped = json.loads(Path("out/summary.json").read_text())["assumptions"][0]
     assert "1 of 4 jobs dropped" in dropped
-    assert dropped.endswith("(in the whole file; the run takes its first 2 jobs)")
+    assert dropped.endswith("(in the whole file; the run takes 2 jobs of it)")
     assert "whole file" not in done("run", "-w", "dirty.swf", "--first", "3", "--out", "out").stderr

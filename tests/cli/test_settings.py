@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,7 +14,7 @@ import pytest
 from analysis.sweep import Grid
 from analysis.sweep import cell as sweep_cell
 from analysis.sweep.config import FactorKeys, WorkloadKeys
-from cluster_sim import Simulation
+from cluster_sim import Result, Simulation
 from cluster_sim.cli.compare import compare
 from cluster_sim.cli.config import settings_of
 from cluster_sim.cli.options import setting_option
@@ -22,6 +23,8 @@ from cluster_sim.cli.run import run
 from cluster_sim.cli.simulate import build, load
 from cluster_sim.formats.native_platform import OwnKeys
 from cluster_sim.run.settings import SETTINGS, NotTaken, Place, RunSettings, Setting, as_in_a_run, with_settings
+
+from .conftest import Command
 
 GIVEN: dict[str, Any] = {
     "seed": 3,
@@ -94,6 +97,33 @@ def test_configurations_reach_the_simulation(here: Path) -> None:
     Path("run.json").write_text(json.dumps(GIVEN | {"workload": "log.swf", "platform": "lab.json"}))
     settings = settings_of("run.json", {})
     assert kept(build(settings, settings.scheduler, *load(settings))) == GIVEN
+
+
+@pytest.mark.parametrize(
+    ("words", "jobs"),
+    [
+        (("--slice", "5", "20"), ["2"]),
+        (("--slice", "0", "1h"), ["1", "2", "3"]),
+        (("--slice", "10", "1d", "--first", "1"), ["2"]),
+        ((), ["3"]),
+    ],
+)
+def test_a_slice_of_a_log_is_run(here: Path, done: Command, words: tuple[str, ...], jobs: list[str]) -> None:
+    """By the command line, else by the file: jobs from the first time up to the second, of them the first ones."""
+    Path("run.json").write_text(json.dumps({"workload": "log.swf", "slice": [20, 30]}))
+    done("run", "run.json", *words, "--out", "one")
+    assert Result.load("one").jobs["job_id"].astype(str).tolist() == jobs
+    if words:
+        done("compare", "--workload", "log.swf", *words, "--scheduler", "fcfs", "--scheduler", "easy", "--out", "two")
+        assert Result.load("two/easy").jobs["job_id"].astype(str).tolist() == jobs
+
+
+def test_a_slice_without_jobs_is_refused(here: Path, refused: Callable[..., str]) -> None:
+    """The line says between which times there are some."""
+    told = refused("run", "--workload", "log.swf", "--slice", "30", "40", "--out", "one")
+    assert told == "slice: expected times between which jobs are submitted: 0 to 20 s, found 30 to 40"
+    told = refused("run", "--workload", "log.swf", "--slice", "30", "4", "--out", "one")
+    assert told == "slice: expected two times in s, a begin not after its end, found 30.0 and 4.0"
 
 
 def test_sweeps_reach_the_simulation(here: Path) -> None:
