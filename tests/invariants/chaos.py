@@ -364,9 +364,9 @@ def check_walltime(case: Case, result: Result) -> None:
         if case.options["suspended_time_counts"]:
             spans = pieces.get(key, [])
             # It may have been suspended in the instant in which it began, and be over in that in which it was resumed.
-            if spans and spans[0][0] > booted[key]:
+            if not spans or spans[0][0] > booted[key]:
                 spans = [(booted[key], booted[key], 0), *spans]
-            if spans and attempt.end_time > spans[-1][1]:
+            if attempt.end_time > spans[-1][1]:
                 spans = [*spans, (attempt.end_time, attempt.end_time, 0)]
             used += sum(after[0] - before[1] for before, after in pairwise(spans)) / asked
             if len(spans) > 1:
