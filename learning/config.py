@@ -150,6 +150,10 @@ class ValidationKeys(InputKeys):
 
     every: Count = _field("iterations from one validation to the next", 5)
     episodes: Count = _field("how many episodes, evenly spread over those there are", 10)
+    remainder: bool = _field(
+        "of pieces, where all are played, also the last jobs, which are fewer than `length`; only whole ones unless given",
+        False,
+    )
 
 
 class WarmStartKeys(OwnKeys):
@@ -191,6 +195,13 @@ class Config(OwnKeys):
     validation: ValidationKeys = _field("see below", default_factory=ValidationKeys)
     warm_start: WarmStartKeys | None = _field("see below; none unless given")
     checkpoint_every: Count = _field("iterations from one checkpoint to the next", 10)
+
+    @model_validator(mode="after")
+    def _something_remains(self) -> Config:
+        pieces = self.environment if self.validation.workload is None else self.validation
+        if self.validation.remainder and pieces.trajectories is None:
+            raise PydanticCustomError("remainder", "trajectories, which remainder of validation needs")
+        return self
 
 
 SECTIONS: tuple[tuple[str, type[OwnKeys]], ...] = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -79,7 +79,8 @@ class Trajectories(_Source):
     """``length`` consecutive jobs of a workload, from a place that is drawn, the first, or the one given by ``origin``.
 
     Arrivals count from the first of them, as in López (2023). ``all()`` cuts the workload into pieces of that length,
-    the last of which may be shorter. Raises InputError for a length or an origin that the workload does not have.
+    the last of which may be shorter (:func:`whole_pieces` leaves it out). Raises InputError for a length or an origin
+    that the workload does not have.
     """
 
     workload: Workload
@@ -159,6 +160,11 @@ def inputs_of(source: EpisodeSource) -> list[tuple[Platform, Workload]]:
     if whole is not None:
         return [(source.platform, whole)]
     return [(episode.platform, episode.workload) for episode in source.all()]
+
+
+def whole_pieces(pieces: Iterable[Episode], length: int) -> list[Episode]:
+    """Those of so many jobs: what :class:`Trajectories` cuts a workload into, without the shorter one at its end."""
+    return [piece for piece in pieces if len(piece.workload) == length]
 
 
 def consecutive(workload: Workload, first: int, length: int) -> Workload:

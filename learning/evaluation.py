@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import warnings
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cluster_sim.errors import InputError
+from cluster_sim.errors import InputError, ModelWarning, counted, naming
 from cluster_sim.files.atomic import atomic_files
 from cluster_sim.records.intervals import paired_change
 from cluster_sim.run.settings import TIME_UNITS
@@ -32,7 +33,7 @@ from cluster_sim.workload.fields import SUMMARY_METRICS, names
 from cluster_sim.workload.workload import Workload
 from learning.agent import Agent, find_agents
 from learning.config import EnvironmentKeys
-from learning.episodes import Days, Episode
+from learning.episodes import Days, Episode, Trajectories, whole_pieces
 from learning.heuristics import HEURISTICS, LIST_HEURISTICS, metric_of, policies, run_on
 from learning.inputs import read_folder, read_platform, rules_of
 from learning.logs import progress_bar
@@ -240,8 +241,8 @@ def cases_of(
 ) -> list[Episode]:
     """The cases of a test workload: the whole of it, or every piece of ``length`` consecutive jobs on a clock of its own.
 
-    ``between``: only jobs submitted from … up to … (s). ``count``: only so many of the pieces, evenly spread over them,
-    and only whole ones.
+    ``between``: only jobs submitted from … up to … (s). ``count``: only so many of the pieces, evenly spread over them.
+    Jobs at the end that are too few for a piece are left out, and unless ``count`` is given a ModelWarning counts them.
     A folder of workloads is one of days, each a case, as in training; only ``count`` and ``time_unit`` go with it.
     On the platform that the agent was trained on, unless another is named, and within its limits. Raises InputError.
     """
@@ -268,12 +269,14 @@ def cases_of(
     episode = Episode(machine, jobs, **rules_of(keys))
     if length is None:
         return [episode]
-    from learning.episodes import Trajectories
-
-    pieces = Trajectories(machine, jobs, min(length, len(jobs)), **rules_of(keys)).all()
+    with naming(workload):
+        pieces = whole_pieces(Trajectories(machine, jobs, length, **rules_of(keys)).all(), length)
     if count is not None:
-        pieces = spread([piece for piece in pieces if len(piece.workload) == min(length, len(jobs))], count)
-    return list(pieces)
+        return spread(pieces, count)
+    if left := len(jobs) % length:
+        told = f"the last {counted(left, 'job')} of {len(jobs):,} left out, too few for a piece of {length:,}"
+        warnings.warn(f"{workload}: {told}", ModelWarning, stacklevel=2)
+    return pieces
 
 
 def _default_metrics(agent: Agent) -> tuple[str, ...]:

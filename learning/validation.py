@@ -12,7 +12,7 @@ import numpy as np
 from cluster_sim.errors import InputError
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
 from learning.constraint import constraint_of
-from learning.episodes import Drawn
+from learning.episodes import Drawn, Trajectories, whole_pieces
 from learning.heuristics import metric_of, policies, run_on
 from learning.inputs import MakeEnvironment, validation_episodes
 from learning.rollouts import Trajectory, collect
@@ -101,7 +101,7 @@ class Validation:
         keys = config.validation
         own = keys.workload is None
         source = environment.episodes if own else validation_episodes(keys, config.environment)
-        self.episodes = as_many(source, keys.episodes)
+        self.episodes = as_many(source, keys.episodes, keys.remainder)
         self._limits = _limits(config, environment, self.episodes)
         self._constraint = constraint_of(config.algorithm)
         self._baselines = _baselines(config, environment, self.episodes, objective)
@@ -145,11 +145,15 @@ class Validation:
         return metric_of(trajectory.metrics, self.objective)
 
 
-def as_many(source: EpisodeSource, count: int) -> list[Episode]:
-    """At most ``count`` episodes of a source, evenly spread over all; of fresh draws there are as many as are asked for."""
+def as_many(source: EpisodeSource, count: int, remainder: bool = False) -> list[Episode]:
+    """At most ``count`` episodes of a source, evenly spread over all; of fresh draws there are as many as are asked for.
+
+    Of the pieces of a workload only whole ones, unless the ``remainder`` at its end is asked for.
+    """
     if isinstance(source, Drawn) and source.count < count:
         source = replace(source, count=count)
-    return spread(source.all(), count)
+    found = spread(source.all(), count)
+    return whole_pieces(found, source.length) if isinstance(source, Trajectories) and not remainder else found
 
 
 def spread(episodes: Sequence[T], count: int) -> list[T]:

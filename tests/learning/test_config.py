@@ -79,6 +79,7 @@ def test_what_is_written_is_read_as_the_same(tmp_path: Path) -> None:
         ("environment: {until: 60}", "environment: expected a workload, which until needs"),
         ("environment: {power_model: linear}", "environment: expected a workload, which power_model needs"),
         ("validation: {first: 5}", "validation: expected a workload, which first needs"),
+        ("validation: {remainder: true}", "expected trajectories, which remainder of validation needs"),
         ("warm_start: {episodes: 3}", "warm_start: expected key 'teacher'"),
         ("- 1", "expected a training"),
         ("a: b: c", "expected YAML"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ pytest.importorskip("torch")
 pytest.importorskip("gymnasium")
 
 from cluster_sim import Simulation
-from cluster_sim.errors import InputError
+from cluster_sim.errors import InputError, ModelWarning
 from learning.environments.built_in import mixed_jobs, small_cluster
 from learning.episodes import Days, Episode, Trajectories
 from learning.evaluation import Evaluation, cases_of, evaluate
@@ -174,9 +175,24 @@ def test_cases_from_a_file(agents: Path, tmp_path: Path) -> None:
         cases_of(agents, str(tmp_path / "jobs.csv"))
     machine = "homogeneous:nodes=2,cores=48"
     assert [len(case.workload) for case in cases_of(agents, str(tmp_path / "jobs.csv"), machine)] == [10]
-    assert [
-        len(case.workload) for case in cases_of(agents, str(tmp_path / "jobs.csv"), machine, first=8, length=3)
-    ] == [3, 3, 2]
+    with pytest.warns(
+        ModelWarning, match=r"jobs\.csv: the last 2 jobs of 8 left out, too few for a piece of 3"
+    ) as told:
+        cases = cases_of(agents, str(tmp_path / "jobs.csv"), machine, first=8, length=3)
+    assert [len(case.workload) for case in cases] == [3, 3]
+    assert len(told) == 1
+    with pytest.raises(InputError, match=r"jobs\.csv: trajectories, length: expected .* from 1 to 10, found 11"):
+        cases_of(agents, str(tmp_path / "jobs.csv"), machine, length=11)
+
+
+def test_pieces_that_nothing_is_left_of_are_not_warned_of(agents: Path, tmp_path: Path) -> None:
+    """Where the pieces are all jobs, or where some of the pieces were asked for, which leaves out jobs anyway."""
+    mixed_jobs(np.random.default_rng(3), 10).write(tmp_path / "jobs.csv")
+    jobs, machine = str(tmp_path / "jobs.csv"), "homogeneous:nodes=2,cores=48"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(cases_of(agents, jobs, machine, first=9, length=3)) == 3
+        assert [case.name for case in cases_of(agents, jobs, machine, length=4, count=1)] == ["mixed[0:4]"]
 
 
 def test_what_is_wrong_ends_in_a_line(agents: Path, tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from cluster_sim.workload import Workload
 from learning import checkpoints
 from learning.agent import Agent
 from learning.config import Config, EnvironmentKeys, write_config
+from learning.environments.built_in import mixed_jobs
 from learning.episodes import Episode
 from learning.heuristics import run_on
 from learning.inputs import MakeEnvironment, training_episodes
@@ -226,6 +227,21 @@ def test_a_check_says_what_the_episodes_assume(keys: dict[str, Any], kinds: list
 def test_the_log_of_a_fixed_problem_knows_its_reduction(uninterrupted: Path) -> None:
     """On fresh jobs every time there is no one figure to compare with, and none is logged."""
     assert all("rollout/reduction_mean" not in row for row in numbers(uninterrupted))
+
+
+@pytest.mark.parametrize(
+    ("asked", "lengths"), [({}, [3, 3]), ({"remainder": True}, [3, 3, 2]), ({"remainder": True, "episodes": 2}, [3, 3])]
+)
+def test_validation_plays_whole_pieces(tmp_path: Path, asked: dict[str, Any], lengths: list[int]) -> None:
+    """Of eight jobs in pieces of three the two that remain are played where all are, if they are asked for."""
+    mixed_jobs(np.random.default_rng(3), 8).write(tmp_path / "jobs.csv")
+    environment = {
+        "platform": "homogeneous:nodes=2,cores=48",
+        "workload": str(tmp_path / "jobs.csv"),
+        "trajectories": {"length": 3},
+    }
+    episodes = Training(Config(environment=environment, validation=asked), "unused").validation.episodes
+    assert [len(episode.workload) for episode in episodes] == lengths
 
 
 def test_validation_draws_as_many_workloads_as_it_is_asked_for() -> None:
