@@ -13,7 +13,8 @@
         └── NodeStateError  a node asked for a transition that its state does not allow
 
     ModelWarning (UserWarning)   input that runs, but with a stated substitute for what it asks
-    └── SchedulerWarning    what only some schedulers do of it
+    ├── SchedulerWarning    what only some schedulers do of it
+    └── UnfamiliarWarning   a run that is far from what an agent learned from
 """
 
 from __future__ import annotations
@@ -77,6 +78,19 @@ class ModelWarning(UserWarning):
 
 class SchedulerWarning(ModelWarning):
     """Something that the input asks is done by some schedulers only."""
+
+
+class UnfamiliarWarning(ModelWarning):
+    """A run, of the workload ``log`` where there are several, is far from what ``agent``, a spec, has learned from."""
+
+    def __init__(self, text: str, agent: str = "", log: str = ""):
+        super().__init__(text)
+        self.agent, self.log = agent, log
+
+
+def unfamiliar_to(*policies: object) -> list[UnfamiliarWarning]:
+    """What those among the schedulers and power policies that are agents have warned of in their last run."""
+    return [one for policy in policies if (one := getattr(policy, "unfamiliar", None)) is not None]
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from cluster_sim.errors import FormatError, InputError, ModelWarning, naming
+from cluster_sim.errors import FormatError, InputError, UnfamiliarWarning, naming
 from cluster_sim.extras import needed
 from cluster_sim.formats.native_platform import validated
 from cluster_sim.run.decisions import Decision, PowerDecision
@@ -194,6 +194,7 @@ class _Player:
             raise InputError(f"learned:{directory}", words[kind], f"one of kind {agent.kind}")
         self.agent, self._sample, self._directory = agent, sample, directory
         self._platform: Platform | None = None
+        self.unfamiliar: UnfamiliarWarning | None = None
 
     def begin(self, view: View) -> None:
         """A run begins; nothing is remembered of the last one."""
@@ -203,6 +204,7 @@ class _Player:
             self._network = self.agent.build(self._maker)
         self._maker.begin(view)
         self._memory: Memory | None = None
+        self.unfamiliar = None
         self._seen = Seen() if self.agent.seen else None
         # A stream of its own: all other draws of this run are the same with and without the agent.
         self._rng: np.random.Generator | None = view.rng.spawn(1)[0] if self._sample else None
@@ -218,7 +220,7 @@ class _Player:
             yield from self._maker.decisions(view, action)
 
     def _look(self, seen: Seen, kept: Kept) -> None:
-        """Warn once (ModelWarning) of a run that is far from what the agent learned from."""
+        """Warn once (UnfamiliarWarning) of a run that is far from what the agent learned from."""
         seen.note([kept])
         if seen.count < FIRST_LOOK or seen.count & (seen.count - 1):
             return
@@ -228,13 +230,14 @@ class _Player:
         self._seen = None
         names = getattr(self._maker, "feature_names", {}).get(strange.part, ())
         name = names[strange.place].replace("_", " ") if strange.place < len(names) else f"number {strange.place}"
-        warnings.warn(
-            f"learned:{self._directory}: this run is far from what the agent learned from: {strange.part}, {name}, is "
+        agent = f"learned:{self._directory}"
+        text = (
+            f"{agent}: this run is far from what the agent learned from: {strange.part}, {name}, is "
             f"{strange.mean:.3g} on average over {seen.count:,} decisions, {strange.trained:.3g} ± {strange.deviation:.2g} "
-            "in training; compare it with a rule here before you rely on it",
-            ModelWarning,
-            stacklevel=2,
+            "in training; compare it with a rule here before you rely on it"
         )
+        self.unfamiliar = UnfamiliarWarning(text, agent)
+        warnings.warn(self.unfamiliar, stacklevel=2)
 
     def settle(self, view: View) -> Iterable[Any]:
         """What follows, when the others have decided in this instant, from what the agent decided before them."""
@@ -255,6 +258,11 @@ class LearnedScheduler(Scheduler):
         self._player = _Player(path, sample, "scheduler")
         self.memory = bool(self._player.agent.environment.get("options", {}).get("memory", False))
 
+    @property
+    def unfamiliar(self) -> UnfamiliarWarning | None:
+        """What was warned of in this run, if it is far from what the agent learned from."""
+        return self._player.unfamiliar
+
     def begin(self, view: View) -> None:
         """A run begins."""
         self._player.begin(view)
@@ -270,6 +278,11 @@ class LearnedPowerPolicy(PowerPolicy):
     def __init__(self, path: str, sample: bool = False):
         self.spec = f"learned:{path}" + (",sample=yes" if sample else "")
         self._player = _Player(path, sample, "power")
+
+    @property
+    def unfamiliar(self) -> UnfamiliarWarning | None:
+        """What was warned of in this run, if it is far from what the agent learned from."""
+        return self._player.unfamiliar
 
     def begin(self, view: View) -> None:
         """A run begins."""

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cluster_sim.errors import InputError, ModelWarning, counted, naming
+from cluster_sim.errors import InputError, ModelWarning, UnfamiliarWarning, counted, naming, unfamiliar_to
 from cluster_sim.files.atomic import atomic_files
 from cluster_sim.records.intervals import paired_change
 from cluster_sim.run.settings import TIME_UNITS
@@ -195,7 +195,8 @@ def evaluate(
         workers, executor: processes to run on. The result does not depend on them.
         also: specs of heuristics besides those.
 
-    Raises InputError where there is no agent, no such metric or heuristic.
+    Raises InputError where there is no agent, no such metric or heuristic. Warns (UnfamiliarWarning) once of each agent that
+    meets what is far from what it has learned from, with the first case in which it does.
     """
     folders = find_agents(directory)
     agents = sorted((Agent.load(folder) for folder in folders), key=lambda agent: int(agent.facts["seed"]))
@@ -222,8 +223,14 @@ def evaluate(
     bar = progress_bar(len(tasks), unit=" tests", hidden=not progress)
     with bar, processes(workers, len(tasks), executor) as pool:
         found = map_in_order(_run, tasks, pool, lambda _: bar.update())
-    rows = [row for task, rows in zip(tasks, found, strict=True) if task.training_seed is not None for row in rows]
-    others = [row for task, rows in zip(tasks, found, strict=True) if task.training_seed is None for row in rows]
+    unfamiliar: dict[str, UnfamiliarWarning] = {}
+    for _, noted in found:
+        for one in noted:
+            unfamiliar.setdefault(one.agent, one)
+    for one in unfamiliar.values():
+        warnings.warn(one, stacklevel=2)
+    rows = [row for task, (rows, _) in zip(tasks, found, strict=True) if task.training_seed is not None for row in rows]
+    others = [row for task, (rows, _) in zip(tasks, found, strict=True) if task.training_seed is None for row in rows]
     meta = {"agents": [str(folder) for folder in folders], "training": [agent.facts for agent in agents]}
     return Evaluation(pd.DataFrame(rows), pd.DataFrame(others), chosen, meta)
 
@@ -320,10 +327,16 @@ class _Task:
     training_seed: int | None = None
 
 
-def _run(task: _Task) -> list[dict[str, Any]]:
-    """A row for each run of a task."""
+def _run(task: _Task) -> tuple[list[dict[str, Any]], list[UnfamiliarWarning]]:
+    """A row for each run of a task; and what the agent has warned of, which is told once for all tasks."""
     scheduler, power = policies(task.spec, task.kind, task.environment)
-    return [_row(task, seed, run_on(task.case, scheduler, power, seed)) for seed in task.seeds]
+    rows, noted = [], []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnfamiliarWarning)
+        for seed in task.seeds:
+            rows.append(_row(task, seed, run_on(task.case, scheduler, power, seed)))
+            noted += unfamiliar_to(scheduler, power)
+    return rows, noted[:1]
 
 
 def _row(task: _Task, seed: int, summary: pd.Series) -> dict[str, Any]:

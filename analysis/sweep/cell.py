@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from cluster_sim.errors import unfamiliar_to
 from cluster_sim.executors import one_thread_each
 from cluster_sim.run import settings
 
@@ -41,6 +42,7 @@ _LONGEST_TRACEBACK = 20_000
 def run_cell(cell: dict[str, Any]) -> dict[str, Any]:
     """Run a cell of a grid; its row: ``cell, status, error, elapsed_s, cpu_s, worker`` and the metrics of its summary.
 
+    And ``unfamiliar``, which is no part of the row: warnings of agents that met what they have not learned from.
     Never raises for what goes wrong in the run: then ``status`` is failed and ``error`` holds the traceback.
     """
     begin, cpu = time.perf_counter(), time.process_time()
@@ -51,7 +53,9 @@ def run_cell(cell: dict[str, Any]) -> dict[str, Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # told once, when the sweep began
-            result = simulation_of(cell).run()
+            simulation = simulation_of(cell)
+            result = simulation.run()
+            row["unfamiliar"] = unfamiliar_to(simulation.scheduler, simulation.power_policy)
             metrics = dict(result.summary())
             _keep(result, cell)
     except Exception:

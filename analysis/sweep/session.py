@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from contextlib import ExitStack
@@ -19,7 +20,7 @@ from analysis.sweep.checks import check, share_workloads
 from analysis.sweep.grid import Cell, Grid, source_key
 from analysis.sweep.runner import Runner, Task
 from analysis.sweep.storage import STATUS, Memory, Storage
-from cluster_sim.errors import InputError
+from cluster_sim.errors import InputError, UnfamiliarWarning
 from cluster_sim.executors import Serial, cores, make_processes, single_threaded_children
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ def sweep(
         session = _Session(grid, folder, store, progress)
         stack.enter_context(single_threaded_children())
         ran = session.run(*_resources(executor, workers, in_flight, session.left))
+        session.tell_unfamiliar()
         store.compact()
         done, failed = (int((store.state == STATUS[status]).sum()) for status in STATUS)
         if folder is not None:
@@ -156,6 +158,12 @@ class _Session:
         self._trainings, self._lost = self._wanted_trainings(), {}  # type: dict[str, dict[str, Any]], dict[str, str]
         self.left = len(self._todo)
         self._failed = 0
+        self._unfamiliar: dict[tuple[str, str], tuple[int, UnfamiliarWarning]] = {}
+
+    def tell_unfamiliar(self) -> None:
+        """Warn of each agent that met, in a workload, what it has not learned from: with the first such run, and once."""
+        for (_, source), (_, one) in sorted(self._unfamiliar.items(), key=lambda each: each[1][0]):
+            warnings.warn(UnfamiliarWarning(f"{source}: {one}", one.agent, source), stacklevel=3)
 
     def run(self, make: Callable[[], Executor], own: bool, in_flight: Callable[[], int]) -> int:
         """Run what is left to do; how many cells that were."""
@@ -202,6 +210,9 @@ class _Session:
                 self._lost[task.given["agent"]] = str(answer["error"])
             return
         index = task.given["cell"]
+        for one in answer.pop("unfamiliar", ()):
+            key = (one.agent, str(self._grid.labels(index)["workload"]))
+            self._unfamiliar[key] = min(self._unfamiliar.get(key, (index, one)), (index, one), key=lambda each: each[0])
         self._store.append(self._grid.labels(index) | answer | {"cell": index})
         self._failed += answer["status"] != DONE
         bar.update(1)

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import click
 
-from cluster_sim.errors import InputError, ModelWarning, printable
+from cluster_sim.errors import InputError, ModelWarning, UnfamiliarWarning, printable
 from cluster_sim.extras import needed
 from cluster_sim.siblings import pass_over_others
 
@@ -35,6 +35,7 @@ class Invocation:
     def __init__(self, words: Sequence[str]):
         self.command = shlex.join([PROGRAM, *words])
         self._told: set[str] = set()
+        self._unfamiliar: set[tuple[str, str]] = set()
         self._waiting: list[str] = []
         self._assumed: dict[str, str] = {}
         self._of_inputs: list[str] = []
@@ -86,13 +87,21 @@ class Invocation:
 
             def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
                 if issubclass(category, ModelWarning):
-                    self._waiting.append(str(message))
+                    if not isinstance(message, UnfamiliarWarning) or self._first_of(message):
+                        self._waiting.append(str(message))
                     (self._of_inputs if self._of_run is None else self._of_run).append(str(message))
                 else:
                     others(message, category, *place, **more)
 
             warnings.showwarning = show
             yield
+
+    def _first_of(self, warning: UnfamiliarWarning) -> bool:
+        """Whether nothing has been said yet of this agent, and of this log where the warning names it."""
+        who = (warning.agent, warning.log)
+        first = who not in self._unfamiliar
+        self._unfamiliar.add(who)
+        return first
 
 
 class CommandLine(click.Group):

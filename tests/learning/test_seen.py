@@ -12,10 +12,12 @@ pytest.importorskip("torch")
 pytest.importorskip("gymnasium")
 
 from cluster_sim import Simulation
-from cluster_sim.errors import FormatError, ModelWarning
+from cluster_sim.errors import FormatError, ModelWarning, UnfamiliarWarning
 from learning import seen
 from learning.agent import Agent
 from learning.environments.built_in import mixed_jobs, small_cluster
+from learning.episodes import Episode
+from learning.evaluation import evaluate
 from learning.seen import Seen
 from schedulers import make_scheduler
 
@@ -90,6 +92,38 @@ def test_a_run_unlike_training_is_told_once(tmp_path: Path, monkeypatch: pytest.
     [line] = [str(one.message) for one in told if "far from" in str(one.message)]
     assert f"learned:{tmp_path}: this run is far from what the agent learned from: " in line
     assert " in training; " in line
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_evaluation_tells_it_once(tmp_path: Path, workers: int) -> None:
+    """Of two cases, three runs of the agent in each, in this process or in others: one line."""
+    learned_from(tmp_path, 12)
+    cases = [Episode(small_cluster(), mixed_jobs(np.random.default_rng(seed), 280)) for seed in (5, 6)]
+    with pytest.warns(UnfamiliarWarning) as told:
+        evaluate(tmp_path, cases, heuristics=["fcfs"], runs=4, workers=workers)
+    [line] = [str(one.message) for one in told if one.category is UnfamiliarWarning]
+    assert f"learned:{tmp_path}/best: this run is far from what the agent learned from: " in line
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_sweep_tells_it_once_of_each_log(tmp_path: Path, workers: int) -> None:
+    """Four runs of the agent on two workloads: two lines, which name them."""
+    pytest.importorskip("pyarrow")
+    from analysis.sweep import Grid, sweep
+
+    learned_from(tmp_path, 12)
+    logs = [f"lublin:jobs=280,nodes=4,seed={seed}" for seed in (1, 2)]
+    factors = {
+        "platform": "homogeneous:nodes=2,cores=4",
+        "workload": [{"source": log} for log in logs],
+        "scheduler": ["fcfs", f"learned:{tmp_path}"],
+    }
+    with pytest.warns(UnfamiliarWarning) as told:
+        rows = sweep(Grid.of({"factors": factors, "replications": 2}), workers=workers).runs()
+    lines = [str(one.message) for one in told if one.category is UnfamiliarWarning]
+    assert [line.partition(": learned:")[0] for line in lines] == logs
+    assert len(rows) == 8
+    assert "unfamiliar" not in rows
 
 
 def test_what_is_damaged_is_refused(tmp_path: Path) -> None:
