@@ -23,9 +23,9 @@ from analysis.wording import label_of, unit_of
 from cluster_sim.amounts import NOTHING, number, scale_of
 from cluster_sim.errors import FormatError, InputError
 from cluster_sim.records.intervals import CONFIDENCE, student_quantile
-from cluster_sim.workload.fields import SUMMARY_METRICS, names
+from cluster_sim.workload.fields import MORE_IS_BETTER, SUMMARY_METRICS, names
 
-LARGEST_IS_BEST = frozenset({"utilisation", "throughput_jobs_per_h", "jobs_completed"})
+LARGEST_IS_BEST = frozenset(MORE_IS_BETTER)
 """Metrics of which the most is best; of all others the least is."""
 
 DECIDERS = ("power_policy", "scheduler")

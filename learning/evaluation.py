@@ -29,7 +29,6 @@ from cluster_sim.files.atomic import atomic_files
 from cluster_sim.records.intervals import paired_change
 from cluster_sim.run.settings import TIME_UNITS
 from cluster_sim.workload.days import all_as_executed
-from cluster_sim.workload.fields import SUMMARY_METRICS, names
 from cluster_sim.workload.workload import Workload
 from learning.agent import Agent, find_agents
 from learning.config import EnvironmentKeys
@@ -37,7 +36,7 @@ from learning.episodes import Days, Episode, Trajectories, whole_pieces
 from learning.heuristics import HEURISTICS, LIST_HEURISTICS, metric_of, policies, run_on
 from learning.inputs import read_folder, read_platform, rules_of
 from learning.logs import progress_bar
-from learning.validation import REWARD, spread
+from learning.validation import REWARD, check_minimised, spread
 from learning.workers import map_in_order, processes
 
 BEST_CLASSIC = "the best list heuristic"
@@ -203,8 +202,7 @@ def evaluate(
     folders = sorted(folders, key=lambda folder: int(Agent.load(folder).facts["seed"]))
     chosen = tuple(dict.fromkeys(metrics)) or _default_metrics(agents[0])
     for metric in chosen:
-        if metric not in names(SUMMARY_METRICS):
-            raise InputError("evaluate, metric", "a key of summary.json", metric)
+        check_minimised("evaluate, metric", metric)
     if not cases:
         raise InputError("evaluate, cases", "at least one")
     kind = agents[0].decides

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from cluster_sim.errors import InputError
-from cluster_sim.workload.fields import SUMMARY_METRICS, names
+from cluster_sim.spelling import hint
+from cluster_sim.workload.fields import MORE_IS_BETTER, SUMMARY_METRICS, names
 from learning.constraint import constraint_of
 from learning.episodes import Drawn, Trajectories, whole_pieces
 from learning.heuristics import metric_of, policies, run_on
@@ -182,33 +183,34 @@ REWARD = "reward"
 """The objective that is no metric: minus the mean sum of rewards."""
 
 
-MORE_IS_BETTER = ("jobs_completed", "throughput_jobs_per_h", "utilisation")
-"""Metrics that are better when higher, and so are no objectives, which are made least."""
-
-
 def check_names(config: Config, environment: SchedulingEnv, objective: str) -> None:
     """Raise InputError for an objective, a limit or a baseline that does not exist or does not suit the others."""
     known = environment.metric_names
     told = "a key of summary.json"
     if known != names(SUMMARY_METRICS):
         told += f" that {config.environment.kind} tells ({', '.join(known)})"
-    _check_minimised("objective", objective)
-    if objective != REWARD and objective not in known:
-        raise InputError("objective", f"reward, or {told}", objective)
+    if objective != REWARD:
+        check_minimised("objective", objective, known, f"reward, or {told}")
     if objective == REWARD and config.baselines:
         raise InputError("objective", "a key of summary.json, to compare with baselines", REWARD)
     for metric in config.limits:
-        _check_minimised("limits", metric)
-        if metric not in known:
-            raise InputError("limits", told, metric)
+        check_minimised("limits", metric, known, told)
     shares = [most.partition(" of ")[2] for most in config.limits.values() if isinstance(most, str)]
     for spec in dict.fromkeys([*config.baselines, *shares]):
         policies(spec, environment.maker.kind, config.environment.model_dump(mode="json"))
 
 
-def _check_minimised(where: str, metric: str) -> None:
+def check_minimised(
+    where: str,
+    metric: str,
+    known: Sequence[str] = tuple(names(SUMMARY_METRICS)),
+    told: str = "a key of summary.json",
+) -> None:
+    """Raise InputError for a metric that is not among the ``known``, which are ``told``, or of which more is better."""
     if metric in MORE_IS_BETTER:
         raise InputError(where, f"a metric of which less is better ({', '.join(MORE_IS_BETTER)} are not)", metric)
+    if metric not in known:
+        raise InputError(where, told + hint(metric, known), metric)
 
 
 def objective_of(environment: SchedulingEnv) -> str:

@@ -358,6 +358,9 @@ SUMMARY_METRICS: tuple[Field, ...] = (
     Field("max_watts", "float", "W", "highest power of the platform"),
 )
 
+MORE_IS_BETTER = ("jobs_completed", "availability", "throughput_jobs_per_h", "utilisation")
+"""The metrics of the summary that are better when higher; of all others less is better, if one is better at all."""
+
 
 def names(fields: Iterable[Field]) -> list[str]:
     """Names of ``fields``, in order."""

@@ -201,6 +201,8 @@ def test_what_is_wrong_ends_in_a_line(agents: Path, tmp_path: Path) -> None:
     for arguments, told in (
         ((tmp_path, [case]), "expected a folder in which cluster-sim train has left an agent"),
         ((agents, [case], ["speed"]), "evaluate, metric: expected a key of summary.json, found speed"),
+        ((agents, [case], ["mean_wiat_s"]), r"expected a key of summary.json \(the nearest is mean_wait_s\), found"),
+        ((agents, [case], ["energy_j", "utilisation"]), "evaluate, metric: expected a metric of which less is better"),
         ((agents, []), "evaluate, cases: expected at least one"),
     ):
         with pytest.raises(InputError, match=told):
