@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Protocol
@@ -78,6 +79,8 @@ def options_of(kind: Any, given: Mapping[str, Any], where: str) -> Any:
             raise InputError(where, one_of(name, known), name)
         if not suits(value, known[name]):
             raise InputError(f"{where}, {name}", kind_of(known[name]), value)
+        if isinstance(value, float) and not math.isfinite(value):
+            raise InputError(f"{where}, {name}", "a finite number", value)
     return kind(**given)
 
 

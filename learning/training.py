@@ -271,6 +271,7 @@ class Training:
         self._note(episodes)
         numbers = self._rollout_numbers(episodes) | self.algorithm.update(episodes, self.iteration)
         self.iteration += 1
+        self._refuse_wild_weights()
         decisions = sum(map(len, episodes))
         self.steps += decisions
         if self.iteration % config.validation.every == 0 or self.iteration == config.iterations:
@@ -292,6 +293,14 @@ class Training:
                     where = f"iteration {self.iteration + 1}, {what} of {episode.name or 'an episode'}"
                     raise InputError(where, "finite numbers, for weights learned of others are none", wrong)
 
+    def _refuse_wild_weights(self) -> None:
+        """Raise InputError for weights that are no finite numbers, before they are logged, saved or tried."""
+        for name, weight in self.network.weights().items():
+            if not np.isfinite(weight).all():
+                where = f"seed {self.config.seed}, iteration {self.iteration}, {name}"
+                wrong = float(weight[~np.isfinite(weight)][0])
+                raise InputError(where, "weights that are finite numbers; lower learning rates may keep them so", wrong)
+
     def _note(self, episodes: Sequence[Trajectory]) -> None:
         """Remember what the network has seen; an episode in eight tells enough."""
         for episode in episodes[::_EPISODES_NOTED]:
@@ -307,6 +316,7 @@ class Training:
         averaged = self.algorithm.averaged()
         if averaged is not None:
             self.network.load_weights(averaged)
+        self._refuse_wild_weights()
         found = self.validation.of(self.network, self.make_environment, self.executor)
         if not self.best or found.score <= self.best_score:
             self.best_score = found.score

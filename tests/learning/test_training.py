@@ -421,6 +421,22 @@ def test_a_training_ends_before_it_learns_from_infinity(tmp_path: Path, monkeypa
     assert all(np.isfinite(value).all() for value in training.network.weights().values())
 
 
+def test_a_training_ends_before_it_keeps_weights_that_are_no_numbers(tmp_path: Path) -> None:
+    """A learning rate of a billion: one line with the iteration; what is kept is what was there before, in log and files."""
+    with pytest.raises(InputError, match=r"seed 0, iteration 1, .*: expected weights that are finite numbers; .* nan"):
+        train(small(algorithm={"options": {"actor_lr": 1e9}}, baselines=[], warm_start=None), tmp_path)
+    assert [row["iteration"] for row in read_metrics(tmp_path)] == [0]
+    assert all(np.isfinite(weight).all() for weight in Agent.load(tmp_path).weights.values())
+    assert last(tmp_path).facts["iteration"] == 0
+
+
+@pytest.mark.parametrize("value", [math.inf, math.nan, -math.inf])
+def test_options_are_finite(value: float) -> None:
+    """``.inf`` and ``.nan`` of YAML are refused by the name of the option."""
+    with pytest.raises(InputError, match="algorithm, options, actor_lr: expected a finite number"):
+        check(small(algorithm={"options": {"actor_lr": value}}))
+
+
 def test_what_the_jobs_to_validate_on_lack_is_told() -> None:
     """Thirty jobs for 128 cores on the few of the built-in cluster's kind."""
     keys = {"platform": "homogeneous:nodes=2,cores=4", "workload": "lublin:jobs=30,nodes=8,seed=3"}
