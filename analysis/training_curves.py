@@ -18,6 +18,7 @@ from cluster_sim.files.csv import as_numbers
 
 METRICS_FILE = "metrics.csv"
 _WHOLE = 6  # iterations of which each has a tick: Plotly's own would be at halves
+_ABREAST = 4  # labels of baselines beside each other
 _MARKED = 30  # values that are seen one by one
 Log = pd.DataFrame | str | os.PathLike[str]
 Logs = Mapping[str, Log | Sequence[Log]] | Sequence[Log] | Log
@@ -105,11 +106,17 @@ def learning_curves(
                 hovertemplate=hover,
             )
         )
-    for name, value in (baselines or {}).items():
+    for i, (name, value) in enumerate((baselines or {}).items()):
         text = f"{shortened(name, 40)}: {number(value, digits=4)}"
         figure.add_hline(value, line={"color": "#444444", "width": 1, "dash": "dash"})
         figure.add_annotation(
-            text=plotly_text([text])[0], x=1, xref="paper", y=value, showarrow=False, xanchor="right", yanchor="bottom"
+            text=plotly_text([text])[0],
+            x=1 - i % _ABREAST / _ABREAST,  # not on top of each other where values are close
+            xref="paper",
+            y=value,
+            showarrow=False,
+            xanchor="right",
+            yanchor="bottom",
         )
     words = _WORDS.get(column, column)
     styled(figure, title or f"Learning: {words[:1].lower()}{words[1:]}", _WORDS.get(x, x.capitalize()), words, 380)

@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from analysis.page import render, write_whole
 from analysis.report import Figures, Section, setting
 from analysis.sweep_charts import axis_of
 from analysis.tables import cells_html
 from analysis.training_curves import learning_curves, read_log
-from analysis.wording import label_of, unit_of
+from analysis.wording import change, label_of, unit_of
 from cluster_sim import __version__
 from cluster_sim.amounts import amount
 from cluster_sim.errors import InputError
 from cluster_sim.files.documents import flat, read_document
 
 if TYPE_CHECKING:
+    import pandas as pd
     from markupsafe import Markup
 
     from learning.training import Summary
 
+_IN_VALIDATION = {
+    "validation/share": "The greatest share of a limit in validation",
+    "validation/reduction_mean": "By how many % less in validation than the best baseline of each episode, mean",
+    "validation/objective_mean": "What the agents reach in validation, mean over its episodes",
+}
+"""What there is to choose the best agent by: it is the first of these that was logged."""
+_KEPT = "; by this the best is kept"
+_KEPT_OF_SOME = "; of agents that keep the limit, by this the best is kept"
 _PROGRESS = {
-    "validation/objective_mean": "What the agents reach in validation, by which the best is kept",
     "rollout/objective_mean": "What they reach while they learn, with drawn actions",
     "rollout/ep_rew_mean": "Their reward",
 }
@@ -55,12 +65,16 @@ def write_training_report(
         raise InputError("training report", "at least one training", "none")
     first, figures = summaries[0], Figures()
     logs = [read_log(summary.folder) for summary in summaries]
+    missing = _without_numbers(logs)
+    logs = [log.replace([np.inf, -np.inf], np.nan) for log in logs]
     columns = {name for log in logs for name in log.columns[log.notna().any()]}
-    baselines = {first.baseline: first.baseline_value} if first.baseline else {}
 
     settings: dict[str, Any] = dict(flat(read_document(Path(first.folder) / CONFIG)))
     limit = settings.get("algorithm.constraint.limit")
-    beside = {"validation/objective_mean": baselines}
+    beside = {
+        "validation/objective_mean": {name: value for name, (value, _) in first.baselines.items()},
+        "validation/reduction_mean": {name: reduction for name, (_, reduction) in first.baselines.items()},
+    }
     if limit is not None and not any(name.startswith("algorithm.constraint.classes") for name in settings):
         beside |= {name: {"limit": float(limit)} for name in ("rollout/ep_cost_mean", "validation/cost_mean")}
 
@@ -74,26 +88,44 @@ def write_training_report(
                 drawn.append(figures.html(figure))
         return drawn
 
+    def noted(wanted: dict[str, str]) -> str:
+        return " ".join(
+            f"{title}: no finite number {missing[name]}." for name, title in wanted.items() if name in missing
+        )
+
     told = [[key, setting(value)] for key, value in settings.items()]
     sections = {
         "What the agents reach": Section(table=_table(summaries)),
-        "Learning curves": Section(figures=curves(_PROGRESS)),
-        "Is the limit kept?": Section(figures=curves(_LIMIT)),
-        "Is the training healthy?": Section(figures=curves(_HEALTH)),
+        "Learning curves": Section(figures=curves(_of_validation(columns) | _PROGRESS)),
+        "Is the limit kept?": Section(noted(_LIMIT), curves(_LIMIT)),
+        "Is the training healthy?": Section(noted(_HEALTH), curves(_HEALTH)),
         "Settings": Section(table=cells_html(("setting", "value"), told, "settings")),
     }
     jobs = Path(settings.get("environment.workload", "the built-in jobs")).name
     text = render(
         "report.html",
         heading=f"Training: {settings['environment.kind']}, {jobs}",
-        answer=_verdict(summaries),
+        answer=_verdict(
+            summaries, chosen_by_reduction=columns.isdisjoint(("validation/share", "validation/cost_over"))
+        ),
         lead=_lead(summaries, settings),
         assumptions=assumptions,
-        sections={name: section for name, section in sections.items() if section.figures or section.table},
+        sections={
+            name: section for name, section in sections.items() if section.text or section.figures or section.table
+        },
         maker=f"cluster-sim {__version__}",
         again=command,
     )
     return write_whole(path, text)
+
+
+def _of_validation(columns: Collection[str]) -> dict[str, str]:
+    """The curves of validation with their titles, that of what decides first."""
+    found = {name: title for name, title in _IN_VALIDATION.items() if name in columns}
+    for decides in list(found)[:1]:
+        limited = "validation/cost_over" in columns and decides != "validation/share"
+        found[decides] += _KEPT_OF_SOME if limited else _KEPT
+    return found
 
 
 def _lead(summaries: Sequence[Summary], settings: dict[str, Any]) -> str:
@@ -103,16 +135,15 @@ def _lead(summaries: Sequence[Summary], settings: dict[str, Any]) -> str:
     return f"{many} of {each}, by {str(settings['algorithm.name']).upper()}, on {platform}."
 
 
-def _verdict(summaries: Sequence[Summary]) -> str:
+def _verdict(summaries: Sequence[Summary], chosen_by_reduction: bool) -> str:
     """What came out in a sentence or two: against the baseline, and whether anything was learned at all."""
     first = summaries[0]
     said = []
     if first.baseline:
-        better = [summary for summary in summaries if summary.value < summary.baseline_value]
-        said.append(
-            f"{len(better)} of {len(summaries)} best agents reach less {label_of(first.objective)} than the best baseline, "
-            f"{first.baseline}, on the validation episodes."
-        )
+        said.append(_reached(summaries))
+        by_episode = _ranging([one.reduction_by_episode for one in summaries])
+        kept = "; by this the best is kept" if chosen_by_reduction else ""
+        said.append(f"Episode by episode, against the best baseline of each, that is {by_episode} on average{kept}.")
     else:
         said.append(
             "No baseline was asked for (key baselines of the configuration): these numbers have nothing beside them."
@@ -126,18 +157,46 @@ def _verdict(summaries: Sequence[Summary]) -> str:
     return " ".join(said)
 
 
+def _reached(summaries: Sequence[Summary]) -> str:
+    """How the means over the validation episodes compare with the baseline's, as the command line tells it of each seed."""
+    first, reductions = summaries[0], [one.reduction for one in summaries]
+    whom = f"{label_of(first.objective)} than {first.baseline} on the mean of the validation episodes"
+    if len(summaries) == 1:
+        return f"The best agent reaches {change(reductions[0])} {whom}."
+    better = sum(reduction > 0.0 for reduction in reductions)
+    return f"{better} of {len(summaries)} best agents reach less {whom}: {_ranging(reductions)}."
+
+
+def _ranging(reductions: Sequence[float]) -> str:
+    """From the greatest reduction to the least; one where they are the same."""
+    ends = dict.fromkeys(change(one) for one in (max(reductions), min(reductions)))
+    return " to ".join(ends)
+
+
 def _table(summaries: Sequence[Summary]) -> Markup:
-    unit = unit_of(summaries[0].objective)
-    head = ["seed", f"{label_of(summaries[0].objective)} of its best agent", "found after"]
-    with_baseline = bool(summaries[0].baseline)
-    head += [summaries[0].baseline, "less by"] if with_baseline else []
+    """A row for the best agent of each seed, and one for each baseline, the best one first."""
+    first = summaries[0]
+    unit = unit_of(first.objective)
+    head = ["best agent, or baseline", label_of(first.objective), "found after"]
+    head += [f"than {first.baseline}", "than the best of each episode"] if first.baseline else []
     rows = []
-    for summary in summaries:
-        row = [
-            str(summary.seed),
-            amount(summary.value, unit),
-            f"{summary.best_iteration:,} of {summary.iterations:,} iterations",
-        ]
-        row += [amount(summary.baseline_value, unit), f"{summary.reduction:.2f} %"] if with_baseline else []
-        rows.append(row)
+    for one in summaries:
+        found = f"{one.best_iteration:,} of {one.iterations:,} iterations"
+        row = [f"seed {one.seed}", amount(one.value, unit), found]
+        rows.append([*row, change(one.reduction), change(one.reduction_by_episode)] if first.baseline else row)
+    for name, (value, reduction) in sorted(first.baselines.items(), key=lambda each: -each[1][1]):
+        by = 100.0 * (1.0 - value / first.baseline_value) if first.baseline_value else 0.0
+        rows.append([name, amount(value, unit), "", change(by) if name != first.baseline else "", change(reduction)])
     return cells_html(head, rows)
+
+
+def _without_numbers(logs: Sequence[pd.DataFrame]) -> dict[str, str]:
+    """The columns of updates that have no finite number in some of them, with in how many: "in 2 of 12 updates"."""
+    found = {}
+    for name in (*_LIMIT, *_HEALTH):
+        updated = [log[log["train/n_updates"].notna()] for log in logs if {name, "train/n_updates"} <= {*log.columns}]
+        lacking = sum(int((~np.isfinite(log[name].astype(float))).sum()) for log in updated)
+        of = sum(map(len, updated))
+        if lacking and name.startswith("train/") and (name in _HEALTH or lacking < of):
+            found[name] = f"in {lacking:,} of {of:,} updates"
+    return found

@@ -23,6 +23,11 @@ def label_of(key: str) -> str:
     return " ".join(_SPELLING.get(word, word) for word in stem.split("_"))
 
 
+def change(reduction: float) -> str:
+    """By how many % something is less or, where the reduction is negative, more: ``12.50 % less``."""
+    return f"{abs(reduction):.2f} % {'less' if reduction >= 0 else 'more'}"
+
+
 def plotly_text(texts: Iterable[object]) -> list[str]:
     """Foreign text made safe for labels and hovers, where plotly reads a few HTML tags (links among them).
 

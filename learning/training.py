@@ -19,7 +19,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +77,7 @@ class Summary:
 
     ``value`` and ``baseline_value`` are means of the objective over the validation episodes; ``reduction_by_episode`` is the
     mean over these episodes of the reduction, in %, with respect to the best baseline of each, by which agents are compared.
+    ``baselines`` has for every baseline what ``value`` and ``reduction_by_episode`` are for the agent.
     """
 
     folder: str
@@ -88,6 +89,7 @@ class Summary:
     baseline: str
     baseline_value: float
     reduction_by_episode: float
+    baselines: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def reduction(self) -> float:
@@ -342,6 +344,7 @@ class Training:
             baseline=self.best["baseline"],
             baseline_value=self.best["baseline_value"],
             reduction_by_episode=self.best["reduction"],
+            baselines=self.validation.baselines,
         )
 
     # ------------------------------------------------------------------ checkpoints

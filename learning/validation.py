@@ -132,6 +132,15 @@ class Validation:
         over = 0.0 if self._constraint is None else max(self._constraint.violations(found).values())
         return Validated(values, self._references, self._best_baseline, value, self._share(found), cost, over)
 
+    @property
+    def baselines(self) -> dict[str, tuple[float, float]]:
+        """Of each baseline its mean objective, and its mean reduction, in %, against the best one of each episode: 0 at most."""
+        found = {}
+        for name, values in self._baselines.items():
+            ratios = [ratio(*pair) for pair in zip(values, self._references, strict=True)]
+            found[name] = (float(np.mean(values)), 100.0 * (1.0 - float(np.mean(ratios))))
+        return found
+
     def _share(self, found: Sequence[Trajectory]) -> float | None:
         """The greatest ratio of a limited metric's mean to its limit; None where nothing is limited."""
         shares = [

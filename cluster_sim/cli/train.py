@@ -71,14 +71,12 @@ def train(
 
 def _told(summary: Summary) -> str:
     """A line about a training: what the best agent reaches, when it was found, and against what."""
+    from analysis.wording import change
+
     found = f"after {summary.best_iteration} of {summary.iterations} iterations"
     line = f"seed {summary.seed}: {summary.objective} {summary.value:.6g} {found}"
     if summary.baseline:
-        line += f", {_change(summary.reduction)} than {summary.baseline} ({summary.baseline_value:.6g})"
+        line += f", {change(summary.reduction)} than {summary.baseline} ({summary.baseline_value:.6g})"
         if abs(summary.reduction_by_episode - summary.reduction) > 0.005:
-            line += f"; mean over validation episodes, with the best baseline of each: {_change(summary.reduction_by_episode)}"
+            line += f"; mean over validation episodes, with the best baseline of each: {change(summary.reduction_by_episode)}"
     return line
-
-
-def _change(reduction: float) -> str:
-    return f"{abs(reduction):.2f} % {'less' if reduction >= 0 else 'more'}"

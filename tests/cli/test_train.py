@@ -6,12 +6,14 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("gymnasium")
 
+from analysis.training_report import _of_validation
 from learning.training import Training
 
 TRAINING = """
@@ -45,12 +47,57 @@ def test_a_training_leaves_a_report(done) -> None:
     reached = re.findall(r"seed (\d): energy_j \S+ after (\d) of 3 iterations", told)
     assert [seed for seed, _ in reached] == ["0", "1"]
     for seed, found in reached:
-        assert re.search(rf"\|{seed}\|\|[^|]+J\)?\|\|{found} of 3 iterations\|", text)
+        assert re.search(rf"\|seed {seed}\|\|[^|]+J\)?\|\|{found} of 3 iterations\|", text)
     assert ("it has learned nothing since" in text) == any(found == "0" for _, found in reached)
     assert "2 trainings, which differ by their seeds, of 3 iterations of 2 episodes, by PPO" in text
     assert "To make it again: |cluster-sim train training.yaml --out agent --seeds 2 --report --workers 1|" in text
-    assert page.count('class="plotly-graph-div"') == 6
+    assert page.count('class="plotly-graph-div"') == 7
     assert "<i>.json" not in page
+
+
+def test_the_report_says_what_the_command_line_says(done) -> None:
+    """Both changes of the best agent, by the means and by episode; all baselines; and the title of what decides."""
+    several = TRAINING.replace("[fcfs]", "[fcfs, sjf, easy]")
+    parts = "validation: {workload: jobs.json, trajectories: {length: 2}, episodes: 3}\n"
+    Path("training.yaml").write_text(several + parts)
+    told = done("train", "training.yaml", "--out", "agent", "--report", "--workers", "1").stdout
+    page = Path("agent/report.html").read_text()
+    text = re.sub(r"<[^>]*>", "|", page.partition("<body>")[2])
+    changes = re.findall(r"[\d.]+ % (?:less|more)", told.splitlines()[0])
+    answer = page.partition('<p class="answer">')[2].partition("</p>")[0]
+    assert re.findall(r"[\d.]+ % (?:less|more)", answer) == [changes[0], changes[-1]]
+    assert all(f"|{name}|" in text for name in ("fcfs", "sjf", "easy"))
+    assert "on average; by this the best is kept" in answer
+
+
+@pytest.mark.parametrize(
+    ("logged", "decides", "ending"),
+    [
+        (["objective_mean"], "objective_mean", "episodes; by this the best is kept"),
+        (["objective_mean", "reduction_mean"], "reduction_mean", "mean; by this the best is kept"),
+        (["objective_mean", "reduction_mean", "share"], "share", "validation; by this the best is kept"),
+        (["objective_mean", "cost_over"], "objective_mean", "of agents that keep the limit, by this the best is kept"),
+    ],
+)
+def test_what_decides_is_drawn_first(logged: list[str], decides: str, ending: str) -> None:
+    """The share of limits, else the ratios to the best baselines, else the objective: its title says so, no other does."""
+    titles = _of_validation([f"validation/{name}" for name in logged])
+    assert next(iter(titles)) == f"validation/{decides}"
+    assert titles[f"validation/{decides}"].endswith(ending)
+    assert sum("is kept" in title for title in titles.values()) == 1
+
+
+def test_numbers_that_are_none_are_told(done) -> None:
+    """Entropy without a number in all updates, the divergence in one of them, infinite in another."""
+    done("train", "training.yaml", "--out", "agent", "--workers", "1")
+    log = pd.read_csv("agent/metrics.csv")
+    log["train/entropy_loss"] = np.nan
+    log["train/approx_kl"] = [np.nan, np.nan, np.inf, 0.25]
+    log.to_csv("agent/metrics.csv", index=False, na_rep="nan")
+    done("train", "training.yaml", "--out", "agent", "--workers", "1", "--resume", "--report")
+    page = Path("agent/report.html").read_text()
+    assert "Loss of entropy: towards 0 the agent draws less and less: no finite number in 3 of 3 updates." in page
+    assert "(approximate KL divergence): no finite number in 2 of 3 updates." in page
 
 
 def test_a_training_on_the_built_in_case_leaves_a_report(done) -> None:
