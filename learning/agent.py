@@ -190,8 +190,10 @@ class _Player:
     def __init__(self, directory: str, sample: bool, kind: str):
         agent = Agent.load(directory)
         if agent.decides != kind:
-            words = {"scheduler": "an agent that starts jobs", "power": "an agent that switches nodes"}
-            raise InputError(f"learned:{directory}", words[kind], f"one of kind {agent.kind}")
+            wanted = {"scheduler": "an agent that starts jobs", "power": "an agent that switches nodes"}
+            place = {"scheduler": "a scheduler (--scheduler)", "power": "a power policy (--power-policy)"}
+            found = f"one of kind {agent.kind}, {place[agent.decides]}"
+            raise InputError(f"learned:{directory}", wanted[kind], found)
         self.agent, self._sample, self._directory = agent, sample, directory
         self._platform: Platform | None = None
         self.unfamiliar: UnfamiliarWarning | None = None

@@ -114,7 +114,7 @@ class Evaluation:
             chosen = reduction[self.runs["mode"] == mode]
             seeds = chosen.groupby(self.runs["training_seed"]).mean()
             with np.errstate(invalid="ignore"):  # infinite against a heuristic that needs nothing; no number then
-                spread = float(seeds.std(ddof=1)) if len(seeds) > 1 else 0.0
+                spread = float(seeds.std(ddof=1)) if len(seeds) > 1 else math.nan
             numbers[f"{prefix}min"], numbers[f"{prefix}mean"] = float(chosen.min()), float(seeds.mean())
             numbers[f"{prefix}max"] = float(chosen.max())
             numbers[f"{prefix}spread"] = spread
@@ -127,7 +127,8 @@ class Evaluation:
         seeds, cases = self.runs["training_seed"].nunique(), self.runs["case"].nunique()
         sampled = int((self.runs["mode"] == SAMPLED).sum())
         lines = [
-            f"{seeds} training seeds, {cases} cases, {sampled} test runs with sampled actions, {len(self.runs) - sampled} greedy",
+            f"{counted(seeds, 'training seed')}, {counted(cases, 'case')}, {counted(sampled, 'test run')} with sampled actions, "
+            f"{len(self.runs) - sampled:,} greedy",
             "value: mean over the cases; min, mean, max: of the reductions in %, of each run in its case; positive is better",
             "than the heuristic; over several cases their mean is not the reduction of the mean; ±: spread over training seeds",
             "change: of the mean over the cases, greedy, in %, with its 95 % interval paired by case; negative is better",
@@ -255,7 +256,7 @@ def cases_of(
     if platform is not None:
         keys = keys.model_copy(update={"platform": platform})
     if keys.platform is None:
-        raise InputError("evaluate", "--platform P: the agent was trained on the built-in case")
+        raise InputError("evaluate", "--platform P, for the agent names no machine that it was trained on")
     machine = read_platform(keys)
     options = {} if time_unit is None else {"time_unit": TIME_UNITS.get(time_unit, time_unit)}
     if os.path.isdir(workload):
@@ -332,7 +333,8 @@ def _run(task: _Task) -> tuple[list[dict[str, Any]], list[UnfamiliarWarning]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnfamiliarWarning)
         for seed in task.seeds:
-            rows.append(_row(task, seed, run_on(task.case, scheduler, power, seed)))
+            with naming(task.case.name or task.case.workload.name):
+                rows.append(_row(task, seed, run_on(task.case, scheduler, power, seed)))
             noted += unfamiliar_to(scheduler, power)
     return rows, noted[:1]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from cluster_sim.errors import InputError
+from cluster_sim.errors import InputError, naming
 from cluster_sim.spelling import hint
 from cluster_sim.workload.fields import MORE_IS_BETTER, SUMMARY_METRICS, names
 from learning.constraint import constraint_of
@@ -103,9 +103,11 @@ class Validation:
         own = keys.workload is None
         source = environment.episodes if own else validation_episodes(keys, config.environment)
         self.episodes = as_many(source, keys.episodes, keys.remainder)
-        self._limits = _limits(config, environment, self.episodes)
+        self._source = keys.workload or config.environment.workload or "the built-in jobs"
+        with naming(self._source):
+            self._limits = _limits(config, environment, self.episodes)
+            self._baselines = _baselines(config, environment, self.episodes, objective)
         self._constraint = constraint_of(config.algorithm)
-        self._baselines = _baselines(config, environment, self.episodes, objective)
         best = [min(values) for values in zip(*self._baselines.values(), strict=True)]
         self._references = tuple(best)
         self._best_baseline = _best_of(self._baselines, best)
@@ -152,7 +154,8 @@ class Validation:
         """The objective of an episode."""
         if self.objective == REWARD:
             return -trajectory.reward
-        return metric_of(trajectory.metrics, self.objective)
+        with naming(self._source):
+            return metric_of(trajectory.metrics, self.objective)
 
 
 def as_many(source: EpisodeSource, count: int, remainder: bool = False) -> list[Episode]:

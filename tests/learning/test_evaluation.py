@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("gymnasium")
 
-from cluster_sim import Simulation
+from cluster_sim import Platform, Simulation, Workload
 from cluster_sim.errors import InputError, ModelWarning
 from learning.environments.built_in import mixed_jobs, small_cluster
 from learning.episodes import Days, Episode, Trajectories
@@ -108,6 +108,28 @@ def test_one_case_says_nothing_of_others() -> None:
     assert row["change"] == pytest.approx(-15.0)
     assert math.isnan(row["change_around"])
     assert by_hand().text().splitlines()[-1].split()[-3:] == ["-57.50", "±", "-"]
+
+
+def test_one_training_seed_has_no_spread(tmp_path: Path) -> None:
+    """One seed, one case, one greedy and two sampled runs: singular where it is one, a dash for the spread, null in JSON."""
+    evaluation = by_hand()
+    evaluation.runs = evaluation.runs[evaluation.runs["training_seed"] == 0]
+    lines = evaluation.text().splitlines()
+    assert lines[0] == "1 training seed, 1 case, 2 test runs with sampled actions, 1 greedy"
+    assert [lines[-1].split()[i] for i in (5, 9)] == ["-", "-"]
+    evaluation.save(tmp_path)
+    assert json.loads((tmp_path / "evaluation.json").read_text())["table"][0]["greedy_spread"] is None
+
+
+def test_a_case_in_which_no_job_runs_is_named(agents: Path) -> None:
+    """All four jobs are wider than the machine: one line, and not a list of metrics."""
+    columns = {"submit_time": np.arange(4.0), "requested_cores": np.full(4, 9), "recorded_run_time": np.full(4, 60.0)}
+    wide = Workload(columns)
+    case = Episode(Platform.homogeneous(nodes=1, cores=8), wide, name="wide")
+    with pytest.raises(
+        InputError, match=r"^wide: metric mean_wait_s: expected a job that ran, found 4 submitted, 4 rejected$"
+    ):
+        evaluate(agents, [case], ["mean_wait_s"], heuristics=["fcfs"], workers=1)
 
 
 def test_what_is_no_number_is_null(tmp_path: Path) -> None:

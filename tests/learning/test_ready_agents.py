@@ -15,6 +15,7 @@ from cluster_sim.cli import main
 from cluster_sim.errors import InputError
 from learning.agent import READY, Agent, find_agents, ready_agents
 from learning.environments.built_in_shutdown import built_in_day
+from learning.evaluation import cases_of
 from learning.seen import Seen
 from schedulers import make_power_policy, make_scheduler
 
@@ -38,6 +39,16 @@ def test_each_has_a_card_and_tells_what_it_saw(name: str) -> None:
     agent = Agent.load(name)
     assert Seen(agent.seen).count > 10_000
     assert not {"workload", "platform"} & set(agent.environment)
+
+
+def test_it_is_named_where_it_belongs() -> None:
+    """In the place of a scheduler the refusal says where it goes; without a machine an evaluation asks for one."""
+    with pytest.raises(
+        InputError, match=r"expected an agent that starts jobs, found .*, a power policy \(--power-policy\)"
+    ):
+        make_scheduler("learned:taurus-sleep")
+    with pytest.raises(InputError, match=r"expected --platform P, for the agent names no machine"):
+        cases_of("taurus-sleep", "lublin:jobs=10,nodes=8")
 
 
 def test_it_wastes_less_than_nodes_that_sleep_at_once() -> None:
