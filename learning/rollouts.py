@@ -27,7 +27,7 @@ from torch import Tensor
 from cluster_sim.errors import InputError
 from learning.categorical import best, draw
 from learning.environments.base import SchedulingEnv
-from learning.networks import Batch, Kept, Memory, Network, Weights, make_network, one_thread
+from learning.networks import MASK, Batch, Kept, Memory, Network, Weights, make_network, one_thread
 
 #: Makes an environment. To be sent to other processes it has to be picklable; equal ones share environments there, so
 #: a frozen dataclass with ``__call__`` is best.
@@ -51,6 +51,7 @@ class Trajectory:
         seed: of the episode.
         metrics: ``info["metrics"]`` of the last step, if the environment gives them.
         name: of the workload that was run, where the environment runs one.
+        choices: decisions in which more than one action was allowed; None where the environment does not say.
     """
 
     kept: list[Kept]
@@ -62,6 +63,7 @@ class Trajectory:
     metrics: dict[str, float] = field(default_factory=dict)
     costs: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     name: str = ""
+    choices: int | None = None
 
     def __len__(self) -> int:
         return len(self.rewards)
@@ -259,6 +261,8 @@ class _Episode:
         self.actions: list[int] = []
         self.rewards: list[float] = []
         self.costs: list[float] = []
+        self.choices: int | None = None
+        self._allows(observation)
         self.over = self.truncated = False
         self.metrics: dict[str, float] = {}
 
@@ -287,6 +291,13 @@ class _Episode:
             self.metrics = dict(info.get("metrics", {}))
         if not terminated:  # after the end there is nothing to decide, perhaps not even an allowed action
             self.kept.append(self.network.keep(observation))
+            if not truncated:
+                self._allows(observation)
+
+    def _allows(self, observation: Any) -> None:
+        """Count the decision that comes, if there is a choice in it."""
+        if isinstance(observation, dict) and MASK in observation:
+            self.choices = (self.choices or 0) + int(np.count_nonzero(observation[MASK]) > 1)
 
     def trajectory(self) -> Trajectory:
         """The episode as arrays, to learn from."""
@@ -295,4 +306,6 @@ class _Episode:
         rewards, costs = np.array(self.rewards), np.array(self.costs, dtype=np.float64)
         simulation = getattr(self.environment, "simulation", None)
         name = "" if simulation is None else simulation.workload.name
-        return Trajectory(self.kept, columns, actions, rewards, last, self.seed, self.metrics, costs, name)
+        return Trajectory(
+            self.kept, columns, actions, rewards, last, self.seed, self.metrics, costs, name, self.choices
+        )

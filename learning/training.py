@@ -77,7 +77,8 @@ class Summary:
 
     ``value`` and ``baseline_value`` are means of the objective over the validation episodes; ``reduction_by_episode`` is the
     mean over these episodes of the reduction, in %, with respect to the best baseline of each, by which agents are compared.
-    ``baselines`` has for every baseline what ``value`` and ``reduction_by_episode`` are for the agent.
+    ``baselines`` has for every baseline what ``value`` and ``reduction_by_episode`` are for the agent. ``remark`` says why
+    there was nothing to learn, where that shows.
     """
 
     folder: str
@@ -90,6 +91,7 @@ class Summary:
     baseline_value: float
     reduction_by_episode: float
     baselines: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    remark: str = ""
 
     @property
     def reduction(self) -> float:
@@ -102,13 +104,17 @@ def train(config: Config, out: str | Path, resume: bool = False, progress: bool 
 
     With ``resume``, a training goes on from its last checkpoint (and begins where there is none). Raises InputError when
     the folder holds a training and ``resume`` was not asked for, or one of another configuration. Warns (ModelWarning)
-    where a shaped reward has another discount than the algorithm.
+    where a shaped reward has another discount than the algorithm, and where there was nothing to learn.
     """
     if config.seeds == 1:
-        return [train_one(config, out, resume, progress)]
-    from learning.training_seeds import train_several
+        summaries = [train_one(config, out, resume, progress)]
+    else:
+        from learning.training_seeds import train_several
 
-    return train_several(config, Path(out), resume, progress)
+        summaries = train_several(config, Path(out), resume, progress)
+    for remark in dict.fromkeys(summary.remark for summary in summaries if summary.remark):
+        warnings.warn(f"nothing to learn: {remark}", ModelWarning, stacklevel=2)
+    return summaries
 
 
 def check(config: Config) -> list[str]:
@@ -165,6 +171,34 @@ def train_one(config: Config, out: str | Path, resume: bool = False, progress: b
         return training.run(begun, progress)
 
 
+class _Played:
+    """What all rollouts of a training had in common, so far as this process has played them."""
+
+    def __init__(self) -> None:
+        self._episodes = 0
+        self._choices: int | None = None
+        self._values: set[float] = set()
+
+    def note(self, episodes: Sequence[Trajectory], values: Sequence[float]) -> None:
+        """Add the episodes of a rollout, and what each reached of the objective."""
+        self._episodes += len(episodes)
+        for episode in episodes:
+            if episode.choices is not None:
+                self._choices = (self._choices or 0) + episode.choices
+        if len(self._values) < 2:
+            self._values.update(values)
+
+    def remark(self, objective: str, level: bool) -> str:
+        """Why there was nothing to learn; empty where that does not show. ``level``: baselines do not differ either."""
+        if self._choices == 0:
+            return (
+                f"in none of {self._episodes:,} episodes was there a decision in which more than one action was allowed"
+            )
+        if self._episodes > 1 and len(self._values) == 1 and level:
+            return f"{objective} was {self._values.copy().pop():.6g} in all {self._episodes:,} episodes, whatever was played"
+        return ""
+
+
 class Training:
     """A training in the making. ``run`` runs it; parts are there to be looked at and tried out one by one.
 
@@ -190,6 +224,7 @@ class Training:
         self.best_score = float("inf")
         self.best: dict[str, Any] = {}
         self.seen = Seen()
+        self._played = _Played()
 
     def run(self, begun: bool = False, progress: bool = False) -> Summary:
         """Train to the last iteration, from the beginning or from the checkpoint. Ctrl-C leaves the last checkpoint.
@@ -271,6 +306,7 @@ class Training:
         episodes = collect(self.make_environment, self.network, seeds, group=config.group, executor=self.executor)
         self._refuse_infinities(episodes)
         self._note(episodes)
+        self._played.note(episodes, [self.validation.value(episode) for episode in episodes])
         numbers = self._rollout_numbers(episodes) | self.algorithm.update(episodes, self.iteration)
         self.iteration += 1
         self._refuse_wild_weights()
@@ -345,6 +381,7 @@ class Training:
             baseline_value=self.best["baseline_value"],
             reduction_by_episode=self.best["reduction"],
             baselines=self.validation.baselines,
+            remark=self._played.remark(self.objective, self.validation.is_level),
         )
 
     # ------------------------------------------------------------------ checkpoints

@@ -135,6 +135,11 @@ class Validation:
         return Validated(values, self._references, self._best_baseline, value, self._share(found), cost, over)
 
     @property
+    def is_level(self) -> bool:
+        """Whether all baselines reach one and the same number in all episodes; where there are none, too."""
+        return len({value for values in self._baselines.values() for value in values}) <= 1
+
+    @property
     def baselines(self) -> dict[str, tuple[float, float]]:
         """Of each baseline its mean objective, and its mean reduction, in %, against the best one of each episode: 0 at most."""
         found = {}

@@ -437,6 +437,44 @@ def test_options_are_finite(value: float) -> None:
         check(small(algorithm={"options": {"actor_lr": value}}))
 
 
+@pytest.mark.parametrize(
+    ("jobs", "keys", "told"),
+    [
+        (1, {}, "in none of 12 episodes was there a decision in which more than one action was allowed"),
+        (6, {"trajectories": {"length": 1}}, "in none of 12 episodes was there a decision"),
+        (6, {"trajectories": {"length": 6}}, "mean_bounded_slowdown was 1 in all 12 episodes, whatever was played"),
+        (12, {}, ""),
+    ],
+)
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_a_training_with_nothing_to_learn_says_so(
+    tmp_path: Path, jobs: int, keys: dict[str, Any], told: str, seeds: int
+) -> None:
+    """A job alone, and six that last nothing, of which any order does; of twelve on eight cores there is something to learn."""
+    seconds = 0.0 if "trajectories" in keys else 100.0
+    columns = {
+        "submit_time": np.zeros(jobs),
+        "requested_cores": np.full(jobs, 4),
+        "recorded_run_time": np.full(jobs, seconds),
+    }
+    if not told:
+        columns["recorded_run_time"] = 100.0 * np.arange(1, jobs + 1)
+    Workload(columns).write(tmp_path / "jobs.csv")
+    environment = {
+        "kind": "job-choice",
+        "platform": "homogeneous:nodes=1,cores=8",
+        "workload": str(tmp_path / "jobs.csv"),
+        "reward": "bounded-slowdown",
+    }
+    config = small(environment=environment | keys, baselines=["easy"], warm_start=None, seeds=seeds)
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always")
+        train(config, tmp_path / "agent")
+    lines = [str(one.message) for one in noted if "nothing to learn" in str(one.message)]
+    assert len(lines) == bool(told)
+    assert all(f"nothing to learn: {told}" in line for line in lines)
+
+
 def test_what_the_jobs_to_validate_on_lack_is_told() -> None:
     """Thirty jobs for 128 cores on the few of the built-in cluster's kind."""
     keys = {"platform": "homogeneous:nodes=2,cores=4", "workload": "lublin:jobs=30,nodes=8,seed=3"}
