@@ -162,7 +162,7 @@ def test_what_is_no_agent_is_refused(tmp_path: Path) -> None:
     [
         ("environment", {"colour": "red"}, "environment: expected one of workload"),
         ("environment", {"kind": "job-node", "first": "all"}, "environment.first: expected a valid integer"),
-        ("environment", {"kind": "job-node", "options": {"jobs": 3}}, "environment, options: expected some of"),
+        ("environment", {"kind": "job-node", "options": {"jobs": 3}}, "environment, options: expected one of"),
         ("environment", {"days": False}, "environment.kind: expected text, found a value of type NoneType"),
         ("environment", [], "environment: expected a mapping, found a value of type list"),
         ("network", "scorer:hidden=-1", "network 'scorer', option hidden: expected a whole number from 1 to 4,096"),
