@@ -267,7 +267,6 @@ def check_memory(case: Case, result: Result) -> None:
     asks = dict(zip(case.jobs["job_id"], case.jobs["memory"], strict=True))
     kinds = dict(zip(case.platform.node_names(), case.platform.type_of_node, strict=True))
     spans: dict[str, list[tuple[float, float, float]]] = {}
-    used = {(row.job_id, row.node, row.end) for row in result.allocations.itertuples()}
     for (owner, attempt), own in result.holds.groupby(["owner", "attempt"]):
         mine = result.attempts[(result.attempts["job_id"] == owner) & (result.attempts["attempt"] == attempt)]
         times = [*sorted(set(own["start"])), mine["end_time"].iloc[0]]
@@ -275,7 +274,7 @@ def check_memory(case: Case, result: Result) -> None:
             there = next(time for time in times if time >= hold.end or time == times[-1])
             memory = asks[owner] * (hold.last_core - hold.first_core + 1)
             is_last = not ((own["start"] < hold.end) & (own["end"] > hold.end)).any()
-            is_last = is_last and (owner, hold.node, hold.end) in used  # not only kept for a part that never came
+            is_last = is_last and not math.isnan(hold.used_from)  # not only kept for a part that never came
             spans.setdefault(hold.node, []).append((hold.start, there if is_last else hold.end, memory))
     for node, held in spans.items():
         capacity = case.platform.node_types[kinds[node]].memory_gb
