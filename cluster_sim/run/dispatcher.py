@@ -74,6 +74,8 @@ class Dispatcher:
         elif not isinstance(decision, POWER_POLICIES if of_power else SCHEDULERS):
             raise _misplaced(decision, of_power)
         elif isinstance(decision, WakeAt):
+            if not of_power:
+                self._passes.guard_against_idle_wakes()
             wake_at(self._env, decision, self._passes.request_policy if of_power else self._passes.request, self._wakes)
         elif isinstance(decision, Reject):
             check_decision(decision)

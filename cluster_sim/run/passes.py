@@ -71,9 +71,10 @@ def take_turns(
         if turn == SCHEDULE and view.followers:
             view.pass_begins()
         decisions = turns[turn](view)
-        if decisions is None:
+        if not hasattr(decisions, "__iter__"):
             method = f"{type(policy).__name__}.{turns[turn].__name__}"
-            raise SimulationError(f"{method} returned None: yield decisions, or return a list")
+            found = "None" if decisions is None else f"one {type(decisions).__name__}"
+            raise SimulationError(f"{method} returned {found}: yield decisions, or return a list")
         for decision in decisions:
             apply(decision)
         if turn == SCHEDULE:
@@ -143,6 +144,7 @@ class Passes:
         self._fruitless = 0  # passes in a row at which jobs waited, none ran and none had come
         self._in_transition = 0  # of them, those since the last that was counted; nodes were underway meanwhile
         self._changes_seen = 0  # changes of nodes' states up to the last of them
+        self._idle_wakes = 0  # of the scheduler, in a row, while nothing else was to happen
         self._pass: Event = env.event()
         self._power_turn: Event = env.event()
         if power is not None:
@@ -245,6 +247,20 @@ class Passes:
             raise SimulationError(
                 f"{self._why_none_starts(view)}: {view.pending_count} jobs wait and none runs, and so it was in all of "
                 f"the last {MOST_FRUITLESS_PASSES:,} passes, up to {view.now:g} s"
+            )
+
+    def guard_against_idle_wakes(self) -> None:
+        """A scheduler that only asks to be woken again, while nothing runs or is to happen, would do so for ever."""
+        view = self._view
+        if view.running_count or self._env.peek() < float("inf"):
+            self._idle_wakes = 0
+            return
+        self._idle_wakes += 1
+        if self._idle_wakes > MOST_FRUITLESS_PASSES:
+            raise SimulationError(
+                f"{type(self._scheduler).__name__} starts no job and asks again and again to be woken: "
+                f"{counted(view.pending_count, 'job')} of the queue and nothing else to come in all of the last "
+                f"{MOST_FRUITLESS_PASSES:,} passes, up to {view.now:g} s"
             )
 
     def _why_none_starts(self, view: View) -> str:

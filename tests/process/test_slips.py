@@ -11,7 +11,7 @@ import pytest
 from cluster_sim.errors import InputError, SimulationError
 from cluster_sim.machine.placement import Placement
 from cluster_sim.platform import Platform
-from cluster_sim.run import Simulation, View
+from cluster_sim.run import Simulation, View, passes
 from cluster_sim.run.decisions import (
     Hold,
     LimitPower,
@@ -101,6 +101,41 @@ def test_a_pass_that_returns_nothing_is_told() -> None:
 
     with pytest.raises(SimulationError, match=r"Forgetful\.schedule returned None"):
         Simulation(PLATFORM, WORKLOAD, Forgetful()).run()
+
+
+def test_a_decision_that_is_returned_is_told() -> None:
+    """In place of being yielded, or in a list."""
+
+    class Returns(Scheduler):
+        def schedule(self, view: View) -> Any:
+            return Start(view.pending[0], view.place(view.pending[0]))
+
+    with pytest.raises(
+        SimulationError, match=r"Returns\.schedule returned one Start: yield decisions, or return a list"
+    ):
+        Simulation(PLATFORM, WORKLOAD, Returns()).run()
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_a_scheduler_that_only_wants_to_be_woken_is_stopped(later: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When nothing else is to happen; while another job is to come it may ask as often as it likes."""
+    monkeypatch.setattr(passes, "MOST_FRUITLESS_PASSES", 50)
+
+    class Sleepy(Scheduler):
+        def schedule(self, view: View) -> Any:
+            for job in view.pending if later and view.now >= 200.0 else ():
+                yield Start(job, view.place(job))
+            yield WakeAt(view.now + 1.0)
+
+    jobs = {"submit_time": [0.0, 200.0], "requested_cores": [1, 1], "recorded_run_time": [5.0, 100.0]}
+    simulation = Simulation(PLATFORM, Workload(jobs), Sleepy())
+    if later:
+        assert simulation.run().jobs["start_time"].tolist() == [200.0, 200.0]
+        return
+    told = "Sleepy starts no job and asks again and again to be woken: 2 jobs of the queue and nothing else to come"
+    with pytest.raises(SimulationError, match=told):
+        simulation.run()
+    assert simulation.env.now == 250.0
 
 
 def test_a_policy_that_goes_in_circles_is_stopped() -> None:
