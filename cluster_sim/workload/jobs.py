@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from cluster_sim.errors import InputError
 from cluster_sim.workload.speedup import time_ratio
 
 if TYPE_CHECKING:
@@ -31,6 +32,13 @@ class Job:
 
     __slots__ = ("_columns", "index", "job_id", "requested_cores", "requested_time", "submit_time")
 
+    _columns: dict[str, npt.NDArray[Any]]
+    index: int  #: Position in the workload.
+    job_id: str  #: The input's own id, as text.
+    submit_time: float  #: s on the run's clock.
+    requested_cores: int  #: One task each.
+    requested_time: float  #: s of wall-clock; inf when none was given.
+
     def __init__(
         self,
         columns: dict[str, npt.NDArray[Any]],
@@ -40,12 +48,24 @@ class Job:
         requested_cores: int,
         requested_time: float,
     ):
-        self._columns = columns
-        self.index = index  #: Position in the workload.
-        self.job_id = job_id  #: The input's own id, as text.
-        self.submit_time = submit_time  #: s on the run's clock.
-        self.requested_cores = requested_cores  #: One task each.
-        self.requested_time = requested_time  #: s of wall-clock; inf when none was given.
+        _set_columns(self, columns)
+        _set_index(self, index)
+        _set_id(self, job_id)
+        _set_submit_time(self, submit_time)
+        _set_cores(self, requested_cores)
+        _set_time(self, requested_time)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        """The machine goes by what jobs ask for, too, and the records by what they asked for at first."""
+        instead = "keep what you predict in a dictionary of your own, by job.index"
+        raise InputError(f"job {self.job_id}, {name}", f"no assignment: jobs are read-only; {instead}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        self.__setattr__(name, None)
+
+    def __reduce__(self) -> tuple[type[Job], tuple[Any, ...]]:
+        fields = (self.index, self.job_id, self.submit_time, self.requested_cores, self.requested_time)
+        return Job, (self._columns, *fields)
 
     def __lt__(self, other: Job) -> bool:
         """In order of submission; one that was killed while it waited, and waits again, ties with what it was."""
@@ -205,6 +225,13 @@ class Job:
 
     def __repr__(self) -> str:
         return f"<Job {self.job_id}: {self.requested_cores} cores for {self.requested_time:g} s>"
+
+
+# The slots' own setters, which alone write to a job: once, when it is made.
+_set_columns, _set_index, _set_id, _set_submit_time, _set_cores, _set_time = (
+    vars(Job)[name].__set__
+    for name in ("_columns", "index", "job_id", "submit_time", "requested_cores", "requested_time")
+)
 
 
 class JobColumns:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -198,6 +199,25 @@ def test_a_decision_with_a_wrong_value_is_told(make: Callable[[View], Any], mess
     """Decision and value are named, with what was expected: ``Start(job, view.place(job))`` where nothing fits, above all."""
     with pytest.raises(InputError, match=message):
         Simulation(PLATFORM, WORKLOAD, Once(make), explain=explain).run()
+
+
+@pytest.mark.parametrize("name", ["requested_time", "requested_cores", "submit_time", "index", "job_id", "predicted"])
+def test_a_job_is_not_written_to(name: str) -> None:
+    """What a policy predicts of a job would else count as what its user asked for, and the machine would go by it."""
+
+    def write(view: View) -> WakeAt:
+        setattr(view.pending[0], name, 1)
+        return WakeAt(1.0)
+
+    with pytest.raises(
+        InputError, match=f"job 0, {name}: expected no assignment: jobs are read-only; keep what you predict"
+    ):
+        Simulation(PLATFORM, WORKLOAD, Once(write), enforce_walltime=True).run()
+    job = View.by_hand(PLATFORM, WORKLOAD).pending[0]
+    with pytest.raises(InputError, match=f"job 0, {name}"):
+        delattr(job, name)
+    again = copy.deepcopy(job)
+    assert (again.index, again.job_id, again.requested_cores, again.memory) == (0, "0", 1, 0.0)
 
 
 def test_so_is_one_on_a_view_made_by_hand() -> None:
