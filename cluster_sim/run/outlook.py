@@ -27,6 +27,7 @@ class Outlook:
     """
 
     def __init__(self, machine: Machine, empty: bool = False, withheld: bool = False):
+        self.env = machine.env
         self.platform = machine.platform
         self.widest = machine.widest
         self.shapes = machine.shapes
@@ -98,14 +99,18 @@ class Outlook:
         job: Job,
         order: npt.NDArray[np.float64] | None = None,
         memory: bool = False,
-        time: float = 0.0,
+        time: float | None = None,
         within: npt.NDArray[np.integer] | None = None,
     ) -> Placement | None:
-        """A placement of the job on cores that should be free at ``time`` (s), or None; see ``View.place``."""
+        """A placement of the job on cores that should be free at ``time`` (s, by default now), or None.
+
+        ``time`` says which advance reservations are open to it; for the rest see ``View.place``.
+        """
         return place(cast("Machine", self), job, order, memory, self.free if within is None else within, time)
 
-    def fits(self, job: Job, placement: Placement, time: float = 0.0) -> bool:
-        """Whether the job could have just these cores at ``time`` (s)."""
+    def fits(self, job: Job, placement: Placement, time: float | None = None) -> bool:
+        """Whether the job could have just these cores at ``time`` (s, by default now)."""
+        time = self.env.now if time is None else time
         allowed = None if self.eligibility is None else self.eligibility.open_at(job, time)
         return all(
             bool(self.is_on[first:stop].all())

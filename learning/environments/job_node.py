@@ -184,7 +184,11 @@ class JobNodeMaker:
     @staticmethod
     def _never_fits(view: View, job: Job) -> bool:
         """Whether not even the empty machine has memory for the job; as a scheduler such jobs never get so far."""
-        return view.is_pending(job) and view.outlook(empty=True, withheld=True).place(job, memory=True) is None
+        if not view.is_pending(job):
+            return False
+        # When advance reservations are over, or its own begins.
+        time = next((w.start for w in view.reservations if w.name == job.reservation), math.inf)
+        return view.outlook(empty=True, withheld=True).place(job, memory=True, time=time) is None
 
     def _may_wait(self, view: View) -> bool:
         if not self.options.wait:

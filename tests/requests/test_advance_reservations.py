@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
 from cluster_sim import AdvanceReservation, InputError, Placement, Simulation, View, make_scheduler
 from cluster_sim.errors import PlacementError
+from cluster_sim.run.decisions import Decision
 from schedulers import Fcfs, ListScheduler
 
 from .conftest import jobs, machine
@@ -22,6 +24,26 @@ def skipping() -> ListScheduler:
 
 
 # ---------------------------------------------------------------------- maintenance
+
+
+def test_an_outlook_tells_of_now() -> None:
+    """``place`` and ``fits`` without a time say, while nothing is released, what those of the view say."""
+    told = []
+
+    class Watching(Fcfs):
+        def schedule(self, view: View) -> Iterable[Decision]:
+            for job in view.pending:
+                outlook, where = view.outlook(), Placement.on({0: 1})
+                told.append((view.now, outlook.place(job) is not None, outlook.fits(job, where)))
+                assert told[-1][1:] == (view.place(job) is not None, view.fits(job, where))
+                if view.now < 20.0:
+                    assert outlook.place(job, time=20.0) is not None
+                    assert outlook.fits(job, where, 20.0)
+            return super().schedule(view)
+
+    workload = jobs((5, 1, 8), (15, 1, 8), (25, 1, 8))
+    Simulation(machine((1, 1, "")), workload, Watching(), reservations=[BOTH]).run()
+    assert {(5.0, False, False), (15.0, False, False)} <= set(told)
 
 
 @pytest.mark.parametrize(("seconds", "start"), [(8, 2), (8.5, 20), (0, 2)])
