@@ -130,7 +130,8 @@ def why_impossible(machine: Machine, job: Job, memory: bool = False, gpus: bool 
     widest = np.sort(capacity)[::-1][: len(wishes)]
     if len(widest) < len(wishes) or (widest < wishes).any():
         what = f"with {job.memory:g} MB for each task" if by_memory else "that wide"
-        return f"it asks for {len(wishes)} nodes of {wishes[0]} cores{where}, the platform has too few {what}"
+        sizes = f"{counted(len(wishes), 'node')} of {counted(wishes[0], 'core')}"
+        return f"it asks for {sizes}{where}, the platform has too few {what}"
     return ""
 
 

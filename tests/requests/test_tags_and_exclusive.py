@@ -36,7 +36,7 @@ def test_a_job_runs_on_nodes_that_have_all_its_tags() -> None:
         (
             4,
             {"requires": ["ib"], "nodes": [1]},
-            "it asks for 1 nodes of 4 cores with the tag ib, the platform has too few",
+            "it asks for 1 node of 4 cores with the tag ib, the platform has too few",
         ),
         (1, {"reservation": ["course"]}, "there is no advance reservation 'course'"),
     ],
