@@ -12,16 +12,17 @@ from __future__ import annotations
 
 import inspect
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
-from cluster_sim.errors import SpecError
+from cluster_sim.errors import ModelWarning, SpecError, printable
 from cluster_sim.files.source import load, source_of
-from cluster_sim.siblings import sibling
+from cluster_sim.siblings import PACKAGES, sibling
 from cluster_sim.spelling import hint, near, one_of
 
 T = TypeVar("T")
@@ -67,12 +68,21 @@ class Registry(Generic[T]):
         self._base = base
         self._factories: dict[str, Callable[..., T]] = {}
         self._later: dict[str, tuple[str, str, str]] = {}
-        self._entry_points_loaded = False
+        self._unloaded: dict[str, list[EntryPoint]] | None = None  # by name, when they have been looked for
+        self._broken: dict[str, SpecError] = {}  # why an entry point cannot be loaded
 
     def register(self, name: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
-        """Decorator: make a class or function available as ``name``, which becomes a class's attribute ``spec``."""
+        """Decorator: make a class or function available as ``name``, which becomes a class's attribute ``spec``.
+
+        Registering a name of one's own again replaces what it stood for, as when a cell of a notebook is run again. Raises
+        SpecError for a name that no spec can say, and for one of those that the toolkit brings.
+        """
+        if not self._can_be_said(name):
+            raise SpecError(f"name of a {self.kind}", _SAYABLE, repr(name))
 
         def decorate(factory: Callable[..., T]) -> Callable[..., T]:
+            if self._is_built_in(name) and not _is_ours(factory):
+                raise SpecError(f"name of a {self.kind}", "one that is not built in", name)
             self._factories[name] = factory
             if isinstance(factory, type):
                 factory.spec = name  # type: ignore[attr-defined]
@@ -88,23 +98,30 @@ class Registry(Generic[T]):
         self._later[name] = (module, attribute, meaning)
 
     def __iter__(self) -> Iterator[str]:
-        self._load_entry_points()
+        """All names, sorted. Entry points that cannot be loaded are left out, with one warning of each."""
+        for error in self._load_all():
+            warnings.warn(f"{error}; left out", ModelWarning, stacklevel=3)
         return iter(sorted(self._factories.keys() | self._later.keys()))
 
     def __contains__(self, name: str) -> bool:
-        self._load_entry_points()
-        return name in self._factories or name in self._later
+        if name in self._factories or name in self._later or name in self._entry_points() or name in self._broken:
+            return True
+        self._load_all()  # what an entry point names may register more
+        return name in self._factories
 
     def factory(self, name: str) -> Callable[..., T]:
-        """The factory behind ``name``. Raises SpecError, listing the names there are."""
-        self._load_entry_points()
-        if name in self._later and name not in self._factories:
-            module, attribute, _ = self._later[name]
-            self._factories[name] = getattr(sibling(module), attribute)
-        try:
-            return self._factories[name]
-        except KeyError:
-            raise SpecError(self.kind, one_of(name, self), name) from None
+        """The factory behind ``name``. Raises SpecError, listing the names there are, or telling why it cannot be loaded."""
+        if name in self._entry_points():
+            self._load(name)
+        if name not in self._factories:
+            if name in self._later:
+                module, attribute, _ = self._later[name]
+                self._factories[name] = getattr(sibling(module), attribute)
+            elif name in self._broken:
+                raise self._broken[name]
+            elif name not in self:
+                raise SpecError(self.kind, one_of(name, self), name)
+        return self._factories[name]
 
     def make(self, text: str) -> T:
         """Build the thing a spec describes; option values are converted to the types of the factory's parameters.
@@ -161,12 +178,73 @@ class Registry(Generic[T]):
             return self._later[name][2]
         return (inspect.getdoc(self.factory(name)) or "").partition("\n")[0]
 
-    def _load_entry_points(self) -> None:
-        if self._entry_points_loaded:
+    def _entry_points(self) -> dict[str, list[EntryPoint]]:
+        """The entry points of this group that nobody has asked for yet, by name."""
+        if self._unloaded is None:
+            self._unloaded = {}
+            for entry in entry_points(group=self.group):
+                self._unloaded.setdefault(entry.name, []).append(entry)
+        return self._unloaded
+
+    def _load_all(self) -> list[SpecError]:
+        """Load all entry points that have not been; what is wrong with those that cannot be loaded, told once."""
+        before = set(self._broken)
+        while entries := self._entry_points():  # loading one may ask for others
+            self._load(next(iter(entries)))
+        return [error for name, error in self._broken.items() if name not in before]
+
+    def _load(self, name: str) -> None:
+        """Load the entry point of that name. What is there already stays, and so does the first of several packages'."""
+        entry, *others = self._entry_points().pop(name)
+        if self._is_built_in(name):
+            for each in (entry, *others):
+                self._warn_of(each, f"not used: {name} is built in")
             return
-        self._entry_points_loaded = True
-        for entry in entry_points(group=self.group):
-            self._factories.setdefault(entry.name, entry.load())
+        for other in others:
+            if other.value != entry.value:
+                self._warn_of(other, f"not used: {_package_of(entry)} has one of that name, too, {entry.value}")
+        if name in self._factories:
+            return
+        where = f"entry point {name} of {_package_of(entry)}"
+        if not self._can_be_said(name):
+            self._broken[name] = SpecError(where, _SAYABLE, repr(name))
+            return
+        try:
+            factory = entry.load()
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}"
+            self._broken[name] = SpecError(where, f"a class or a function at {entry.value}", what)
+            return
+        if callable(factory):
+            self._factories.setdefault(name, factory)
+            return
+        found = f"the {type(factory).__name__} {entry.value}"
+        self._broken[name] = SpecError(where, "a class or a function, as in package.module:NAME", found)
+
+    def _warn_of(self, entry: EntryPoint, what: str) -> None:
+        text = f"entry point {entry.name} of {_package_of(entry)}, a {self.kind}, is {what}"
+        warnings.warn(printable(text), ModelWarning, stacklevel=5)
+
+    def _is_built_in(self, name: str) -> bool:
+        return name in self._later or (name in self._factories and _is_ours(self._factories[name]))
+
+    def _can_be_said(self, name: object) -> bool:
+        """Whether a spec can have this name."""
+        if not isinstance(name, str) or not name or name != name.strip() or set(name) & set(":,="):
+            return False
+        return self._base is None or source_of(name) is None
+
+
+_SAYABLE = "text without ':', ',' and '=' and not the name of a file, as in a spec"
+
+
+def _is_ours(factory: object) -> bool:
+    """Whether the toolkit brings it."""
+    return str(getattr(factory, "__module__", "")).partition(".")[0] in ("cluster_sim", *PACKAGES)
+
+
+def _package_of(entry: EntryPoint) -> str:
+    return "an unknown package" if entry.dist is None else f"package {entry.dist.name}"
 
 
 def misspelt(text: str, *registries: Registry[Any]) -> SpecError | None:
