@@ -20,7 +20,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
-from cluster_sim.errors import ModelWarning, SpecError, printable
+from cluster_sim.errors import ClusterSimError, ModelWarning, SpecError, printable
 from cluster_sim.files.source import load, source_of
 from cluster_sim.siblings import PACKAGES, sibling
 from cluster_sim.spelling import hint, near, one_of
@@ -150,10 +150,25 @@ class Registry(Generic[T]):
             signature.bind(*positional, **keywords)
         except TypeError as error:
             raise SpecError(f"{self.kind} '{text}'", f"other arguments ({error})") from None
-        thing = factory(*positional, **keywords)
+        thing = self._made(factory, text, positional, keywords)
         if not inspect.isroutine(thing) and not isinstance(thing, type):
             with suppress(AttributeError):  # frozen, or with slots
                 thing.spec = text  # type: ignore[attr-defined]
+        return thing
+
+    def _made(self, factory: Callable[..., T], text: str, positional: list[Any], keywords: dict[str, Any]) -> T:
+        """What the factory makes. Raises SpecError, naming it, where one that is not ours fails, or makes nothing."""
+        where = f"{self.kind} '{text}'"
+        try:
+            thing = factory(*positional, **keywords)
+        except ClusterSimError:
+            raise
+        except Exception as error:
+            if _is_ours(factory):
+                raise
+            raise SpecError(where, f"{_called(factory)} to make it", f"{type(error).__name__}: {error}") from error
+        if thing is None:
+            raise SpecError(where, f"{_called(factory)} to return what it makes", "None")
         return thing
 
     def _from_file(self, spec: Spec, text: str, base: type[T]) -> tuple[Callable[..., T], Spec]:
@@ -236,6 +251,11 @@ class Registry(Generic[T]):
 
 
 _SAYABLE = "text without ':', ',' and '=' and not the name of a file, as in a spec"
+
+
+def _called(factory: object) -> str:
+    """``package.module.name`` of a class or a function."""
+    return f"{getattr(factory, '__module__', '')}.{getattr(factory, '__qualname__', factory)}"
 
 
 def _is_ours(factory: object) -> bool:

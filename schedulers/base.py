@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterable
 from typing import TYPE_CHECKING, Any
 
 from cluster_sim.engine import REACT, RESERVE, SCHEDULE
-from cluster_sim.errors import counted
+from cluster_sim.errors import SimulationError, counted
 from cluster_sim.registry import Registry
 from cluster_sim.run.decisions import Decision, PowerDecision, Start
 from cluster_sim.run.passes import take_turns
@@ -50,7 +50,7 @@ class Scheduler:
 
     def schedule(self, view: View) -> Iterable[Decision]:
         """One pass: yield ``Start``, ``Reject`` and ``WakeAt`` decisions. After each, ``view`` shows its effect."""
-        raise NotImplementedError(f"{type(self).__name__} has no schedule method")
+        raise SimulationError(f"{type(self).__name__} has no schedule method")
 
     def attend(self, simulation: Simulation) -> Generator[Event, Any, None]:
         """The scheduler's process: waits for each pass and carries its decisions out."""

@@ -167,7 +167,10 @@ class Workload:
         if colon and generator in WORKLOAD_GENERATORS:
             if options:
                 raise SpecError(text, "a generator's options within its spec", ", ".join(options))
-            return WORKLOAD_GENERATORS.make(text)
+            made = WORKLOAD_GENERATORS.make(text)
+            if not isinstance(made, Workload):
+                raise SpecError(f"workload generator '{text}'", "one that returns a Workload", type(made).__name__)
+            return made
         return workload_files.read_workload(text, **options)
 
     def write(self, path: str | os.PathLike[str], **options: Any) -> None:

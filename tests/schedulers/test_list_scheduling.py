@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cluster_sim import Job, Placement, Platform, Reject, Simulation, Start, View, Workload, make_scheduler
-from cluster_sim.errors import PlacementError
+from cluster_sim.errors import PlacementError, SimulationError
 from cluster_sim.run.clairvoyant_view import ClairvoyantView
 from schedulers import Fcfs, ListScheduler, Scheduler
 
@@ -262,5 +262,5 @@ def test_a_scheduler_without_schedule_says_what_is_missing() -> None:
         pass
 
     workload = Workload({"submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [1.0]})
-    with pytest.raises(NotImplementedError, match="Nothing has no schedule method"):
+    with pytest.raises(SimulationError, match="Nothing has no schedule method"):
         Simulation(Platform.homogeneous(1, 1), workload, Nothing()).run()
