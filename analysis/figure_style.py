@@ -52,9 +52,9 @@ def transparent(colour: str, share: float) -> str:
 
 
 def log_ticks(low: float, high: float, most: int = MOST_TICKS) -> dict[str, Any]:
-    """Settings of a logarithmic axis of numbers above 0: at most so many ticks, written out, as plotly's own 2 and 5 are not.
+    """Settings of a logarithmic axis of numbers above 0: ticks that are written out, as plotly's own 2 and 5 are not.
 
-    They are 1, 2 and 5 times powers of ten, 1 and 3 times, or powers alone, where these are at most ``most``.
+    They are 1, 2 and 5 times powers of ten, or 1 and 3 times, where these are at most ``most``; else all powers alone.
     """
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for times in ((1, 2, 5), (1, 3), (1,)):

@@ -138,7 +138,7 @@ def _lead(summaries: Sequence[Summary], settings: dict[str, Any]) -> str:
 def _verdict(summaries: Sequence[Summary], chosen_by_reduction: bool) -> str:
     """What came out in a sentence or two: against the baseline, and whether anything was learned at all."""
     first = summaries[0]
-    said = []
+    said = [f"Nothing to learn: {remark}." for remark in dict.fromkeys(one.remark for one in summaries) if remark]
     if first.baseline:
         said.append(_reached(summaries))
         by_episode = _ranging([one.reduction_by_episode for one in summaries])
@@ -175,6 +175,8 @@ def _ranging(reductions: Sequence[float]) -> str:
 
 def _table(summaries: Sequence[Summary]) -> Markup:
     """A row for the best agent of each seed, and one for each baseline, the best one first."""
+    from learning.validation import ratio  # brings torch, too
+
     first = summaries[0]
     unit = unit_of(first.objective)
     head = ["best agent, or baseline", label_of(first.objective), "found after"]
@@ -185,7 +187,7 @@ def _table(summaries: Sequence[Summary]) -> Markup:
         row = [f"seed {one.seed}", amount(one.value, unit), found]
         rows.append([*row, change(one.reduction), change(one.reduction_by_episode)] if first.baseline else row)
     for name, (value, reduction) in sorted(first.baselines.items(), key=lambda each: -each[1][1]):
-        by = 100.0 * (1.0 - value / first.baseline_value) if first.baseline_value else 0.0
+        by = 100.0 * (1.0 - ratio(value, first.baseline_value))
         rows.append([name, amount(value, unit), "", change(by) if name != first.baseline else "", change(reduction)])
     return cells_html(head, rows)
 

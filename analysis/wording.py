@@ -25,7 +25,7 @@ def label_of(key: str) -> str:
 
 def change(reduction: float) -> str:
     """By how many % something is less or, where the reduction is negative, more: ``12.50 % less``."""
-    return f"{abs(reduction):.2f} % {'less' if reduction >= 0 else 'more'}"
+    return f"{abs(reduction):.2f} % {'more' if reduction <= -0.005 else 'less'}"  # never 0.00 % more
 
 
 def plotly_text(texts: Iterable[object]) -> list[str]:

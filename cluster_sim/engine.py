@@ -167,6 +167,10 @@ class Environment(simpy.Environment):
         for callback in callbacks:
             callback(event)
 
+    def planned_later(self) -> int:
+        """How many events are planned for after this instant, without plans that have been superseded."""
+        return sum(1 for time, _, _, event in self._queue if time > self._now and event.callbacks)
+
     def within(self, time: float) -> float:
         """``time`` (s), or now if that is the same instant: for what is computed anew while an instant goes on."""
         return time if time > self._now * SAME_INSTANT else self._now

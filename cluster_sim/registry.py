@@ -99,8 +99,7 @@ class Registry(Generic[T]):
 
     def __iter__(self) -> Iterator[str]:
         """All names, sorted. Entry points that cannot be loaded are left out, with one warning of each."""
-        for error in self._load_all():
-            warnings.warn(f"{error}; left out", ModelWarning, stacklevel=3)
+        self._load_all()
         return iter(sorted(self._factories.keys() | self._later.keys()))
 
     def __contains__(self, name: str) -> bool:
@@ -201,12 +200,14 @@ class Registry(Generic[T]):
                 self._unloaded.setdefault(entry.name, []).append(entry)
         return self._unloaded
 
-    def _load_all(self) -> list[SpecError]:
-        """Load all entry points that have not been; what is wrong with those that cannot be loaded, told once."""
+    def _load_all(self) -> None:
+        """Load all entry points that have not been; a warning (ModelWarning) of each that cannot be, once."""
         before = set(self._broken)
         while entries := self._entry_points():  # loading one may ask for others
             self._load(next(iter(entries)))
-        return [error for name, error in self._broken.items() if name not in before]
+        for name, error in self._broken.items():
+            if name not in before:
+                warnings.warn(f"{error}; left out", ModelWarning, stacklevel=4)
 
     def _load(self, name: str) -> None:
         """Load the entry point of that name. What is there already stays, and so does the first of several packages'."""

@@ -172,7 +172,7 @@ def train_one(config: Config, out: str | Path, resume: bool = False, progress: b
 
 
 class _Played:
-    """What all rollouts of a training had in common, so far as this process has played them."""
+    """What all rollouts of a training had in common."""
 
     def __init__(self) -> None:
         self._episodes = 0
@@ -224,7 +224,7 @@ class Training:
         self.best_score = float("inf")
         self.best: dict[str, Any] = {}
         self.seen = Seen()
-        self._played = _Played()
+        self._played, self._began_at = _Played(), 0  # a training that was resumed knows only its later episodes
 
     def run(self, begun: bool = False, progress: bool = False) -> Summary:
         """Train to the last iteration, from the beginning or from the checkpoint. Ctrl-C leaves the last checkpoint.
@@ -306,8 +306,9 @@ class Training:
         episodes = collect(self.make_environment, self.network, seeds, group=config.group, executor=self.executor)
         self._refuse_infinities(episodes)
         self._note(episodes)
-        self._played.note(episodes, [self.validation.value(episode) for episode in episodes])
-        numbers = self._rollout_numbers(episodes) | self.algorithm.update(episodes, self.iteration)
+        values = [self.validation.value(episode) for episode in episodes]
+        self._played.note(episodes, values)
+        numbers = self._rollout_numbers(episodes, values) | self.algorithm.update(episodes, self.iteration)
         self.iteration += 1
         self._refuse_wild_weights()
         decisions = sum(map(len, episodes))
@@ -381,7 +382,7 @@ class Training:
             baseline_value=self.best["baseline_value"],
             reduction_by_episode=self.best["reduction"],
             baselines=self.validation.baselines,
-            remark=self._played.remark(self.objective, self.validation.is_level),
+            remark=self._played.remark(self.objective, self.validation.is_level) if self._began_at == 0 else "",
         )
 
     # ------------------------------------------------------------------ checkpoints
@@ -407,6 +408,7 @@ class Training:
         try:
             self.iteration, self.steps = int(tree["iteration"]), int(tree["steps"])
             self.best_score, self.best = float(tree["best_score"]), dict(tree["best"])
+            self._began_at = self.iteration
             self.seen = Seen(tree.get("seen"))
             self.network.load_weights(tree["weights"])
             self.algorithm.load_state(tree["algorithm"])
@@ -415,7 +417,7 @@ class Training:
 
     # ------------------------------------------------------------------ numbers
 
-    def _rollout_numbers(self, episodes: Sequence[Trajectory]) -> dict[str, float]:
+    def _rollout_numbers(self, episodes: Sequence[Trajectory], values: Sequence[float]) -> dict[str, float]:
         rewards = [episode.reward for episode in episodes]
         numbers = {
             "rollout/ep_rew_mean": float(np.mean(rewards)),
@@ -425,7 +427,6 @@ class Training:
         }
         if len(episodes[0].costs):
             numbers["rollout/ep_cost_mean"] = float(np.mean([episode.cost for episode in episodes]))
-        values = [self.validation.value(episode) for episode in episodes]
         numbers |= {"rollout/objective_mean": float(np.mean(values)), "rollout/objective_min": min(values)}
         if self.validation.single_baseline:
             reductions = [100.0 * (1.0 - value / self.validation.single_baseline) for value in values]

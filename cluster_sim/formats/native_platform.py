@@ -51,7 +51,13 @@ _PARAMETERS = {
 }
 
 # Where pydantic would speak of Python's classes.
-_WORDS = {"model_type": "a mapping", "dict_type": "a mapping", "list_type": "a list", "too_short": "at least one entry"}
+_WORDS = {
+    "model_type": "a mapping",
+    "dict_type": "a mapping",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "too_short": "at least one entry",
+}
 
 
 def _plain(text: str) -> str:

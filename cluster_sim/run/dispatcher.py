@@ -69,14 +69,16 @@ class Dispatcher:
             except (AttributeError, TypeError):
                 check_decision(decision)
                 raise
+            self._passes.idle_wakes = 0
             if self._decision_log is not None:
                 self._decision_log.started(self._env.now, decision)
         elif not isinstance(decision, POWER_POLICIES if of_power else SCHEDULERS):
             raise _misplaced(decision, of_power)
         elif isinstance(decision, WakeAt):
-            if not of_power:
-                self._passes.guard_against_idle_wakes()
-            wake_at(self._env, decision, self._passes.request_policy if of_power else self._passes.request, self._wakes)
+            if of_power:
+                wake_at(self._env, decision, self._passes.request_policy, self._wakes)
+            elif wake_at(self._env, decision, self._passes.wake, self._wakes):
+                self._passes.wake_is_planned()
         elif isinstance(decision, Reject):
             check_decision(decision)
             self._life.require_pending(decision.job)
@@ -117,12 +119,14 @@ def _misplaced(decision: object, of_power: bool) -> SimulationError:
     return SimulationError(f"{one} decides {', '.join(first)} or {last}, not {decision!r}{whose}")
 
 
-def wake_at(env: Environment, decision: WakeAt, request: Callable[[], None], phase: EventPriority = NORMAL) -> None:
-    """Ask for a pass at the time of a decision. Raises SimulationError if that is not later than now."""
+def wake_at(env: Environment, decision: WakeAt, request: Callable[[], None], phase: EventPriority = NORMAL) -> bool:
+    """Ask for a pass at the time of a decision; whether it will come. Raises SimulationError if that is not later than now."""
     time = decision.time
     if type(time) is not float:
         check_decision(decision)
     if not time > env.now:
         raise SimulationError(f"WakeAt({time:g}) lies not after now ({env.now:g} s)")
-    if time < float("inf"):  # the expected end of a job that requested no time is never
-        env.at(time, phase).callbacks.append(lambda event: request())
+    if time == float("inf"):  # the expected end of a job that requested no time is never
+        return False
+    env.at(time, phase).callbacks.append(lambda event: request())
+    return True

@@ -144,7 +144,8 @@ class Passes:
         self._fruitless = 0  # passes in a row at which jobs waited, none ran and none had come
         self._in_transition = 0  # of them, those since the last that was counted; nodes were underway meanwhile
         self._changes_seen = 0  # changes of nodes' states up to the last of them
-        self._idle_wakes = 0  # of the scheduler, in a row, while nothing else was to happen
+        self.idle_wakes = 0  #: Of the scheduler since a job last started, in a row, while nothing else was to happen.
+        self._wakes_to_come = 0  # of the scheduler
         self._pass: Event = env.event()
         self._power_turn: Event = env.event()
         if power is not None:
@@ -249,19 +250,25 @@ class Passes:
                 f"the last {MOST_FRUITLESS_PASSES:,} passes, up to {view.now:g} s"
             )
 
-    def guard_against_idle_wakes(self) -> None:
-        """A scheduler that only asks to be woken again, while nothing runs or is to happen, would do so for ever."""
+    def wake_is_planned(self) -> None:
+        """The scheduler will be woken. One that asks for no more, while nothing runs or is to happen, would do so for ever."""
         view = self._view
-        if view.running_count or self._env.peek() < float("inf"):
-            self._idle_wakes = 0
+        self._wakes_to_come += 1
+        if view.running_count or self._env.planned_later() > self._wakes_to_come:
+            self.idle_wakes = 0
             return
-        self._idle_wakes += 1
-        if self._idle_wakes > MOST_FRUITLESS_PASSES:
+        self.idle_wakes += 1
+        if self.idle_wakes > MOST_FRUITLESS_PASSES:
             raise SimulationError(
-                f"{type(self._scheduler).__name__} starts no job and asks again and again to be woken: "
-                f"{counted(view.pending_count, 'job')} of the queue and nothing else to come in all of the last "
-                f"{MOST_FRUITLESS_PASSES:,} passes, up to {view.now:g} s"
+                f"{type(self._scheduler).__name__} starts no job, and asks again and again to be woken: "
+                f"{view.pending_count:,} jobs wait and none runs, nothing else is to happen, and so it was "
+                f"the last {MOST_FRUITLESS_PASSES:,} times, up to {view.now:g} s"
             )
+
+    def wake(self) -> None:
+        """A time has come at which the scheduler wanted to be woken."""
+        self._wakes_to_come -= 1
+        self.request()
 
     def _why_none_starts(self, view: View) -> str:
         policy = type(self._power).__name__

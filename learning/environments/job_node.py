@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from gymnasium import spaces
 
-from cluster_sim.errors import InputError
-from cluster_sim.platform.hardware import check_truth
+from cluster_sim.errors import InputError, counted
+from cluster_sim.platform.hardware import check_count, check_truth
 from cluster_sim.run.decisions import Decision, Reject, Start, WakeAt
 from learning.environments.base import SchedulingEnv, observes_together
 from learning.environments.built_in import job_node_case
@@ -70,10 +70,7 @@ class JobNodeMaker:
         if placements not in PLACEMENTS:
             raise InputError("JobNode, placements", f"one of {', '.join(PLACEMENTS)}", placements)
         most = max(MOST_PAIRS // platform.node_count, 1)
-        if not isinstance(num_jobs, int) or not 1 <= num_jobs <= most:
-            raise InputError(
-                "JobNode, num_jobs", f"an integer from 1 to {most:,} on {platform.node_count:,} nodes", num_jobs
-            )
+        num_jobs = check_count(f"JobNode on {counted(platform.node_count, 'node')}, num_jobs", num_jobs, most)
         check_truth("JobNode, memory", memory)
         if merge_equal is not None:
             check_truth("JobNode, merge_equal", merge_equal)

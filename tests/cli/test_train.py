@@ -155,7 +155,7 @@ def test_trainings_and_agents_are_checked(done, refused) -> None:
         ),
         ("scorer:hidden=8", "unheard-of", "network: expected one of"),
         ("{epochs: 1}", "{epochs: few}", "algorithm, options, epochs: expected a whole number, found few"),
-        ("num_jobs: 3", f"num_jobs: {2**64}", "JobNode, num_jobs: expected an integer from 1 to 333,333 on 3 nodes"),
+        ("num_jobs: 3", f"num_jobs: {2**64}", "JobNode on 3 nodes, num_jobs: expected an integer from 1 to 333333"),
         ("[fcfs]", "[best]", "scheduler: expected one of"),
     ):
         Path("training.yaml").write_text(TRAINING.replace(right, wrong))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("gymnasium")
@@ -35,8 +36,9 @@ def test_a_text_is_no_truth(kind: type, option: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", [JobChoice, JobNode])
-@pytest.mark.parametrize("value", [2.5, "8", None, 0, 10**9])
+@pytest.mark.parametrize("value", [2.5, "8", None, True, 0, 10**9])
 def test_jobs_are_counted_in_whole_numbers(kind: type, value: Any) -> None:
     """The number of visible jobs is one."""
     with pytest.raises(InputError, match="num_jobs: expected an integer from"):
         kind(num_jobs=value)
+    assert kind(num_jobs=np.int64(8)).reset(seed=0)[1]["action_mask"].any()

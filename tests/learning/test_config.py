@@ -123,6 +123,7 @@ def test_the_manual_tells_every_key() -> None:
         ({"limits": {"mean_wait_s": -5}}, "limits.mean_wait_s: expected greater than 0, found -5"),
         ({"limits": {"mean_wait_s": "x"}}, "limits.mean_wait_s: expected a valid number or text of the form "),
         ({"environment": {"slice": [5]}}, "environment.slice: expected at least 2 values"),
+        ({"environment": {"slice": 5}}, "environment.slice: expected a list, found 5"),
         ({"environment": {"slice": [5, 6, 7]}}, "environment.slice: expected at most 2 values, found a list"),
         ({"environment": {"days": True, "trajectories": {"length": 3}}}, "environment: expected either days or trajectories"),
     ],

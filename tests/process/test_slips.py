@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cluster_sim import make_power_policy
 from cluster_sim.errors import InputError, SimulationError
 from cluster_sim.machine.placement import Placement
 from cluster_sim.platform import Platform
@@ -117,8 +118,12 @@ def test_a_decision_that_is_returned_is_told() -> None:
         Simulation(PLATFORM, WORKLOAD, Returns()).run()
 
 
+@pytest.mark.parametrize("wakes", [(1.0,), (10.0, 20.0)])
+@pytest.mark.parametrize("power", ["", "timeout:10"])
 @pytest.mark.parametrize("later", [False, True])
-def test_a_scheduler_that_only_wants_to_be_woken_is_stopped(later: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scheduler_that_only_wants_to_be_woken_is_stopped(
+    later: bool, power: str, wakes: tuple[float, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """When nothing else is to happen; while another job is to come it may ask as often as it likes."""
     monkeypatch.setattr(passes, "MOST_FRUITLESS_PASSES", 50)
 
@@ -126,17 +131,41 @@ def test_a_scheduler_that_only_wants_to_be_woken_is_stopped(later: bool, monkeyp
         def schedule(self, view: View) -> Any:
             for job in view.pending if later and view.now >= 200.0 else ():
                 yield Start(job, view.place(job))
-            yield WakeAt(view.now + 1.0)
+            for seconds in wakes:
+                yield WakeAt(view.now + seconds)
 
     jobs = {"submit_time": [0.0, 200.0], "requested_cores": [1, 1], "recorded_run_time": [5.0, 100.0]}
-    simulation = Simulation(PLATFORM, Workload(jobs), Sleepy())
+    policy = make_power_policy(power) if power else None
+    simulation = Simulation(PLATFORM, Workload(jobs), Sleepy(), policy)
     if later:
         assert simulation.run().jobs["start_time"].tolist() == [200.0, 200.0]
         return
-    told = "Sleepy starts no job and asks again and again to be woken: 2 jobs of the queue and nothing else to come"
+    told = "Sleepy starts no job, and asks again and again to be woken: 2 jobs wait and none runs, nothing else is to happen"
     with pytest.raises(SimulationError, match=told):
         simulation.run()
-    assert simulation.env.now == 250.0
+    assert 200.0 < simulation.env.now <= 800.0
+
+
+def test_who_starts_a_job_now_and_then_may_ask_as_often_as_it_likes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eleven wakes, then a job, which runs alone and during which it asks for none."""
+    monkeypatch.setattr(passes, "MOST_FRUITLESS_PASSES", 50)
+
+    class Polls(Scheduler):
+        def begin(self, view: View) -> None:
+            self.times = 0
+
+        def schedule(self, view: View) -> Any:
+            if view.running_count or not view.pending_count:
+                return
+            self.times += 1
+            if self.times % 12:
+                yield WakeAt(view.now + 1.0)
+            else:
+                yield Start(view.pending[0], view.place(view.pending[0]))
+
+    jobs = {"submit_time": [0.0] * 20, "requested_cores": [1] * 20, "recorded_run_time": [5.0] * 20}
+    result = Simulation(PLATFORM, Workload(jobs), Polls()).run()
+    assert result.jobs["start_time"].tolist() == [11.0 + 16.0 * i for i in range(20)]
 
 
 def test_a_policy_that_goes_in_circles_is_stopped() -> None:

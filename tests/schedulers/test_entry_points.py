@@ -61,6 +61,9 @@ def test_a_broken_entry_point_disables_only_itself(line: str, told: str, install
     with pytest.warns(ModelWarning) as told_of:
         assert list(fresh) == ["good"]
     assert [str(each.message) for each in told_of] == [f"{error.value}; left out"]
+    misspelt: Registry[Any] = Registry("thing", GROUP)
+    with pytest.warns(ModelWarning, match="entry point gone of package badp"):
+        assert "g0ne" not in misspelt
 
 
 def test_an_entry_point_takes_no_name_that_is_built_in(install: Any) -> None:
