@@ -133,7 +133,10 @@ def random_case(rng: random.Random, resizing: bool = False) -> Case:
         jobs["malleable"] = [rng.choice([False, True]) for _ in range(count)]
         jobs["speedup"] = [rng.choice(["linear", "amdahl:0.2"]) for _ in range(count)]
         jobs["reconfiguration_time"] = [rng.choice([0.0, 0.25]) for _ in range(count)]
-    return Case(platform, jobs, _scheduler(rng), power, reservations, disturbances, options)
+    scheduler = _scheduler(rng)
+    if "depth=1" in scheduler and "memory=no" in scheduler and not reservations and rng.random() < 0.5:
+        scheduler += f",trials={rng.choice([1, 1, 2, 9])},trial_for={rng.choice([0, 2, 120])}"
+    return Case(platform, jobs, scheduler, power, reservations, disturbances, options)
 
 
 def _types(platform: Platform) -> list[NodeType]:

@@ -155,6 +155,8 @@ def spec_of(name: str, options: dict[str, str]) -> str:
         "extra": "yes",
         "room": "0",
         "room_for": "3600",
+        "trials": "0",
+        "trial_for": "120",
     }
     said = [
         f"{key}={value}"

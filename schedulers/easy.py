@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cluster_sim.errors import SpecError
-from cluster_sim.run.decisions import Decision, Hold, Start
+from cluster_sim.run.decisions import Decision, Hold, Preempt, Start
 from cluster_sim.workload.fields import whole_number
 from schedulers.backfilling import Backfilling, spec_of
 from schedulers.base import schedulers
@@ -27,10 +27,12 @@ from schedulers.orders import (
 )
 from schedulers.plans import CountedPlan, NodePlan, Plan, PlanBefore, PlanWithRoom
 from schedulers.queue import JobQueue, rank
+from schedulers.trials import Trials
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from cluster_sim.machine.running import Running
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
@@ -42,6 +44,10 @@ HOUR_S = 3600.0
 NO_ROOM = "would leave fewer cores free than are kept for short jobs"
 """Why a job waits though enough cores are free for itself."""
 BACKFILLED = "backfilled: it delays no job that was promised a start"
+TRIAL_S = 120.0
+TRIED = "on trial: it would delay a job that was promised a start, and leaves when that can start with its cores"
+LEAVES = "it was on trial, and the first job of the queue can start with its cores"
+TRIED_ENOUGH = "it was on trial for long enough, and another job is tried"
 
 
 class EasyBackfilling(Backfilling):
@@ -59,6 +65,11 @@ class EasyBackfilling(Backfilling):
 
     ``room`` is a share of the machine's cores that jobs which request more than ``room_for`` seconds leave free when they start,
     so that short ones find some at once; while nothing runs they need not. It asks for nodes of one core each.
+
+    With ``trials``, a job that may not be backfilled runs on idle cores all the same, on trial, so many times at the most
+    (Perković and Keleher, SC 2000). What it holds counts as free: it is requeued when the first job of the queue can start with
+    that, or when it has been on trial for ``trial_for`` seconds and another job can be tried there. As soon as it could be
+    backfilled where it runs, it stays. Jobs on trial boot no nodes.
     """
 
     def __init__(
@@ -74,6 +85,8 @@ class EasyBackfilling(Backfilling):
         extra: bool = True,
         room: float = 0.0,
         room_for: float = HOUR_S,
+        trials: int = 0,
+        trial_for: float = TRIAL_S,
     ):
         super().__init__(order, nodes, reservation, memory, aging)
         if depth < 0:
@@ -86,16 +99,25 @@ class EasyBackfilling(Backfilling):
             raise SpecError(
                 "scheduler 'easy', option room", "extra=yes: beside the promised job others run", "extra=no"
             )
-        for name, asked in (("commit", commit), ("extra=no", not extra), ("room", room > 0.0)):
+        if not trials >= 0:
+            raise SpecError("scheduler 'easy', option trials", "how often a job is tried, 0 or more", trials)
+        if not trial_for >= 0.0:
+            raise SpecError("scheduler 'easy', option trial_for", "seconds, 0 or more", trial_for)
+        if trials and not extra:
+            raise SpecError("scheduler 'easy', option trials", "extra=yes", "extra=no")
+        if trials and memory:
+            raise SpecError("scheduler 'easy', option trials", "promises of cores, without memory", "memory=yes")
+        for name, asked in (("commit", commit), ("extra=no", not extra), ("room", room > 0.0), ("trials", trials > 0)):
             if asked and depth != 1:
                 raise SpecError(
                     f"scheduler 'easy', option {name}", "a depth of 1, of whose one promise it speaks", depth
                 )
-            if asked and name != "commit" and (memory or self._pinned):
+            if asked and name in ("extra=no", "room") and (memory or self._pinned):
                 raise SpecError(f"scheduler 'easy', option {name}", "counted reservations without memory")
         self._depth = depth
         self._commits, self._takes_extra = commit, extra
         self._room, self._room_for = room, room_for
+        self._most_trials, self._trial_s = trials, trial_for
         self._backfill_order = job_orders.make(backfill) if isinstance(backfill, str) else backfill
         options = {
             "order": name_of(order),
@@ -109,6 +131,8 @@ class EasyBackfilling(Backfilling):
             "extra": "yes" if extra else "no",
             "room": f"{room:g}",
             "room_for": f"{room_for:g}",
+            "trials": f"{trials}",
+            "trial_for": f"{trial_for:g}",
         }
         self.spec = spec_of("easy", options)
 
@@ -122,7 +146,12 @@ class EasyBackfilling(Backfilling):
                 "nodes of one core each, and jobs that take any of them: free cores that are all alike",
                 f"nodes of up to {widest} cores" if widest > 1 else "jobs that ask for certain nodes, or reservations",
             )
+        if self._most_trials and view.turning_times:
+            raise SpecError(
+                "scheduler 'easy', option trials", "no advance reservations", f"{len(view.reservations)} of them"
+            )
         self._room_cores = math.ceil(self._room * view.platform.core_count)
+        self._trials = Trials(self._most_trials, self._trial_s, self._where, self._counted)
         self._commitment = None
         if self._commits:
             self._commitment = Commitment(order_in(view, self._job_order, self._aging))
@@ -140,8 +169,12 @@ class EasyBackfilling(Backfilling):
         if view.explains:
             self._losses.follow(view, self._releases)
         first_new = queue.join(submitted, view)
+        puts_off = self._releases.follow(view)
+        if self._most_trials:
+            self._trials.follow(self._releases)
         if (
-            self._releases.follow(view)
+            puts_off
+            or self._trials
             or view.version is not self._version
             or first_new < self._behind
             or self._promised < self._depth
@@ -152,7 +185,9 @@ class EasyBackfilling(Backfilling):
             return self._whole_queue(view)
         # Jobs refused before would be refused again: no more is free than then, and the promised start is nearer.
         free = view.free_total
-        return self._backfill(view, first_new) if any(job.requested_cores <= free for job in submitted) else ()
+        if any(job.requested_cores <= free for job in submitted):
+            return self._behind_the_promised(view, first_new)
+        return ()
 
     def _whole_queue(self, view: View) -> Iterator[Decision]:
         queue, free = self._queue, view.free_total
@@ -166,6 +201,10 @@ class EasyBackfilling(Backfilling):
                 queue.leave(place)
                 continue
             placement = plan.place(job) if job.requested_cores <= free else None
+            if placement is None and self._trials and (leaving := self._in_the_way(view, plan, job)):
+                for one in leaving:
+                    yield self._leave(one, job, LEAVES)
+                placement = plan.place(job)
             if placement is not None:
                 start = Start(job, placement, self._because(view, job))
                 if job.index in told:
@@ -204,9 +243,56 @@ class EasyBackfilling(Backfilling):
             self._losses.forget()
         if self._plan is None:
             return
+        for one in self._trials:
+            assert isinstance(plan, CountedPlan)
+            if plan.may_stay(one):
+                self._trials.end(one)
+                self._releases.add(one)
+                plan.take(one)
         self._version = view.version
-        if free and self._behind < queue.stop:
-            yield from self._backfill(view, self._behind)
+        if self._behind < queue.stop:
+            yield from self._behind_the_promised(view, self._behind)
+
+    def _in_the_way(self, view: View, plan: Plan, job: Job) -> list[Running]:
+        """The jobs on trial that have to leave for the first job of the queue to start; all if it waits for watts."""
+        if view.is_capped(job):
+            return [*self._trials]
+        if isinstance(plan, PlanWithRoom) and plan.lacks_room(job):
+            return []
+        return self._trials.in_the_way(job, self._trials)
+
+    def _leave(self, running: Running, other: Job, why: str) -> Preempt:
+        self._trials.end(running)
+        return Preempt(running.job, "requeue", because=why, behind=other)
+
+    def _behind_the_promised(self, view: View, first: int) -> Iterator[Decision]:
+        """Start what may be started of the jobs from place ``first`` on, and others on trial."""
+        if view.free_total:
+            yield from self._backfill(view, first)
+        if self._most_trials:
+            yield from self._try_out(view)
+            self._version = view.version
+
+    def _try_out(self, view: View) -> Iterator[Decision]:
+        """Start jobs on trial, also on the cores of those that have been on trial for long enough."""
+        queue, trials = self._queue, self._trials
+        enough = trials.long_enough()
+        wide = view.free_total + sum(one.placement.cores for one in enough)
+        places = (queue.cores(self._behind) <= wide).nonzero()[0] + self._behind
+        for place in (places if self._order_behind is None else self._ranked(places, view)).tolist():
+            job = queue.job(place)
+            if job is None or not trials.may_try(job) or not view.is_pending(job):
+                continue
+            placement = trials.place(job)
+            if placement is None and enough:
+                for one in trials.in_the_way(job, enough, boots=False):
+                    yield self._leave(one, job, TRIED_ENOUGH)
+                    enough.remove(one)
+                placement = trials.place(job)
+            if placement is not None:
+                yield Start(job, placement, self._because(view, job, TRIED))
+                queue.leave(place)
+                trials.begin(view.running_job(job))
 
     @staticmethod
     def _delays(plan: Plan, job: Job) -> Hold:
@@ -218,12 +304,12 @@ class EasyBackfilling(Backfilling):
         if self._depth > 1 or self.memory or self._has_windows:
             return self._profile(view)
         if not self._takes_extra:
-            return PlanBefore(self._where, self._releases)
+            return PlanBefore(self._where, self._releases, self._trials)
         if self._room_cores:
-            return PlanWithRoom(self._where, self._releases, self._room_cores, self._room_for)
+            return PlanWithRoom(self._where, self._releases, self._trials, self._room_cores, self._room_for)
         if self._counted:
-            return CountedPlan(self._where, self._releases)
-        return NodePlan(self._where, self._releases, self._pinned)
+            return CountedPlan(self._where, self._releases, self._trials)
+        return NodePlan(self._where, self._releases, self._trials, self._pinned)
 
     def _backfill(self, view: View, first: int) -> Iterator[Decision]:
         """Start what can be started of the jobs from place ``first`` on."""
@@ -315,15 +401,19 @@ def easy(
     extra: bool = True,
     room: float = 0.0,
     room_for: float = HOUR_S,
+    trials: int = 0,
+    trial_for: float = TRIAL_S,
 ) -> Backfilling:
-    """EASY: order=saf sorts the queue, backfill=saf what is backfilled; depth=0,1,…,all; commit=yes; room=0.03,room_for=600."""
+    """EASY: order=saf sorts the queue, backfill=saf what is backfilled; depth=0,1,…,all; commit=yes; room=0.03; trials=1."""
     if depth == "all" and aging < math.inf:
         raise SpecError(
             "scheduler 'easy', option aging", "no ageing with depth=all, where everybody is promised a start", aging
         )
-    if depth == "all" and (commit or not extra or room):
+    if depth == "all" and (commit or not extra or room or trials):
         raise SpecError(
-            "scheduler 'easy', options commit, extra and room", "a depth of 1, of whose one promise they speak", depth
+            "scheduler 'easy', options commit, extra, room and trials",
+            "a depth of 1, of whose one promise they speak",
+            depth,
         )
     if depth == "all":
         return ConservativeBackfilling(order, nodes, reservation, memory)
@@ -331,7 +421,9 @@ def easy(
     if promises is None:
         raise SpecError("scheduler 'easy', option depth", "a number of jobs, 0 or more, or all", depth)
     behind = backfill or None
-    return EasyBackfilling(order, nodes, promises, behind, reservation, memory, aging, commit, extra, room, room_for)
+    return EasyBackfilling(
+        *(order, nodes, promises, behind, reservation, memory, aging, commit, extra, room, room_for, trials, trial_for)
+    )
 
 
 @schedulers.register("saf-easy")

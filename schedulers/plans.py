@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from cluster_sim.workload.jobs import Job
     from schedulers.orders import NodeOrder
     from schedulers.releases import Releases
+    from schedulers.trials import Trials
 
 
 class Promise(NamedTuple):
@@ -114,10 +115,11 @@ class CountedPlan:
     that it will leave free then.
     """
 
-    def __init__(self, where: Where, releases: Releases):
+    def __init__(self, where: Where, releases: Releases, trials: Trials):
         self._where = where
         self._view = where.view
         self._releases = releases
+        self._trials = trials
         self._shadow = math.inf
         self._extra: float = math.inf
         self._head: Job | None = None  # the promised job
@@ -151,7 +153,7 @@ class CountedPlan:
 
     def promise(self, job: Job) -> Promise | None:
         """When enough of the running jobs should have ended, and enough nodes in transition be back."""
-        free, missing, promised, needed = self._view.free_total, True, math.inf, self._needed(job)
+        free, missing, promised, needed = self._free_with_trials(), True, math.inf, self._needed(job)
         self._shadow, self._extra = math.inf, 0
         for end, _, cores, _ in cores_coming(self._releases, self._view):
             if not missing and end > self._shadow:
@@ -173,6 +175,14 @@ class CountedPlan:
         """Cores that have to be free for the promised job to start."""
         return job.requested_cores
 
+    def _free_with_trials(self) -> int:
+        """Cores that are free, or would be if the jobs on trial left, as they do when the head job can start with them."""
+        return self._view.free_total + self._trials.cores
+
+    def may_stay(self, running: Running) -> bool:
+        """Whether a job on trial could be backfilled now where it runs."""
+        return running.expected_end <= self._shadow or running.placement.cores <= self._extra
+
     def delayed_by(self, job: Job) -> Job | None:
         """The promised job: there is one."""
         return None if self._head is job else self._head
@@ -185,15 +195,15 @@ class PlanWithRoom(CountedPlan):
     whole machine would never start.
     """
 
-    def __init__(self, where: Where, releases: Releases, room: int, room_for: float):
-        super().__init__(where, releases)
+    def __init__(self, where: Where, releases: Releases, trials: Trials, room: int, room_for: float):
+        super().__init__(where, releases, trials)
         self._room, self._room_for = room, room_for
 
     def may_start(self, cores: npt.NDArray[np.int64], times: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
         """Whether as many cores are free, with those that it leaves, and the promise can be kept."""
         fits = super().may_start(cores, times)
-        if self._view.running_count:
-            fits &= (times <= self._room_for) | (cores <= self._view.free_total - self._room)
+        if self._others_run:
+            fits &= (times <= self._room_for) | (cores <= self._free_with_trials() - self._room)
         return fits
 
     def place(self, job: Job) -> Placement | None:
@@ -202,8 +212,16 @@ class PlanWithRoom(CountedPlan):
 
     def lacks_room(self, job: Job) -> bool:
         """Whether it would leave too few cores free."""
-        wanted = job.requested_cores + self._left_by(job)
-        return self._view.running_count > 0 and wanted > self._view.free_total
+        return self._others_run and job.requested_cores + self._left_by(job) > self._free_with_trials()
+
+    def may_stay(self, running: Running) -> bool:
+        """The same, if as many others are free as it would have to leave."""
+        return super().may_stay(running) and self._left_by(running.job) <= self._view.free_total
+
+    @property
+    def _others_run(self) -> bool:
+        """Whether any job runs that is not on trial."""
+        return self._view.running_count > len(self._trials)
 
     def _left_by(self, job: Job) -> int:
         return self._room if planned_time(job) > self._room_for else 0
@@ -211,7 +229,7 @@ class PlanWithRoom(CountedPlan):
     def _needed(self, job: Job) -> int:
         """With what it leaves, but not more than can be free: then everybody else is over."""
         coming = cores_coming(self._releases, self._view)
-        most = self._view.free_total + sum([cores for _, _, cores, _ in coming])
+        most = self._free_with_trials() + sum([cores for _, _, cores, _ in coming])
         return max(job.requested_cores, min(job.requested_cores + self._left_by(job), most))
 
 
@@ -253,8 +271,8 @@ class NodePlan(CountedPlan):
     number says that. *Pinned*: the promise is of certain cores of certain nodes, and these are not touched.
     """
 
-    def __init__(self, where: Where, releases: Releases, pinned: bool):
-        super().__init__(where, releases)
+    def __init__(self, where: Where, releases: Releases, trials: Trials, pinned: bool):
+        super().__init__(where, releases, trials)
         self._pinned = pinned
         self._promised = math.inf  # the shadow time, s; that of jobs that requested no time is -inf
         self._later: Outlook | None = None  # at the shadow time, the promised job not yet on it; None: it is counted
@@ -285,6 +303,19 @@ class NodePlan(CountedPlan):
         if placement is not None and self._end(job, placement) > self._shadow:  # its nodes have to boot
             return self._place_for_long(job, placement)
         return placement
+
+    def may_stay(self, running: Running) -> bool:
+        """Whether a job on trial ends before the promised start, or leaves the promised job a place."""
+        if self._later is None or running.expected_end <= self._shadow:
+            return super().may_stay(running)
+        if not self._pinned:
+            return self._leaves_a_place(running.placement, running.job)
+        assert self._spare is not None
+        spare, held = self._spare, self._later.cores_held
+        return all(
+            (spare[first:stop] >= held(running.job, first, stop, cores)).all()
+            for first, stop, cores in running.placement.spans
+        )
 
     def _end(self, job: Job, placement: Placement) -> float:
         return self._view.now + self._view.boot_time(placement) + planned_time(job)
@@ -355,6 +386,8 @@ class NodePlan(CountedPlan):
         if job.requested_cores > view.offered_cores:
             return None  # even if all jobs ended
         later = view.outlook()
+        for one in self._trials:
+            later.release(one)
         coming: Iterable[tuple[float, Callable[[], None]]] = (
             (end, partial(later.release, running)) for end, _, _, running in self._releases
         )

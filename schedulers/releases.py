@@ -85,7 +85,7 @@ class Releases:
 
     def add(self, running: Running) -> None:
         """A job has been started."""
-        if running.job.requested_time == 0.0:
+        if running.job.requested_time == 0.0 and not running.extended_by:
             running.extended_by = EXTENSIONS_S[0]  # it is there, and has to be counted
         self._enter(running)
 
@@ -135,7 +135,7 @@ class Releases:
             self.drop(running)
             # A job whose nodes took longer to boot than expected has a later end already.
             if running.expected_end <= latest(now):
-                running.extended_by = _extension(running, now)
+                put_off(running, now)
             self._enter(running)
         return True
 
@@ -198,12 +198,12 @@ class Returns:
         )
 
 
-def _extension(running: Running, now: float) -> float:
-    """The least extension that puts the expected end after ``now``, s."""
+def put_off(running: Running, now: float) -> None:
+    """Extend a job that should have ended by ``now`` by as little as puts its expected end after that."""
     asked = running.expected_start + running.limit_s
     total = 0.0
     for step in chain(EXTENSIONS_S, repeat(EXTENSIONS_S[-1])):
         total += step
         if asked + total > latest(now):
             break
-    return total
+    running.extended_by = total

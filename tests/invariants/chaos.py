@@ -41,6 +41,8 @@ OTHERS = (
     *(
         "easy:memory=yes",
         "easy:reservation=pinned",
+        "easy:trials=2,trial_for=1",
+        "easy:reservation=pinned,order=sjf,trials=1",
         "conservative:memory=yes",
         "conservative",
         "list:first/first,blocking=no",
@@ -170,8 +172,9 @@ def run(case: Case, scheduler: Scheduler | None = None) -> tuple[Simulation, Res
         try:
             return simulation, simulation.run()
         except InputError as error:
-            if str(error).startswith("power cap:"):
-                raise full.NotACase(str(error)) from None  # less than the machine draws at rest
+            # Less than the machine draws at rest, or trials beside advance reservations.
+            if str(error).startswith(("power cap:", "scheduler 'easy', option trials:")):
+                raise full.NotACase(str(error)) from None
             raise
 
 

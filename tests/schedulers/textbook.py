@@ -5,6 +5,7 @@ Jobs are (submission, cores, requested time, run time) in order of submission; a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 Entry = tuple[float, int, float, float]
@@ -73,6 +74,96 @@ def _one_more(
 
 def _ranked(jobs: Sequence[Entry], order: Key, now: float) -> Callable[[int], tuple[float, int]]:
     return lambda i: (order(jobs[i], now), i)
+
+
+def easy_on_trial(
+    cores: int, jobs: Sequence[Entry], order: Key = by_submission, most: int = 1, trial_for: float = 120.0
+) -> list[list[float]]:
+    """EASY with trials: all starts of each job, the last of which ends it, for jobs that run no longer than they request.
+
+    Who may not be backfilled runs on idle cores, ``most`` times at the most. Those on trial leave, the longest on trial first
+    and none without need, as soon as the head fits with their cores, or when others are to be tried and ``trial_for`` is over.
+    """
+    run = _OnTrial(cores, jobs, most, trial_for)
+    now = -1.0
+    while run.waiting or run.running or now < jobs[-1][0]:
+        ends = [start + jobs[i][3] for i, start in run.running.items()]
+        now = min(t for t in [*ends, *(job[0] for job in jobs)] if t > now)
+        run.come_to(now)
+        while True:
+            run.make_a_pass(_ranked(jobs, order, now))
+            if not run.left:
+                break
+            run.waiting |= run.left  # from the next pass on
+    return run.starts
+
+
+class _OnTrial:
+    def __init__(self, cores: int, jobs: Sequence[Entry], most: int, trial_for: float):
+        self.cores, self.jobs, self.most, self.trial_for = cores, jobs, most, trial_for
+        self.now = -1.0
+        self.starts: list[list[float]] = [[] for _ in jobs]
+        self.running: dict[int, float] = {}
+        self.on_trial: list[int] = []
+        self.waiting: set[int] = set()
+        self.left: set[int] = set()
+        self.tried = [0] * len(jobs)
+
+    def come_to(self, now: float) -> None:
+        self.now = now
+        self.running = {i: start for i, start in self.running.items() if start + self.jobs[i][3] > now}
+        self.on_trial = [i for i in self.on_trial if i in self.running]
+        self.waiting |= {i for i, job in enumerate(self.jobs) if job[0] == now}
+
+    def free(self, without: Sequence[int] = ()) -> int:
+        return self.cores - sum(self.jobs[i][1] for i in self.running if i not in without)
+
+    def start(self, i: int, instead_of: Sequence[int] = ()) -> None:
+        leaving: list[int] = []
+        for other in instead_of:
+            leaving += [other] if self.free(leaving) < self.jobs[i][1] else []
+        for other in leaving[::-1]:
+            if self.free([one for one in leaving if one != other]) >= self.jobs[i][1]:
+                leaving.remove(other)
+        for other in leaving:
+            del self.running[other]
+            self.on_trial.remove(other)
+        self.left |= set(leaving)
+        self.waiting.remove(i)
+        self.running[i] = self.now
+        self.starts[i].append(self.now)
+
+    def make_a_pass(self, rank: Callable[[int], tuple[float, int]]) -> None:
+        now, jobs, self.left = self.now, self.jobs, set()
+        queue = sorted(self.waiting, key=rank)
+        while queue and jobs[queue[0]][1] <= self.free(self.on_trial):
+            self.start(queue.pop(0), list(self.on_trial))
+        shadow, extra = math.inf, math.inf
+        ordinary = [i for i in self.running if i not in self.on_trial]
+        for end in sorted({self.running[i] + jobs[i][2] for i in ordinary}) if queue else ():
+            over = [i for i in ordinary if self.running[i] + jobs[i][2] <= end]
+            beside = self.free([*self.on_trial, *over]) - jobs[queue[0]][1]
+            if beside >= 0:
+                shadow, extra = end, beside
+                break
+        for i in list(self.on_trial):
+            late = self.running[i] + jobs[i][2] > shadow
+            if not late or jobs[i][1] <= extra:
+                self.on_trial.remove(i)
+                extra -= jobs[i][1] if late else 0
+        for i in queue[1:]:
+            late = now + jobs[i][2] > shadow
+            if jobs[i][1] <= self.free() and (not late or jobs[i][1] <= extra):
+                self.start(i)
+                extra -= jobs[i][1] if late else 0
+        for i in queue[1:]:
+            old = [
+                one for one in self.on_trial if self.running[one] + self.trial_for <= now and self.running[one] < now
+            ]
+            if i in self.waiting and self.tried[i] < self.most and jobs[i][1] <= self.free(old):
+                self.start(i, old)
+                self.tried[i] += 1
+                self.on_trial.append(i)
 
 
 def easy_on_nodes(nodes: Sequence[int], jobs: Sequence[Entry]) -> list[float]:

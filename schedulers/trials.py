@@ -1,0 +1,123 @@
+"""Jobs on trial: who may not be backfilled runs on idle cores all the same, until a job that goes first wants these."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cluster_sim.engine import latest
+from cluster_sim.run.outlook import offered
+from schedulers.releases import put_off
+
+if TYPE_CHECKING:
+    from cluster_sim.machine.placement import Placement
+    from cluster_sim.machine.running import Running
+    from cluster_sim.run.view import View
+    from cluster_sim.workload.jobs import Job
+    from schedulers.plans import Where
+    from schedulers.releases import Releases
+
+
+class Trials:
+    """The jobs that run on trial. They are not among the scheduler's ``releases``, and what they hold counts as free.
+
+    A job is tried ``most`` times at the most, and gives its cores to another that has not been tried when it has run for
+    ``time_s`` (s). With ``counted``, any free cores serve any job.
+    """
+
+    def __init__(self, most: int, time_s: float, where: Where, counted: bool):
+        self.most = most
+        self._time_s = time_s
+        self._where = where
+        self._view: View = where.view
+        self._counted = counted
+        self._running: dict[int, Running] = {}  # by index of the job, longest on trial first
+        self._tried: Counter[int] = Counter()
+
+    def __iter__(self) -> Iterator[Running]:
+        """Those that run, longest on trial first."""
+        return iter([*self._running.values()])
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    @property
+    def cores(self) -> int:
+        """How many cores would be free if they all left."""
+        return sum(map(self._cores_of, self._running.values()))
+
+    def _cores_of(self, running: Running) -> int:
+        return offered(running.placement, self._view.withheld if self._view.withheld_count else None).cores
+
+    def follow(self, releases: Releases) -> None:
+        """Forget those that have ended, or go on as jobs of the releases do; put off those that outlive their requests."""
+        now, running = self._view.now, self._view.running_by_index
+        for one in self:
+            if running.get(one.job.index) is not one or one in releases:
+                del self._running[one.job.index]
+            elif one.expected_end <= latest(now):
+                put_off(one, now)
+
+    def may_try(self, job: Job) -> bool:
+        """Whether the job has not been on trial as often as it may."""
+        return self._tried[job.index] < self.most
+
+    def place(self, job: Job) -> Placement | None:
+        """Where it can be tried now: on nodes that need not boot for it."""
+        asleep = self._view.is_off
+        return self._where.now(job, np.where(asleep, 0, self._view.free_cores) if asleep.any() else None)
+
+    def begin(self, running: Running) -> None:
+        """A job has been started on trial."""
+        self._tried[running.job.index] += 1
+        self._running[running.job.index] = running
+
+    def end(self, running: Running) -> None:
+        """A job has lost its cores, or keeps them."""
+        del self._running[running.job.index]
+
+    def long_enough(self) -> list[Running]:
+        """Those that have been on trial for as long as they may if others want to be."""
+        now = self._view.now
+        since = latest(now) - self._time_s
+        return [one for one in self if one.allocation_time <= since and one.allocation_time < now]
+
+    def in_the_way(self, job: Job, among: Iterable[Running], boots: bool = True) -> list[Running]:
+        """Those of them that have to leave for the job to fit, the first ones first; none if it fits, or never would.
+
+        Nodes may boot for it with ``boots``.
+        """
+        fits = self._fitting_by_number(job, boots) if self._counted else self._fitting_on_nodes(job, boots)
+        leaving: list[Running] = []
+        remaining = iter(among)
+        while not fits(leaving):
+            one = next(remaining, None)
+            if one is None:
+                return []
+            leaving.append(one)
+        for one in leaving[-2::-1]:  # the last is needed
+            others = [other for other in leaving if other is not one]
+            if fits(others):
+                leaving = others
+        return leaving
+
+    def _fitting_by_number(self, job: Job, boots: bool) -> Callable[[list[Running]], bool]:
+        """Whether the job fits if some leave."""
+        view = self._view
+        free = view.free_total if boots else view.free_total - int(view.free_cores[view.is_off].sum())
+        return lambda leaving: job.requested_cores <= free + sum(map(self._cores_of, leaving))
+
+    def _fitting_on_nodes(self, job: Job, boots: bool) -> Callable[[list[Running]], bool]:
+        view = self._view
+
+        def fits(leaving: list[Running]) -> bool:
+            outlook = view.outlook()
+            for one in leaving:
+                outlook.release(one)
+            awake = None if boots else np.where(view.is_off, 0, outlook.free)
+            return self._where.later(job, outlook, view.now, awake) is not None
+
+        return fits
