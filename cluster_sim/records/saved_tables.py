@@ -125,6 +125,8 @@ class SavedTables(InOnePart):
                 _check_whole(table, path, power_is_known=self._metrics.get("energy_j") is not None)
                 table = _with_numbers(table, name, path)
                 _check_names(table, path, self._platform)
+                if name in _OF_JOBS:
+                    _check_jobs(table, path, self._jobs)
                 return table
         raise FormatError(self._directory / f"{name}.csv", "a table of results", "no such file")
 
@@ -253,6 +255,8 @@ _MAY_LACK = ("over_time", "used_from")
 
 _MAY_BE_INFINITE = ("requested_time", "promised_time")
 _LARGEST_INTEGER = 2**53
+_OF_JOBS = ("attempts", "stages", "decisions")
+"""Tables whose rows are about jobs, each of which the table of jobs has."""
 
 
 def _check_whole(table: pd.DataFrame, path: Path, power_is_known: bool) -> None:
@@ -310,6 +314,15 @@ def _check_names(table: pd.DataFrame, path: Path, platform: Platform) -> None:
     if path.stem == "node_states" and not (known := table["state"].isin(tuple(NodeState))).all():
         row = int((~known).to_numpy().argmax())
         raise FormatError(f"{path}, line {row + 2}, state", f"one of {', '.join(NodeState)}", table["state"].iloc[row])
+
+
+def _check_jobs(table: pd.DataFrame, path: Path, jobs: pd.DataFrame) -> None:
+    """Raise FormatError for a job that the table of jobs lacks."""
+    known = table["job_id"].isin(jobs["job_id"]).to_numpy()
+    if not known.all():
+        row = int((~known).argmax())
+        found = table["job_id"].iloc[row]
+        raise FormatError(f"{path}, line {row + 2}, job_id", "a job that the table of jobs has", f"'{found}'")
 
 
 class _Processors(dict[tuple[str, str], tuple[int, int]]):

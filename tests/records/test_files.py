@@ -196,6 +196,10 @@ def change(name: str, old: str, new: str) -> Callable[[Path], object]:
         ),
         (remove("node_states.csv"), "node_states.csv: expected a table of results, found no such file"),
         (change("jobs.csv", "\n1,", "\n0,"), "jobs.csv, line 3, job_id: expected every job once, found '0' again"),
+        (
+            change("attempts.csv", "\n1,", "\n9,"),
+            "attempts.csv, line 3, job_id: expected a job that the table of jobs has",
+        ),
         (change("jobs.csv", "processor0:0-1", "socket0:0-1"), "job 0, allocation: expected node.processor:first-last"),
         (change("jobs.csv", "processor0:0-1", "processor7:0-1"), "allocation: expected cores that the platform has"),
         (change("jobs.csv", "node0.processor0:0-1", "node9.processor0:0-1"), "expected cores that the platform has"),
