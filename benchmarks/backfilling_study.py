@@ -69,9 +69,11 @@ def mean(runs: Sequence[Mapping[str, Any]], metric: str) -> float:
     return float(np.mean([summary[metric] for summary in runs]))
 
 
-def mean_of(several: Sequence[Sequence[Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
-    """Of runs of the same windows, the mean in each, of :data:`METRICS`."""
-    return [{name: mean(runs, name) for name in METRICS} for runs in zip(*several, strict=True)]
+def mean_of(
+    several: Sequence[Sequence[Mapping[str, Any]]], metrics: Sequence[str] = METRICS
+) -> list[Mapping[str, Any]]:
+    """Of runs of the same windows, the mean in each."""
+    return [{name: mean(runs, name) for name in metrics} for runs in zip(*several, strict=True)]
 
 
 def least(runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cluster_sim.errors import SpecError
-from cluster_sim.run.decisions import Decision, Hold, Preempt, Start
+from cluster_sim.run.decisions import Decision, Hold, Start
 from cluster_sim.workload.fields import whole_number
 from schedulers.backfilling import Backfilling, spec_of
 from schedulers.base import schedulers
@@ -151,7 +152,9 @@ class EasyBackfilling(Backfilling):
                 "scheduler 'easy', option trials", "no advance reservations", f"{len(view.reservations)} of them"
             )
         self._room_cores = math.ceil(self._room * view.platform.core_count)
-        self._trials = Trials(self._most_trials, self._trial_s, self._where, self._counted)
+        self._trials: Trials | None = None
+        if self._most_trials:
+            self._trials = Trials(self._most_trials, self._trial_s, self._where, self._counted)
         self._commitment = None
         if self._commits:
             self._commitment = Commitment(order_in(view, self._job_order, self._aging))
@@ -170,7 +173,7 @@ class EasyBackfilling(Backfilling):
             self._losses.follow(view, self._releases)
         first_new = queue.join(submitted, view)
         puts_off = self._releases.follow(view)
-        if self._most_trials:
+        if self._trials is not None:
             self._trials.follow(self._releases)
         if (
             puts_off
@@ -185,9 +188,10 @@ class EasyBackfilling(Backfilling):
             return self._whole_queue(view)
         # Jobs refused before would be refused again: no more is free than then, and the promised start is nearer.
         free = view.free_total
-        if any(job.requested_cores <= free for job in submitted):
-            return self._behind_the_promised(view, first_new)
-        return ()
+        if not any(job.requested_cores <= free for job in submitted):
+            return ()
+        backfilled = self._backfill(view, first_new)
+        return backfilled if self._trials is None else chain(backfilled, self._try_out(view, self._trials))
 
     def _whole_queue(self, view: View) -> Iterator[Decision]:
         queue, free = self._queue, view.free_total
@@ -201,9 +205,8 @@ class EasyBackfilling(Backfilling):
                 queue.leave(place)
                 continue
             placement = plan.place(job) if job.requested_cores <= free else None
-            if placement is None and self._trials and (leaving := self._in_the_way(view, plan, job)):
-                for one in leaving:
-                    yield self._leave(one, job, LEAVES)
+            if placement is None and self._trials and (leaving := self._in_the_way(view, plan, job, self._trials)):
+                yield from self._trials.leave(leaving, job, LEAVES)
                 placement = plan.place(job)
             if placement is not None:
                 start = Start(job, placement, self._because(view, job))
@@ -243,40 +246,29 @@ class EasyBackfilling(Backfilling):
             self._losses.forget()
         if self._plan is None:
             return
-        for one in self._trials:
+        if self._trials:
             assert isinstance(plan, CountedPlan)
-            if plan.may_stay(one):
-                self._trials.end(one)
-                self._releases.add(one)
-                plan.take(one)
+            self._trials.settle(plan, self._releases)
         self._version = view.version
-        if self._behind < queue.stop:
-            yield from self._behind_the_promised(view, self._behind)
+        if self._behind == queue.stop:
+            return
+        if free:
+            yield from self._backfill(view, self._behind)
+        if self._trials is not None:
+            yield from self._try_out(view, self._trials)
 
-    def _in_the_way(self, view: View, plan: Plan, job: Job) -> list[Running]:
+    @staticmethod
+    def _in_the_way(view: View, plan: Plan, job: Job, trials: Trials) -> list[Running]:
         """The jobs on trial that have to leave for the first job of the queue to start; all if it waits for watts."""
         if view.is_capped(job):
-            return [*self._trials]
+            return [*trials]
         if isinstance(plan, PlanWithRoom) and plan.lacks_room(job):
             return []
-        return self._trials.in_the_way(job, self._trials)
+        return trials.in_the_way(job, trials)
 
-    def _leave(self, running: Running, other: Job, why: str) -> Preempt:
-        self._trials.end(running)
-        return Preempt(running.job, "requeue", because=why, behind=other)
-
-    def _behind_the_promised(self, view: View, first: int) -> Iterator[Decision]:
-        """Start what may be started of the jobs from place ``first`` on, and others on trial."""
-        if view.free_total:
-            yield from self._backfill(view, first)
-        if self._most_trials:
-            yield from self._try_out(view)
-            self._version = view.version
-
-    def _try_out(self, view: View) -> Iterator[Decision]:
+    def _try_out(self, view: View, trials: Trials) -> Iterator[Decision]:
         """Start jobs on trial, also on the cores of those that have been on trial for long enough."""
-        queue, trials = self._queue, self._trials
-        enough = trials.long_enough()
+        queue, enough = self._queue, trials.long_enough()
         wide = view.free_total + sum(one.placement.cores for one in enough)
         places = (queue.cores(self._behind) <= wide).nonzero()[0] + self._behind
         for place in (places if self._order_behind is None else self._ranked(places, view)).tolist():
@@ -285,14 +277,15 @@ class EasyBackfilling(Backfilling):
                 continue
             placement = trials.place(job)
             if placement is None and enough:
-                for one in trials.in_the_way(job, enough, boots=False):
-                    yield self._leave(one, job, TRIED_ENOUGH)
-                    enough.remove(one)
+                leaving = trials.in_the_way(job, enough, boots=False)
+                yield from trials.leave(leaving, job, TRIED_ENOUGH)
+                enough = [one for one in enough if one not in leaving]
                 placement = trials.place(job)
             if placement is not None:
                 yield Start(job, placement, self._because(view, job, TRIED))
                 queue.leave(place)
                 trials.begin(view.running_job(job))
+        self._version = view.version
 
     @staticmethod
     def _delays(plan: Plan, job: Job) -> Hold:

@@ -115,7 +115,7 @@ class CountedPlan:
     that it will leave free then.
     """
 
-    def __init__(self, where: Where, releases: Releases, trials: Trials):
+    def __init__(self, where: Where, releases: Releases, trials: Trials | None):
         self._where = where
         self._view = where.view
         self._releases = releases
@@ -177,7 +177,7 @@ class CountedPlan:
 
     def _free_with_trials(self) -> int:
         """Cores that are free, or would be if the jobs on trial left, as they do when the head job can start with them."""
-        return self._view.free_total + self._trials.cores
+        return self._view.free_total + (self._trials.cores if self._trials else 0)
 
     def may_stay(self, running: Running) -> bool:
         """Whether a job on trial could be backfilled now where it runs."""
@@ -195,7 +195,7 @@ class PlanWithRoom(CountedPlan):
     whole machine would never start.
     """
 
-    def __init__(self, where: Where, releases: Releases, trials: Trials, room: int, room_for: float):
+    def __init__(self, where: Where, releases: Releases, trials: Trials | None, room: int, room_for: float):
         super().__init__(where, releases, trials)
         self._room, self._room_for = room, room_for
 
@@ -221,7 +221,7 @@ class PlanWithRoom(CountedPlan):
     @property
     def _others_run(self) -> bool:
         """Whether any job runs that is not on trial."""
-        return self._view.running_count > len(self._trials)
+        return self._view.running_count > (len(self._trials) if self._trials else 0)
 
     def _left_by(self, job: Job) -> int:
         return self._room if planned_time(job) > self._room_for else 0
@@ -271,7 +271,7 @@ class NodePlan(CountedPlan):
     number says that. *Pinned*: the promise is of certain cores of certain nodes, and these are not touched.
     """
 
-    def __init__(self, where: Where, releases: Releases, trials: Trials, pinned: bool):
+    def __init__(self, where: Where, releases: Releases, trials: Trials | None, pinned: bool):
         super().__init__(where, releases, trials)
         self._pinned = pinned
         self._promised = math.inf  # the shadow time, s; that of jobs that requested no time is -inf
@@ -386,7 +386,7 @@ class NodePlan(CountedPlan):
         if job.requested_cores > view.offered_cores:
             return None  # even if all jobs ended
         later = view.outlook()
-        for one in self._trials:
+        for one in self._trials or ():
             later.release(one)
         coming: Iterable[tuple[float, Callable[[], None]]] = (
             (end, partial(later.release, running)) for end, _, _, running in self._releases

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cluster_sim.engine import latest
+from cluster_sim.run.decisions import Preempt
 from cluster_sim.run.outlook import offered
 from schedulers.releases import put_off
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from cluster_sim.machine.running import Running
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
-    from schedulers.plans import Where
+    from schedulers.plans import CountedPlan, Where
     from schedulers.releases import Releases
 
 
@@ -29,7 +30,7 @@ class Trials:
     """
 
     def __init__(self, most: int, time_s: float, where: Where, counted: bool):
-        self.most = most
+        self._most = most
         self._time_s = time_s
         self._where = where
         self._view: View = where.view
@@ -63,7 +64,7 @@ class Trials:
 
     def may_try(self, job: Job) -> bool:
         """Whether the job has not been on trial as often as it may."""
-        return self._tried[job.index] < self.most
+        return self._tried[job.index] < self._most
 
     def place(self, job: Job) -> Placement | None:
         """Where it can be tried now: on nodes that need not boot for it."""
@@ -75,9 +76,19 @@ class Trials:
         self._tried[running.job.index] += 1
         self._running[running.job.index] = running
 
-    def end(self, running: Running) -> None:
-        """A job has lost its cores, or keeps them."""
-        del self._running[running.job.index]
+    def settle(self, plan: CountedPlan, releases: Releases) -> None:
+        """Those that could be backfilled where they run are on trial no more."""
+        for one in self:
+            if plan.may_stay(one):
+                del self._running[one.job.index]
+                releases.add(one)
+                plan.take(one)
+
+    def leave(self, leaving: Iterable[Running], other: Job, why: str) -> Iterator[Preempt]:
+        """Have jobs lose their cores for another one, and wait again."""
+        for one in leaving:
+            del self._running[one.job.index]
+            yield Preempt(one.job, "requeue", because=why, behind=other)
 
     def long_enough(self) -> list[Running]:
         """Those that have been on trial for as long as they may if others want to be."""

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 pytest.importorskip("torch")
 
 from benchmarks import choice_study
-from benchmarks.backfilling_study import COMMITTED, ORDERS, played, windows
+from benchmarks.backfilling_study import COMMITTED, ORDERS, mean, played, windows
 from benchmarks.carry_study import GRID, platform_for, tuned_rule
 from benchmarks.choice_study import METRICS, TAUGHT, UNTAUGHT, compared, main, matrix
 from benchmarks.constraint_study import (
@@ -29,7 +29,7 @@ from benchmarks.constraint_study import (
     threshold_within,
     tightened,
 )
-from benchmarks.room_study import WINDOWS, changed, choose, drawn, on_later_windows, price, read_log, scheduler
+from benchmarks.room_study import WINDOWS, changed, choose, drawn, on_later_windows, price, read_log, scheduler, told
 from cluster_sim import Simulation, Workload
 
 from .test_shutdown_study import days, platform
@@ -166,12 +166,22 @@ def test_what_is_tuned_on_the_earlier_windows_is_tested_on_the_later(
     monkeypatch.setattr("benchmarks.room_study.SHAKES", 2)
     runs = on_later_windows(log, rules)
     assert [len(runs[rule]) for rule in rules] == [WINDOWS, WINDOWS]
+    (on_trial,) = on_later_windows(log, ["easy:order=saf,trials=1"]).values()
+    vain = [mean(each, "mean_wait_s") - mean(each, "idle_wait_s") for each in (runs["easy:order=saf"], on_trial)]
+    assert vain[0] == pytest.approx(0.0, abs=1e-9)
+    assert vain[1] > 0.5
+    assert "; 2.0 trials in vain for 100 jobs, 1.0 % of the work, without" in told("", on_trial, runs["easy:order=saf"])
     assert choose(log, "easy:order=saf", 0) == choose(log, "easy:order=saf", 0)
     window = log.window(150)
     known = scheduler("easy:order=powers:0.5:1:0:0.5,room=0.02,room_for=60", window.known)
     assert Simulation(log.platform, window.jobs, known).run().summary()["jobs_completed"] == 5
     assert scheduler("easy:order=saf", window.known).spec == "easy:order=saf"
-    assert {drawn(rng, True).count(":") for _ in range(30)} == {4, 5}
+    tried = scheduler("easy:order=powers:1:1:0,trials=2,trial_for=60", window.known)
+    assert tried.spec.endswith(",trials=2,trial_for=60")
+    some = [drawn(rng, True) for _ in range(30)]
+    assert {spec.count(":") for spec in some} == {4, 5}
+    assert {spec.partition("trials=")[2][:1] for spec in some} == {"", "1", "2"}
+    assert not any("trials" in drawn(rng, True, 0) for _ in range(30))
 
 
 def test_what_a_smaller_slowdown_costs_counts() -> None:
