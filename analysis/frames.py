@@ -90,7 +90,7 @@ class Frames:
 
     def _set_holds(self, attempts: pd.DataFrame, cores: CoreHolds) -> None:
         """``_holds``: a row per attempt, in their order, and after these per time that a guest held cores; ``_places``."""
-        row = rows_of_jobs("attempts", attempts, self._jobs)
+        row = rows_of_jobs(attempts, self._jobs)
         starts = np.flatnonzero(self.steps.decisions == "start")
         numbers = numbers_of_attempts(self.steps.rows[starts])
         step_of = dict(zip(zip(self.steps.rows[starts].tolist(), numbers.tolist(), strict=True), starts, strict=True))

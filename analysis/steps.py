@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from cluster_sim.errors import InputError, counted
+from cluster_sim.errors import counted
 from cluster_sim.machine.core_ranges import by_unit
 from cluster_sim.records.accounting import node_bounds
 from cluster_sim.run.decision_log import nodes_texts
@@ -88,7 +88,7 @@ class Steps:
         self._table, self.spans = (decisions, result.decision_spans) if self.logged else _recorded(result)
         self.time = self._table["time"].to_numpy(dtype=np.float64)
         self.decisions = self._table["decision"].to_numpy(dtype=object)  #: Per step its kind,
-        self.rows = rows_of_jobs("decisions", self._table, result.jobs)  #: and the row of its job.
+        self.rows = rows_of_jobs(self._table, result.jobs)  #: and the row of its job.
 
     def __len__(self) -> int:
         return len(self._table)
@@ -108,11 +108,9 @@ class Steps:
         return [(step, _promised(self[step].promised_time)) for step in steps]
 
 
-def rows_of_jobs(name: str, table: pd.DataFrame, jobs: pd.DataFrame) -> npt.NDArray[np.int64]:
-    """The row in ``jobs`` of each row of a table. Raises InputError for a job that is not there."""
+def rows_of_jobs(table: pd.DataFrame, jobs: pd.DataFrame) -> npt.NDArray[np.int64]:
+    """The row in ``jobs`` of each row of a table."""
     rows: npt.NDArray[np.int64] = pd.Index(jobs["job_id"]).get_indexer(pd.Index(table["job_id"]))
-    if (rows < 0).any():
-        raise InputError(f"{name}, job_id", "an id of the jobs table", table["job_id"].iloc[rows.argmin()])
     return rows
 
 
@@ -125,7 +123,7 @@ def _recorded(result: Result) -> tuple[pd.DataFrame, list[tuple[Span, ...]]]:
     for each, on, count in zip(which, node.tolist(), (held.last - held.first + 1).tolist(), strict=True):
         taken = places.setdefault(each, {})
         taken[on] = taken.get(on, 0) + count
-    keys = zip(rows_of_jobs("attempts", attempts, jobs).tolist(), attempts["attempt"].tolist(), strict=True)
+    keys = zip(rows_of_jobs(attempts, jobs).tolist(), attempts["attempt"].tolist(), strict=True)
     found = [tuple((on, on + 1, count) for on, count in places.get(key, {}).items()) for key in keys]
     starts = attempts[["job_id"]].assign(
         time=attempts["allocation_time"], decision="start", because="", place=np.arange(len(attempts))

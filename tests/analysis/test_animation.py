@@ -532,7 +532,7 @@ def test_a_table_of_another_run_is_refused(table: str, tmp_path: Path) -> None:
     file = tmp_path / f"{table}.csv"
     columns = pd.read_csv(file, dtype=str, keep_default_na=False)
     columns.assign(job_id="moon").to_csv(file, index=False)
-    with pytest.raises(InputError, match=f"{table}, job_id: expected an id of the jobs table, found moon"):
+    with pytest.raises(InputError, match=rf"{table}.csv, line 2, job_id: expected a job that the table of jobs has"):
         animation(Result.load(tmp_path))
 
 
