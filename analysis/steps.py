@@ -109,7 +109,7 @@ class Steps:
 
 
 def rows_of_jobs(table: pd.DataFrame, jobs: pd.DataFrame) -> npt.NDArray[np.int64]:
-    """The row in ``jobs`` of each row of a table."""
+    """The row in ``jobs``, which has them all, of each row of a table."""
     rows: npt.NDArray[np.int64] = pd.Index(jobs["job_id"]).get_indexer(pd.Index(table["job_id"]))
     return rows
 

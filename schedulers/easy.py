@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cluster_sim.errors import SpecError
-from cluster_sim.run.decisions import Decision, Hold, Start
+from cluster_sim.run.decisions import Decision, Hold, Start, WakeAt
 from cluster_sim.workload.fields import whole_number
 from schedulers.backfilling import Backfilling, spec_of
 from schedulers.base import schedulers
@@ -46,7 +46,7 @@ NO_ROOM = "would leave fewer cores free than are kept for short jobs"
 """Why a job waits though enough cores are free for itself."""
 BACKFILLED = "backfilled: it delays no job that was promised a start"
 TRIAL_S = 120.0
-TRIED = "on trial: it would delay a job that was promised a start, and leaves when that can start with its cores"
+TRIED = "on trial: it leaves when the first job of the queue can start with its cores"
 LEAVES = "it was on trial, and the first job of the queue can start with its cores"
 TRIED_ENOUGH = "it was on trial for long enough, and another job is tried"
 
@@ -100,8 +100,10 @@ class EasyBackfilling(Backfilling):
             raise SpecError(
                 "scheduler 'easy', option room", "extra=yes: beside the promised job others run", "extra=no"
             )
-        if not trials >= 0:
-            raise SpecError("scheduler 'easy', option trials", "how often a job is tried, 0 or more", trials)
+        if not isinstance(trials, int) or isinstance(trials, bool) or trials < 0:
+            raise SpecError(
+                "scheduler 'easy', option trials", "how often a job is tried, a whole number, 0 or more", trials
+            )
         if not trial_for >= 0.0:
             raise SpecError("scheduler 'easy', option trial_for", "seconds, 0 or more", trial_for)
         if trials and not extra:
@@ -119,6 +121,7 @@ class EasyBackfilling(Backfilling):
         self._commits, self._takes_extra = commit, extra
         self._room, self._room_for = room, room_for
         self._most_trials, self._trial_s = trials, trial_for
+        self._trials: Trials | None = None
         self._backfill_order = job_orders.make(backfill) if isinstance(backfill, str) else backfill
         options = {
             "order": name_of(order),
@@ -152,9 +155,10 @@ class EasyBackfilling(Backfilling):
                 "scheduler 'easy', option trials", "no advance reservations", f"{len(view.reservations)} of them"
             )
         self._room_cores = math.ceil(self._room * view.platform.core_count)
-        self._trials: Trials | None = None
+        before, self._trials = self._trials, None
         if self._most_trials:
             self._trials = Trials(self._most_trials, self._trial_s, self._where, self._counted)
+            self._trials.go_on_from(before, self._releases)
         self._commitment = None
         if self._commits:
             self._commitment = Commitment(order_in(view, self._job_order, self._aging))
@@ -205,9 +209,14 @@ class EasyBackfilling(Backfilling):
                 queue.leave(place)
                 continue
             placement = plan.place(job) if job.requested_cores <= free else None
-            if placement is None and self._trials and (leaving := self._in_the_way(view, plan, job, self._trials)):
+            leaving: list[Running] = []
+            if self._trials:
+                if placement is None and self._trials.settle_before(job, queue, plan, self._releases):
+                    others_first = True
+                leaving = self._trials.in_the_way_of_first(plan, job, placement)
                 yield from self._trials.leave(leaving, job, LEAVES)
-                placement = plan.place(job)
+                if leaving:
+                    placement = plan.place(job) if placement is None else self._trials.place(job)
             if placement is not None:
                 start = Start(job, placement, self._because(view, job))
                 if job.index in told:
@@ -216,6 +225,10 @@ class EasyBackfilling(Backfilling):
                 others_first = True
                 yield start
                 plan.take(self._started(view, place, job))
+                if leaving:
+                    # They may go before others that wait: the next pass, in this instant, looks at the whole queue.
+                    self._plan = None
+                    break
                 free = view.free_total
                 continue
             if self._promised == self._depth:
@@ -257,34 +270,46 @@ class EasyBackfilling(Backfilling):
         if self._trials is not None:
             yield from self._try_out(view, self._trials)
 
-    @staticmethod
-    def _in_the_way(view: View, plan: Plan, job: Job, trials: Trials) -> list[Running]:
-        """The jobs on trial that have to leave for the first job of the queue to start; all if it waits for watts."""
-        if view.is_capped(job):
-            return [*trials]
-        if isinstance(plan, PlanWithRoom) and plan.lacks_room(job):
-            return []
-        return trials.in_the_way(job, trials)
-
     def _try_out(self, view: View, trials: Trials) -> Iterator[Decision]:
-        """Start jobs on trial, also on the cores of those that have been on trial for long enough."""
-        queue, enough = self._queue, trials.long_enough()
-        wide = view.free_total + sum(one.placement.cores for one in enough)
-        places = (queue.cores(self._behind) <= wide).nonzero()[0] + self._behind
+        """Start jobs on trial, also on the cores of those that have been on trial for long enough.
+
+        These cores are also for those that end before the promised start, and wait only for them. If somebody waits for one who
+        has not been on trial for long enough yet, a pass is held when it has.
+        """
+        queue, plan, enough = self._queue, self._plan, trials.long_enough()
+        assert isinstance(plan, CountedPlan)
+        places = (queue.cores(self._behind) <= trials.free_without(trials)).nonzero()[0] + self._behind
+        wide, waits = trials.free_without(enough), False
         for place in (places if self._order_behind is None else self._ranked(places, view)).tolist():
             job = queue.job(place)
-            if job is None or not trials.may_try(job) or not view.is_pending(job):
+            if job is None:
                 continue
-            placement = trials.place(job)
+            if not view.is_pending(job):
+                queue.leave(place)
+                continue
+            in_time = plan.is_over_in_time(job)
+            if not in_time and not trials.may_try(job):
+                continue
+            placement = trials.place(job) if job.requested_cores <= wide else None
             if placement is None and enough:
                 leaving = trials.in_the_way(job, enough, boots=False)
                 yield from trials.leave(leaving, job, TRIED_ENOUGH)
                 enough = [one for one in enough if one not in leaving]
-                placement = trials.place(job)
-            if placement is not None:
-                yield Start(job, placement, self._because(view, job, TRIED))
-                queue.leave(place)
-                trials.begin(view.running_job(job))
+                placement = trials.place(job) if leaving else None
+            if placement is None:
+                waits = True
+            else:
+                yield Start(job, placement, self._because(view, job, BACKFILLED if in_time else TRIED))
+                if in_time:
+                    plan.take(self._started(view, place, job))
+                else:
+                    queue.leave(place)
+                    trials.begin(view.running_job(job))
+                wide = trials.free_without(enough)
+            if waits and not wide:
+                break
+        if waits and (wake := trials.next_time()) is not None:
+            yield WakeAt(wake)
         self._version = view.version
 
     @staticmethod

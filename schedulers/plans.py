@@ -183,6 +183,14 @@ class CountedPlan:
         """Whether a job on trial could be backfilled now where it runs."""
         return running.expected_end <= self._shadow or running.placement.cores <= self._extra
 
+    def is_over_in_time(self, job: Job) -> bool:
+        """Whether a job that starts now, without a boot, ends before the promised start."""
+        return self._view.now + planned_time(job) <= self._shadow
+
+    def takes_room(self, job: Job, cores: int) -> bool:
+        """Whether it would leave fewer cores free than it has to if it had these: it has to leave none."""
+        return False
+
     def delayed_by(self, job: Job) -> Job | None:
         """The promised job: there is one."""
         return None if self._head is job else self._head
@@ -212,11 +220,19 @@ class PlanWithRoom(CountedPlan):
 
     def lacks_room(self, job: Job) -> bool:
         """Whether it would leave too few cores free."""
-        return self._others_run and job.requested_cores + self._left_by(job) > self._free_with_trials()
+        return self.takes_room(job, job.requested_cores)
 
     def may_stay(self, running: Running) -> bool:
         """The same, if as many others are free as it would have to leave."""
-        return super().may_stay(running) and self._left_by(running.job) <= self._view.free_total
+        return super().may_stay(running) and not self.takes_room(running.job, running.placement.cores)
+
+    def is_over_in_time(self, job: Job) -> bool:
+        """The same, if enough others are free."""
+        return super().is_over_in_time(job) and not self.lacks_room(job)
+
+    def takes_room(self, job: Job, cores: int) -> bool:
+        """Whether it would leave fewer cores free than it has to if it had these."""
+        return self._others_run and cores + self._left_by(job) > self._free_with_trials()
 
     @property
     def _others_run(self) -> bool:

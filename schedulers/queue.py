@@ -77,6 +77,11 @@ class JobQueue:
         """One past the last place."""
         return self._stop
 
+    def before(self, job: Job, others: Sequence[Job], now: float) -> list[Job]:
+        """Those of other jobs, in the queue or not, that the order has before a job."""
+        ranked = rank([job, *others], self._order, now).tolist()
+        return [others[place - 1] for place in ranked[: ranked.index(0)]]
+
     def job(self, place: int) -> Job | None:
         """The job at a place; None when it has left."""
         return self._jobs[place]

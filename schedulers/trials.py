@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ import numpy as np
 from cluster_sim.engine import latest
 from cluster_sim.run.decisions import Preempt
 from cluster_sim.run.outlook import offered
+from schedulers.plans import CountedPlan
 from schedulers.releases import put_off
 
 if TYPE_CHECKING:
@@ -18,15 +20,16 @@ if TYPE_CHECKING:
     from cluster_sim.machine.running import Running
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
-    from schedulers.plans import CountedPlan, Where
+    from schedulers.plans import Plan, Where
+    from schedulers.queue import JobQueue
     from schedulers.releases import Releases
 
 
 class Trials:
     """The jobs that run on trial. They are not among the scheduler's ``releases``, and what they hold counts as free.
 
-    A job is tried ``most`` times at the most, and gives its cores to another that has not been tried when it has run for
-    ``time_s`` (s). With ``counted``, any free cores serve any job.
+    A job is tried ``most`` times at the most, and gives its cores to another that may be tried when it has run for ``time_s``
+    (s). With ``counted``, any free cores serve any job.
     """
 
     def __init__(self, most: int, time_s: float, where: Where, counted: bool):
@@ -37,6 +40,7 @@ class Trials:
         self._counted = counted
         self._running: dict[int, Running] = {}  # by index of the job, longest on trial first
         self._tried: Counter[int] = Counter()
+        self._wake = -math.inf  # for when a pass has been asked for last
 
     def __iter__(self) -> Iterator[Running]:
         """Those that run, longest on trial first."""
@@ -54,17 +58,29 @@ class Trials:
         return offered(running.placement, self._view.withheld if self._view.withheld_count else None).cores
 
     def follow(self, releases: Releases) -> None:
-        """Forget those that have ended, or go on as jobs of the releases do; put off those that outlive their requests."""
-        now, running = self._view.now, self._view.running_by_index
-        for one in self:
-            if running.get(one.job.index) is not one or one in releases:
-                del self._running[one.job.index]
-            elif one.expected_end <= latest(now):
+        """Forget those that have ended, put off those that outlive their requests. Other cores do not end a trial."""
+        now = self._view.now
+        for index in [*self._running]:
+            one = self._view.running_by_index.get(index)
+            if one is None:
+                del self._running[index]
+                continue
+            self._running[index] = one
+            if one in releases:
+                releases.drop(one)
+            if one.expected_end <= latest(now):
                 put_off(one, now)
 
+    def go_on_from(self, before: Trials | None, releases: Releases) -> None:
+        """Keep on trial whom the scheduler had on trial when it began the last time, if that was in this run."""
+        if before is not None and before._view is self._view:
+            self._tried, self._running = before._tried, before._running
+            self.follow(releases)
+
     def may_try(self, job: Job) -> bool:
-        """Whether the job has not been on trial as often as it may."""
-        return self._tried[job.index] < self._most
+        """Whether the job has not been on trial as often as it may. Under a power cap none is: it would take watts."""
+        budget = self._view.power_budget
+        return self._tried[job.index] < self._most and (budget is None or budget.limit_w == math.inf)
 
     def place(self, job: Job) -> Placement | None:
         """Where it can be tried now: on nodes that need not boot for it."""
@@ -84,6 +100,24 @@ class Trials:
                 releases.add(one)
                 plan.take(one)
 
+    def settle_before(self, job: Job, queue: JobQueue, plan: Plan, releases: Releases) -> bool:
+        """Those that go before a job of the queue, which does not fit, keep their cores; whether there were any."""
+        assert isinstance(plan, CountedPlan)
+        first = queue.before(job, [one.job for one in self], self._view.now)
+        for one in [self._running[other.index] for other in first]:
+            if not plan.takes_room(one.job, one.placement.cores):
+                del self._running[one.job.index]
+                releases.add(one)
+        return bool(first)
+
+    def next_time(self) -> float | None:
+        """When the next of them will have been on trial for long enough, s, if that has not been asked for."""
+        ends = [end for one in self if (end := one.allocation_time + self._time_s) > latest(self._view.now)]
+        if not ends or min(ends) == self._wake:
+            return None
+        self._wake = min(ends)
+        return self._wake
+
     def leave(self, leaving: Iterable[Running], other: Job, why: str) -> Iterator[Preempt]:
         """Have jobs lose their cores for another one, and wait again."""
         for one in leaving:
@@ -96,10 +130,33 @@ class Trials:
         since = latest(now) - self._time_s
         return [one for one in self if one.allocation_time <= since and one.allocation_time < now]
 
-    def in_the_way(self, job: Job, among: Iterable[Running], boots: bool = True) -> list[Running]:
-        """Those of them that have to leave for the job to fit, the first ones first; none if it fits, or never would.
+    def free_without(self, leaving: Iterable[Running]) -> int:
+        """How many cores would be free if these left."""
+        if self._counted:
+            return self._view.free_total + sum(map(self._cores_of, leaving))
+        outlook = self._view.outlook()
+        for one in leaving:
+            outlook.release(one)
+        return outlook.free_total
 
-        Nodes may boot for it with ``boots``.
+    def in_the_way_of_first(self, plan: Plan, job: Job, placement: Placement | None) -> list[Running]:
+        """Those that have to leave for the first job of the queue to start, or to start without a boot, if it has a placement.
+
+        None if it waits for watts, or for the room that it has to leave.
+        """
+        assert isinstance(plan, CountedPlan)
+        if placement is None:
+            return (
+                []
+                if self._view.is_capped(job) or plan.takes_room(job, job.requested_cores)
+                else self.in_the_way(job, self)
+            )
+        return self.in_the_way(job, self, boots=False) if self._view.boot_time(placement) > 0.0 else []
+
+    def in_the_way(self, job: Job, among: Iterable[Running], boots: bool = True) -> list[Running]:
+        """Those of them that have to leave for the job to fit, the first of them first. Nodes may boot for it with ``boots``.
+
+        None if it fits now, or would not even without all of them.
         """
         fits = self._fitting_by_number(job, boots) if self._counted else self._fitting_on_nodes(job, boots)
         leaving: list[Running] = []

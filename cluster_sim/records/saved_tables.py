@@ -317,12 +317,13 @@ def _check_names(table: pd.DataFrame, path: Path, platform: Platform) -> None:
 
 
 def _check_jobs(table: pd.DataFrame, path: Path, jobs: pd.DataFrame) -> None:
-    """Raise FormatError for a job that the table of jobs lacks."""
-    known = table["job_id"].isin(jobs["job_id"]).to_numpy()
-    if not known.all():
-        row = int((~known).argmax())
-        found = table["job_id"].iloc[row]
-        raise FormatError(f"{path}, line {row + 2}, job_id", "a job that the table of jobs has", f"'{found}'")
+    """Raise FormatError for a job that the table of jobs lacks; ``behind`` may be empty."""
+    for column in table.columns.intersection(["job_id", "behind"]):
+        known = (table[column].isin(jobs["job_id"]) | ((table[column] == "") & (column == "behind"))).to_numpy()
+        if not known.all():
+            row = int((~known).argmax())
+            found = table[column].iloc[row]
+            raise FormatError(f"{path}, line {row + 2}, {column}", "a job that the table of jobs has", f"'{found}'")
 
 
 class _Processors(dict[tuple[str, str], tuple[int, int]]):

@@ -14,7 +14,7 @@ from cluster_sim.errors import SpecError
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
 from cluster_sim.records import Result
 from schedulers import EasyBackfilling
-from schedulers.easy import LEAVES, TRIED, TRIED_ENOUGH
+from schedulers.easy import BACKFILLED, LEAVES, TRIED, TRIED_ENOUGH
 
 from . import textbook
 from .test_backfilling import KEYS, Rows, small_logs, workload
@@ -64,16 +64,76 @@ def test_a_job_on_trial_leaves_when_the_first_job_can_start() -> None:
 
 
 def test_a_job_that_could_be_backfilled_where_it_runs_stays() -> None:
-    """B is over early; d, the first job then, leaves a core at the end of c's request: nobody takes c's any more."""
-    rows: Rows = [(0, 3, 100, 40), (1, 3, 50, 10), (2, 1, 1000, 500), (3, 4, 500, 60), (4, 1, 20, 20)]
-    assert all_starts(run("easy:trials=1", rows)) == [[0], [40], [2], [502], [50]]
+    """D, which goes before b and leaves a core beside it, comes a second after c was tried: nobody takes c's core any more."""
+    rows: Rows = [(0, 3, 100, 100), (1, 4, 50, 50), (2, 1, 1000, 500), (3, 3, 40, 40)]
+    assert all_starts(run("easy:order=sjf,trials=1", rows)) == [[0], [502], [2], [100]]
+    assert all_starts(run("easy:order=sjf", rows)) == [[0], [503], [3], [100]]
+
+
+def test_a_job_on_trial_keeps_its_cores_before_those_that_are_behind_it() -> None:
+    """When c has started at 60, d is the first job, and runs: e, which came later, is promised nothing of d's."""
+    rows: Rows = [(0, 1, 100, 60), (0, 1, 200, 60), (1, 3, 50, 50), (2, 1, 1000, 500), (3, 4, 1000, 1000)]
+    assert all_starts(run("easy:trials=1", rows)) == [[0], [0], [60], [2], [502]]
+
+
+def test_a_job_that_leaves_is_in_its_old_place_at_once() -> None:
+    """D leaves at 30, and is before e again: e, on trial, leaves for it at 40."""
+    rows: Rows = [(0, 3, 100, 30), (0, 2, 40, 40), (1, 6, 50, 50), (2, 4, 1000, 900), (3, 2, 5000, 5000)]
+    assert all_starts(run("easy:trials=1", rows, cores=10))[2:] == [[30], [2, 40], [30, 80]]
+
+
+def test_cores_of_a_long_trial_are_for_jobs_that_may_be_backfilled_too() -> None:
+    """D ends before b is to start, and has no trial left that it would need."""
+    rows: Rows = [(0, 3, 1000, 1000), (1, 4, 50, 50), (2, 1, 2000, 900), (3, 1, 5, 5)]
+    result = run("easy:trials=1,trial_for=20", rows, explain=True)
+    assert all_starts(result)[2:] == [[2, 1050], [22]]
+    log = result.decisions
+    assert log.loc[(log["job_id"] == "d") & (log["decision"] == "start"), "because"].tolist() == [BACKFILLED]
+
+
+def test_a_job_on_trial_that_changes_its_cores_is_still_on_trial() -> None:
+    """C, which gives back two of three cores at 22, leaves at 100 all the same."""
+    rows: Rows = [(0, 4, 100, 100), (1, 8, 50, 50), (2, 3, 1000, 600), (500, 1, 1, 1)]
+    malleable = {
+        "malleable": [False, False, True, False],
+        "min_cores": [4, 8, 1, 1],
+        "max_cores": [4, 8, 3, 1],
+        "parts": ["", "", "1 20@2", ""],
+        "speedup": ["linear"] * 4,
+    }
+    jobs = workload(rows, **malleable)
+    result = Simulation(Platform.homogeneous(nodes=8, cores=1), jobs, make_scheduler("easy:trials=1")).run()
+    assert all_starts(result)[1] == [100]
+
+
+def test_a_scheduler_that_begins_again_knows_who_is_on_trial() -> None:
+    """A job that asks for something new has it begin again, at 10: c still leaves for b."""
+    rows: Rows = [(0, 2, 100, 30), (1, 4, 50, 50), (2, 2, 1000, 500)]
+    simulation = Simulation(Platform.homogeneous(nodes=4, cores=1), workload(rows), make_scheduler("easy:trials=1"))
+    simulation.hold_open()
+    simulation.run(until=10.0)
+    simulation.submit(
+        {"job_id": "x", "requested_cores": 1, "requested_time": 1, "recorded_run_time": 1, "exclusive": True}
+    )
+    simulation.release()
+    result = simulation.run()
+    assert all_starts(result)[:3] == [[0], [30], [2, 80]]
+
+
+def test_a_job_that_has_its_nodes_for_itself_leaves_with_all_their_cores() -> None:
+    """C uses one core of a node of four, and d gets the four."""
+    rows: Rows = [(0, 4, 100, 100), (1, 8, 50, 50), (2, 1, 1000, 500), (30, 4, 1000, 10)]
+    platform = Platform.homogeneous(nodes=2, cores=4)
+    jobs = workload(rows, exclusive=[False, False, True, False])
+    result = Simulation(platform, jobs, make_scheduler("easy:trials=1,trial_for=10")).run()
+    assert all_starts(result)[2:] == [[2, 150], [30]]
 
 
 def test_another_is_tried_when_one_has_been_on_trial_for_long_enough() -> None:
-    """D comes when c has been on trial for 20 s, and gets its core, e when d is over; with 21 s d has to wait until e comes."""
+    """D comes when c has been on trial for 20 s, and gets its core, e when d is over; with 21 s it waits a second for it."""
     rows: Rows = [(0, 3, 100, 100), (1, 4, 50, 50), (2, 1, 1000, 500), (22, 1, 1000, 10), (27, 1, 1000, 10)]
     assert all_starts(run("easy:trials=1,trial_for=20", rows)) == [[0], [100], [2, 150], [22], [32]]
-    assert all_starts(run("easy:trials=1,trial_for=21", rows)) == [[0], [100], [2, 150], [27], [37]]
+    assert all_starts(run("easy:trials=1,trial_for=21", rows)) == [[0], [100], [2, 150], [23], [33]]
 
 
 def test_none_leaves_without_need() -> None:
@@ -117,13 +177,25 @@ def test_no_node_boots_for_a_trial() -> None:
     assert all_starts(run("easy:trials=1", rows))[2] == [2, 150]
 
 
-def test_a_job_on_trial_gives_up_the_watts_that_the_first_job_waits_for() -> None:
-    """Of eight cores six may be used at a time: d finds enough of them, and gets c's watts."""
+def test_the_first_job_gets_nodes_that_are_on_rather_than_boot_others() -> None:
+    """Three nodes are on and one sleeps: c takes that of d at 30 and starts at once; d boots the other."""
+    boot = PowerTransitions(switch_on_s=100.0)
+    kinds = [
+        NodeType(name, (ProcessorType(name, 1, 1.0),), transitions=boot, initially_off=off)
+        for name, off in (("on", False), ("off", True))
+    ]
+    platform = Platform((Cluster("c", (NodeGroup(kinds[0], 3), NodeGroup(kinds[1], 1))),))
+    rows: Rows = [(0, 1, 100, 30), (0, 1, 200, 30), (1, 3, 50, 50), (2, 1, 1000, 500)]
+    assert all_starts(run("easy:trials=1", rows, platform=platform)) == [[0], [0], [30], [2, 130]]
+
+
+def test_under_a_power_cap_no_job_is_tried() -> None:
+    """The watts that it would take may be those that the first job waits for."""
     watts = {"static_w": 0.0, "dynamic_w": 10.0, "min_power": 0.0}
     platform = Platform.homogeneous(nodes=8, cores=1, power=watts)
     rows: Rows = [(0, 3, 100, 100), (1, 6, 50, 50), (2, 3, 1000, 200), (3, 1, 40, 40)]
-    result = run("easy:order=sjf,trials=1", rows, platform=platform, power="power-cap:60")
-    assert all_starts(result)[2:] == [[2, 150], [3]]
+    for power, expected in (("power-cap:70", [[150], [3]]), (None, [[2, 150], [3]])):
+        assert all_starts(run("easy:trials=1", rows, platform=platform, power=power))[2:] == expected
 
 
 # ---------------------------------------------------------------------- against another program

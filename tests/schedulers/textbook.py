@@ -82,13 +82,14 @@ def easy_on_trial(
     """EASY with trials: all starts of each job, the last of which ends it, for jobs that run no longer than they request.
 
     Who may not be backfilled runs on idle cores, ``most`` times at the most. Those on trial leave, the longest on trial first
-    and none without need, as soon as the head fits with their cores, or when others are to be tried and ``trial_for`` is over.
+    and none without need, as soon as the head fits with their cores; and when ``trial_for`` is over for others that are to be
+    tried, or end before the head starts.
     """
     run = _OnTrial(cores, jobs, most, trial_for)
     now = -1.0
     while run.waiting or run.running or now < jobs[-1][0]:
         ends = [start + jobs[i][3] for i, start in run.running.items()]
-        now = min(t for t in [*ends, *(job[0] for job in jobs)] if t > now)
+        now = min(t for t in [*ends, *run.wakes, *(job[0] for job in jobs)] if t > now)
         run.come_to(now)
         while True:
             run.make_a_pass(_ranked(jobs, order, now))
@@ -108,6 +109,7 @@ class _OnTrial:
         self.waiting: set[int] = set()
         self.left: set[int] = set()
         self.tried = [0] * len(jobs)
+        self.wakes: list[float] = []  # when a pass is to be made though nothing happens
 
     def come_to(self, now: float) -> None:
         self.now = now
@@ -136,8 +138,14 @@ class _OnTrial:
     def make_a_pass(self, rank: Callable[[int], tuple[float, int]]) -> None:
         now, jobs, self.left = self.now, self.jobs, set()
         queue = sorted(self.waiting, key=rank)
-        while queue and jobs[queue[0]][1] <= self.free(self.on_trial):
+        while queue:
+            if jobs[queue[0]][1] > self.free():  # who is on trial and goes before it keeps its cores
+                self.on_trial = [i for i in self.on_trial if rank(i) > rank(queue[0])]
+            if jobs[queue[0]][1] > self.free(self.on_trial):
+                break
             self.start(queue.pop(0), list(self.on_trial))
+            if self.left:
+                return
         shadow, extra = math.inf, math.inf
         ordinary = [i for i in self.running if i not in self.on_trial]
         for end in sorted({self.running[i] + jobs[i][2] for i in ordinary}) if queue else ():
@@ -156,14 +164,21 @@ class _OnTrial:
             if jobs[i][1] <= self.free() and (not late or jobs[i][1] <= extra):
                 self.start(i)
                 extra -= jobs[i][1] if late else 0
-        for i in queue[1:]:
+        all_free = self.free(self.on_trial)
+        for i in [i for i in queue[1:] if i in self.waiting]:
             old = [
                 one for one in self.on_trial if self.running[one] + self.trial_for <= now and self.running[one] < now
             ]
-            if i in self.waiting and self.tried[i] < self.most and jobs[i][1] <= self.free(old):
+            in_time = now + jobs[i][2] <= shadow
+            if not in_time and self.tried[i] == self.most:
+                continue
+            if jobs[i][1] <= self.free(old):
                 self.start(i, old)
-                self.tried[i] += 1
-                self.on_trial.append(i)
+                if not in_time:
+                    self.tried[i] += 1
+                    self.on_trial.append(i)
+            elif jobs[i][1] <= all_free:
+                self.wakes += [end for one in self.on_trial if (end := self.running[one] + self.trial_for) > now][:1]
 
 
 def easy_on_nodes(nodes: Sequence[int], jobs: Sequence[Entry]) -> list[float]:
