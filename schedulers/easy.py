@@ -211,6 +211,7 @@ class EasyBackfilling(Backfilling):
             placement = plan.place(job) if job.requested_cores <= free else None
             leaving: list[Running] = []
             if self._trials:
+                assert isinstance(plan, CountedPlan)
                 if placement is None and self._trials.settle_before(job, queue, plan, self._releases):
                     others_first = True
                 leaving = self._trials.in_the_way_of_first(plan, job, placement)

@@ -177,7 +177,7 @@ class CountedPlan:
 
     def _free_with_trials(self) -> int:
         """Cores that are free, or would be if the jobs on trial left, as they do when the head job can start with them."""
-        return self._view.free_total + (self._trials.cores if self._trials else 0)
+        return self._trials.free_without(self._trials) if self._trials else self._view.free_total
 
     def may_stay(self, running: Running) -> bool:
         """Whether a job on trial could be backfilled now where it runs."""

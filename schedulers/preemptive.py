@@ -26,6 +26,15 @@ LEAVING = "waits for less urgent jobs that have been told to leave their cores"
 RESUMES_FIRST = "comes after a suspended job, which can go on only on the cores that it had"
 
 
+def needed(taken: list[Running], fits: Callable[[list[Running]], bool]) -> list[Running]:
+    """Those of the jobs without which another would not fit: any other stays, those taken last first. The last is needed."""
+    for one in taken[-2::-1]:
+        others = [other for other in taken if other is not one]
+        if fits(others):
+            taken = others
+    return taken
+
+
 MODES = ("requeue", "suspend", "cancel")
 """How a job can lose its cores to a more urgent one; ``timeout`` is for those that have outlived their limit."""
 
@@ -165,21 +174,8 @@ class Preemptive(Scheduler):
             outlook.release(one)
             taken.append(one)
             if fits(outlook):
-                return self._needed(view, fits, taken, outlook, job)
+                return needed(taken, lambda others: fits(self._outlook(view, others)))
         return []
-
-    def _needed(
-        self, view: View, fits: Callable[[Outlook], bool], taken: list[Running], outlook: Outlook, job: Job
-    ) -> list[Running]:
-        """Those of the jobs without which it would not fit: any other stays, the most urgent first. The last is needed."""
-        spare = outlook.free_total - job.requested_cores
-        for one in taken[-2::-1]:
-            if outlook.held_by(one) <= spare:
-                others = [other for other in taken if other is not one]
-                if fits(self._outlook(view, others)):
-                    taken = others
-                    spare -= outlook.held_by(one)
-        return taken
 
     def _outlook(self, view: View, taken: Iterable[Running] = ()) -> Outlook:
         """What is free when these jobs and those that are leaving have left."""

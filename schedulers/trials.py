@@ -12,15 +12,16 @@ import numpy as np
 from cluster_sim.engine import latest
 from cluster_sim.run.decisions import Preempt
 from cluster_sim.run.outlook import offered
-from schedulers.plans import CountedPlan
+from schedulers.preemptive import needed
 from schedulers.releases import put_off
 
 if TYPE_CHECKING:
     from cluster_sim.machine.placement import Placement
     from cluster_sim.machine.running import Running
+    from cluster_sim.run.outlook import Outlook
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
-    from schedulers.plans import Plan, Where
+    from schedulers.plans import CountedPlan, Where
     from schedulers.queue import JobQueue
     from schedulers.releases import Releases
 
@@ -48,14 +49,6 @@ class Trials:
 
     def __len__(self) -> int:
         return len(self._running)
-
-    @property
-    def cores(self) -> int:
-        """How many cores would be free if they all left."""
-        return sum(map(self._cores_of, self._running.values()))
-
-    def _cores_of(self, running: Running) -> int:
-        return offered(running.placement, self._view.withheld if self._view.withheld_count else None).cores
 
     def follow(self, releases: Releases) -> None:
         """Forget those that have ended, put off those that outlive their requests. Other cores do not end a trial."""
@@ -96,19 +89,20 @@ class Trials:
         """Those that could be backfilled where they run are on trial no more."""
         for one in self:
             if plan.may_stay(one):
-                del self._running[one.job.index]
-                releases.add(one)
-                plan.take(one)
+                self._keep(one, plan, releases)
 
-    def settle_before(self, job: Job, queue: JobQueue, plan: Plan, releases: Releases) -> bool:
+    def settle_before(self, job: Job, queue: JobQueue, plan: CountedPlan, releases: Releases) -> bool:
         """Those that go before a job of the queue, which does not fit, keep their cores; whether there were any."""
-        assert isinstance(plan, CountedPlan)
         first = queue.before(job, [one.job for one in self], self._view.now)
         for one in [self._running[other.index] for other in first]:
             if not plan.takes_room(one.job, one.placement.cores):
-                del self._running[one.job.index]
-                releases.add(one)
+                self._keep(one, plan, releases)
         return bool(first)
+
+    def _keep(self, running: Running, plan: CountedPlan, releases: Releases) -> None:
+        del self._running[running.job.index]
+        releases.add(running)
+        plan.take(running)
 
     def next_time(self) -> float | None:
         """When the next of them will have been on trial for long enough, s, if that has not been asked for."""
@@ -132,26 +126,28 @@ class Trials:
 
     def free_without(self, leaving: Iterable[Running]) -> int:
         """How many cores would be free if these left."""
-        if self._counted:
-            return self._view.free_total + sum(map(self._cores_of, leaving))
+        view = self._view
+        if not self._counted:
+            return self._outlook(leaving).free_total
+        withheld = view.withheld if view.withheld_count else None
+        return view.free_total + sum(offered(one.placement, withheld).cores for one in leaving)
+
+    def _outlook(self, leaving: Iterable[Running]) -> Outlook:
         outlook = self._view.outlook()
         for one in leaving:
             outlook.release(one)
-        return outlook.free_total
+        return outlook
 
-    def in_the_way_of_first(self, plan: Plan, job: Job, placement: Placement | None) -> list[Running]:
+    def in_the_way_of_first(self, plan: CountedPlan, job: Job, placement: Placement | None) -> list[Running]:
         """Those that have to leave for the first job of the queue to start, or to start without a boot, if it has a placement.
 
         None if it waits for watts, or for the room that it has to leave.
         """
-        assert isinstance(plan, CountedPlan)
-        if placement is None:
-            return (
-                []
-                if self._view.is_capped(job) or plan.takes_room(job, job.requested_cores)
-                else self.in_the_way(job, self)
-            )
-        return self.in_the_way(job, self, boots=False) if self._view.boot_time(placement) > 0.0 else []
+        if placement is not None:
+            return self.in_the_way(job, self, boots=False) if self._view.boot_time(placement) > 0.0 else []
+        if self._view.is_capped(job) or plan.takes_room(job, job.requested_cores):
+            return []
+        return self.in_the_way(job, self)
 
     def in_the_way(self, job: Job, among: Iterable[Running], boots: bool = True) -> list[Running]:
         """Those of them that have to leave for the job to fit, the first of them first. Nodes may boot for it with ``boots``.
@@ -166,25 +162,19 @@ class Trials:
             if one is None:
                 return []
             leaving.append(one)
-        for one in leaving[-2::-1]:  # the last is needed
-            others = [other for other in leaving if other is not one]
-            if fits(others):
-                leaving = others
-        return leaving
+        return needed(leaving, fits)
 
     def _fitting_by_number(self, job: Job, boots: bool) -> Callable[[list[Running]], bool]:
         """Whether the job fits if some leave."""
         view = self._view
-        free = view.free_total if boots else view.free_total - int(view.free_cores[view.is_off].sum())
-        return lambda leaving: job.requested_cores <= free + sum(map(self._cores_of, leaving))
+        asleep = 0 if boots else int(view.free_cores[view.is_off].sum())
+        return lambda leaving: job.requested_cores <= self.free_without(leaving) - asleep
 
     def _fitting_on_nodes(self, job: Job, boots: bool) -> Callable[[list[Running]], bool]:
         view = self._view
 
         def fits(leaving: list[Running]) -> bool:
-            outlook = view.outlook()
-            for one in leaving:
-                outlook.release(one)
+            outlook = self._outlook(leaving)
             awake = None if boots else np.where(view.is_off, 0, outlook.free)
             return self._where.later(job, outlook, view.now, awake) is not None
 

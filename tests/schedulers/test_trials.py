@@ -45,6 +45,16 @@ def all_starts(result: Result) -> list[list[float]]:
     return [attempts.loc[attempts["job_id"] == job, "start_time"].tolist() for job in result.jobs["job_id"]]
 
 
+def partly_asleep(on: int, off: int, boot_s: float) -> Platform:
+    """Nodes of one core, some of which sleep at first."""
+    boot = PowerTransitions(switch_on_s=boot_s)
+    kinds = [
+        NodeType(name, (ProcessorType(name, 1, 1.0),), transitions=boot, initially_off=name == "off")
+        for name in ("on", "off")
+    ]
+    return Platform((Cluster("c", (NodeGroup(kinds[0], on), NodeGroup(kinds[1], off))),))
+
+
 # ---------------------------------------------------------------------- worked out by hand
 
 
@@ -165,12 +175,7 @@ def test_the_log_says_who_is_on_trial_and_why_it_left() -> None:
 
 def test_no_node_boots_for_a_trial() -> None:
     """Of four nodes two sleep: d, which ends in time, boots one, and c, which does not, is tried there when d is over."""
-    boot = PowerTransitions(switch_on_s=1.0)
-    kinds = [
-        NodeType(name, (ProcessorType(name, 1, 1.0),), transitions=boot, initially_off=off)
-        for name, off in (("on", False), ("off", True))
-    ]
-    platform = Platform((Cluster("c", tuple(NodeGroup(kind, 2) for kind in kinds)),))
+    platform = partly_asleep(2, 2, boot_s=1.0)
     rows: Rows = [(0, 2, 100, 100), (1, 4, 50, 50), (2, 1, 1000, 500), (3, 1, 50, 50)]
     result = run("easy:trials=1", rows, platform=platform)
     assert all_starts(result)[2:] == [[54, 151], [4]]
@@ -179,12 +184,7 @@ def test_no_node_boots_for_a_trial() -> None:
 
 def test_the_first_job_gets_nodes_that_are_on_rather_than_boot_others() -> None:
     """Three nodes are on and one sleeps: c takes that of d at 30 and starts at once; d boots the other."""
-    boot = PowerTransitions(switch_on_s=100.0)
-    kinds = [
-        NodeType(name, (ProcessorType(name, 1, 1.0),), transitions=boot, initially_off=off)
-        for name, off in (("on", False), ("off", True))
-    ]
-    platform = Platform((Cluster("c", (NodeGroup(kinds[0], 3), NodeGroup(kinds[1], 1))),))
+    platform = partly_asleep(3, 1, boot_s=100.0)
     rows: Rows = [(0, 1, 100, 30), (0, 1, 200, 30), (1, 3, 50, 50), (2, 1, 1000, 500)]
     assert all_starts(run("easy:trials=1", rows, platform=platform)) == [[0], [0], [30], [2, 130]]
 
