@@ -7,7 +7,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -238,7 +238,8 @@ def check_out(option: str, out: object) -> None:
 def prepare(directory: str, file_format: str = "csv", what: str = "program") -> None:
     """See that results can be written, before hours go into making them, and have the folder until the command ends.
 
-    Raises InputError, also while another program writes there, ``what`` by name; OSError.
+    A folder that was not there, and in which nothing is left, is gone again then. Raises InputError, also while another
+    program writes there, ``what`` by name; OSError.
     """
     from click import get_current_context
 
@@ -251,8 +252,17 @@ def prepare(directory: str, file_format: str = "csv", what: str = "program") -> 
     path = Path(directory)
     if path.exists() and not path.is_dir():
         raise InputError(directory, "a folder for the results", "a file")
+    made = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(parents=True, exist_ok=True)
-    get_current_context().with_resource(held(path, what, nested=True))
+    context = get_current_context()
+    context.call_on_close(lambda: _remove_empty(made))
+    context.with_resource(held(path, what, nested=True))
+
+
+def _remove_empty(folders: Iterable[Path]) -> None:
+    for folder in folders:
+        with suppress(OSError):
+            folder.rmdir()
 
 
 def summary_text(runs: dict[str, Result]) -> str:

@@ -63,6 +63,8 @@ class PowerControl:
         else:
             if not (isinstance(decision.watts, Real) and decision.watts >= 0.0):
                 raise _wrong(decision, "watts", "W, 0 or more, inf for no limit", decision.watts)
+            if not isinstance(decision.slow, bool):
+                raise _wrong(decision, "slow", "True or False", decision.slow)
             self._limit_power(decision)
 
     def _nodes_of(self, decision: SwitchOff | Withhold | Offer) -> list[int]:

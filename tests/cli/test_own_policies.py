@@ -186,3 +186,12 @@ def test_a_file_that_python_cannot_run_is_told_with_its_line(refused, text: str,
 def test_a_placement_that_is_none_is_told_with_its_job(refused) -> None:
     """``Start(job, view.place(job))`` where the job does not fit: the line names the job."""
     assert refused(*RUN, "--scheduler", "own.py:Careless").endswith("(None: it does not fit), found None for job j5")
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_command_that_fails_leaves_no_empty_folder(refused, there: bool) -> None:
+    """Unless it was there before."""
+    if there:
+        Path("results/mine").mkdir(parents=True)
+    refused(*RUN[:-1], "results/mine", "--scheduler", "own.py:Careless")
+    assert Path("results").exists() == Path("results/mine").exists() == there

@@ -280,6 +280,7 @@ def test_so_is_one_on_a_view_made_by_hand() -> None:
         (LimitPower(None), "LimitPower, watts: expected W, 0 or more, inf for no limit, found None"),  # type: ignore[arg-type]
         (LimitPower(float("nan")), "LimitPower, watts: expected W, 0 or more, inf for no limit, found nan"),
         (LimitPower(-1.0), "LimitPower, watts: expected W, 0 or more"),
+        (LimitPower(500.0, slow="yes"), "LimitPower, slow: expected True or False, found yes"),  # type: ignore[arg-type]
         (Reject(None, "why"), "Reject, job: expected a job, .* found None"),  # type: ignore[arg-type]
         (WakeAt(None), "WakeAt, time: expected a time in s, found None"),  # type: ignore[arg-type]
     ],
