@@ -180,7 +180,7 @@ def _quality(row: _Row) -> QualityOfService:
         row.get("usagefactor", _factor, 1.0),
         frozenset(filter(None, row.cells.get("preempt", "").lower().split(","))),
         "" if mode == "CLUSTER" else mode,
-        row.get("preemptexempttime", values.duration, math.nan),
+        row.get("preemptexempttime", values.duration, None),
         row.get("gracetime", values.duration, 0.0),
         grp_jobs=row.get("grpjobs", _most, math.inf),
         grp_tres=row.tres("grptres"),

@@ -264,7 +264,7 @@ def _partition(line: Line, found: _Configuration, position: Mapping[str, int]) -
         tuple(sorted({position[node] for node in ([] if empty else _named(line, "nodes", found)) if node in position})),
         default=line.pairs.get("default", "").upper() == "YES",
         max_time_s=_or(_value(line, values.duration, math.inf, "maxtime"), math.inf),
-        default_time_s=_value(line, values.duration, math.nan, "defaulttime"),
+        default_time_s=_value(line, values.duration, None, "defaulttime"),
         min_nodes=_value(line, _whole, 0, "minnodes"),
         max_nodes=_value(
             line, lambda text: 0 if text.lower() in ("unlimited", "infinite") else _whole(text), 0, "maxnodes"

@@ -19,7 +19,7 @@ class Partition:
     nodes: tuple[int, ...]  #: Positions in the platform, rising.
     default: bool = False
     max_time_s: float = math.inf
-    default_time_s: float = math.nan  #: NaN: the maximum.
+    default_time_s: float | None = None  #: None: the maximum.
     min_nodes: int = 0
     max_nodes: int = 0
     priority_tier: int = 1

@@ -394,7 +394,7 @@ def _cause(stretch: Stretch) -> str:
     if stretch.is_short:
         return "with too few free cores"
     if stretch.behind:
-        return "behind another job" if math.isnan(stretch.promised) else "for the sake of a promise"
+        return "behind another job" if stretch.promised is None else "for the sake of a promise"
     return "kept back by the scheduler"
 
 

@@ -72,7 +72,7 @@ class Stretch:
     because: str
     is_short: bool = False  #: Whether the machine had not enough for it; else the scheduler kept it back:
     behind: str = ""  #: because of the job of this id,
-    promised: float = math.nan  #: which was promised a start at this time, s; NaN: that is not the reason.
+    promised: float | None = None  #: which was promised a start at this time, s; None: that is not the reason.
     holders: str = ""  #: Who held what the job lacked, and when enough of it should be back, where that was asked for.
     earlier: tuple[int, int] = (0, 0)  #: How many jobs submitted before it waited then, too; the least and the most.
 
@@ -197,7 +197,7 @@ class Waits:
         if said.behind < 0:
             return Stretch(time, time, f"{ENOUGH}, but it {said.because}")
         behind, promised = self._ids[said.behind], self._promise(said.behind, time)
-        if math.isnan(promised):
+        if promised is None:
             return Stretch(time, time, f"{ENOUGH}, but it {said.because} (job {behind})", behind=behind)
         when = f"at {at(promised)}" if promised < math.inf else "when jobs have ended that requested no time"
         text = f"{ENOUGH}, but it would delay job {behind}, which was promised a start {when}"
@@ -261,11 +261,11 @@ class Waits:
             return block  # what it lacked then it no longer does
         return mine if mine.behind < 0 or self._waits(mine.behind, time) else block
 
-    def _promise(self, row: int, time: float) -> float:
-        """The start that a job had been promised by then, s; NaN: none."""
+    def _promise(self, row: int, time: float) -> float | None:
+        """The start that a job had been promised by then, s; None: it had no promise."""
         made = self._log[2].get(row, ())
         place = bisect_right(made, (time, math.inf))
-        return made[place - 1][1] if place else math.nan
+        return made[place - 1][1] if place else None
 
     def _waits(self, row: int, time: float) -> bool:
         """Whether a job waits from ``time`` on."""
@@ -466,7 +466,7 @@ def _last(said: Sequence[_Said], time: float) -> _Said | None:
 def _reason(stretch: Stretch) -> tuple[object, ...]:
     """What has to be the same for two reasons to be one: of what a job lacks the numbers may differ."""
     text = _NUMBER.sub("#", stretch.because) if stretch.is_short else stretch.because
-    return stretch.is_short, text, stretch.behind, str(stretch.promised), stretch.holders
+    return stretch.is_short, text, stretch.behind, stretch.promised, stretch.holders
 
 
 def _alike(one: Stretch, other: Stretch) -> bool:

@@ -88,8 +88,6 @@ class Dispatcher:
         elif isinstance(decision, (Hold, Reserve)):
             check_decision(decision)
             self._life.require_pending(decision.job)
-            if isinstance(decision, Reserve) and decision.time < self._env.now:
-                raise SimulationError(f"Reserve({decision.time:g}) lies before now ({self._env.now:g} s)")
             if self._decision_log is not None:
                 self._decision_log.note(self._env.now, decision)
         elif isinstance(decision, Change):

@@ -79,10 +79,10 @@ class Ask:
 
     def limit_in(self, queue: Queue | None) -> float:
         """How long it may run in a partition, s: whole minutes, as Slurm counts. None: one that nobody knows."""
-        default, most = (math.nan, math.inf) if queue is None else (queue.default_time, queue.max_time)
+        default, most = (None, math.inf) if queue is None else (queue.default_time, queue.max_time)
         seconds = self.limit_s
         if math.isnan(seconds):
-            seconds = most if math.isnan(default) else default
+            seconds = most if default is None else default
         if self.time_min_s:
             seconds = min(seconds, most)
         return seconds if seconds == math.inf else math.ceil(seconds / MINUTE) * MINUTE

@@ -28,7 +28,7 @@ class Queue:
     nodes: NodeSet
     tier: int = 1
     max_time: float = math.inf
-    default_time: float = math.nan
+    default_time: float | None = None  #: None: the most.
     min_nodes: int = 0
     max_nodes: int = 0
     exclusive: bool = False

@@ -139,8 +139,8 @@ class Preemption:
 
     def _exempt_time(self, held: Held) -> float:
         quality = self._quality(held.ask)
-        own = math.nan if quality is None else quality.preempt_exempt_s
-        return self._settings.exempt_time if math.isnan(own) else own
+        own = None if quality is None else quality.preempt_exempt_s
+        return self._settings.exempt_time if own is None else own
 
     def _grace_time(self, held: Held) -> float:
         if not self._settings.by_qos:

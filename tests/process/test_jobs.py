@@ -23,7 +23,7 @@ from cluster_sim import (
 )
 from cluster_sim.engine import latest
 from cluster_sim.errors import PlacementError
-from cluster_sim.run.decisions import Decision, Reserve
+from cluster_sim.run.decisions import Decision
 from schedulers import Fcfs, Scheduler
 
 from .conftest import At, jobs, machine
@@ -211,7 +211,6 @@ class Decides(Scheduler):
     ("decide", "error", "words"),
     [
         (lambda view, jobs: [WakeAt(view.now)], SimulationError, "lies not after now"),
-        (lambda view, jobs: [Reserve(jobs[0], view.now - 1.0)], SimulationError, "lies before now"),
         (
             lambda view, jobs: ["start job 0"],
             SimulationError,
