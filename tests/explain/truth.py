@@ -165,7 +165,7 @@ def _kind(stretch: Stretch) -> str:
         return "short"
     if stretch.because in (NO_LOG, NO_REASON):
         return "no reason"
-    if stretch.promised == stretch.promised:
+    if stretch.promised is not None:
         return "delays"
     return "behind" if stretch.behind else "the scheduler's own"
 
@@ -178,7 +178,7 @@ def _check_moment(case: Case, job: str, stretch: Stretch, time: float, moment: M
     if stretch.behind:
         assert stretch.behind in moment.fits, f"{what}, but job {stretch.behind} does not wait then"
         assert stretch.behind != job, what
-    if stretch.promised == stretch.promised:
+    if stretch.promised is not None:
         given = [promised for at, promised in seen.promises[stretch.behind] if at <= time]
         assert given[-1] == stretch.promised, f"{what}, but {given[-1]:g} s was promised"
     if "power cap" in stretch.because and not stretch.behind:
