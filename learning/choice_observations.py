@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -10,11 +11,13 @@ import numpy as np
 from cluster_sim.records.metrics import bounded_slowdown
 from learning.feature_table import LONG_S, FeatureTable, bounded, feature, logarithmic, ranks
 from schedulers.orders import f1
+from schedulers.plans import worth_trying
 from schedulers.releases import planned_end, planned_time
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from cluster_sim.machine.placement import Placement
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
@@ -73,15 +76,20 @@ def observed(view: View, jobs: Sequence[Job]) -> tuple[Floats, npt.NDArray[np.fl
     """The rows of these jobs, shape (jobs, columns), and the state."""
     now, total = view.now, view.platform.core_count
     times = np.array([planned_time(job) for job in jobs])
-    cores = np.array([job.requested_cores for job in jobs], np.float64)
+    cores = np.array([job.requested_cores for job in jobs], np.int64)
     submits = np.array([job.submit_time for job in jobs])
     waits = now - submits
     areas = times * cores / total
     finite = np.minimum(times, LONG_S)  # who requests no time may run for ever
 
-    ends, held = _ends(view)
-    free = view.free_total + np.concatenate([[0.0], np.cumsum(held)])
+    running = _by_end(view)
+    ends = np.array([end for end, _, _ in running])
+    free = view.free_total + np.cumsum([0, *(given for _, given, _ in running)])
     place = np.searchsorted(free, np.minimum(cores, free[-1]))
+    if view.one_node_rule and view.platform.widest_node > 1:
+        widest = _widest_later(view, (placement for _, _, placement in running))
+        on_one = np.searchsorted(widest, np.minimum(cores, widest[-1]))
+        place = np.where(cores <= view.platform.widest_node, np.maximum(place, on_one), place)
     delays = np.concatenate([[0.0], np.maximum(ends - now, 0.0)])[place]
 
     rows = np.zeros((len(jobs), ChoiceRow.size))
@@ -91,7 +99,7 @@ def observed(view: View, jobs: Sequence[Job]) -> tuple[Floats, npt.NDArray[np.fl
     rows[:, ChoiceRow.wait] = logarithmic(waits)
     rows[:, ChoiceRow.age] = waits / np.maximum(waits + finite, 1e-9)
     rows[:, ChoiceRow.slowdown] = logarithmic(bounded_slowdown(waits + finite, finite) - 1.0)
-    rows[:, ChoiceRow.fits] = cores <= view.free_total
+    rows[:, ChoiceRow.fits] = worth_trying(view, cores)
     rows[:, ChoiceRow.delay] = logarithmic(delays)
     rows[:, ChoiceRow.left] = np.clip((free[place] - cores) / total, 0.0, 1.0)
     for column, key in (
@@ -146,8 +154,18 @@ LOOKS: Mapping[str, Look] = {
 """Observations of JobChoice, by name; the state is the same in all."""
 
 
-def _ends(view: View) -> tuple[Floats, Floats]:
-    """When the running jobs are expected to end, s, soonest first, and the cores that each then gives back."""
-    running = sorted((planned_end(one.job, one.start_time), one.placement.cores) for one in view.running)
-    ends, cores = np.array(running, np.float64).reshape(-1, 2).T
-    return ends, cores
+def _by_end(view: View) -> list[tuple[float, int, Placement]]:
+    """When the running jobs are expected to end, s, soonest first, and the cores that each then gives back, and where."""
+    running = ((planned_end(one.job, one.start_time), one.placement.cores, one.placement) for one in view.running)
+    return sorted(running, key=itemgetter(0, 1))
+
+
+def _widest_later(view: View, placements: Iterable[Placement]) -> npt.NDArray[np.int64]:
+    """Most free cores of a node, now and after the end of each of the jobs that hold these, shape (jobs + 1,)."""
+    free = view.free_cores.copy()
+    widest = [int(free.max())]
+    for placement in placements:
+        for first, stop, cores in placement.spans:
+            free[first:stop] += cores
+        widest.append(max(widest[-1], *(int(free[first:stop].max()) for first, stop, _ in placement.spans)))
+    return np.array(widest)

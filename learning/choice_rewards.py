@@ -40,7 +40,7 @@ class _OfStartedJobs:
     """Minus a number of each job that has started, times ``scale`` over the number of jobs. To write one: :meth:`worth`.
 
     It is counted when the job begins to run, and not when it ends: nothing that is decided later changes it on a machine on
-    which jobs run as long as recorded. Where nodes have to boot, a job begins later than it is started. While ``waiting``, jobs
+    which jobs run as long wherever they are. Where nodes have to boot, a job begins later than it is started. While ``waiting``, jobs
     count with what they would have if they began now, so that what a choice makes the others wait follows it at once; the
     return of an episode that is played to its end is the same.
     """
@@ -56,7 +56,6 @@ class _OfStartedJobs:
         self._counted: set[int] = set()
         self._sum = self._so_far = 0.0
         self._jobs = max(len(simulation.workload), 1)
-        self._run_times = simulation.workload.columns["recorded_run_time"]
 
     def leave(self, view: View) -> None:
         """All is decided at this instant: who runs now and did not before has begun."""
@@ -92,7 +91,7 @@ class _OfStartedJobs:
 
 @choice_rewards.register("bounded-slowdown")
 class BoundedSlowdown(_OfStartedJobs):
-    """The return is minus ``mean_bounded_slowdown`` times ``scale``, if all jobs run as long as recorded.
+    """The return is minus ``mean_bounded_slowdown`` times ``scale``, if all jobs run as long as on the fastest core alone.
 
     ``against`` a job order it is that over what this order has, by the same backfilling, on the same jobs: windows of a log
     differ a hundredfold in their slowdown, and what a decision did would drown in that. RLScheduler takes the difference to
@@ -109,12 +108,15 @@ class BoundedSlowdown(_OfStartedJobs):
     def begin(self, simulation: Simulation, maker: DecisionMaker) -> None:
         """An episode begins; the order plays it first."""
         super().begin(simulation, maker)
+        self._truth = simulation.clairvoyant_view()
         if self._against is not None:
             self._scale = self._asked / self._against.slowdown_of(simulation)
 
     def worth(self, job: Job, wait: float) -> float:
         """Its bounded slowdown."""
-        seconds = float(self._run_times[job.index])
+        seconds = self._truth.run_time(job)
+        if self._truth.kills_at_walltime:
+            seconds = min(seconds, job.requested_time)
         return float(bounded_slowdown(wait + seconds, seconds))
 
 

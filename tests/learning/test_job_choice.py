@@ -66,6 +66,19 @@ def test_against_an_order_the_order_has_minus_one() -> None:
         assert rewards == pytest.approx(-slowdown / saf, rel=1e-9)
 
 
+@pytest.mark.parametrize("enforced", [False, True])
+def test_the_return_is_the_slowdown_of_any_log(enforced: bool) -> None:
+    """Also of jobs that are given by their operations, and of jobs that their limits kill."""
+    platform = Platform.homogeneous(nodes=2, cores=8)
+    table = case().workload.jobs
+    table["operations"] = table.pop("recorded_run_time") * platform.fastest_ops_per_s
+    table["requested_time"] *= np.where(np.arange(len(table)) % 3, 2.0, 0.5)
+    source = Whole(platform, Workload(table), enforce_walltime=enforced)
+    rewards, _, metrics = play(JobChoice(source, cost="wait"), FirstByOrder("sjf"))
+    assert metrics["mean_bounded_slowdown"] > 2.0
+    assert -rewards == pytest.approx(metrics["mean_bounded_slowdown"], rel=1e-9)
+
+
 def test_jobs_that_count_as_they_wait_count_the_same_in_all() -> None:
     """The return is that of jobs that count when they start; not so what follows a single choice."""
     for name, order in (("bounded-slowdown:against=saf", "fcfs"), ("wait", "sjf")):
@@ -156,8 +169,6 @@ def test_ranks_and_delays_by_hand() -> None:
             recorded_run_time=[100.0, 50.0, 70.0, 20.0],
         )
     )
-    from cluster_sim import Workload
-
     env = JobChoice(Whole(Platform.homogeneous(nodes=1, cores=16), Workload(table)))
     rows = env.reset(seed=0)[0]["actions"][:3]
     day = np.log1p(90.0) / np.log1p(1e6)
@@ -173,6 +184,26 @@ def test_ranks_and_delays_by_hand() -> None:
     assert published[:, PublishedRow.time] == pytest.approx([50 / 43200, 70 / 43200, 20 / 43200])
     assert published[:, PublishedRow.wait].tolist() == [0.0, 0.0, 0.0]
     assert published[:, [PublishedRow.cores, PublishedRow.fits]].tolist() == [[1.0, 0.0], [0.25, 1.0], [0.5, 0.0]]
+
+
+def test_who_fits_a_node_waits_for_one() -> None:
+    """Five cores of each of two nodes of eight are held, until 100 and 300 s: six others have to be on one node, eleven not."""
+    jobs = {
+        "submit_time": [0.0, 0.0, 10.0, 10.0, 10.0],
+        "requested_cores": [5, 5, 6, 11, 3],
+        "requested_time": [100.0, 300.0, 50.0, 50.0, 50.0],
+        "recorded_run_time": [100.0, 300.0, 50.0, 50.0, 50.0],
+    }
+    env = JobChoice(Whole(Platform.homogeneous(nodes=2, cores=8), Workload(jobs)))
+    rows, over = env.reset(seed=0)[0]["actions"], False
+    while env.simulation is None or env.simulation.env.now < 10.0:
+        observation, _, over, _, _ = env.step(0)
+        rows = observation["actions"]
+    assert not over
+    seconds = np.log1p(90.0) / np.log1p(1e6)
+    assert rows[:3, ChoiceRow.fits].tolist() == [0.0, 0.0, 1.0]
+    assert rows[:3, ChoiceRow.delay] == pytest.approx([seconds, seconds, 0.0])
+    assert rows[:3, ChoiceRow.left] == pytest.approx([5 / 16, 0.0, 3 / 16])
 
 
 def test_a_teacher_of_an_episode_without_a_choice() -> None:
