@@ -148,6 +148,11 @@ def _verdict(summaries: Sequence[Summary], chosen_by_reduction: bool) -> str:
         said.append(
             "No baseline was asked for (key baselines of the configuration): these numbers have nothing beside them."
         )
+    broken = [f"{one.seed} (by {one.over:.3g})" for one in summaries if one.over > 0.0]
+    if broken:
+        said.append(
+            f"Seed {', '.join(broken)}: no agent kept the limit on the mean cost; the best is the one that is nearest to it."
+        )
     idle = [str(summary.seed) for summary in summaries if summary.best_iteration == 0]
     if idle:
         said.append(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Protocol
@@ -74,12 +74,15 @@ def make_algorithm(config: Config, network: Network) -> Algorithm:
 def options_of(kind: Any, given: Mapping[str, Any], where: str) -> Any:
     """A dataclass of hyper-parameters from the values in a file, each of its default's type. Raises InputError."""
     known = {field.name: field.default for field in fields(kind)}
+    optional = {field.name for field in fields(kind) if "None" in str(field.type)}
     for name, value in given.items():
         if name not in known:
             raise InputError(where, one_of(name, known), name)
+        if value is None and name in optional:
+            continue
         if not suits(value, known[name]):
             raise InputError(f"{where}, {name}", kind_of(known[name]), value)
-        if isinstance(value, float) and not math.isfinite(value):
+        if isinstance(known[name], float) and not abs(value) <= sys.float_info.max:
             raise InputError(f"{where}, {name}", "a finite number", value)
     return kind(**given)
 
@@ -92,7 +95,7 @@ def suits(value: object, default: object) -> bool:
         return isinstance(value, bool) and isinstance(default, bool)
     if isinstance(default, float):
         return isinstance(value, int | float)
-    return isinstance(value, type(default)) or (value is None and isinstance(default, float))
+    return isinstance(value, type(default))
 
 
 def kind_of(default: object) -> str:

@@ -40,14 +40,14 @@ class _OfStartedJobs:
     """Minus a number of each job that has started, times ``scale`` over the number of jobs. To write one: :meth:`worth`.
 
     It is counted when the job begins to run, and not when it ends: nothing that is decided later changes it on a machine on
-    which jobs run as long wherever they are. Where nodes have to boot, a job begins later than it is started. While ``waiting``, jobs
-    count with what they would have if they began now, so that what a choice makes the others wait follows it at once; the
-    return of an episode that is played to its end is the same.
+    which jobs run as long wherever they are. Where nodes have to boot, a job begins later than it is started. While
+    ``waiting``, jobs count with what they would have if they began now, so that what a choice makes the others wait follows
+    it at once; the return of an episode that is played to its end is the same.
     """
 
     def __init__(self, scale: float, waiting: bool):
-        if not scale > 0.0:
-            raise SpecError("reward of job-choice, option scale", "a number above 0", scale)
+        if not 0.0 < scale < math.inf:
+            raise SpecError("reward of job-choice, option scale", "a finite number above 0", scale)
         self._scale = scale
         self._waiting = waiting
 

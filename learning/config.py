@@ -16,11 +16,12 @@ exist, a value of the wrong type and a file that is not there end in one line th
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 from pydantic_core import PydanticCustomError
 
 from cluster_sim.errors import FormatError, InputError
@@ -31,8 +32,25 @@ from cluster_sim.run.settings import SETTINGS, TimeUnit, as_in_a_run, located, t
 
 Count = Annotated[int, Field(ge=1)]
 Whole = Annotated[int, Field(ge=0)]
+Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
+"""What torch takes, with room for the seeds that are counted from it."""
 LIMIT = r"^[0-9]+(\.[0-9]+)? of \S+$"
 """A limit as a share of what a baseline reaches on the same episodes."""
+
+
+def _with_infinity(value: Any) -> Any:
+    """A time, also as the word for one that JSON does not have; NaN is none."""
+    if value != value:
+        raise PydanticCustomError("time", "a time in s")
+    return float(value) if value in ("inf", "-inf") else value
+
+
+Time = Annotated[
+    float,
+    BeforeValidator(_with_infinity),
+    PlainSerializer(lambda time: time if math.isfinite(time) else str(time), when_used="json"),
+]
+"""s on the clock of a workload; also ``inf``, its end."""
 
 
 def _field(meaning: Any, default: Any = None, **more: Any) -> Any:
@@ -54,7 +72,7 @@ class InputKeys(OwnKeys):
 
     workload: str | None = _field(SETTINGS["workload"].told("environment"))
     first: Count | None = _field(SETTINGS["first"].meaning)
-    slice: tuple[float, float] | None = _field(SETTINGS["slice"].meaning, strict=False)
+    slice: tuple[Time, Time] | None = _field(SETTINGS["slice"].meaning, strict=False)
     time_unit: TimeUnit | None = _field(SETTINGS["time_unit"].meaning)
     trajectories: TrajectoryKeys | None = _field("episodes are pieces of the workload: {length: 30, origin: random}")
     days: bool = _field("episodes are days: of the workload, or the files of the folder that it names", False)
@@ -181,7 +199,7 @@ class Config(OwnKeys):
     workers: Count | None = _field(
         "processes, the result does not depend on them; as many as there are cores unless given"
     )
-    seed: Whole = _field("of everything random", 0)
+    seed: Seed = _field("of everything random", 0)
     seeds: Count = _field("trainings, with seeds from `seed` on, each in a folder of its own", 1)
     objective: str | None = _field(
         "what is to be least: a key of summary.json that the environment tells, or reward; the reward's metric unless given"

@@ -7,6 +7,7 @@ soon as they are idle. The scheduler decides after it, on the others.
 from __future__ import annotations
 
 import math
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -93,8 +94,10 @@ class Reservations:
         if idle not in IDLE:
             raise SpecError("node-shutdown, option idle", f"one of {', '.join(IDLE)}", idle)
         for name, value in (("step_s", step_s), ("patience", patience), ("tau", tau)):
-            if not value > 0.0:
+            if isinstance(value, bool) or not isinstance(value, Real) or not value > 0.0:
                 raise SpecError(f"node-shutdown, option {name}", "a number above 0", value)
+        if step_s == math.inf:
+            raise SpecError("node-shutdown, option step_s", "a finite number above 0", step_s)
         check_truth("NodeShutdown, skip", skip)
         self.platform = platform
         self.tau = tau

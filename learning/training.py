@@ -78,7 +78,8 @@ class Summary:
     ``value`` and ``baseline_value`` are means of the objective over the validation episodes; ``reduction_by_episode`` is the
     mean over these episodes of the reduction, in %, with respect to the best baseline of each, by which agents are compared.
     ``baselines`` has for every baseline what ``value`` and ``reduction_by_episode`` are for the agent. ``remark`` says why
-    there was nothing to learn, where that shows.
+    there was nothing to learn, where that shows. ``over`` is by how much the best agent's mean cost is above its limit, if it
+    is, in the class where that is most.
     """
 
     folder: str
@@ -92,6 +93,7 @@ class Summary:
     reduction_by_episode: float
     baselines: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     remark: str = ""
+    over: float = 0.0
 
     @property
     def reduction(self) -> float:
@@ -180,7 +182,7 @@ class _Played:
         self._values: set[float] = set()
 
     def note(self, episodes: Sequence[Trajectory], values: Sequence[float]) -> None:
-        """Add the episodes of a rollout, and what each reached of the objective."""
+        """Add the episodes of a rollout, and what those that have a value of the objective reached."""
         self._episodes += len(episodes)
         for episode in episodes:
             if episode.choices is not None:
@@ -292,7 +294,7 @@ class Training:
             _LESSONS[key] = [
                 demonstrate(environment, teacher, self.network, day.seed, {"episode": day}) for day in days
             ]
-        return _LESSONS[key]
+        return list(_LESSONS[key])  # the pupil's own episodes will be added
 
     @property
     def gamma(self) -> float:
@@ -306,7 +308,8 @@ class Training:
         episodes = collect(self.make_environment, self.network, seeds, group=config.group, executor=self.executor)
         self._refuse_infinities(episodes)
         self._note(episodes)
-        values = [self.validation.value(episode) for episode in episodes]
+        # A mean over jobs is no number where an episode was cut off before any had ended.
+        values = [self.validation.value(episode) for episode in episodes if self.validation.has_value(episode)]
         self._played.note(episodes, values)
         numbers = self._rollout_numbers(episodes, values) | self.algorithm.update(episodes, self.iteration)
         self.iteration += 1
@@ -383,6 +386,7 @@ class Training:
             reduction_by_episode=self.best["reduction"],
             baselines=self.validation.baselines,
             remark=self._played.remark(self.objective, self.validation.is_level) if self._began_at == 0 else "",
+            over=float(self.best.get("over", 0.0)),
         )
 
     # ------------------------------------------------------------------ checkpoints
@@ -427,8 +431,9 @@ class Training:
         }
         if len(episodes[0].costs):
             numbers["rollout/ep_cost_mean"] = float(np.mean([episode.cost for episode in episodes]))
-        numbers |= {"rollout/objective_mean": float(np.mean(values)), "rollout/objective_min": min(values)}
-        if self.validation.single_baseline:
+        if values:
+            numbers |= {"rollout/objective_mean": float(np.mean(values)), "rollout/objective_min": min(values)}
+        if values and self.validation.single_baseline:
             reductions = [100.0 * (1.0 - value / self.validation.single_baseline) for value in values]
             numbers |= {"rollout/reduction_mean": float(np.mean(reductions)), "rollout/reduction_max": max(reductions)}
         return numbers

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_BREAKS_THE_LIMIT = 1e12  # beyond any mean of an objective's ratios, and of objectives
+_BREAKS_THE_LIMIT = 1e200  # beyond any mean of objectives, which have units
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +79,13 @@ class Validated:
 
     def facts(self) -> dict[str, Any]:
         """The facts that are kept about the best agent."""
-        return {
+        facts: dict[str, Any] = {
             "value": float(np.mean(self.values)),
             "reduction": float(np.mean(self.reductions)) if self.references else 0.0,
             "baseline": self.baseline,
             "baseline_value": self.baseline_value,
         }
+        return facts | ({"over": self.over} if self.over > 0.0 else {})
 
 
 class Validation:
@@ -154,6 +155,10 @@ class Validation:
             float(np.mean([metric_of(t.metrics, name) for t in found])) / most for name, most in self._limits.items()
         ]
         return max(shares, default=None)
+
+    def has_value(self, trajectory: Trajectory) -> bool:
+        """Whether the objective is a number in an episode: a mean over jobs is none where no job has ended."""
+        return self.objective == REWARD or trajectory.metrics.get(self.objective) is not None
 
     def value(self, trajectory: Trajectory) -> float:
         """The objective of an episode."""

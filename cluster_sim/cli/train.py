@@ -79,4 +79,6 @@ def _told(summary: Summary) -> str:
         line += f", {change(summary.reduction)} than {summary.baseline} ({summary.baseline_value:.6g})"
         if abs(summary.reduction_by_episode - summary.reduction) > 0.005:
             line += f"; mean over validation episodes, with the best baseline of each: {change(summary.reduction_by_episode)}"
+    if summary.over > 0.0:
+        line += f"; no agent kept the limit: the mean cost of this one is {summary.over:.3g} above it"
     return line

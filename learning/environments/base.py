@@ -25,13 +25,14 @@ from cluster_sim.platform.hardware import check_truth
 from cluster_sim.registry import Spec
 from cluster_sim.run.simulation import Simulation
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
+from learning.episodes import Episode
 
 if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform
     from cluster_sim.records.result import Result
     from cluster_sim.run.decisions import Decision, PowerDecision
     from cluster_sim.run.view import View
-    from learning.episodes import Episode, EpisodeSource
+    from learning.episodes import EpisodeSource
     from learning.rewards import Reward
     from schedulers.base import PowerPolicy
 
@@ -239,6 +240,8 @@ class SchedulingEnv(gym.Env[Any, Any]):
         super().reset(seed=seed, options=options)
         episode = (options or {}).get("episode")
         self.episode = episode = self.episodes.draw(self.np_random) if episode is None else episode
+        if not isinstance(episode, Episode):
+            raise InputError("reset, option episode", "an episode, such as env.episodes.all() has", episode)
         if episode.platform is not self.episodes.platform and episode.platform != self.episodes.platform:
             raise InputError("episode", f"one on the platform '{self.episodes.platform.id}'", episode.platform.id)
         self.simulation = simulation = self.make_simulation(episode)

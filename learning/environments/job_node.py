@@ -281,7 +281,7 @@ def _wait_option(text: Any) -> tuple[str, float | None]:
     if text in ("no", "event", "completion"):
         return text, None
     try:
-        seconds = float(text)
+        seconds = 0.0 if isinstance(text, bool) else float(text)
     except (TypeError, ValueError):
         seconds = 0.0
     if not 0.0 < seconds < np.inf:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 pytest.importorskip("gymnasium")
 
-from cluster_sim.errors import InputError
+from cluster_sim.errors import InputError, SpecError
 from learning.environments.job_choice import JobChoice
 from learning.environments.job_node import JobNode
 from learning.environments.node_shutdown import NodeShutdown
@@ -33,6 +34,23 @@ def test_a_text_is_no_truth(kind: type, option: str, value: Any) -> None:
     """``extra="no"`` would count as true."""
     with pytest.raises(InputError, match=rf"{option}: expected True or False, found {value}"):
         kind(**{option: value})
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: JobNode(wait=True), "JobNode, wait: expected no, event, completion, or seconds above 0, found True"),
+        (lambda: NodeShutdown(patience="1"), "node-shutdown, option patience: expected a number above 0, found 1"),
+        (lambda: NodeShutdown(step_s=True), "node-shutdown, option step_s: expected a number above 0, found True"),
+        (lambda: NodeShutdown(step_s=np.inf), "node-shutdown, option step_s: expected a finite number above 0"),
+        (lambda: JobChoice(reward="wait:scale=inf"), "option scale: expected a finite number above 0, found inf"),
+        (lambda: JobNode().reset(options={"episode": "x"}), "reset, option episode: expected an episode, .* found x"),
+    ],
+)
+def test_what_is_no_number_and_no_episode(make: Callable[[], Any], told: str) -> None:
+    """Values that would count as others, or end in an error of Python's."""
+    with pytest.raises((InputError, SpecError), match=told):
+        make()
 
 
 @pytest.mark.parametrize("kind", [JobChoice, JobNode])

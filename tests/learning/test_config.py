@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from cluster_sim.errors import FormatError, InputError
 from cluster_sim.formats.native_platform import validated
 from learning.config import SECTIONS, Config, check_same, read_config, write_config
+from learning.inputs import MakeEnvironment
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "training.md"
 
@@ -81,6 +83,8 @@ def test_what_is_written_is_read_as_the_same(tmp_path: Path) -> None:
         ("validation: {first: 5}", "validation: expected a workload, which first needs"),
         ("validation: {remainder: true}", "expected trajectories, which remainder of validation needs"),
         ("warm_start: {episodes: 3}", "warm_start: expected key 'teacher'"),
+        ("environment: {workload: a.swf, slice: [0, .nan]}", r"environment\.slice.1.: expected a time in s, found nan"),
+        ("seed: 18446744073709551616", "seed: expected"),
         ("- 1", "expected a training"),
         ("a: b: c", "expected YAML"),
     ],
@@ -92,6 +96,21 @@ def test_what_is_wrong_ends_in_a_line(tmp_path: Path, text: str, told: str) -> N
         read_config(path)
     assert str(error.value).startswith(str(path))
     assert "\n" not in str(error.value)
+
+
+def test_a_slice_may_have_no_end(tmp_path: Path) -> None:
+    """``.inf`` and ``inf`` are read, written, and travel to the processes that make environments."""
+    for word in (".inf", "inf"):
+        workload = "lublin:jobs=12,nodes=8,seed=1,estimates=tsafrir"
+        machine = "platform: 'homogeneous:nodes=2,cores=4'"
+        config = read_config(
+            written(tmp_path, f"environment: {{{machine}, workload: '{workload}', slice: [0, {word}]}}")
+        )
+        assert config.environment.slice == (0.0, math.inf)
+        write_config(config, tmp_path / "again.yaml")
+        assert read_config(tmp_path / "again.yaml") == config
+        [episode] = MakeEnvironment.of(config.environment)().episodes.all()
+        assert len(episode.workload) == 12
 
 
 def test_another_configuration_is_no_continuation() -> None:

@@ -152,3 +152,4 @@ def test_who_keeps_the_limit_is_better_than_who_does_not() -> None:
         return Validated((value,), (), "", 0.0, None, cost, cost - 0.5).score
 
     assert score(3.0, 0.1) < score(4.0, 0.5) < score(1.0, 0.51) < score(0.5, 0.9)
+    assert score(1.6e13, 0.4) < score(1.5e13, 0.51)  # as edp_js of a log is, without a baseline

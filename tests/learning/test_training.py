@@ -33,6 +33,7 @@ from learning.heuristics import run_on
 from learning.inputs import MakeEnvironment, training_episodes
 from learning.logs import read_metrics
 from learning.rewards import rewards
+from learning.rollouts import collect
 from learning.training import Summary, Training, check, last, train, train_one
 from learning.validation import OBJECTIVES, Validated, spread
 from learning.workers import begin_worker
@@ -428,6 +429,29 @@ def test_a_training_ends_before_it_keeps_weights_that_are_no_numbers(tmp_path: P
     assert [row["iteration"] for row in read_metrics(tmp_path)] == [0]
     assert all(np.isfinite(weight).all() for weight in Agent.load(tmp_path).weights.values())
     assert last(tmp_path).facts["iteration"] == 0
+
+
+def test_a_number_may_be_left_open_where_the_manual_says_so() -> None:
+    """``entropy_end: null`` keeps the entropy's weight; other numbers are numbers."""
+    check(small(algorithm={"options": {"entropy_end": None}}))
+    for value in (None, 10**400):
+        with pytest.raises(InputError, match="algorithm, options, actor_lr: expected a"):
+            check(small(algorithm={"options": {"actor_lr": value}}))
+
+
+def test_an_episode_in_which_no_job_ends_has_no_mean_wait(tmp_path: Path) -> None:
+    """It is cut off at 5 s: rewards are learned from, and what the objective is of such episodes stays empty."""
+    jobs = {"submit_time": [0.0, 1.0], "requested_cores": [1, 1], "recorded_run_time": [4.0, 50.0]}
+    Workload(jobs).write(str(tmp_path / "jobs.csv"))
+    keys = {"platform": "homogeneous:nodes=1,cores=1", "workload": str(tmp_path / "jobs.csv"), "until": 5.0}
+    keys |= {"trajectories": {"length": 1}, "reward": "wait"}
+    few = {"baselines": [], "validation": {"episodes": 1}, "episodes": 8}
+    training = Training(small(environment=keys, objective="mean_turnaround_s", **few), tmp_path / "out")
+    played = collect(training.make_environment, training.network, range(8))
+    assert {training.validation.has_value(one) for one in played} == {True, False}
+    numbers = training.step()
+    assert numbers["rollout/objective_mean"] == 4.0
+    assert math.isfinite(numbers["rollout/ep_rew_mean"])
 
 
 @pytest.mark.parametrize("value", [math.inf, math.nan, -math.inf])

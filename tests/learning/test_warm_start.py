@@ -58,6 +58,28 @@ def test_learning_goes_on_after_the_warm_start(tmp_path: Path) -> None:
         assert any(not np.array_equal(taught[name], learned[name]) for name in taught if name.startswith(part))
 
 
+def test_days_that_were_shown_are_the_same_for_the_next_seed(tmp_path: Path) -> None:
+    """What a pupil plays in rounds of correction is added to its own lessons, not to those that are kept."""
+    keys = {
+        "environment": {
+            "kind": "node-shutdown",
+            "platform": "homogeneous:nodes=4,cores=4",
+            "workload": "lublin:jobs=150,nodes=16,seed=3,estimates=tsafrir",
+            "days": True,
+        },
+        "network": "scorer:hidden=8",
+        "warm_start": {"teacher": "summed-stretch", "episodes": 2, "rounds": 1, "options": {"epochs": 2}},
+    }
+    taught = []
+    for _ in range(2):
+        begun = training(tmp_path, **keys)
+        assert begun.config.warm_start is not None
+        begun.imitate(begun.config.warm_start)
+        taught.append(begun.network.weights())
+    for name, weights in taught[0].items():
+        np.testing.assert_array_equal(weights, taught[1][name])
+
+
 def test_optimisers_take_turns() -> None:
     """A step of the first after one of the second starts from where the second has left the weight.
 
