@@ -44,7 +44,7 @@ def user_table(results: Mapping[str, Result] | Result) -> pd.DataFrame:
         jobs = result.jobs
         jobs = jobs[jobs["start_time"].notna() & jobs["finish_time"].notna()]
         users = jobs["user"].fillna("").astype(str)
-        core_s = jobs["job_id"].astype(str).map(_core_seconds(result)).fillna(0.0)
+        core_s = jobs["job_id"].astype(str).map(_core_seconds(result)).astype(float).fillna(0.0)
         groups = jobs.assign(user=users.where(users != "", NO_USER), core_s=core_s).groupby("user", sort=True)
         table = groups.agg(
             jobs=("job_id", "size"),

@@ -40,7 +40,7 @@ def run_sentence(result: Result) -> str:
         who = "Jobs wait" if not still else "Jobs that started wait"
         text = f"{who} {mean} on average, {told_half}, one {most}"
     told = [text]
-    if summary["utilisation"] > 0:
+    if (summary["utilisation"] or 0.0) > 0:  # None where the run takes no time
         told.append(f"{number(100 * summary['utilisation'], 2)} % of the core time is used")
     if summary["energy_j"] > 0:
         told.append(f"the machine needs {amount(float(summary['energy_j']), 'J')}")

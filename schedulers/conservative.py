@@ -237,7 +237,7 @@ class ConservativeBackfilling(Backfilling):
         """Promise the job anew; whether it starts earlier."""
         assert self._plan is not None
         earlier = self._promises.get(job.index, NEVER)
-        if not self._plan.can_be_earlier(job, earlier.time):
+        if not self._plan.can_be_earlier(job, earlier):
             return False
         promise = self._promised_instead(job, earlier)
         if promise is None or latest(promise.ready) >= earlier.ready:

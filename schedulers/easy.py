@@ -334,9 +334,11 @@ class EasyBackfilling(Backfilling):
         """Start what can be started of the jobs from place ``first`` on."""
         queue, plan, free = self._queue, self._plan, view.free_total
         assert plan is not None
+        alike = self._where.treats_alike and not self._trials
+        lacking: set[int] = set()  # numbers of cores for which there was no room: cores do not come back in a pass
         for place in self._worth_trying(view, first):
             job = queue.job(place)
-            if job is None or job.requested_cores > free:
+            if job is None or job.requested_cores > free or job.requested_cores in lacking:
                 continue
             if not view.is_pending(job):
                 queue.leave(place)
@@ -354,6 +356,8 @@ class EasyBackfilling(Backfilling):
                     yield self._delays(plan, job)
                 elif view.is_capped(job):
                     yield Hold(job, missing)
+                elif alike:
+                    lacking.add(job.requested_cores)
         self._version = view.version
 
     def _worth_trying(self, view: View, first: int) -> Iterable[int]:

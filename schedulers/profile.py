@@ -119,9 +119,9 @@ class AvailabilityProfile:
         so_far = np.minimum.accumulate(self.free)
         return so_far[np.maximum(self.times.searchsorted(ends / SAME_INSTANT) - 1, 0)]
 
-    def most_before(self, times: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-        """The most that is free at any moment before each of the times; shape (times,). For a profile of one number."""
-        so_far = np.maximum.accumulate(self.free)
+    def most_before(self, times: npt.NDArray[np.float64], amounts: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Of an amount of each step the most at any moment before each of the times; shape (times,)."""
+        so_far = np.maximum.accumulate(amounts)
         return so_far[np.maximum(self.times.searchsorted(times) - 1, 0)]
 
     def earliest(self, amount: int, length: float, before: float = math.inf) -> float:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cluster_sim.engine import latest
+from cluster_sim.engine import SAME_INSTANT, latest
 from cluster_sim.machine.bookings import tasks_in
 from cluster_sim.run.outlook import offered
 from schedulers.boots import Boots
@@ -16,6 +16,8 @@ from schedulers.profile import Amount, AvailabilityProfile
 from schedulers.releases import Releases, Returns, planned_end, planned_time
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy.typing as npt
 
     from cluster_sim.machine.placement import Placement
@@ -150,11 +152,20 @@ class ProfilePlan:
         for delay in self._boots.lengths:
             room = self._room_for(job, self.profile.least(start, planned_end(job, start + delay)))
             room = self._boots.within(room, start, delay)
+            if not self._has_room(job, room):
+                continue
             where = self._where
             placement = where.now(job, room) if at_once else where.later(job, self._machine, start, room)
             if placement is not None:
                 return Promise(start, placement, self._boots.delay(placement))
         return None
+
+    def _has_room(self, job: Job, room: npt.NDArray[np.int64]) -> bool:
+        """Whether the job could be on so many cores of each node, by their number and the width rule."""
+        return bool((room.max() if self._goes_on_one(job) else np.maximum(room, 0).sum()) >= job.requested_cores)
+
+    def _goes_on_one(self, job: Job) -> bool:
+        return self._view.one_node_rule and job.requested_cores <= self._view.platform.widest_node
 
     def take(self, running: Running) -> None:
         """Until its expected end."""
@@ -233,10 +244,9 @@ class ProfilePlan:
         return Promise(start) if start < math.inf else None
 
     def _earliest_on_nodes(self, job: Job) -> Promise | None:
-        profile = self.profile
-        enough = profile.free[:, : self._nodes].sum(axis=1) >= job.requested_cores
-        for start in profile.times[enough].tolist():
-            promise = self._on_nodes(job, start)
+        times = self.profile.times
+        for step, _ in self._worth_looking_at(job, self.profile.free, len(times)):
+            promise = self._on_nodes(job, times.item(step))
             if promise is not None:
                 return promise
         return None
@@ -304,12 +314,46 @@ class ProfilePlan:
 
     def could_be_earlier(self, cores: npt.NDArray[np.int64], starts: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
         """Which promises (cores, s) are worth trying to improve: at some time before, as many cores are free."""
+        profile, view = self.profile, self._view
         if self._counted:
-            return self.profile.most_before(starts) >= cores
-        return starts > latest(self._view.now)
+            return profile.most_before(starts, profile.free) >= cores
+        later = starts > latest(view.now)
+        if self._boots.needed is not None:  # there may be nodes at the same time that boot more quickly
+            return later
+        free = profile.free[:, : self._nodes]
+        later &= profile.most_before(starts, free.sum(axis=1)) >= cores
+        if view.one_node_rule:
+            later &= (profile.most_before(starts, free.max(axis=1)) >= cores) | (cores > view.platform.widest_node)
+        return later
 
-    def can_be_earlier(self, job: Job, start: float) -> bool:
-        """Whether the job, which was promised ``start``, would find an earlier one; on nodes, only a new search tells."""
-        if not self._counted:
+    def can_be_earlier(self, job: Job, promise: Promise) -> bool:
+        """Whether the job, which has this promise, would find an earlier start; on nodes, whether it is worth a search."""
+        profile, start = self.profile, promise.time
+        if self._counted:
+            return profile.earliest(job.requested_cores, planned_time(job), start) < math.inf
+        if self._boots.needed is not None:
             return True
-        return self.profile.earliest(job.requested_cores, planned_time(job), start) < math.inf
+        times, free = profile.times, profile.free
+        if start < math.inf:  # what it was promised is its own from then on
+            since = max(int(times.searchsorted(start * SAME_INSTANT, "right")) - 1, 0)
+            free = free.copy()
+            free[since : int(times.searchsorted(promise.end(job) / SAME_INSTANT))] += self._amount(
+                job, promise.placement
+            )
+        return any(
+            self._has_room(job, self._room_for(job, free[step:stop].min(axis=0)))
+            for step, stop in self._worth_looking_at(job, free, int(times.searchsorted(start)))
+        )
+
+    def _worth_looking_at(self, job: Job, free: npt.NDArray[Any], count: int) -> Iterator[tuple[int, int]]:
+        """Of the first ``count`` steps those from which the job may find room: (step, the one that begins when it ends).
+
+        By a single number of each step, no less than what any window over it has: that rules out most.
+        """
+        times, cores = self.profile.times, free[:, : self._nodes]
+        most = cores.max(axis=1) if self._goes_on_one(job) else np.maximum(cores, 0).sum(axis=1)
+        steps = np.arange(count)
+        stops = np.maximum(times.searchsorted((times[:count] + planned_time(job)) / SAME_INSTANT), steps + 1)
+        lacking = np.append(np.flatnonzero(most < job.requested_cores), len(times))
+        worth = lacking[lacking.searchsorted(steps)] >= stops
+        return zip(steps[worth].tolist(), stops[worth].tolist(), strict=True)

@@ -30,6 +30,8 @@ REGISTRIES = {
     "rewards": ("learning.rewards", "rewards"),
     "networks": ("learning.networks", "networks"),
 }
+_BESIDE = {"networks": ("learning.published_networks", "learning.scorer")}
+"""Modules that add to a registry, besides the one that has it."""
 ENVIRONMENTS, AGENTS = "environments", "agents"
 
 
@@ -66,6 +68,8 @@ def rows_of(kind: str) -> list[tuple[str, str]]:
     """The names of a KIND, each with what it means."""
     if kind == AGENTS:
         return list(import_module("learning.agent").ready_agents().items())
+    for module in _BESIDE.get(kind, ()):
+        import_module(module)
     rows = _environments() if kind == ENVIRONMENTS else _rows(*REGISTRIES[kind])
     if kind == "platforms":
         rows += [(f"machine:{name}", meaning) for name, meaning in _rows("cluster_sim.platform.library", "machines")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,13 +20,13 @@ class DrawBound:
     """The most that a machine may draw when all that has been decided has come true, W, and more cores were busy.
 
     Nodes that boot for a job will compute, a node that boots will idle, a processor that runs slower for one job goes back
-    to its clock. :meth:`start` has to be told of every job that gets its cores.
+    to its clock. ``running`` are the jobs that have their cores; :meth:`start` has to be told of every one that gets some.
     """
 
-    def __init__(self, machine: Machine, clocks: JobClocks):
+    def __init__(self, machine: Machine, clocks: JobClocks, running: Iterable[Running] = ()):
         self._machine = machine
         self._clocks = clocks
-        self._booting: list[Running] = []  # jobs that wait for their nodes
+        self._booting = list(running)  # of them, those that wait for their nodes
         self._tables: dict[ProcessorType, list[float]] = {}
 
     def start(self, running: Running) -> None:

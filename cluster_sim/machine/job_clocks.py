@@ -53,13 +53,40 @@ class JobClocks:
     def begin(self, job: Job) -> None:
         """The job's tasks are about to start."""
         for processor in self._processors.get(job.index, ()):
-            self.before[processor] = self._machine.type_of[processor]
-            self._machine.processor(processor).set_p_state(self.chosen[processor])
+            self._set(processor)
+
+    def p_state_of(self, job: Job) -> int | None:
+        """The p-state that was chosen for the job, if it holds cores; None: none was."""
+        held = self._processors.get(job.index)
+        return None if held is None else self.chosen[held[0]]
+
+    def follow(self, job: Job, allocation: Allocation) -> None:
+        """The job, which runs, has these cores in place of its own: whole processors that have its p-state."""
+        had = self._processors.get(job.index)
+        if had is None:
+            return
+        p_state = self.chosen[had[0]]
+        has = [processor for processor, _ in self._machine.cores_by_processor(allocation)]
+        self._processors[job.index] = has
+        for processor in had:
+            if processor not in has:
+                self._go_back(processor, True)
+        for processor in has:
+            if processor not in had:
+                self.chosen[processor] = p_state
+                self._set(processor)
 
     def end(self, job: Job, began: bool) -> None:
         """The job is over: its processors go back to how they ran before."""
         for processor in self._processors.pop(job.index, ()):
-            before = self.before.pop(processor)
-            del self.chosen[processor]
-            if began and before != self._machine.type_of[processor]:
-                self._machine.set_clock(processor, before)
+            self._go_back(processor, began)
+
+    def _set(self, processor: int) -> None:
+        self.before[processor] = self._machine.type_of[processor]
+        self._machine.processor(processor).set_p_state(self.chosen[processor])
+
+    def _go_back(self, processor: int, began: bool) -> None:
+        before = self.before.pop(processor)
+        del self.chosen[processor]
+        if began and before != self._machine.type_of[processor]:
+            self._machine.set_clock(processor, before)

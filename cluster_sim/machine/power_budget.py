@@ -9,7 +9,7 @@ clock raised by a process of the user's own, is not asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from cluster_sim.machine.job_clocks import JobClocks
     from cluster_sim.machine.machine import Machine
     from cluster_sim.machine.placement import Placement
+    from cluster_sim.machine.running import Running
     from cluster_sim.platform.platform import ProcessorType
     from cluster_sim.workload.jobs import Job
 
@@ -37,20 +38,30 @@ Again = Callable[["npt.NDArray[np.float64] | None", "npt.NDArray[np.integer] | N
 
 
 class PowerBudget(DrawBound):
-    """A limit in W for a machine; with ``slow``, processors may be slowed to make room for a job.
+    """A limit in W for a machine on which jobs are ``running``; with ``slow``, processors may be slowed to make room for a job.
 
-    Raises InputError when even what the machine draws now does not fit, or when the power model cannot be bounded: its
-    watts have to grow with the busy cores, and to be greatest where nothing slows the tasks.
+    It takes the place of the ``last`` one, if there is one. Raises InputError when even what the machine draws now does not
+    fit, or when the power model cannot be bounded: its watts have to grow with the busy cores, and to be greatest where
+    nothing slows the tasks.
     """
 
-    def __init__(self, machine: Machine, clocks: JobClocks, limit_w: float, slow: bool = False):
-        super().__init__(machine, clocks)
+    def __init__(
+        self,
+        machine: Machine,
+        clocks: JobClocks,
+        limit_w: float,
+        slow: bool = False,
+        running: Iterable[Running] = (),
+        last: PowerBudget | None = None,
+    ):
+        super().__init__(machine, clocks, running)
         self.limit_w = limit_w
         self.slow = slow
         self._refused: dict[int, Job] = {}
         self._refused_at = -1.0  # the instant of these refusals, s
         self._most_w = limit_w * (1.0 + ROUNDING)
-        self._slowed: dict[int, int] = {}  # the p-state in which each slowed processor ran before
+        # The p-state in which each slowed processor ran before.
+        self._slowed: dict[int, int] = {} if last is None else last._slowed
         self._ladders: dict[str, list[int]] = {}
         self._check_model()
         if limit_w < float("inf"):

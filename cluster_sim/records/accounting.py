@@ -43,6 +43,8 @@ class Accounts:
     nodes: dict[NodeState, Floats] = field(default_factory=dict)
     idle_cores: dict[int, float] = field(default_factory=dict)
     """J of the idle cores of a node's processors while it computed, of each node that :func:`sweep` has charged."""
+    used_s: Floats | None = None
+    """s that each processor's node computed after the processor's own first use, where others draw nothing (quirk)."""
 
     @property
     def total(self) -> float:
@@ -211,9 +213,8 @@ def _settle_in_bulk(history: History, holds: Holds, special: set[int], accounts:
         computing_s = computing_seconds(holds, platform)
         idle_while_computing = np.maximum(computing_s[node_of] - busy_s, 0.0)
         if history.unused_draw_nothing:
-            idle_while_computing = _drawing_while_computing(
-                holds, platform, node_of, busy_s, runs, pieces, history.horizon
-            )
+            accounts.used_s = _computing_after_first_use(holds, platform, node_of, runs, pieces, history.horizon)
+            idle_while_computing = np.maximum(accounts.used_s - busy_s, 0.0)
         computing_idle_j = np.add.reduceat(np.where(per_processor, idle_w * idle_while_computing, 0.0), starts)
     accounts.unused += computing_idle_j
     accounts.nodes[NodeState.COMPUTING] += np.add.reduceat(busy_j, starts) + computing_idle_j
@@ -280,16 +281,15 @@ def _first_use(runs: Runs, pieces: Pieces, processors: int, horizon: float) -> F
     return first
 
 
-def _drawing_while_computing(
+def _computing_after_first_use(
     holds: Holds,
     platform: Platform,
     node_of: npt.NDArray[np.int64],
-    busy_s: Floats,
     runs: Runs,
     pieces: Pieces,
     horizon: float,
 ) -> Floats:
-    """Seconds that each processor idles in a computing node after its own first use (quirk)."""
+    """Seconds for which each processor's node computes after the processor's own first use (quirk)."""
     first = _first_use(runs, pieces, platform.processor_count, horizon)
     node, start, end = busy_intervals(holds, node_bounds(platform))
     seconds = np.zeros(platform.processor_count)
@@ -297,7 +297,7 @@ def _drawing_while_computing(
     for processor, number in enumerate(node_of.tolist()):
         rows = slice(by_node[number], by_node[number + 1])
         seconds[processor] = np.maximum(end[rows] - np.maximum(start[rows], first[processor]), 0.0).sum()
-    return np.maximum(seconds - busy_s, 0.0)
+    return seconds
 
 
 # ---------------------------------------------------------------------- one node, event by event
@@ -373,7 +373,7 @@ def _charge(
     computing = any(held)
     for kind, tenants, was_used, rates in zip(kinds, held, used, rated, strict=True):
         busy = sum(tenants.values())
-        if computing:
+        if computing and was_used:
             accounts.idle_cores[node] += power.idle_watts(kind) * (kind.cores - busy) / kind.cores * seconds
         if busy and rates is not None:
             shared, own = rates

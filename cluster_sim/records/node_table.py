@@ -92,7 +92,8 @@ def _idle_cores_of_computing_nodes(history: History, accounts: Accounts, computi
     cores = np.array([k.cores for k in kinds])[kind]
     watts_of_core = np.array([history.power.idle_watts(k) / k.cores for k in kinds])[kind]
     node_of = np.repeat(np.arange(platform.node_count), np.diff(platform.first_processor))
-    idle_core_s = np.maximum(computing_s[node_of] * cores - accounts.core_s, 0.0)  # both are sums, and rounded
+    drawing_s = computing_s[node_of] if accounts.used_s is None else accounts.used_s
+    idle_core_s = np.maximum(drawing_s * cores - accounts.core_s, 0.0)  # both are sums, and rounded
     joules = _sum_over_processors(history, watts_of_core * idle_core_s)
     for node, at_its_clocks in accounts.idle_cores.items():  # those whose clocks may have changed
         joules[node] = at_its_clocks

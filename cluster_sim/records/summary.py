@@ -305,7 +305,7 @@ def _energies(result: RunColumns, accounts: Accounts, tenants_j: TenantsEnergy, 
         "node_switches": node_switches(int(nodes["switches_on"].sum()), int(nodes["switches_off"].sum())),
         "on_off_cycles": int(nodes["on_off_cycles"].sum()),
         "mean_watts": mean_power(accounts.total, horizon),
-        "max_watts": float(result.watts.max()),
+        "max_watts": float(result.watts[: max(len(result.watts) - 1, 1)].max()),  # the last row closes the curve
         "availability": 1.0 - float(failed_s.sum()) / (len(failed_s) * horizon) if horizon else np.nan,
     }
 

@@ -108,6 +108,7 @@ class Failures:
         in_vain = 0
         for time, index, fails in events:
             yield env.at(max(time, env.now), WALLTIME)
+            yield env.at(env.now, WALLTIME)  # limits and graces that end jobs now may have been set later than this was
             node = simulation.node(index)
             if fails:
                 node.fail()

@@ -8,7 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from cluster_sim.engine import WALLTIME
-from cluster_sim.errors import PlacementError
+from cluster_sim.errors import InputError, PlacementError
 from cluster_sim.machine.course import Progress
 from cluster_sim.machine.placement import Placement
 from cluster_sim.machine.running import Running
@@ -37,6 +37,14 @@ class Suspended:
     attempt: int  #: Its number in the records.
     since: float  #: s.
     memory_mb: float  #: That each of its tasks occupies meanwhile.
+    p_state: int | None = None  #: That was chosen for it, and in which it goes on.
+
+
+@dataclass(frozen=True, slots=True)
+class Spared:
+    """Cores that were held for a job's next part, and that it will not have."""
+
+    placement: Placement
 
 
 class JobChanges:
@@ -113,9 +121,10 @@ class JobChanges:
         running._ended = True
         self._attempts.suspended.add(running._attempt)
         self._attempts.suspensions += 1
+        p_state = self.p_state_of(job)
         life.vacate(running)
         memory = running._allocation.memory_mb
-        suspended = Suspended(job, running.placement, running._attempt, self._env.now, memory)
+        suspended = Suspended(job, running.placement, running._attempt, self._env.now, memory, p_state)
         self._suspended[job.index] = suspended
         self._end_with_window(suspended)
         self._machine.keep_memory(running.placement, memory)
@@ -150,7 +159,7 @@ class JobChanges:
         self._machine.drop_memory(suspended.placement, suspended.memory_mb)
         course.used += meanwhile
         try:
-            running = life.set_out(job, placement, course, suspended.attempt, restarts=moves)
+            running = life.set_out(job, placement, course, suspended.attempt, suspended.p_state, restarts=moves)
         except PlacementError:
             course.used -= meanwhile
             self._machine.keep_memory(suspended.placement, suspended.memory_mb)
@@ -167,6 +176,10 @@ class JobChanges:
         """The job as it asks for that many cores, for as long as it still may run on them."""
         course = self._life.courses.of(job)
         return job.on_cores(cores) if course is None else course.request(cores)
+
+    def p_state_of(self, job: Job) -> int | None:
+        """The p-state that was chosen for a job that holds cores; None: none was."""
+        return self._life.job_clocks.p_state_of(job)
 
     def _end_with_window(self, suspended: Suspended) -> None:
         """A job that is suspended when its advance reservation ends can never go on: it is killed."""
@@ -224,6 +237,8 @@ class JobChanges:
             self._life.stages.begin_next(course)
             assert process is not None
             process.interrupt(REPLANNED)
+            if placement.cores < running.placement.cores:
+                self._request_pass()  # others may have what it has given up
 
     def _check_resize(self, running: Running, placement: Placement) -> None:
         job, course = running.job, running._course
@@ -238,8 +253,28 @@ class JobChanges:
             raise PlacementError(f"{who} can have {job.min_cores} to {job.max_cores} cores, {placement!r} has others")
         more = self._machine.check_change(running._allocation, placement, course.request(placement.cores))
         budget = self._machine.budget
-        if more is not None and budget is not None and not budget.allows(more):
+        p_state = self.p_state_of(job)
+        if p_state is not None:
+            self._check_clocks(running, placement, p_state)
+        if more is not None and budget is not None and not budget.allows(more, p_state):
             raise PlacementError(f"{who} cannot have {placement!r} now: it {budget.why_not()}")
+
+    def _check_clocks(self, running: Running, placement: Placement, p_state: int) -> None:
+        """Raise PlacementError unless a job that runs in a p-state of its own could do so there, too."""
+        machine, own = self._machine, running.placement.cores_by_node()
+        who = f"job {running.job.job_id}, which runs in p-state {p_state}, cannot have {placement!r}"
+        for node, cores in placement.cores_by_node().items():
+            if cores == own.get(node):
+                continue
+            if cores < machine.platform.node_cores[node]:
+                raise PlacementError(
+                    f"{who}: it can have nodes as it has them, and whole ones; others share their clocks"
+                )
+            try:
+                for processor in machine.processors_of(node):
+                    machine.type_of[processor].in_p_state(p_state)
+            except InputError as error:
+                raise PlacementError(f"{who}: {error}") from None
 
     def can_resize(self, running: Running) -> bool:
         """Whether a job's cores can be changed: it is malleable, works, and no change of it is under way."""
@@ -263,10 +298,24 @@ class JobChanges:
         for running in self._running.values() if self._life.courses.wanted else ():
             course = running._course
             if course is not None and course.target is not None and course.target.covers(node):
-                course.target, reserved = None, course.reserved
-                course.reserved = None
-                if reserved is not None:
-                    self._machine.release(reserved)
+                self.let_go(course)
+                self._request_pass()
+
+    def let_go(self, course: Course) -> None:
+        """A job will not have the cores that it was to have after the part that runs: what is held for it is free."""
+        running, target, reserved = course.running, course.target, course.reserved
+        course.target = course.reserved = None
+        if reserved is not None:
+            assert running is not None
+            assert target is not None
+            self._machine.release(reserved)
+            self._spare(running, target)
+
+    def _spare(self, running: Running, target: Placement) -> None:
+        """Nodes that stayed on for a job's next part need not any more."""
+        spared = target.beyond(running.placement)
+        if self._has_power_policy and spared is not None:
+            self._view.vacated.append(Spared(spared))
 
     def at_boundary(self, course: Course) -> Generator[Event, Any, None]:
         """A part of a job has ended: it says what it asks for, the scheduler decides, and its cores change."""
@@ -300,6 +349,7 @@ class JobChanges:
         try:
             self._make_room_for(running, target)
         except PlacementError:
+            self._spare(running, target)
             self._request_pass()  # others may have what was held for it
             return
         self._change(course, target)
@@ -308,7 +358,7 @@ class JobChanges:
         """Slow processors down where a power cap asks for it. Raises PlacementError where that would not be enough."""
         budget, more = self._machine.budget, placement.beyond(running.placement)
         if budget is not None and more is not None:
-            budget.slow_down(budget.require(running.job, more, None))
+            budget.slow_down(budget.require(running.job, more, self.p_state_of(running.job)))
 
     def _change(self, course: Course, placement: Placement) -> None:
         """The job gives up its cores and has the others; its tasks are stopped."""
@@ -317,6 +367,7 @@ class JobChanges:
         self._count_time(course, running)
         machine.unload(running._allocation)
         allocation = machine.change(running._allocation, placement, running.job, running._attempt)
+        self._life.job_clocks.follow(running.job, allocation)
         machine.load(allocation)
         successor = self._successor(running, placement, allocation)
         successor.limit_s = course.time_left(placement.cores)

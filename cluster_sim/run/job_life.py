@@ -45,7 +45,7 @@ class JobLife:
         self.machine = simulation.machine
         self._network = simulation.network
         self._executor = simulation.executor
-        self._job_clocks = job_clocks
+        self.job_clocks = job_clocks
         self._pending = pending
         self.running = running  #: Jobs that hold cores, by their index.
         self._jobs = simulation.jobs
@@ -113,7 +113,7 @@ class JobLife:
         allocation = machine.hold(placement, memory, request, attempt)
         if p_state is not None:
             try:
-                self._job_clocks.choose(job, allocation, p_state)
+                self.job_clocks.choose(job, allocation, p_state)
             except PlacementError:
                 machine.take_back(allocation)
                 raise
@@ -149,8 +149,8 @@ class JobLife:
         if self._decision_log is not None and running.start_time == inf:
             self._decision_log.booted(self._env.now, running.job.index, self._env.now > latest(running.expected_start))
         running.start_time = running.expected_start = self._env.now
-        if self._job_clocks.chosen:
-            self._job_clocks.begin(running.job)
+        if self.job_clocks.chosen:
+            self.job_clocks.begin(running.job)
         self.machine.load(running._allocation)
         if running._course is None:
             self._executor.start_tasks(running)
@@ -227,13 +227,11 @@ class JobLife:
             self.machine.unload(running._allocation)
         self.machine.release(running._allocation)
         if course is not None:
-            course.running, course.target = None, None
+            self.changes.let_go(course)
+            course.running = None
             course.at_boundary, course.asks = False, 0  # one that is suspended there goes on with its next part
-            if course.reserved is not None:
-                self.machine.release(course.reserved)
-                course.reserved = None
-        if self._job_clocks.chosen:
-            self._job_clocks.end(job, running.start_time < inf)
+        if self.job_clocks.chosen:
+            self.job_clocks.end(job, running.start_time < inf)
 
     def requeue(self, job: Job | str, reason: str) -> None:
         """Have a job that runs or was killed wait again, see :meth:`~cluster_sim.run.simulation.Simulation.requeue`."""

@@ -95,8 +95,9 @@ class PowerControl:
 
     def _limit_power(self, limit: LimitPower) -> None:
         """From now on the machine has a power budget; jobs that can never fit under it are refused."""
-        budget = PowerBudget(self._machine, self._job_clocks, limit.watts, limit.slow)
-        self._machine.budget = budget
+        machine, running = self._machine, self._simulation.life.running.values()
+        budget = PowerBudget(machine, self._job_clocks, limit.watts, limit.slow, running, machine.budget)
+        machine.budget = budget
         for job in list(self._pending.values()):
             if reason := budget.why_never(job):
                 self._simulation.admission.reject(job, reason)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from cluster_sim.machine.running import Running
     from cluster_sim.platform.accounts import Accounts
     from cluster_sim.platform.platform import Platform
-    from cluster_sim.run.job_changes import JobChanges, Suspended
+    from cluster_sim.run.job_changes import JobChanges, Spared, Suspended
     from cluster_sim.workload.advance_reservations import AdvanceReservation, Window
     from cluster_sim.workload.jobs import Job
     from cluster_sim.workload.workload import Workload
@@ -56,7 +56,7 @@ class View(MachineView):
         self.submitted: list[Job] = []  #: Jobs that joined the queue since the last scheduling pass.
         self.ended: list[Running] = []  #: Jobs that gave their cores back since the last scheduling pass.
         #: The same since the power policy last reacted, and suspended jobs that left the memory of their nodes; empty if
-        self.vacated: list[Running | Request | Suspended] = []  #: there is none.
+        self.vacated: list[Running | Request | Suspended | Spared] = []  #: there is none.
         self.resumed: list[
             Running
         ] = []  #: Jobs that, since the last pass, went on after a suspension, or with other cores or another limit.
@@ -212,7 +212,8 @@ class View(MachineView):
             rooms = open_rooms(machine, self._request(job, cores), None, rooms, None)
         placement = machine.grown(running.placement, cores, rooms)
         more = None if placement is None or machine.budget is None else placement.beyond(running.placement)
-        return placement if more is None or self.allows(job, more) else None
+        p_state = None if self._changes is None else self._changes.p_state_of(job)
+        return placement if more is None or self.allows(job, more, p_state) else None
 
     def shrunk(self, running: Running, cores: int) -> Placement:
         """A running job's placement with only that many cores: it gives up those of the last nodes."""

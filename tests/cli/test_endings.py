@@ -322,6 +322,19 @@ def test_output_survives_a_poor_terminal(here) -> None:
     assert "\\u2500\\u2500" in out
 
 
+def test_all_networks_are_listed(here) -> None:
+    """Also by a process that has not asked for any before."""
+    told, _ = spawn("list", "networks", stdout=subprocess.PIPE).communicate()
+    assert [line.split()[0] for line in told.splitlines()] == [
+        "as-published",
+        "lstm",
+        "mlp",
+        "published-pairs",
+        "published-policies",
+        "scorer",
+    ]
+
+
 def test_a_reader_that_leaves_is_no_error(here) -> None:
     """``cluster-sim list schedulers | head -0`` complains of nothing."""
     read, write = os.pipe()

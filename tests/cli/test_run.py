@@ -136,6 +136,17 @@ def test_times_can_be_in_minutes(done, unit) -> None:
     assert pd.read_csv("out/jobs.csv")["finish_time"].tolist() == [6000.0, 9000.0, 9600.0]
 
 
+def test_reports_of_runs_that_show_nothing(done) -> None:
+    """All jobs are too wide; the only job takes no time."""
+    fields = "4 -1 -1 4 100 -1 1 1 1 1 1 1 -1 -1"
+    Path("wide.swf").write_text(f"1 0 -1 100 {fields}\n2 5 -1 100 {fields}\n")
+    Path("nothing.swf").write_text(f"1 0 -1 0 {fields}\n")
+    for log, platform in (("wide.swf", "homogeneous:nodes=1,cores=2"), ("nothing.swf", "homogeneous:nodes=1,cores=4")):
+        words = ("--workload", log, "--platform", platform, "--report", "--out", log.partition(".")[0])
+        assert "the report is" in done("run", *words).stdout
+        assert "the report is" in done("compare", *words, "--scheduler", "fcfs", "--scheduler", "easy").stdout
+
+
 def test_parquet_and_report(done) -> None:
     """Tables as parquet, and a page with the chart."""
     pytest.importorskip("pyarrow")

@@ -122,6 +122,15 @@ def test_a_job_that_ends_as_its_node_fails_has_ended(tmp_path: Path) -> None:
     assert result.jobs["state"].tolist() == ["completed"]
 
 
+@pytest.mark.parametrize("elsewhere", [[], ["50,1,fail", "60,1,repair"]])
+def test_a_job_that_reaches_its_limit_as_its_node_fails_has_reached_it(tmp_path: Path, elsewhere: list[str]) -> None:
+    """Whatever fails before on a node that it does not have."""
+    failures = trace(tmp_path, *elsewhere, "100,0,fail", "110,0,repair")
+    job = one_job(300.0, requested_time=100.0)
+    result = Simulation(PLATFORM, job, Fcfs(), enforce_walltime=True, failures=failures).run()
+    assert result.attempts[["end_time", "outcome"]].to_numpy().tolist() == [[100.0, "timeout"]]
+
+
 def test_the_end_of_a_run_waits_for_no_failure(tmp_path: Path) -> None:
     """Neither for those of a file nor for those that are drawn without end."""
     for failures in (trace(tmp_path, "5000,0,fail", "6000,0,repair"), "exponential:mtbf=1e6"):

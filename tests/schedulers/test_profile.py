@@ -28,7 +28,7 @@ def test_a_day_with_two_jobs() -> None:
     assert profile.earliest(9, 1.0) == math.inf
     assert (int(profile.least(0.0, 4.0)), int(profile.least(3.0, 4.5)), int(profile.least(6.0, math.inf))) == (3, 1, 3)
     assert profile.least_until(np.array([4.0, 4.5, 99.0])).tolist() == [3, 1, 1]
-    assert profile.most_before(np.array([4.0, 10.0, 10.5])).tolist() == [3, 3, 8]
+    assert profile.most_before(np.array([4.0, 10.0, 10.5]), profile.free).tolist() == [3, 3, 8]
 
 
 def test_the_past_is_forgotten() -> None:
@@ -97,7 +97,7 @@ def test_any_history_is_that_of_an_array(
     assert int(profile.least(now + 1.0, now + 1.0 + length)) == seconds[1 : 1 + length].min()
     ends = np.arange(1, len(seconds))
     assert profile.least_until(now + ends.astype(float)).tolist() == [seconds[:end].min() for end in ends]
-    assert profile.most_before(now + ends.astype(float)).tolist() == [seconds[:end].max() for end in ends]
+    assert profile.most_before(now + ends.astype(float), profile.free).tolist() == [seconds[:end].max() for end in ends]
 
 
 def test_who_holds_the_end_can_begin_earlier() -> None:
