@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from cluster_sim.engine import latest
 from cluster_sim.errors import SpecError
+from cluster_sim.platform.hardware import check_truth
 from cluster_sim.run.decisions import Decision, Hold, Reserve, Start
 from schedulers.base import Scheduler
 from schedulers.orders import JobOrder, NodeOrder, check_aging, first, job_orders, node_orders, order_in, platform_order
@@ -50,6 +51,7 @@ class Backfilling(Scheduler):
         memory: bool = False,
         aging: float = math.inf,
     ):
+        check_truth(f"{type(self).__name__}, memory", memory)
         self._job_order = job_orders.make(jobs) if isinstance(jobs, str) else jobs
         self._aging = check_aging(aging)
         self._node_order = node_orders.make(nodes) if isinstance(nodes, str) else nodes

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cluster_sim.engine import latest
+from cluster_sim.platform.hardware import check_truth
 from cluster_sim.run.decisions import Decision, Hold, Start, WakeAt
 from schedulers.backfilling import Backfilling, spec_of
 from schedulers.base import schedulers
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from schedulers.profile_plan import ProfilePlan
 
 NEVER = Promise(math.inf)
+NOT_MOVED = "was promised a later start, and promises move, once and in the order of the queue, when a job ends early"
+"""Why a job waits for its promise though nothing is in its way any more: what was has moved after its own turn."""
 
 
 class ConservativeBackfilling(Backfilling):
@@ -48,6 +51,7 @@ class ConservativeBackfilling(Backfilling):
         memory: bool = False,
         replan: bool = False,
     ):
+        check_truth(f"{type(self).__name__}, replan", replan)
         super().__init__(order, nodes, "pinned" if replan else reservation, memory)
         self._replans = replan
         options = {
@@ -116,7 +120,7 @@ class ConservativeBackfilling(Backfilling):
         free = view.free_total
         for _, job in self._queue.after(self._queue.first) if free else ():
             if job.requested_cores <= free and view.is_pending(job) and not view.shortage(job, self.memory):
-                yield self._delays(self._plan, job)
+                yield Hold(job, NOT_MOVED) if self._plan.could_start(job) else self._delays(self._plan, job)
 
     def _follow(self, view: View) -> bool:
         """Take note of what has ended; whether anything was expected to run on."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cluster_sim.errors import SpecError
+from cluster_sim.platform.hardware import check_truth
 from cluster_sim.run.decisions import Decision, Hold, Start, WakeAt
 from cluster_sim.workload.fields import whole_number
 from schedulers.backfilling import Backfilling, spec_of
@@ -90,8 +91,10 @@ class EasyBackfilling(Backfilling):
         trial_for: float = TRIAL_S,
     ):
         super().__init__(order, nodes, reservation, memory, aging)
-        if depth < 0:
-            raise SpecError("scheduler 'easy', option depth", "a number of jobs, 0 or more, or all", depth)
+        for option, value in (("commit", commit), ("extra", extra)):
+            check_truth(f"{type(self).__name__}, {option}", value)
+        if not isinstance(depth, int | np.integer) or depth < 0:
+            raise SpecError("scheduler 'easy', option depth", "a number of jobs, 0 or more", depth)
         if not 0.0 <= room < 1.0:
             raise SpecError("scheduler 'easy', option room", "a share of the cores, 0 or more and below 1", room)
         if not room_for >= 0.0:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
+from cluster_sim.platform.hardware import check_truth
 from cluster_sim.run.decisions import Decision, Hold, Start
 from schedulers.base import SKIPPED, Scheduler, schedulers
 from schedulers.orders import (
@@ -48,6 +49,8 @@ class ListScheduler(Scheduler):
         dynamic: bool = False,
         aging: float = math.inf,
     ):
+        for option, value in (("blocking", blocking), ("memory", memory), ("dynamic", dynamic)):
+            check_truth(f"{type(self).__name__}, {option}", value)
         self._job_order = job_orders.make(jobs) if isinstance(jobs, str) else jobs
         self._aging = check_aging(aging)
         self._node_order = node_orders.make(nodes) if isinstance(nodes, str) else nodes

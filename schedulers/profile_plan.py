@@ -253,6 +253,32 @@ class ProfilePlan:
 
     def delayed_by(self, job: Job) -> Job | None:
         """The job promised the first time until which this one, started now, could not keep its cores."""
+        profile = self.profile
+        first, steps = self._first_lack(job)
+        made = [(promise, other) for other, promise in self._made.values() if other is not job]
+        if first < steps:
+            time = float(profile.times[first])
+            begun = [(promise.time, -other.index, other) for promise, other in made if promise.time <= time]
+            meant = [entry for entry in begun if self._made[entry[2].index][1].end(entry[2]) > time]
+            if meant:
+                return max(meant)[2]
+        # Its nodes would have to boot first, or it would take what a job is to have some day.
+        if self._some_day is not None and self._some_day[0] is not job:
+            return self._some_day[0]
+        return min(((promise.time, other.index, other) for promise, other in made), default=(0.0, 0, None))[2]
+
+    def could_start(self, job: Job) -> bool:
+        """Whether the job would find what it needs from now on, for as long as it asks for it, and waits all the same.
+
+        What it needs was promised to another when it was last looked for. Where nodes boot, this is not asked.
+        """
+        if self._boots.needed is not None or (self._some_day is not None and self._some_day[0] is not job):
+            return False
+        first, steps = self._first_lack(job)
+        return first == steps or planned_end(job, self._view.now) <= self.profile.times.item(first)
+
+    def _first_lack(self, job: Job) -> tuple[int, int]:
+        """The first step by which the job, started now, would lack what it needs; all steps: if it never does; how many."""
         profile, own = self.profile, self._made.get(job.index)
         free = profile.free
         if own is not None and own[1].time < math.inf:  # without what is kept for itself
@@ -267,17 +293,7 @@ class ProfilePlan:
                 first = middle + 1
             else:
                 stop = middle
-        made = [(promise, other) for other, promise in self._made.values() if other is not job]
-        if first < len(least):
-            time = float(profile.times[first])
-            begun = [(promise.time, -other.index, other) for promise, other in made if promise.time <= time]
-            meant = [entry for entry in begun if self._made[entry[2].index][1].end(entry[2]) > time]
-            if meant:
-                return max(meant)[2]
-        # Its nodes would have to boot first, or it would take what a job is to have some day.
-        if self._some_day is not None and self._some_day[0] is not job:
-            return self._some_day[0]
-        return min(((promise.time, other.index, other) for promise, other in made), default=(0.0, 0, None))[2]
+        return first, len(least)
 
     def _fits_within(self, job: Job, free: npt.NDArray[Any]) -> bool:
         if self._counted:

@@ -91,7 +91,7 @@ function states(frame) {
 
 function reason(frame, stay) {
   const place = frame - run.first;
-  if (stay.job === run.job[place] && ["start", "reject"].includes(run.kind[place])) return "this decision";
+  if (stay.job === run.job[place] && ["start", "reject", "hold"].includes(run.kind[place])) return "this decision";
   return stay.because.filter(([since]) => since <= frame).pop()[1];
 }
 

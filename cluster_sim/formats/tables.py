@@ -10,7 +10,8 @@ from __future__ import annotations
 import csv
 import io
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -124,17 +125,22 @@ def _columns(table: str, path: str, start_line: int) -> dict[str, Any]:
     misfit = _first_misfit(table, path, start_line, header) if len(header) > 1 else None
     if misfit:
         raise misfit
-    return {name: _filled(frame[name].to_numpy(), JOB_FIELD[name], path) for name in header}
+
+    def line(row: int) -> int:
+        return next(islice(_rows(table, start_line), row, None))[0]
+
+    return {name: _filled(frame[name].to_numpy(), JOB_FIELD[name], path, line) for name in header}
 
 
-def _filled(values: np.ndarray, field: Field, path: str) -> np.ndarray:
+def _filled(values: np.ndarray, field: Field, path: str, line: Callable[[int], int]) -> np.ndarray:
     """Empty cells with the default; required columns keep them, for the check of the table to complain about."""
     empty = pd.isna(values)
     if field.kind == "bool":
-        unknown = [value for value in set(values[~empty].tolist()) if value not in TRUTH]
-        if unknown:
-            raise FormatError(f"{path}, column {field.name}", "True or False", unknown[0])
-        return np.array([TRUTH.get(value, field.default) for value in values.tolist()], dtype=float)
+        words = [str(value).capitalize() for value in values.tolist()]  # a spreadsheet writes TRUE
+        for row, word in enumerate(words):
+            if word not in TRUTH and not empty[row]:
+                raise FormatError(f"{path} line {line(row)}, {field.name}", "True or False", values[row])
+        return np.array([TRUTH.get(word, field.default) for word in words], dtype=float)
     if field.default is REQUIRED or not empty.any():
         return values
     filled = values.copy()

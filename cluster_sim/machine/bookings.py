@@ -158,7 +158,9 @@ class Bookings(Availability):
             raise PlacementError(f"{placement}: a node is failed, in transition or withheld")
         free = self.free
         if (free.item(first) if stop == first + 1 else free[first:stop].min()) < cores:
-            raise PlacementError(f"{placement}: fewer cores are free")
+            node = first + int(np.argmin(free[first:stop]))
+            found = f"fewer cores are free at {self.env.now:g} s: {int(free[node])} on {self.platform.node_name(node)}"
+            raise PlacementError(f"{placement}: {found}")
 
     def _check_eligible(self, eligibility: Eligibility, placement: Placement, job: Job) -> None:
         allowed = eligibility.open_at(job, self.env.now)

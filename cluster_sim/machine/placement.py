@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cluster_sim.errors import counted
+from cluster_sim.errors import InputError, counted
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -152,6 +152,13 @@ def place(
     may be taken on each node: the plan of a scheduler that has promised the others. Only nodes that are eligible for the
     job at ``time`` (s, by default now) are taken, and only empty ones if it wants them for itself.
     """
+    if order is not None and getattr(order, "shape", None) != (machine.platform.node_count,):
+        found = getattr(order, "shape", None)
+        raise InputError(
+            "node order",
+            f"a number for each node, an array of shape ({machine.platform.node_count},)",
+            order if found is None else f"one of shape {found}",
+        )
     cores = job.requested_cores
     if cores > machine.free_total:
         return None

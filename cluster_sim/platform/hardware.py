@@ -17,6 +17,7 @@ from cluster_sim.errors import InputError
 from cluster_sim.files.documents import MAX_NAME
 from cluster_sim.platform.boot_times import boot_times
 from cluster_sim.registry import Spec
+from cluster_sim.spelling import hint, near
 
 MAX_NODES = 10_000_000
 MAX_CORES = 100_000_000
@@ -111,6 +112,8 @@ class Parameters(Mapping[str, float]):
 
 
 def _parameters(where: str, values: Mapping[str, float]) -> Parameters:
+    if not isinstance(values, Mapping):
+        raise InputError(where, "a mapping of names to numbers", values)
     return Parameters({name: check_number(f"{where}.{name}", value) for name, value in values.items()})
 
 
@@ -378,6 +381,9 @@ def check_parameters(processor: ProcessorType, contention_model: str, power_mode
 
 
 def _check_linear_power(where: str, power: Mapping[str, float]) -> None:
+    for name in power:  # other models may have parameters of their own beside these
+        if name not in LINEAR_POWER and near(name, LINEAR_POWER):
+            raise InputError(f"{where}, power", f"{', '.join(LINEAR_POWER)}{hint(name, LINEAR_POWER)}", name)
     for name in ("static_w", "dynamic_w"):
         check_number(f"{where}, power.{name}", power.get(name, 0.0), non_negative=True)
     least = power.get("min_power", 1.0)

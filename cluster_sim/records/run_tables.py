@@ -250,11 +250,17 @@ class RunTables:
         """One row per node: seconds, joules, switches."""
         return pd.DataFrame(node_columns(self._history, self.accounts))
 
-    def power(self) -> pd.DataFrame:
-        """The power curve, closed at the horizon."""
+    @cached_property
+    def _closed_power(self) -> tuple[Floats, Floats]:
+        """(s, W): the power curve, closed at the horizon."""
         times, watts = self._power
         if times[-1] < self._horizon:
             times, watts = np.append(times, self._horizon), np.append(watts, watts[-1])
+        return times, watts
+
+    def power(self) -> pd.DataFrame:
+        """The power curve, closed at the horizon."""
+        times, watts = self._closed_power
         return pd.DataFrame({"time": times, "watts": watts})
 
     def p_states(self) -> pd.DataFrame:
@@ -277,7 +283,7 @@ class RunTables:
 
     def summary(self, result: Result) -> dict[str, Any]:
         """All metrics of the run, without the data frames of its tables."""
-        nodes, (_, watts) = node_columns(self._history, self.accounts), self._power
+        nodes, (_, watts) = node_columns(self._history, self.accounts), self._closed_power
         columns = RunColumns(self._job_columns, self._attempt_columns, nodes, watts, self._platform.core_count)
         return summarise(columns, self.accounts, self.tenants_j, self._horizon, self._now, self._changes())
 

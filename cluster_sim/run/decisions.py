@@ -170,6 +170,8 @@ def check_decision(decision: Decision) -> None:
             continue
         fits = type(value) is usual or isinstance(value, wanted)
         fits = fits and (name != "mode" or value in MODES)
+        if name == "grace_s" and fits and not value >= 0.0:
+            fits, expected = False, "a time in s, 0 or more"
         if not fits or (wanted is Real and value != value):  # NaN is no time
             job = getattr(decision, "job", None)
             whose = f" for job {job.job_id}" if isinstance(job, Job) else ""

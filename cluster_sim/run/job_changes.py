@@ -108,6 +108,7 @@ class JobChanges:
 
     def _suspend(self, running: Running) -> None:
         job, life = running.job, self._life
+        life.note_loss(job)
         course = running._course
         if course is None:
             done = self._executor.work_done(running)
@@ -238,6 +239,7 @@ class JobChanges:
             assert process is not None
             process.interrupt(REPLANNED)
             if placement.cores < running.placement.cores:
+                self._life.note_loss(job)
                 self._request_pass()  # others may have what it has given up
 
     def _check_resize(self, running: Running, placement: Placement) -> None:

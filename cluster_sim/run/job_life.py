@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from simpy.events import URGENT, Process
 
 from cluster_sim.engine import CHANGE, WALLTIME, EagerProcess, latest
-from cluster_sim.errors import InputError, PlacementError
+from cluster_sim.errors import InputError, PlacementError, SimulationError
 from cluster_sim.machine.running import Running
 from cluster_sim.run.attempts import STATES, Outcome, Stopped
 from cluster_sim.run.courses import Courses, asks_for
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from cluster_sim.machine.placement import Placement
     from cluster_sim.run.job_changes import Suspended
     from cluster_sim.run.simulation import Simulation
+
+
+MOST_LOSSES_AT_ONE_TIME = 1_000
 
 
 class JobLife:
@@ -58,7 +62,10 @@ class JobLife:
         self._check_end = simulation.closing.check
         self._enforces_walltime = simulation.enforce_walltime
         self._has_power_policy = simulation.power_policy is not None
+        self._scheduler = simulation.scheduler
         self._failures = simulation.failures
+        self._losses: Counter[int] = Counter()  # how often each job lost its cores, or some, in the instant
+        self._losses_at = -1.0  # of this time, s
         mtbf = inf if simulation.failures is None else simulation.failures.mtbf_s
         self.courses: Courses = Courses(simulation.jobs.columns, mtbf)
         self.stages = Stages(simulation.executor, simulation.request_pass, simulation.attempts.stages)
@@ -75,7 +82,8 @@ class JobLife:
             if pending is not None and pending.job_id == job.job_id:
                 expected = "the job of view.pending, on cores that view.place(job.on_cores(n)) has found"
                 raise PlacementError(f"job {job.job_id} is a copy of the one that waits: decide on {expected}")
-            raise PlacementError(f"job {job.job_id} is not pending")
+            has = " any more: it has its cores" if job.index in self.running else ""
+            raise PlacementError(f"job {job.job_id} is not pending{has}")
 
     def start(self, job: Job, placement: Placement, p_state: int | None = None) -> None:
         """A job gets its cores. Raises PlacementError, with nothing changed, when it cannot have them."""
@@ -244,7 +252,22 @@ class JobLife:
         elif index in self.running or index in self._view.suspended_by_index:
             self.kill_soon(index, reason or "requeued", Outcome.REQUEUED)
 
+    def note_loss(self, job: Job) -> None:
+        """A job that is not over loses cores. Raises SimulationError for one that does so again and again in one instant."""
+        now = self._env.now
+        if now != self._losses_at:
+            self._losses.clear()
+            self._losses_at = now
+        self._losses[job.index] += 1
+        if self._losses[job.index] > MOST_LOSSES_AT_ONE_TIME:
+            scheduler = "the scheduler" if self._scheduler is None else type(self._scheduler).__name__
+            raise SimulationError(
+                f"job {job.job_id} has lost cores {self._losses[job.index]:,} times at {now:g} s: {scheduler} gives it cores "
+                "and takes them, or a process has it requeued, in circles, and the clock does not go on"
+            )
+
     def _queue_again(self, job: Job) -> None:
+        self.note_loss(job)
         course = self.courses.of(job)
         if course is not None:
             course.go_back()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from cluster_sim.models.contention import ContentionModel
 from cluster_sim.models.network import NetworkModel, network_models
 from cluster_sim.models.power import PowerModel
 from cluster_sim.models.processor_step import ProcessorModels, models_of
+from cluster_sim.platform.hardware import check_truth
 from cluster_sim.run.admission import Admission
 from cluster_sim.run.attempts import Attempts, Outcome
 from cluster_sim.run.clairvoyant_view import ClairvoyantView
@@ -100,6 +102,13 @@ class Simulation:
                 raise InputError(f"Simulation, {name.lower()}", f"a {name}, such as {name}.read(…)", value)
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             raise InputError("Simulation, seed", "a whole number >= 0", seed)
+        flags = {
+            "enforce_walltime": enforce_walltime,
+            "explain": explain,
+            "suspended_time_counts": suspended_time_counts,
+        }
+        for name, truth in flags.items():
+            check_truth(f"Simulation, {name}", truth)
         platform = as_counted(platform, workload)
         self.platform = platform
         self.workload = workload
@@ -273,8 +282,12 @@ class Simulation:
 
     def decide(self, *placements: tuple[Job, Placement]) -> View:
         """Start jobs on the given cores now; the view that comes back shows them running."""
-        for job, placement in placements:
-            self.apply(Start(job, placement))
+        for pair in placements:
+            if not isinstance(pair, tuple) or len(pair) != 2:
+                raise InputError(
+                    "simulation.decide", "pairs (job, placement); other decisions go to simulation.apply", pair
+                )
+            self.apply(Start(*pair))
         return self.view
 
     def step_to_power_decision(self) -> View | None:
@@ -367,7 +380,7 @@ class Simulation:
 
 
 def _time_to_stop(until: float) -> float:
-    if not 0.0 <= until < float("inf"):
+    if not isinstance(until, Real) or isinstance(until, bool) or not 0.0 <= until < float("inf"):
         raise InputError("simulation, until", "a finite time in s, 0 or later", until)
     return float(until)  # an int would make arrays of times ints
 

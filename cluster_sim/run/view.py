@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cluster_sim.errors import SimulationError
 from cluster_sim.machine.course import Progress
 from cluster_sim.machine.eligibility import Eligibility
 from cluster_sim.machine.placement import Placement, open_rooms, place
@@ -63,6 +64,7 @@ class View(MachineView):
         self.at_boundary: list[
             Running
         ] = []  #: Jobs that wait, at the end of a part, for what this pass decides of them.
+        self._is_by_hand = False
         self._seen: tuple[int, ...] | None = None  # how much of the news this pass has seen; None: all
         self.suspended_by_index: dict[int, Suspended] = {}  #: Suspended jobs by their index.
         #: Called before each pass of the scheduler, by what has to know what every pass brings.
@@ -85,6 +87,7 @@ class View(MachineView):
         jobs = requests(pending.jobs) if isinstance(pending, Workload) else list(pending)
         bench.machine.eligibility = Eligibility.of(platform, jobs[0]._columns if jobs else {}, reservations)
         view = cls(bench.machine, {job.index: job for job in jobs}, {})
+        view._is_by_hand = True
         view.submitted = jobs
         view.rng = np.random.default_rng(seed)
         return view
@@ -92,10 +95,14 @@ class View(MachineView):
     def apply(self, decision: Decision) -> None:
         """Carry a decision out on a view made by hand (in a run the simulation does it).
 
-        Raises PlacementError, and InputError for a decision with a value of a wrong kind.
+        Raises PlacementError, InputError for a decision with a value of a wrong kind, and SimulationError in a run.
         """
         from cluster_sim.machine.running import Running
 
+        if not self._is_by_hand:
+            raise SimulationError(
+                "view.apply is for views made by hand: yield the decision, and the run carries it out"
+            )
         check_decision(decision)
         if isinstance(decision, Start):
             job = decision.job

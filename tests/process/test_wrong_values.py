@@ -1,0 +1,94 @@
+"""Values of a wrong kind, given in Python, end in one line that names them and what was expected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cluster_sim import InputError, Platform, Simulation, View, Workload
+from cluster_sim.errors import ClusterSimError, FormatError, PlacementError
+from cluster_sim.machine.placement import Placement
+from cluster_sim.run.decisions import Preempt, Start, check_decision
+from schedulers import ConservativeBackfilling, EasyBackfilling, Fcfs, ListScheduler
+
+PLATFORM = Platform.homogeneous(nodes=2, cores=4)
+JOBS = Workload({"submit_time": [0, 1], "requested_cores": [4, 4], "recorded_run_time": [10, 10]})
+
+
+def simulation(**options: Any) -> Simulation:
+    """A run of the two jobs."""
+    return Simulation(PLATFORM, JOBS, Fcfs(), **options)
+
+
+def placed(order: Any) -> Placement | None:
+    """A job placed by that order of the nodes."""
+    view = View.by_hand(PLATFORM, JOBS)
+    return view.place(view.pending[0], order)
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: simulation(enforce_walltime="no"), "Simulation, enforce_walltime: expected True or False, found no"),
+        (lambda: simulation(explain=1), "Simulation, explain: expected True or False, found 1"),
+        (lambda: simulation(until="10"), "simulation, until: expected a finite time in s, 0 or later, found 10"),
+        (lambda: EasyBackfilling(memory="no"), "EasyBackfilling, memory: expected True or False, found no"),  # type: ignore[arg-type]
+        (lambda: EasyBackfilling(commit="yes"), "EasyBackfilling, commit: expected True or False, found yes"),  # type: ignore[arg-type]
+        (lambda: EasyBackfilling(depth="all"), "option depth: expected a number of jobs, 0 or more, found all"),  # type: ignore[arg-type]
+        (lambda: EasyBackfilling(depth=1.5), "option depth: expected a number of jobs, 0 or more, found 1.5"),  # type: ignore[arg-type]
+        (
+            lambda: ConservativeBackfilling(replan="no"),
+            "ConservativeBackfilling, replan: expected True or False, found no",
+        ),  # type: ignore[arg-type]
+        (lambda: ListScheduler(blocking="no"), "ListScheduler, blocking: expected True or False, found no"),  # type: ignore[arg-type]
+        (lambda: placed([2, 1]), r"node order: expected a number for each node, .* shape \(2,\), found \[2, 1\]"),
+        (lambda: placed("first"), "node order: expected a number for each node, .*, found first"),
+        (lambda: placed(np.arange(5.0)), r"node order: expected a number for each node, .*, found one of shape \(5,\)"),
+        (
+            lambda: Platform.homogeneous(nodes=1, cores=4, power={"static": 10, "dynamic_w": 1, "min_power": 0.5}),
+            r"power: expected static_w, dynamic_w, min_power \(the nearest is static_w\), found static",
+        ),
+        (
+            lambda: Platform.homogeneous(nodes=1, cores=4, power=5),
+            "power: expected a mapping of names to numbers, found 5",
+        ),  # type: ignore[arg-type]
+    ],
+)
+def test_values_of_a_wrong_kind(make: Callable[[], Any], told: str) -> None:
+    """Words that specs have would count as true, or end in an error of Python's or NumPy's."""
+    with pytest.raises(ClusterSimError, match=told):
+        make()
+
+
+def test_what_is_decided_by_hand() -> None:
+    """Pairs, and no grace below 0; who is not pending runs already; on which node there is no room, and when."""
+    run = Simulation(PLATFORM, JOBS)
+    view = run.step_to_decision()
+    assert view is not None
+    (job,) = view.pending
+    with pytest.raises(InputError, match=r"simulation.decide: expected pairs \(job, placement\)"):
+        run.decide(Start(job, Placement.on({0: 4})))  # type: ignore[arg-type]
+    run.decide((job, Placement.on({0: 4})))
+    with pytest.raises(PlacementError, match="job 0 is not pending any more: it has its cores"):
+        run.decide((job, Placement.on({1: 4})))
+    with pytest.raises(InputError, match="Preempt, grace_s: expected a time in s, 0 or more, found -1 for job 0"):
+        check_decision(Preempt(job, grace_s=-1))
+    view = run.step_to_decision()
+    assert view is not None
+    with pytest.raises(PlacementError, match=r"fewer cores are free at 1 s: 0 on cluster0\.node0"):
+        run.decide((view.pending[0], Placement.on({0: 4})))
+
+
+def test_truths_of_a_spreadsheet_are_read(tmp_path: Path) -> None:
+    """TRUE is one; what is none is told with its line."""
+    path = tmp_path / "jobs.csv"
+    head = "submit_time,requested_cores,recorded_run_time,exclusive"
+    path.write_text(f"{head}\n0,1,10,TRUE\n1,1,10,false\n2,1,10,\n")
+    assert Workload.read(str(path)).jobs["exclusive"].tolist() == [True, False, False]
+    path.write_text(f"{head}\n0,1,10,TRUE\n1,1,10,yes\n")
+    with pytest.raises(FormatError, match=r"jobs\.csv line 3, exclusive: expected True or False, found yes"):
+        Workload.read(str(path))
