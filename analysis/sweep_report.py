@@ -97,7 +97,7 @@ def write_sweep_page(
         heading=title or _heading(runs, sweep),
         lead=_lead(runs, sweep),
         assumptions=assumptions,
-        best=[(title_of(metric), _best(runs, sweep, metric, units[metric], confidence)) for metric in known],
+        best=[(title_of(metric), _best(sweep, metric, units[metric], confidence)) for metric in known],
         policies=None if policies is None else _policies(policies),
         factor=name_of(sweep.factor),
         heads=[(label_of(metric), units[metric][1], better(metric)) for metric in known],
@@ -153,9 +153,7 @@ def _lead(runs: pd.DataFrame, sweep: Alternatives) -> str:
     return text
 
 
-def _best(
-    runs: pd.DataFrame, sweep: Alternatives, metric: str, unit: tuple[float, str], confidence: float
-) -> list[dict[str, str]]:
+def _best(sweep: Alternatives, metric: str, unit: tuple[float, str], confidence: float) -> list[dict[str, str]]:
     """For each panel who is best, with the mean, and by how much the next one is worse, paired by replication."""
     found = []
     for panel in sweep.panels:

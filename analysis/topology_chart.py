@@ -42,9 +42,9 @@ def topology(
     if colour_by not in COLOURINGS:
         raise SpecError("colour_by", f"one of {', '.join(COLOURINGS)}", colour_by)
     graph, names = platform.topology(), platform.node_names()
-    places = _places(graph, platform)
+    places = _places(graph)
     figure = go.Figure(_edges(graph, places))
-    figure.add_trace(_inner(graph, places, set(names)))
+    figure.add_trace(_inner(places, set(names)))
     when = None if result is None else _time(platform, result, at)
     if result is None or when is None:
         figure.add_trace(
@@ -104,7 +104,7 @@ def _time(platform: Platform, result: Result, at: float | None) -> float:
     return when
 
 
-def _places(graph: nx.Graph, platform: Platform) -> dict[str, tuple[float, float]]:
+def _places(graph: nx.Graph) -> dict[str, tuple[float, float]]:
     """Clusters beside each other, each amid rings of its nodes; the root above them all."""
     root = graph.graph["root"]
     places: dict[str, tuple[float, float]] = {}
@@ -143,7 +143,7 @@ def _edges(graph: nx.Graph, places: dict[str, tuple[float, float]]) -> go.Scatte
     return go.Scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", showlegend=False)
 
 
-def _inner(graph: nx.Graph, places: dict[str, tuple[float, float]], nodes: set[str]) -> go.Scatter:
+def _inner(places: dict[str, tuple[float, float]], nodes: set[str]) -> go.Scatter:
     names = [name for name in places if name not in nodes]
     return go.Scatter(
         x=[places[name][0] for name in names],

@@ -105,13 +105,7 @@ def read_accounts(path: str) -> Accounts:
     if unused:
         warnings.warn(f"{path}: not simulated: {', '.join(unused)}", ModelWarning, stacklevel=2)
     qos = tuple(found.qos.values()) or (QualityOfService("normal"),)
-    return Accounts(tuple(_parents_first(path, found.associations)), qos)
-
-
-def is_sacctmgr(text: str) -> bool:
-    """Whether a text begins with a header of such a table."""
-    first = next((line for line in text.splitlines() if line.strip()), "")
-    return _header(first.split("|")) is not None
+    return Accounts(tuple(_parents_first(found.associations)), qos)
 
 
 def _header(cells: list[str]) -> list[str] | None:
@@ -193,7 +187,7 @@ def _quality(row: _Row) -> QualityOfService:
     )
 
 
-def _parents_first(path: str, rows: list[tuple[str, Association]]) -> list[Association]:
+def _parents_first(rows: list[tuple[str, Association]]) -> list[Association]:
     """The root, and every account before what is below it, else in the order of the file."""
     places: dict[tuple[str, str, str], str] = {}
     below: dict[str, list[Association]] = {}

@@ -90,6 +90,29 @@ class History:
         first, last = np.append(True, ~joins)[: len(node)], np.append(~joins, True)[: len(node)]
         return node[first], code[first], start[first], end[last], watts[first]
 
+    def transitions_of(self, node: int) -> list[tuple[float, NodeState, float]]:
+        """The rows of :attr:`transitions` of a node: (time, state, watts)."""
+        return self._transitions_by_node.get(node, [])
+
+    def clocks_of(self, first: int, stop: int) -> list[tuple[float, int, ProcessorType]]:
+        """The rows of :attr:`clock_changes` of some processors."""
+        by_processor = self._clocks_by_processor
+        return [row for processor in range(first, stop) for row in by_processor.get(processor, ())]
+
+    @cached_property
+    def _transitions_by_node(self) -> dict[int, list[tuple[float, NodeState, float]]]:
+        rows: dict[int, list[tuple[float, NodeState, float]]] = defaultdict(list)
+        for time, node, state, watts in self.transitions:
+            rows[node].append((time, state, watts))
+        return rows
+
+    @cached_property
+    def _clocks_by_processor(self) -> dict[int, list[tuple[float, int, ProcessorType]]]:
+        rows: dict[int, list[tuple[float, int, ProcessorType]]] = defaultdict(list)
+        for row in self.clock_changes:
+            rows[row[1]].append(row)
+        return rows
+
     @cached_property
     def _rates_by_processor(self) -> dict[int, list[tuple[float, int, float, dict[int, float]]]]:
         rows: dict[int, list[tuple[float, int, float, dict[int, float]]]] = defaultdict(list)
@@ -319,14 +342,12 @@ def sweep(history: History, node: int, rows: list[tuple[int, int, int, float, fl
     for tenant, processor, cores, start, end in rows:
         events.append((end, 0 if end > start else 2, ("end", processor - first, tenant, cores)))
         events.append((start, 1, ("start", processor - first, tenant, cores)))
-    for time, number, new_state, watts in history.transitions:
-        if number == node:
-            events.append((time, 2, ("state", new_state, watts)))
+    for time, new_state, watts in history.transitions_of(node):
+        events.append((time, 2, ("state", new_state, watts)))
     for time, processor, shared, own in history.rates_of(first, first + len(kinds)):
         events.append((time, 2, ("rate", processor - first, shared, own)))
-    for time, processor, kind in history.clock_changes:
-        if first <= processor < first + len(kinds):
-            events.append((time, 2, ("clock", processor - first, kind)))
+    for time, processor, kind in history.clocks_of(first, first + len(kinds)):
+        events.append((time, 2, ("clock", processor - first, kind)))
 
     now = 0.0
     for time, _, event in sorted(events, key=lambda entry: entry[:2]):

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cluster_sim.errors import InputError, SpecError
+from cluster_sim.workload.days import SEQUENTIAL_S
 from cluster_sim.workload.estimates import tsafrir_estimates
 from cluster_sim.workload.job_table import as_columns
 from cluster_sim.workload.workload import WORKLOAD_GENERATORS, Workload
@@ -22,8 +23,6 @@ from cluster_sim.workload.workload import WORKLOAD_GENERATORS, Workload
 Floats = npt.NDArray[np.float64]
 
 MAX_JOBS = 10_000_000
-SEQUENTIAL_S = 300.0
-"""A submission less than this after the one before is *sequential* (Casagrande et al. 2022)."""
 
 ESTIMATES = ("exact", "tsafrir", "none")
 
@@ -235,12 +234,6 @@ def _gamma_cdf(x: float, shape: float) -> float:
         term *= x / k
         total += term
     return total * math.exp(shape * math.log(x) - x - math.lgamma(shape))
-
-
-def sequential_share(workload: Workload, within_s: float = SEQUENTIAL_S) -> float:
-    """Share of the submissions after the first that come less than ``within_s`` after the one before."""
-    gaps = np.diff(workload.jobs["submit_time"].to_numpy())
-    return float((gaps < within_s).mean()) if len(gaps) else 0.0
 
 
 def with_bursts(

@@ -25,11 +25,6 @@ class NodeTable:
         """Whether there is no room for another reservation."""
         return self._made >= self._size
 
-    @property
-    def has_plans(self) -> bool:
-        """Whether any node is in a plan."""
-        return len(self._nodes) > 1
-
     def over(self, nodes: NodeSet, start: float, end: float) -> tuple[NodeSet, float]:
         """Those of the nodes that are in no plan from ``start`` to ``end`` (s), and when more of them come free; 0: not.
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 from cluster_sim import Workload
 from cluster_sim.errors import InputError
-from cluster_sim.workload.generators import from_profiles, lopez_mixed, lublin, npb, sequential_share, with_bursts
+from cluster_sim.workload.generators import from_profiles, lopez_mixed, lublin, npb, with_bursts
 
 
 def hourly(gap_s: float = 3600.0, jobs: int = 101) -> Workload:
@@ -20,7 +22,7 @@ def hourly(gap_s: float = 3600.0, jobs: int = 101) -> Workload:
 def test_the_share_is_exact(share: float) -> None:
     """Where no gap is short by itself, as many are made so as were asked for, each below five minutes."""
     bursts = with_bursts(hourly(), share, seed=1)
-    assert sequential_share(bursts) == pytest.approx(share, abs=0.01)
+    assert bursts.share_of_sequential_jobs() == pytest.approx(share, abs=0.01)
     assert len(bursts) == 101
     assert bursts.jobs["job_id"].tolist() == hourly().jobs["job_id"].tolist()
 
@@ -40,7 +42,7 @@ def test_a_generated_workload_with_bursts() -> None:
     """As an option of the generator; a share that the workload has anyway changes nothing."""
     plain, bursty = (Workload.read(f"lublin:jobs=2000,seed=3,kind=batch,sequential={s}") for s in (0.1, 0.8))
     assert plain.jobs.equals(lublin(jobs=2000, seed=3, kind="batch").jobs)
-    assert sequential_share(bursty) == pytest.approx(0.8, abs=0.001)
+    assert bursty.share_of_sequential_jobs() == pytest.approx(0.8, abs=0.001)
     assert bursty.origin_s == plain.origin_s
     assert bursty.jobs["recorded_run_time"].equals(plain.jobs["recorded_run_time"])
 
@@ -52,7 +54,7 @@ def test_bursts_are_seeded_and_checked() -> None:
     with pytest.raises(InputError, match="from 0 to 1"):
         with_bursts(hourly(), 1.5)
     lone = hourly(jobs=1)
-    assert sequential_share(lone) == 0.0
+    assert math.isnan(lone.share_of_sequential_jobs())
     assert with_bursts(lone, 1.0).jobs.equals(lone.jobs)
 
 
