@@ -333,13 +333,14 @@ class ProfilePlan:
         profile, view = self.profile, self._view
         if self._counted:
             return profile.most_before(starts, profile.free) >= cores
-        later = starts > latest(view.now)
+        later: npt.NDArray[np.bool_] = starts > latest(view.now)
         if self._boots.needed is not None:  # there may be nodes at the same time that boot more quickly
             return later
         free = profile.free[:, : self._nodes]
         later &= profile.most_before(starts, free.sum(axis=1)) >= cores
         if view.one_node_rule:
             later &= (profile.most_before(starts, free.max(axis=1)) >= cores) | (cores > view.platform.widest_node)
+        later |= starts == math.inf
         return later
 
     def can_be_earlier(self, job: Job, promise: Promise) -> bool:
@@ -347,15 +348,17 @@ class ProfilePlan:
         profile, start = self.profile, promise.time
         if self._counted:
             return profile.earliest(job.requested_cores, planned_time(job), start) < math.inf
-        if self._boots.needed is not None:
+        if (
+            self._boots.needed is not None or start == math.inf
+        ):  # what is kept for one that starts some day is chosen anew
             return True
-        times, free = profile.times, profile.free
-        if start < math.inf:  # what it was promised is its own from then on
-            since = max(int(times.searchsorted(start * SAME_INSTANT, "right")) - 1, 0)
-            free = free.copy()
-            free[since : int(times.searchsorted(promise.end(job) / SAME_INSTANT))] += self._amount(
-                job, promise.placement
-            )
+        times, free = profile.times, profile.free.copy()
+        # What it was promised is its own from then on.
+        since, stop = (
+            max(int(times.searchsorted(start * SAME_INSTANT, "right")) - 1, 0),
+            promise.end(job) / SAME_INSTANT,
+        )
+        free[since : int(times.searchsorted(stop))] += self._amount(job, promise.placement)
         return any(
             self._has_room(job, self._room_for(job, free[step:stop].min(axis=0)))
             for step, stop in self._worth_looking_at(job, free, int(times.searchsorted(start)))
@@ -372,4 +375,5 @@ class ProfilePlan:
         stops = np.maximum(times.searchsorted((times[:count] + planned_time(job)) / SAME_INSTANT), steps + 1)
         lacking = np.append(np.flatnonzero(most < job.requested_cores), len(times))
         worth = lacking[lacking.searchsorted(steps)] >= stops
+        worth &= cores[:count].sum(axis=1) >= job.requested_cores
         return zip(steps[worth].tolist(), stops[worth].tolist(), strict=True)

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import InitVar, dataclass, replace
+from difflib import get_close_matches
 
 import numpy as np
 
@@ -17,7 +18,6 @@ from cluster_sim.errors import InputError
 from cluster_sim.files.documents import MAX_NAME
 from cluster_sim.platform.boot_times import boot_times
 from cluster_sim.registry import Spec
-from cluster_sim.spelling import hint, near
 
 MAX_NODES = 10_000_000
 MAX_CORES = 100_000_000
@@ -382,8 +382,8 @@ def check_parameters(processor: ProcessorType, contention_model: str, power_mode
 
 def _check_linear_power(where: str, power: Mapping[str, float]) -> None:
     for name in power:  # other models may have parameters of their own beside these
-        if name not in LINEAR_POWER and near(name, LINEAR_POWER):
-            raise InputError(f"{where}, power", f"{', '.join(LINEAR_POWER)}{hint(name, LINEAR_POWER)}", name)
+        if name not in LINEAR_POWER and (meant := get_close_matches(name, LINEAR_POWER, 1, 0.8)):
+            raise InputError(f"{where}, power", f"{', '.join(LINEAR_POWER)} (the nearest is {meant[0]})", name)
     for name in ("static_w", "dynamic_w"):
         check_number(f"{where}, power.{name}", power.get(name, 0.0), non_negative=True)
     least = power.get("min_power", 1.0)
