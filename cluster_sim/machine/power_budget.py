@@ -40,9 +40,9 @@ Again = Callable[["npt.NDArray[np.float64] | None", "npt.NDArray[np.integer] | N
 class PowerBudget(DrawBound):
     """A limit in W for a machine on which jobs are ``running``; with ``slow``, processors may be slowed to make room for a job.
 
-    It takes the place of the ``last`` one, if there is one. Raises InputError when even what the machine draws now does not
-    fit, or when the power model cannot be bounded: its watts have to grow with the busy cores, and to be greatest where
-    nothing slows the tasks.
+    It takes the place of the ``last`` one, if there is one. Raises InputError when even what the machine draws now, and will by
+    what has been decided, does not fit, or when the power model cannot be bounded: its watts have to grow with the busy cores,
+    and to be greatest where nothing slows the tasks.
     """
 
     def __init__(
@@ -55,6 +55,7 @@ class PowerBudget(DrawBound):
         last: PowerBudget | None = None,
     ):
         super().__init__(machine, clocks, running)
+        self._of_what = "that it draws, or will by what is decided" if self._booting else "of the idle machine"
         self.limit_w = limit_w
         self.slow = slow
         self._refused: dict[int, Job] = {}
@@ -86,7 +87,7 @@ class PowerBudget(DrawBound):
     def _check_rest(self) -> None:
         steps = self._room_for({}, None)
         if steps is None:
-            raise InputError("power cap", f"at least the {self._bound({}):g} W of the idle machine", self.limit_w)
+            raise InputError("power cap", f"at least the {self._bound({}):g} W {self._of_what}", self.limit_w)
         self.slow_down(steps)
 
     # ------------------------------------------------------------------ whether a job can start

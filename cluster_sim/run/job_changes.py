@@ -64,6 +64,7 @@ class JobChanges:
         self._at_boundaries = bool(getattr(simulation.scheduler, "at_boundaries", False))
         self._has_power_policy = simulation.power_policy is not None
         self._after_each_event = simulation.after_each_event
+        self._told_at = -1.0  # when a pass was last asked for because of a resize, s
 
     # ------------------------------------------------------------------ taking cores away
 
@@ -238,9 +239,15 @@ class JobChanges:
             self._life.stages.begin_next(course)
             assert process is not None
             process.interrupt(REPLANNED)
-            if placement.cores < running.placement.cores:
-                self._life.note_loss(job)
-                self._request_pass()  # others may have what it has given up
+            if running.placement.beyond(placement) is not None:
+                self._tell_of_given_up()
+
+    def _tell_of_given_up(self) -> None:
+        """Others may have what a job has given up at once: one more pass in this instant, whoever gives up something in it."""
+        someone = self._view.pending_count or self._suspended or self._has_power_policy
+        if someone and self._told_at != self._env.now:
+            self._told_at = self._env.now
+            self._request_pass()
 
     def _check_resize(self, running: Running, placement: Placement) -> None:
         job, course = running.job, running._course
@@ -260,6 +267,16 @@ class JobChanges:
             self._check_clocks(running, placement, p_state)
         if more is not None and budget is not None and not budget.allows(more, p_state):
             raise PlacementError(f"{who} cannot have {placement!r} now: it {budget.why_not()}")
+
+    def keeps_its_clock(self, running: Running, placement: Placement) -> bool:
+        """Whether a job could have these cores and run in the p-state that was chosen for it, if one was."""
+        p_state = self.p_state_of(running.job)
+        try:
+            if p_state is not None:
+                self._check_clocks(running, placement, p_state)
+        except PlacementError:
+            return False
+        return True
 
     def _check_clocks(self, running: Running, placement: Placement, p_state: int) -> None:
         """Raise PlacementError unless a job that runs in a p-state of its own could do so there, too."""
@@ -326,7 +343,7 @@ class JobChanges:
         job, own = running.job, running.placement.cores
         asks = course.next_cores and job.malleable and not job.exclusive
         wanted = min(max(course.next_cores, job.min_cores), job.max_cores) if asks else own
-        if wanted < own and course.target is None:
+        if wanted < own and course.target is None and self.p_state_of(job) is None:
             self.resize(job, self._machine.shrunk(running.placement, wanted))
         elif wanted > own:
             course.asks = wanted

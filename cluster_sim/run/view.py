@@ -211,7 +211,7 @@ class View(MachineView):
         """A running job's placement with that many cores in all, on its own nodes first; None if it cannot have so many.
 
         The others are free, on nodes that are on and, until the job's request ends, open to it; a power cap allows them, and
-        with ``memory`` the nodes have room for what the job's tasks occupy.
+        with ``memory`` the nodes have room for what the job's tasks occupy. A job with a p-state of its own gets whole nodes.
         """
         machine, job = self._machine, running.job
         rooms: npt.NDArray[np.integer] | None = machine.room(job.memory) if memory and job.memory > 0.0 else None
@@ -219,11 +219,16 @@ class View(MachineView):
             rooms = open_rooms(machine, self._request(job, cores), None, rooms, None)
         placement = machine.grown(running.placement, cores, rooms)
         more = None if placement is None or machine.budget is None else placement.beyond(running.placement)
+        if placement is None or (self._changes is not None and not self._changes.keeps_its_clock(running, placement)):
+            return None
         p_state = None if self._changes is None else self._changes.p_state_of(job)
         return placement if more is None or self.allows(job, more, p_state) else None
 
     def shrunk(self, running: Running, cores: int) -> Placement:
-        """A running job's placement with only that many cores: it gives up those of the last nodes."""
+        """A running job's placement with only that many cores: it gives up those of the last nodes.
+
+        One for which a p-state was chosen can give up whole nodes only, which is not looked at here.
+        """
         return self._machine.shrunk(running.placement, cores)
 
     def place(

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
-from cluster_sim import Platform, PowerTransitions, Simulation, Workload, make_power_policy, make_scheduler
+from cluster_sim import (
+    Placement,
+    Platform,
+    PowerTransitions,
+    Simulation,
+    Start,
+    View,
+    Workload,
+    make_power_policy,
+    make_scheduler,
+)
+from cluster_sim.run.decisions import Decision, Resize
+from schedulers import Scheduler
 
 SWITCHES = PowerTransitions(off_w=9, switch_on_s=60, switch_on_w=125, switch_off_s=180, switch_off_w=101)
 
@@ -24,6 +38,23 @@ def test_a_job_that_waits_gets_it_in_the_same_instant(spec: str) -> None:
         100,
         300,
     ]
+
+
+def test_so_does_one_that_waits_for_the_node_that_another_leaves() -> None:
+    """Job a moves from the first node to the second at 10 s, when job b comes, which wants just the first."""
+
+    class Moves(Scheduler):
+        def schedule(self, view: View) -> Iterable[Decision]:
+            for job in view.pending:
+                placement = Placement.on({0: 1})
+                if view.fits(job, placement):
+                    yield Start(job, placement)
+            for running in view.running if view.now == 10.0 else ():
+                if running.placement == Placement.on({0: 1}) and running.job.job_id == "0":
+                    yield Resize(running.job, Placement.on({1: 1}))
+
+    jobs = malleable(2, submit_time=[0, 10], requested_cores=[1, 1], recorded_run_time=[100.0, 100.0])
+    assert Simulation(Platform.homogeneous(2, 1), jobs, Moves()).run().jobs["start_time"].tolist() == [0, 10]
 
 
 def test_a_node_that_was_kept_for_the_next_part_of_a_killed_job_sleeps() -> None:

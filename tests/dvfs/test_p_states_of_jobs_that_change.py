@@ -98,3 +98,23 @@ def test_a_suspended_job_goes_on_in_its_p_state() -> None:
     result = Simulation(platform(1), workload, Suspends()).run()
     assert result.p_states[["p_state", "start", "end"]].to_numpy().tolist() == [[0, 0, 10], [1, 10, 30], [0, 30, 120]]
     assert result.jobs[["run_time", "energy_j"]].to_numpy().tolist() == [[100.0, 2000.0]]
+
+
+def test_an_evolving_job_with_a_clock_of_its_own_keeps_its_cores() -> None:
+    """It asks for one core of four after its first part, which would be half a node: the run goes on."""
+
+    class Grows(Scheduler):
+        grown: tuple[Placement | None, ...] = ()
+
+        def schedule(self, view: View) -> Iterable[Decision]:
+            for job in view.pending:
+                yield Start(job, view.place(job), p_state=0)
+            for running in view.running:
+                self.grown = view.grown(running, 5), view.grown(running, 6)
+
+    columns = {"operations": [400e9], "malleable": [True], "min_cores": [1], "max_cores": [6], "parts": ["1 1@1 1"]}
+    workload = Workload({"submit_time": [0], "requested_cores": [4], **columns})
+    scheduler = Grows()
+    result = Simulation(platform(3, cores=2), workload, scheduler).run()
+    assert result.jobs["run_time"].tolist() == pytest.approx([400.0], rel=1e-12)
+    assert scheduler.grown == (None, Placement.on({0: 2, 1: 2, 2: 2}))

@@ -47,13 +47,22 @@ class Circles(Scheduler):
 
 
 @pytest.mark.parametrize("power", [None, "always-on", "timeout:60"])
-@pytest.mark.parametrize("mode", ["requeue", "suspend", "resize"])
+@pytest.mark.parametrize("mode", ["requeue", "suspend"])
 def test_a_scheduler_that_goes_in_circles_is_named(mode: str, power: str | None) -> None:
     """With and without a power policy, which is not to blame."""
     malleable = {"malleable": [True] * 3, "min_cores": [1] * 3, "max_cores": [4] * 3}
     policy = None if power is None else make_power_policy(power)
     with pytest.raises(SimulationError, match=TELLS):
         Simulation(PLATFORM, jobs(**malleable), Circles(mode), policy).run()
+
+
+@pytest.mark.parametrize("power", [None, "timeout:60"])
+def test_a_scheduler_may_move_cores_to_and_fro_in_every_pass(power: str | None) -> None:
+    """What is given up is told of once in an instant."""
+    malleable = {"malleable": [True] * 3, "min_cores": [1] * 3, "max_cores": [4] * 3}
+    policy = None if power is None else make_power_policy(power)
+    result = Simulation(PLATFORM, jobs(**malleable), Circles("resize"), policy).run()
+    assert result.jobs["state"].tolist() == ["completed"] * 3
 
 
 def test_so_is_a_process_that_requeues_what_has_started() -> None:
