@@ -348,17 +348,14 @@ class ProfilePlan:
         profile, start = self.profile, promise.time
         if self._counted:
             return profile.earliest(job.requested_cores, planned_time(job), start) < math.inf
-        if (
-            self._boots.needed is not None or start == math.inf
-        ):  # what is kept for one that starts some day is chosen anew
+        # Nodes may boot more quickly at the same time, and what is kept for one that starts some day is chosen anew.
+        if self._boots.needed is not None or start == math.inf:
             return True
         times, free = profile.times, profile.free.copy()
         # What it was promised is its own from then on.
-        since, stop = (
-            max(int(times.searchsorted(start * SAME_INSTANT, "right")) - 1, 0),
-            promise.end(job) / SAME_INSTANT,
-        )
-        free[since : int(times.searchsorted(stop))] += self._amount(job, promise.placement)
+        since = max(int(times.searchsorted(start * SAME_INSTANT, "right")) - 1, 0)
+        until = int(times.searchsorted(promise.end(job) / SAME_INSTANT))
+        free[since:until] += self._amount(job, promise.placement)
         return any(
             self._has_room(job, self._room_for(job, free[step:stop].min(axis=0)))
             for step, stop in self._worth_looking_at(job, free, int(times.searchsorted(start)))
@@ -375,5 +372,6 @@ class ProfilePlan:
         stops = np.maximum(times.searchsorted((times[:count] + planned_time(job)) / SAME_INSTANT), steps + 1)
         lacking = np.append(np.flatnonzero(most < job.requested_cores), len(times))
         worth = lacking[lacking.searchsorted(steps)] >= stops
+        # A node may have less than nothing free, where a job outlives its request: that counts in the sum of its step.
         worth &= cores[:count].sum(axis=1) >= job.requested_cores
         return zip(steps[worth].tolist(), stops[worth].tolist(), strict=True)

@@ -136,11 +136,12 @@ def _filled(values: np.ndarray, field: Field, path: str, line: Callable[[int], i
     """Empty cells with the default; required columns keep them, for the check of the table to complain about."""
     empty = pd.isna(values)
     if field.kind == "bool":
-        words = [str(value).capitalize() for value in values.tolist()]  # a spreadsheet writes TRUE
-        for row, word in enumerate(words):
-            if word not in TRUTH and not empty[row]:
-                raise FormatError(f"{path} line {line(row)}, {field.name}", "True or False", values[row])
-        return np.array([TRUTH.get(word, field.default) for word in words], dtype=float)
+        # A spreadsheet writes TRUE. There are few words, and many rows.
+        truths = {value: TRUTH.get(str(value).capitalize()) for value in set(values[~empty].tolist())}
+        if None in truths.values():
+            row = next(row for row, value in enumerate(values.tolist()) if truths.get(value, False) is None)
+            raise FormatError(f"{path} line {line(row)}, {field.name}", "True or False", values[row])
+        return np.array([truths.get(value, field.default) for value in values.tolist()], dtype=float)
     if field.default is REQUIRED or not empty.any():
         return values
     filled = values.copy()

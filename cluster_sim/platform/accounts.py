@@ -44,9 +44,8 @@ class QualityOfService:
     usage_factor: float = 1.0
     preempts: frozenset[str] = frozenset()  #: Names of qualities of service.
     preempt_mode: str = ""  #: In capitals; empty: that of the cluster.
-    preempt_exempt_s: float | None = (
-        None  #: How long its jobs run before they may be preempted, s; None: as the cluster's.
-    )
+    #: How long its jobs run before they may be preempted, s; None: as the cluster's.
+    preempt_exempt_s: float | None = None
     grace_time_s: float = 0.0  #: How long its jobs go on when they are preempted.
     grp_jobs: float = math.inf
     grp_tres: Tres = field(default_factory=dict, hash=False)

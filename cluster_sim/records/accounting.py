@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -25,12 +25,16 @@ from cluster_sim.machine.transition_log import CODES
 from cluster_sim.platform.platform import ProcessorType
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     import numpy.typing as npt
 
     from cluster_sim.machine.core_ranges import Floats, Ints, Pieces, Runs
     from cluster_sim.machine.transition_log import TransitionLog
     from cluster_sim.models.power import PowerModel
     from cluster_sim.platform.platform import Platform
+
+Row = TypeVar("Row", bound=tuple[Any, ...])
 
 
 @dataclass(slots=True)
@@ -71,11 +75,6 @@ class History:
     rated_watts: list[tuple[float, int, float, dict[int, float]]] = field(default_factory=list)
     """(time, processor, shared W, W of each tenant) where the power model follows the tasks' speeds."""
 
-    def rates_of(self, first: int, stop: int) -> list[tuple[float, int, float, dict[int, float]]]:
-        """The rows of :attr:`rated_watts` of some processors."""
-        by_processor = self._rates_by_processor
-        return [row for processor in range(first, stop) for row in by_processor.get(processor, ())]
-
     @cached_property
     def off_intervals(self) -> tuple[Ints, npt.NDArray[np.uint8], Floats, Floats, Floats]:
         """When nodes were not on: (node, code of the state, start, end, W), by node and time."""
@@ -90,35 +89,41 @@ class History:
         first, last = np.append(True, ~joins)[: len(node)], np.append(~joins, True)[: len(node)]
         return node[first], code[first], start[first], end[last], watts[first]
 
-    def transitions_of(self, node: int) -> list[tuple[float, NodeState, float]]:
-        """The rows of :attr:`transitions` of a node: (time, state, watts)."""
+    def transitions_of(self, node: int) -> list[tuple[float, int, NodeState, float]]:
+        """The rows of :attr:`transitions` of a node."""
         return self._transitions_by_node.get(node, [])
 
     def clocks_of(self, first: int, stop: int) -> list[tuple[float, int, ProcessorType]]:
         """The rows of :attr:`clock_changes` of some processors."""
-        by_processor = self._clocks_by_processor
-        return [row for processor in range(first, stop) for row in by_processor.get(processor, ())]
+        return _between(first, stop, self._clocks_by_processor)
+
+    def rates_of(self, first: int, stop: int) -> list[tuple[float, int, float, dict[int, float]]]:
+        """The rows of :attr:`rated_watts` of some processors."""
+        return _between(first, stop, self._rates_by_processor)
 
     @cached_property
-    def _transitions_by_node(self) -> dict[int, list[tuple[float, NodeState, float]]]:
-        rows: dict[int, list[tuple[float, NodeState, float]]] = defaultdict(list)
-        for time, node, state, watts in self.transitions:
-            rows[node].append((time, state, watts))
-        return rows
+    def _transitions_by_node(self) -> dict[int, list[tuple[float, int, NodeState, float]]]:
+        return _by_unit(self.transitions)
 
     @cached_property
     def _clocks_by_processor(self) -> dict[int, list[tuple[float, int, ProcessorType]]]:
-        rows: dict[int, list[tuple[float, int, ProcessorType]]] = defaultdict(list)
-        for row in self.clock_changes:
-            rows[row[1]].append(row)
-        return rows
+        return _by_unit(self.clock_changes)
 
     @cached_property
     def _rates_by_processor(self) -> dict[int, list[tuple[float, int, float, dict[int, float]]]]:
-        rows: dict[int, list[tuple[float, int, float, dict[int, float]]]] = defaultdict(list)
-        for row in self.rated_watts:
-            rows[row[1]].append(row)
-        return rows
+        return _by_unit(self.rated_watts)
+
+
+def _by_unit(rows: Iterable[Row]) -> dict[int, list[Row]]:
+    """Rows (time, node or processor, …) of each node or processor, in their order."""
+    found: dict[int, list[Row]] = defaultdict(list)
+    for row in rows:
+        found[row[1]].append(row)
+    return found
+
+
+def _between(first: int, stop: int, by_unit: Mapping[int, list[Row]]) -> list[Row]:
+    return [row for unit in range(first, stop) for row in by_unit.get(unit, ())]
 
 
 def goes_on(node: Ints, code: npt.NDArray[np.uint8], start: Floats, end: Floats) -> npt.NDArray[np.bool_]:
@@ -342,7 +347,7 @@ def sweep(history: History, node: int, rows: list[tuple[int, int, int, float, fl
     for tenant, processor, cores, start, end in rows:
         events.append((end, 0 if end > start else 2, ("end", processor - first, tenant, cores)))
         events.append((start, 1, ("start", processor - first, tenant, cores)))
-    for time, new_state, watts in history.transitions_of(node):
+    for time, _, new_state, watts in history.transitions_of(node):
         events.append((time, 2, ("state", new_state, watts)))
     for time, processor, shared, own in history.rates_of(first, first + len(kinds)):
         events.append((time, 2, ("rate", processor - first, shared, own)))

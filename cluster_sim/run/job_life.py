@@ -64,7 +64,7 @@ class JobLife:
         self._has_power_policy = simulation.power_policy is not None
         self._scheduler = simulation.scheduler
         self._failures = simulation.failures
-        self._losses: Counter[int] = Counter()  # how often each job lost its cores, or some, in the instant
+        self._losses: Counter[int] = Counter()  # how often each job lost its cores in the instant
         self._losses_at = -1.0  # of this time, s
         mtbf = inf if simulation.failures is None else simulation.failures.mtbf_s
         self.courses: Courses = Courses(simulation.jobs.columns, mtbf)

@@ -218,9 +218,9 @@ class View(MachineView):
         if machine.eligibility is not None:
             rooms = open_rooms(machine, self._request(job, cores), None, rooms, None)
         placement = machine.grown(running.placement, cores, rooms)
-        more = None if placement is None or machine.budget is None else placement.beyond(running.placement)
         if placement is None or (self._changes is not None and not self._changes.keeps_its_clock(running, placement)):
             return None
+        more = None if machine.budget is None else placement.beyond(running.placement)
         p_state = None if self._changes is None else self._changes.p_state_of(job)
         return placement if more is None or self.allows(job, more, p_state) else None
 
