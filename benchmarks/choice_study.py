@@ -1,7 +1,7 @@
 """Agents that choose the next job, on other logs and machines: ``python -m benchmarks.choice_study [INPUTS] --out FOLDER``.
 
 INPUTS holds ``traces``. In JobChoice, RLScheduler's setting, agents learn on windows of the first half of each of five logs, on
-a machine for that log, with and without a teacher, on some logs also with other features and with self-imitation. All are
+a machine for that log, with and without a teacher, with other features and with self-imitation. All are
 tested on 20 windows of the second half of every log, on its machine and on one with half as many cores again. Rules are tuned on
 windows of the first half. Recorded windows of KIT and NASA leave nothing to choose on their machines: theirs have a quarter and
 half of the cores here, without the few jobs that are wider. FOLDER receives logs, agents and tables; what is there is
@@ -46,8 +46,6 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "self-imitation": {"self_imitation": 16},
 }
 """What agents learn with, by name: options of PPO, and the observation."""
-ABLATED = ("lublin",)
-"""Logs on which agents learn in every variant; else in the first two."""
 RANDOM, UNTRAINED = "random", "untrained"
 SAME = 1e-6
 """Changes, in %, below which schedules are told to be the same."""
@@ -142,7 +140,7 @@ def learned(log: Log, teacher: str, seeds: int, out: Path) -> dict[tuple[str, in
         workload.parent.mkdir(parents=True, exist_ok=True)
         log.early.write(workload)
     agents = {}
-    for variant in VARIANTS if log.name in ABLATED else (TAUGHT, UNTAUGHT):
+    for variant in VARIANTS:
         for seed in range(seeds):
             folder = out / "agents" / log.name / plain(variant) / f"seed-{seed}"
             summary = train_one(training(log, workload, variant, teacher, seed), folder, resume=True)
@@ -159,7 +157,7 @@ def plain(name: str) -> str:
 def tested(log: Log, times: float, out: Path, agents: Mapping[str, Mapping[tuple[str, int], Path]]) -> pd.DataFrame:
     """The rows of all on a log's later windows on a machine: rules, random choice, and agents by the log they learned from.
 
-    Only where the machine is the log's own those of :data:`ABLATED`.
+    With other features and with self-imitation only where the machine is the log's own.
     """
     folder = out / "tested" / f"{log.name}-{times:g}"
     seeds = 1 + max(seed for _, seed in agents[log.name])
@@ -273,7 +271,7 @@ def main(inputs: Path, out: Path, seeds: int) -> None:
         for log in logs:
             rule, rows = tuned[log.name, times], tested(log, times, out, agents)
             tables[log.name], to_random[log.name] = compared(rows, rule), compared(rows, RANDOM)
-            to_plain[log.name] = compared(rows[rows["learned_on"] == logs[0].name], UNTAUGHT)
+            to_plain[log.name] = pd.concat(compared(rows[rows["learned_on"] == name], UNTAUGHT) for name in agents)
             to_brought[log.name] = pd.concat(
                 compared(rows[(rows["learned_on"] == name) | (rows["policy"] == brought)], brought)
                 for name in agents
@@ -290,8 +288,7 @@ def main(inputs: Path, out: Path, seeds: int) -> None:
         click.echo(f"\n{machine}: change to random choice, %\n\n{matrix(to_random, shown)}")
         learned_ones = {name: pair for name, pair in shown.items() if pair[1]}
         click.echo(f"\n{machine}: change to the rule brought along, %\n\n{matrix(to_brought, learned_ones)}")
-        same_log = {name: pair for name, pair in learned_ones.items() if pair[1] == logs[0].name}
-        click.echo(f"\n{machine}: change to those {UNTAUGHT}, %\n\n{matrix(to_plain, same_log)}")
+        click.echo(f"\n{machine}: change to those {UNTAUGHT} from the same log, %\n\n{matrix(to_plain, learned_ones)}")
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ import pandas as pd
 
 from cluster_sim.errors import InputError, ModelWarning, UnfamiliarWarning, counted, naming, unfamiliar_to
 from cluster_sim.files.atomic import atomic_files
+from cluster_sim.files.json_values import for_json
 from cluster_sim.records.intervals import paired_change
 from cluster_sim.run.settings import TIME_UNITS
 from cluster_sim.workload.days import all_as_executed
@@ -164,7 +165,7 @@ class Evaluation:
         } | self.meta
         seal = folder / "evaluation.json"
         with atomic_files(seal) as aside:
-            aside(seal).write_text(json.dumps(_finite(document), indent=1, allow_nan=False) + "\n")
+            aside(seal).write_text(json.dumps(for_json(document), indent=1, allow_nan=False) + "\n")
             aside(folder / "evaluation.txt").write_text(self.text() + "\n", encoding="utf-8")
             for name, frame in (("evaluation", self.table()), ("runs", self.runs), ("heuristics", self.heuristics)):
                 frame.to_csv(aside(folder / f"{name}.csv"), index=False)
@@ -296,15 +297,6 @@ def _default_metrics(agent: Agent) -> tuple[str, ...]:
 def _ratio(values: Any, references: Any) -> Any:
     """values / references of tables or series; 1 where both are 0, as a mean wait may be."""
     return (values / references).fillna(1.0)
-
-
-def _finite(value: Any) -> Any:
-    """A document with null for numbers that JSON does not know, as reductions against 0 are."""
-    if isinstance(value, dict):
-        return {key: _finite(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _number(value: float, width: int) -> str:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from cluster_sim.errors import InputError
+from cluster_sim.errors import InputError, naming
 from cluster_sim.platform.platform import Platform
 from cluster_sim.platform.specs import has_time_unit
 from cluster_sim.run.hosts import as_counted
-from cluster_sim.run.settings import TIME_UNITS, Rules
+from cluster_sim.run.settings import TIME_UNITS, Rules, part_of
 from cluster_sim.spelling import one_of
 from cluster_sim.workload.days import all_as_executed
 from cluster_sim.workload.workload import WORKLOAD_GENERATORS, Workload
@@ -126,11 +126,8 @@ class FreshWorkloads:
 
 def read_workload(keys: InputKeys) -> Workload:
     """The workload, cut as the keys say. Raises InputError."""
-    workload = Workload.read(str(keys.workload), **_options(keys))
-    if keys.slice is not None:
-        workload = workload.slice(*keys.slice)
-    if keys.first is not None:
-        workload = workload.first(keys.first)
+    with naming(keys.workload):
+        workload = part_of(Workload.read(str(keys.workload), **_options(keys)), keys.slice, keys.first)
     if not len(workload):
         raise InputError(str(keys.workload), "at least one job")
     return workload

@@ -20,6 +20,7 @@ from cluster_sim import __version__
 from cluster_sim.amounts import NOTHING, number
 from cluster_sim.errors import counted
 from cluster_sim.files.atomic import atomic_files
+from cluster_sim.files.json_values import for_json
 
 if TYPE_CHECKING:
     from analysis.reproduce.paper import Figure, Paper
@@ -60,7 +61,7 @@ def save(found: Reproduction, out: Path, meta: Mapping[str, Any]) -> Path:
     texts = {
         "report.html": page(found, meta),
         "results.csv": _csv(found.judged),
-        "results.json": json.dumps(_plain(document), indent=1) + "\n",
+        "results.json": json.dumps(for_json(document), indent=1) + "\n",
         "results.md": markdown(found, meta),
     }
     with atomic_files(out / "report.html") as aside:
@@ -277,12 +278,3 @@ def _csv(judged: Iterable[Judged]) -> str:
     writer.writeheader()
     writer.writerows(row(one) for one in judged)
     return stream.getvalue()
-
-
-def _plain(value: Any) -> Any:
-    """JSON has no NaN: None takes its place."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

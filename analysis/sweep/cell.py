@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cluster_sim.errors import unfamiliar_to
+from cluster_sim.errors import InputError, naming, unfamiliar_to
 from cluster_sim.executors import one_thread_each
 from cluster_sim.run import settings
 
@@ -106,13 +106,14 @@ def simulation_of(cell: dict[str, Any], empty: bool = False) -> Simulation:
 def inputs_of(cell: dict[str, Any]) -> tuple[Platform, Workload]:
     """The platform and the workload of a cell, read or taken from what this process has read. Raises InputError."""
     from cluster_sim.platform.platform import Platform
+    from cluster_sim.run.hosts import platform_of_log
 
     says, source = cell["workload"], cell["platform"]
     read = {key: says[key] for key in ("source", "columns", "time_unit", "think_times") if key in says}
     log = (*_key(read), _stamp(says.get("columns") or says["source"]))
     workload = _kept(("workload", log), lambda: read_workload(says))
     if source is None:
-        platform: Platform = _kept(("platform of", log), lambda: _platform_of_log(workload, says["source"]))
+        platform: Platform = _kept(("platform of", log), lambda: platform_of_log(workload, says["source"]))
     else:
         platform = _kept(("platform", source, _stamp(source)), lambda: Platform.read(source))
     key = ("cut", log, *_key(says), cell["load"], (source, _stamp(source or "")) if says.get("fit") else None)
@@ -135,12 +136,8 @@ def _cut(workload: Workload, says: dict[str, Any], load: float, platform: Platfo
     """The part of it that is played, at its load. Raises InputError where there is none."""
     import numpy as np
 
-    from cluster_sim.errors import InputError
-
-    if says.get("slice"):
-        workload = workload.slice(*says["slice"])
-    if says.get("first"):
-        workload = workload.first(says["first"])
+    with naming(says["source"]):
+        workload = settings.part_of(workload, says.get("slice"), says.get("first"))
     length = says.get("window")
     if length:
         if length > len(workload):
@@ -154,12 +151,6 @@ def _cut(workload: Workload, says: dict[str, Any], load: float, platform: Platfo
     if says.get("shake"):
         workload = workload.shaken(says["shake"], says["drawn_seed"])
     return workload.fit_to(platform, says["fit"]) if says.get("fit") else workload
-
-
-def _platform_of_log(workload: Workload, source: str) -> Platform:
-    from cluster_sim.cli.simulate import platform_of_log
-
-    return platform_of_log(workload, source)
 
 
 def _keep(result: Result, cell: dict[str, Any]) -> None:

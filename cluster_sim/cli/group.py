@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import errno
 import json
-import math
 import os
 import shlex
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
@@ -17,6 +16,7 @@ import click
 
 from cluster_sim.errors import InputError, ModelWarning, UnfamiliarWarning, printable
 from cluster_sim.extras import needed
+from cluster_sim.files.json_values import for_json
 from cluster_sim.siblings import pass_over_others
 
 PROGRAM = "cluster-sim"
@@ -192,17 +192,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON t
 
 def tell_json(document: object) -> None:
     """Print a document as JSON; what has no value there (NaN, infinity) is null."""
-    click.echo(json.dumps(_plain(document), indent=2, allow_nan=False))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if hasattr(value, "item"):
-        value = value.item()  # a numpy scalar
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    click.echo(json.dumps(for_json(document), indent=2, allow_nan=False))
 
 
 def show_version(ctx: click.Context, option: click.Parameter, asked: bool) -> None:

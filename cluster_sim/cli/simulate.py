@@ -8,11 +8,10 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cluster_sim.errors import FormatError, InputError, ModelWarning, SimulationError, counted, naming
+from cluster_sim.errors import InputError, ModelWarning, SimulationError, counted, naming
 from cluster_sim.extras import needed
 from cluster_sim.files.reading import STDIN, is_stdin, read_bytes
 from cluster_sim.files.source import files_of, place_in, source_of
@@ -57,7 +56,8 @@ def load(settings: RunSettings, schedulers: Iterable[str] = ()) -> tuple[Platfor
     from cluster_sim.formats.slurm_conf import read_for
     from cluster_sim.platform.platform import Platform
     from cluster_sim.platform.specs import has_time_unit
-    from cluster_sim.run.hosts import as_counted
+    from cluster_sim.run.hosts import as_counted, platform_of_log
+    from cluster_sim.run.settings import part_of
     from cluster_sim.workload.workload import Workload
 
     options = {} if settings.time_unit is None else {"time_unit": settings.time_unit}
@@ -65,7 +65,7 @@ def load(settings: RunSettings, schedulers: Iterable[str] = ()) -> tuple[Platfor
     with naming(settings.said_by("workload")), warnings.catch_warnings(record=True) as noted:
         warnings.simplefilter("always")
         workload = Workload.read(settings.workload, **options, **zone)
-    cut = _cut(workload, settings)
+    cut = part_of(workload, settings.slice, settings.first)
     taken = "" if len(cut) == len(workload) else f" (in the whole file; the run takes {counted(len(cut), 'job')} of it)"
     for each in noted:
         warnings.warn(f"{each.message}{taken}", each.category, stacklevel=2)
@@ -84,18 +84,8 @@ def load(settings: RunSettings, schedulers: Iterable[str] = ()) -> tuple[Platfor
             platform = Platform.read(settings.platform, settings.platform_name, **options)
     # After the platform: the header speaks of the machine that the whole log comes from.
     platform = as_counted(platform, workload)
-    workload = _cut(workload, settings)
+    workload = part_of(workload, settings.slice, settings.first)
     return platform, workload if settings.shake is None else workload.shaken(settings.shake, settings.seed)
-
-
-def _cut(workload: Workload, settings: RunSettings) -> Workload:
-    """The part of a workload that is run. Raises InputError for a slice that is none, or has no job."""
-    part = workload if settings.slice is None else workload.slice(*settings.slice)
-    if len(workload) and not len(part):
-        times = workload.jobs["submit_time"]
-        expected = f"times between which jobs are submitted: {times.iloc[0]:g} to {times.iloc[-1]:g} s"
-        raise InputError("slice", expected, " to ".join(f"{time:g}" for time in settings.slice or ()))
-    return part if settings.first is None else part.first(settings.first)
 
 
 def without_gpus(workload: Workload, source: str) -> Workload:
@@ -115,32 +105,6 @@ def with_think_times(workload: Workload, source: str) -> Workload:
         text = "no job names a job of the workload as its preceding_job: there are no think times to keep to"
         warnings.warn(f"{source}: {text}", ModelWarning, stacklevel=2)
     return workload.with_think_times()
-
-
-def platform_of_log(workload: Workload, source: str) -> Platform:
-    """As many one-core nodes as the log says its machine had. Raises InputError when it is none that can say so."""
-    from cluster_sim.platform.platform import Platform
-
-    if not (workload.header or source.lower().removesuffix(".gz").endswith(".swf")):
-        raise InputError(
-            source, "--platform P with it: only an SWF log, or a workload of Batsim's, says how large its machine was"
-        )
-    if workload.stated_procs is None:
-        text = "the platform gets as many cores as the widest job asks for"
-        warnings.warn(f"{source}: {unstated_size(workload)}: {text}", ModelWarning, stacklevel=2)
-    try:
-        return replace(Platform.homogeneous(nodes=workload.max_procs, cores=1), watts_assumed=True)
-    except InputError as error:
-        raise FormatError(f"{source}: header, MaxProcs", error.expected, error.found) from None
-
-
-def unstated_size(workload: Workload) -> str:
-    """Why the header of a log does not say how large its machine was, in words."""
-    for name in ("MaxProcs", "MaxNodes"):
-        found = workload.directive(name)
-        if found is not None:
-            return f"{name} in the header is no number of cores ({found or 'empty'})"
-    return "no MaxProcs in the header"
 
 
 def build(settings: RunSettings, scheduler: str, platform: Platform, workload: Workload) -> Simulation:

@@ -84,8 +84,8 @@ def workload_facts(workload: Workload) -> Facts:
     """What a workload holds, for people."""
     import numpy as np
 
-    from cluster_sim.cli.simulate import unstated_size
     from cluster_sim.records.assumptions import of_jobs
+    from cluster_sim.run.hosts import unstated_size
 
     jobs = workload.jobs
     submit, cores = jobs["submit_time"].to_numpy(), jobs["requested_cores"].to_numpy()

@@ -24,6 +24,7 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim.errors import FormatError, ModelWarning, naming
+from cluster_sim.files.json_values import for_json
 from cluster_sim.formats.batsim_results import (
     STATE_COLUMNS,
     is_jobs_header,
@@ -287,8 +288,7 @@ class _ImportedTables(InOnePart):
             "mean_watts": mean_power(energy, self._horizon),
             "max_watts": float(np.nanmax(level)) if np.isfinite(level).any() else math.nan,
         }
-        values = {name: known.get(name) for name in names(SUMMARY_METRICS)}
-        return {name: None if isinstance(v, float) and not math.isfinite(v) else v for name, v in values.items()}
+        return {name: for_json(known.get(name)) for name in names(SUMMARY_METRICS)}
 
     def assumptions(self, result: Result) -> list[str]:
         """None that we know of: the run was another program's."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 import pandas as pd
 
+from cluster_sim.files.json_values import for_json
 from cluster_sim.records.metrics import (
     delay,
     energy_delay_product,
@@ -74,7 +75,7 @@ def summarise(
     values = job_metrics(result.jobs, result.attempts, result.cores, horizon, now, changes)
     values |= _energies(result, accounts, tenants_j, horizon)
     values["edp_js"] = energy_delay_product(values["energy_j"], values["makespan_s"])
-    return {name: _plain(values[name]) for name in names(SUMMARY_METRICS)}
+    return {name: for_json(values[name]) for name in names(SUMMARY_METRICS)}
 
 
 def job_metrics(
@@ -308,8 +309,3 @@ def _energies(result: RunColumns, accounts: Accounts, tenants_j: TenantsEnergy, 
         "max_watts": float(result.watts[: max(len(result.watts) - 1, 1)].max()),  # the last row closes the curve
         "availability": 1.0 - float(failed_s.sum()) / (len(failed_s) * horizon) if horizon else np.nan,
     }
-
-
-def _plain(value: Any) -> Any:
-    number = value.item() if isinstance(value, np.generic) else value
-    return None if isinstance(number, float) and not np.isfinite(number) else number

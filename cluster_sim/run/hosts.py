@@ -1,11 +1,12 @@
-"""What a job asks for: cores, or, in a workload of Batsim's, hosts."""
+"""The machine that a workload speaks of: how large its log says it was, and whether jobs ask for its cores or its hosts."""
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from cluster_sim.errors import ModelWarning
+from cluster_sim.errors import FormatError, InputError, ModelWarning
 
 if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform
@@ -34,3 +35,29 @@ def as_counted(platform: Platform, workload: Workload) -> Platform:
         )
         warnings.warn(f"workload {workload.name}: {text}", ModelWarning, stacklevel=3)
     return counted
+
+
+def platform_of_log(workload: Workload, source: str) -> Platform:
+    """As many one-core nodes as the log says its machine had. Raises InputError when it is none that can say so."""
+    from cluster_sim.platform.platform import Platform
+
+    if not (workload.header or source.lower().removesuffix(".gz").endswith(".swf")):
+        raise InputError(
+            source, "--platform P with it: only an SWF log, or a workload of Batsim's, says how large its machine was"
+        )
+    if workload.stated_procs is None:
+        text = "the platform gets as many cores as the widest job asks for"
+        warnings.warn(f"{source}: {unstated_size(workload)}: {text}", ModelWarning, stacklevel=2)
+    try:
+        return replace(Platform.homogeneous(nodes=workload.max_procs, cores=1), watts_assumed=True)
+    except InputError as error:
+        raise FormatError(f"{source}: header, MaxProcs", error.expected, error.found) from None
+
+
+def unstated_size(workload: Workload) -> str:
+    """Why the header of a log does not say how large its machine was, in words."""
+    for name in ("MaxProcs", "MaxNodes"):
+        found = workload.directive(name)
+        if found is not None:
+            return f"{name} in the header is no number of cores ({found or 'empty'})"
+    return "no MaxProcs in the header"

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from cluster_sim.errors import InputError
+
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
@@ -410,6 +412,16 @@ def simulation_of(
     }
     machine = platform.with_models(says["contention_model"], says["power_model"])
     return Simulation(machine, workload, scheduler, power, **arguments)
+
+
+def part_of(workload: Workload, span: tuple[float, float] | None, first: int | None) -> Workload:
+    """What the settings ``slice`` and ``first`` leave of a workload. Raises InputError for a slice that is none or has no job."""
+    part = workload if span is None else workload.slice(*span)
+    if span is not None and len(workload) and not len(part):
+        times = workload.jobs["submit_time"]
+        expected = f"times between which jobs are submitted: {times.iloc[0]:g} to {times.iloc[-1]:g} s"
+        raise InputError("slice", expected, " to ".join(f"{time:g}" for time in span))
+    return part if first is None else part.first(first)
 
 
 def located(folder: str | os.PathLike[str], source: str) -> str:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from cluster_sim.cli.simulate import platform_of_log
 from cluster_sim.errors import FormatError, InputError, SpecError
+from cluster_sim.run.hosts import platform_of_log
 from cluster_sim.workload import Workload
 from schedulers import make_scheduler
 

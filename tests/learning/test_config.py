@@ -113,6 +113,16 @@ def test_a_slice_may_have_no_end(tmp_path: Path) -> None:
         assert len(episode.workload) == 12
 
 
+def test_a_slice_without_jobs_says_between_which_times_there_are_some(tmp_path: Path) -> None:
+    """As on the command line, with the name of the workload."""
+    workload = "lublin:jobs=12,nodes=8,seed=1"
+    machine = "platform: 'homogeneous:nodes=2,cores=4'"
+    config = read_config(written(tmp_path, f"environment: {{{machine}, workload: '{workload}', slice: [1e9, 2e9]}}"))
+    told = f"^{workload}: slice: expected times between which jobs are submitted: 0 to .* s, found 1e\\+09 to 2e\\+09$"
+    with pytest.raises(InputError, match=told):
+        MakeEnvironment.of(config.environment)().episodes.all()
+
+
 def test_another_configuration_is_no_continuation() -> None:
     """The first key that differs is named; how the work is divided does not matter."""
     begun = Config(seed=1, workers=1)
