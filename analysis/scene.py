@@ -16,6 +16,7 @@ from analysis.palette import ColourClasses, ColourStrategy
 from analysis.rectangles import RowScale, guest_rectangles, job_rectangles, state_rectangles
 from analysis.speedups import job_speedups
 from analysis.time_axis import start_date_of
+from cluster_sim.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,6 +46,8 @@ class Held:
     @classmethod
     def of(cls, result: Result, rows: str = "auto", workload: Workload | None = None) -> Held:
         """The rectangles of ``result``; ``rows`` as in :func:`analysis.gantt`, ``workload`` for speedups."""
+        if not hasattr(result, "core_holds"):
+            raise InputError("gantt", "a result, such as Simulation.run() returns", result)
         scale = RowScale.of(result.platform, rows)
         cores, states = result.core_holds, result.off_states
         jobs = result.jobs

@@ -127,6 +127,8 @@ class Registry(Generic[T]):
 
         What is built remembers the spec in its attribute ``spec``, for the records. Raises SpecError.
         """
+        if not isinstance(text, str):
+            raise SpecError(self.kind, "a spec, name[:positional][,key=value…]", repr(text))
         spec = Spec.parse(text)
         if self._base is not None and source_of(text) is not None:
             factory, spec = self._from_file(spec, text, self._base)

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TextIO
 
-from cluster_sim.errors import FormatError
+from cluster_sim.errors import FormatError, InputError
 
 MAX_UNPACKED_BYTES = 256 * 2**20
 MAX_UNPACKED_RATIO = 100
@@ -29,6 +29,12 @@ _NO_FILES = (
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
 )
+
+
+def check_source(where: str, source: object) -> None:
+    """Raise InputError unless it can name a file, or be a spec."""
+    if not isinstance(source, str | os.PathLike):
+        raise InputError(where, "a file or a spec", repr(source))
 
 
 def read_bytes(path: str | os.PathLike[str], limit: int | None = None, expected: str = "some content") -> bytes:

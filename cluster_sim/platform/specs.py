@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from cluster_sim.errors import FormatError, ModelWarning, SpecError
+from cluster_sim.files.reading import check_source
 from cluster_sim.platform.hardware import Cluster, NodeGroup, NodeType, ProcessorType, check_contention
 from cluster_sim.platform.platform import Platform
 from cluster_sim.platform.processor_table import documented, power_at
@@ -68,6 +69,7 @@ def simgrid(path: str, cores_per_node: int = 0, max_hosts: int = 0, time_unit: s
 
 def read_platform(source: str | Path, name: str | None = None, **options: Any) -> Platform:
     """The platform that a spec or a file describes; see :meth:`cluster_sim.platform.platform.Platform.read`."""
+    check_source("Platform.read", source)
     text = str(source)
     if isinstance(source, str) and is_platform_spec(text):
         given = Spec.parse(text).options

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim.errors import InputError, SpecError
+from cluster_sim.files.reading import check_source
 from cluster_sim.registry import Registry
 from cluster_sim.workload.days import SEQUENTIAL_S, day_edges, sequential_share
 from cluster_sim.workload.dependencies import (
@@ -162,6 +163,7 @@ class Workload:
         """
         from cluster_sim.formats import workload_files
 
+        check_source("Workload.read", source)
         text = os.fspath(source)
         generator, colon, _ = text.partition(":")
         if colon and generator in WORKLOAD_GENERATORS:
@@ -277,7 +279,7 @@ class Workload:
 
         As in every part, a job no longer waits for one that was left out; it counts as completed.
         """
-        if count < 0:
+        if not isinstance(count, int | np.integer) or count < 0:
             raise InputError("first", "a number of jobs >= 0", count)
         return self._part(0, min(count, len(self)))
 
@@ -290,7 +292,7 @@ class Workload:
 
     def split(self, parts: int) -> list[Workload]:
         """``parts`` consecutive workloads of equal length; the last one also takes what is left over."""
-        if not 1 <= parts <= len(self):
+        if not isinstance(parts, int | np.integer) or not 1 <= parts <= len(self):
             raise InputError("split", f"a number of parts from 1 to {len(self)}", parts)
         size = len(self) // parts
         edges = [*range(0, size * parts, size), len(self)]
@@ -323,7 +325,7 @@ class Workload:
 
         Slack to deadlines is kept.
         """
-        if not 0 < factor < np.inf:
+        if not isinstance(factor, int | float | np.number) or not 0 < factor < np.inf:
             raise InputError("scale_load", "a factor above 0", factor)
         columns = self._arrays()
         submit = columns["submit_time"]

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from analysis import gantt
 from cluster_sim import InputError, Platform, Simulation, View, Workload
 from cluster_sim.errors import ClusterSimError, FormatError, PlacementError
 from cluster_sim.machine.placement import Placement
 from cluster_sim.run.decisions import Preempt, Start, check_decision
-from schedulers import ConservativeBackfilling, EasyBackfilling, Fcfs, ListScheduler
+from schedulers import ConservativeBackfilling, EasyBackfilling, Fcfs, ListScheduler, make_power_policy, make_scheduler
 
 PLATFORM = Platform.homogeneous(nodes=2, cores=4)
 JOBS = Workload({"submit_time": [0, 1], "requested_cores": [4, 4], "recorded_run_time": [10, 10]})
@@ -56,6 +57,15 @@ def placed(order: Any) -> Placement | None:
             lambda: Platform.homogeneous(nodes=1, cores=4, power=5),
             "power: expected a mapping of names to numbers, found 5",
         ),  # type: ignore[arg-type]
+        (lambda: make_scheduler(None), r"scheduler: expected a spec, name\[.*, found None"),  # type: ignore[arg-type]
+        (lambda: make_power_policy(3), r"power policy: expected a spec, name\[.*, found 3"),  # type: ignore[arg-type]
+        (lambda: Workload.read(None), "Workload.read: expected a file or a spec, found None"),  # type: ignore[arg-type]
+        (lambda: Platform.read(3), "Platform.read: expected a file or a spec, found 3"),  # type: ignore[arg-type]
+        (lambda: JOBS.first(1.5), "first: expected a number of jobs >= 0, found 1.5"),  # type: ignore[arg-type]
+        (lambda: JOBS.split("2"), "split: expected a number of parts from 1 to 2, found 2"),  # type: ignore[arg-type]
+        (lambda: JOBS.scale_load("2"), "scale_load: expected a factor above 0, found 2"),  # type: ignore[arg-type]
+        (lambda: simulation().submit("job"), "simulation.submit: expected a job's fields .*, found job"),  # type: ignore[arg-type]
+        (lambda: gantt(JOBS), r"gantt: expected a result, such as Simulation.run\(\) returns, found"),  # type: ignore[arg-type]
     ],
 )
 def test_values_of_a_wrong_kind(make: Callable[[], Any], told: str) -> None:
