@@ -36,9 +36,7 @@ class Scheduler:
 
     memory = False
     clairvoyant = False
-    chooses_cores = (
-        False  #: Whether it starts jobs on other numbers of cores than they request, if they can run on these.
-    )
+    chooses_cores = False  #: Whether it gives jobs other numbers of cores than they request, if they can run on these.
     keeps_limits = (
         False  #: Whether it keeps to the limits of accounts itself; else jobs over one do not join the queue.
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from operator import mul
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from cluster_sim.machine.placement import Placement
+    from cluster_sim.platform.hardware import NodeType, ProcessorType
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
@@ -42,11 +44,11 @@ class Pcbe(Scheduler):
         estimate = time · (dynamic · n + static / (jobs on the node + 1))        (for edp times that time again)
         time     = requested_time · (f_min / f) / flops per cycle
 
-    where ``static`` is the node's and ``f_min`` the platform's lowest clock. ``node=low`` takes the feasible node with the
-    lowest estimate, ``high`` the one with the highest; of equal ones the first in the platform. A node on which a job's
-    estimate exceeds its ``max_energy`` is not feasible. A job without ``req_energy`` is taken to draw, for its requested
-    time, the mean dynamic watts of the platform's cores. Jobs wider than any node, of which the paper has none, take
-    free cores in platform order.
+    where ``static`` is the node's and ``f_min`` the platform's lowest clock; of processors that differ, means over the node's
+    cores count. ``node=low`` takes the feasible node with the lowest estimate, ``high`` the one with the highest; of equal
+    ones the first in the platform. A node on which a job's estimate exceeds its ``max_energy`` is not feasible. A job without
+    ``req_energy`` is taken to draw, for its requested time, the mean dynamic watts of the platform's cores. Jobs wider than
+    any node, of which the paper has none, take free cores in platform order.
     """
 
     def __init__(self, metric: str = "energy", job: str = "high", node: str = "low", aging: float = 60.0):
@@ -63,9 +65,8 @@ class Pcbe(Scheduler):
         types = view.platform.node_types
         kind = view.platform.type_of_node
         lowest = min(p.clock_ghz for p in view.platform.processor_types)
-        first = [node_type.processors[0] for node_type in types]
-        self.slowness = np.array([lowest / p.clock_ghz / p.flops_per_cycle for p in first])[kind]
-        self.dynamic = np.array([p.power.get("dynamic_w", 0.0) for p in first])[kind]
+        self.slowness = np.array([_by_core(t, lambda p: lowest / p.clock_ghz / p.flops_per_cycle) for t in types])[kind]
+        self.dynamic = np.array([_by_core(t, lambda p: p.power.get("dynamic_w", 0.0)) for t in types])[kind]
         self.static = np.array([sum(p.power.get("static_w", 0.0) for p in t.processors) for t in types])[kind]
         cores = view.platform.node_cores
         self._mean_dynamic = float((self.dynamic * cores).sum() / cores.sum())
@@ -161,6 +162,15 @@ class Pcbe(Scheduler):
             return True
         _, energy = self.estimated(job, tenants)
         return bool((energy[nodes] <= job.max_energy).all())
+
+
+def _by_core(kind: NodeType, figure: Callable[[ProcessorType], float]) -> float:
+    """A figure of a node's processors, mean over its cores."""
+    figures = [figure(processor) for processor in kind.processors]
+    if len(set(figures)) == 1:
+        return figures[0]  # as it is: a mean would round it
+    cores = [processor.cores for processor in kind.processors]
+    return math.fsum(map(mul, figures, cores)) / sum(cores)
 
 
 def most_on_one_node(view: View, job: Job) -> int:

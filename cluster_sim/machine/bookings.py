@@ -257,17 +257,22 @@ class Bookings(Availability):
         self.ledger.take_back(allocation.hold)
 
     def _release_memory(self, allocation: Allocation) -> None:
-        memory = allocation.memory_mb
+        memory, used = allocation.memory_mb, self.memory_used
         if allocation.node >= 0:
             self._guests_with_memory -= 1
-            self.memory_used[allocation.node] -= memory
+            used[allocation.node] -= memory
         else:
             for node, _, _, count in allocation.pieces:
-                self.memory_used[node] -= memory * count
+                used[node] -= memory * count
             for first, stop, _, _ in allocation.spans:
-                self.memory_used[first:stop] -= memory * self._node_cores[first:stop]
-        if self.free_total == self.platform.core_count and not self._guests_with_memory:
-            self.memory_used[:] = 0.0  # nothing runs: no rounding error may outlive it
+                used[first:stop] -= memory * self._node_cores[first:stop]
+        if not self._guests_with_memory:
+            # Where nothing runs any more, no rounding error may stay: it would tell equal nodes apart.
+            for node, *_ in allocation.pieces:
+                if self.free[node] == self._node_cores[node]:
+                    used[node] = 0.0
+            for first, stop, _, _ in allocation.spans:
+                used[first:stop] = 0.0
 
     def _tell_guests(self, allocation: Allocation) -> None:
         """Guests may wait for what has become free."""

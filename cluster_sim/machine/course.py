@@ -11,6 +11,7 @@ from enum import StrEnum
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
+from cluster_sim.errors import InputError
 from cluster_sim.workload.jobs import Job
 
 if TYPE_CHECKING:
@@ -133,6 +134,10 @@ class Course:
                 self._overheads.insert(0, Stage(Doing.CHECKPOINT, 0.0, self.costs.checkpoint))
                 self._interval *= self.costs.growth
                 self._until_checkpoint = self._interval
+                if self._interval <= NOTHING * self._whole_s:
+                    where = f"job {self.job.job_id}, checkpoint_growth"
+                    expected = "1 or more, or so much that the intervals between its checkpoints last for its work"
+                    raise InputError(where, expected, self.costs.growth)
 
     def _credit(self, share: float, core_s: float) -> None:
         self.done = min(self.done + share, 1.0)

@@ -89,7 +89,7 @@ def job_metrics(
     again = _waits_again(jobs, attempts, waits, place)
     return {
         **_counts(jobs, now),
-        **_times(jobs, attempts, horizon, cores, changes),
+        **_times(jobs, attempts, waits, horizon, cores, changes),
         **_attempts(attempts, waits, changes),
         **_queue(queue_steps(jobs, again), horizon),
     }
@@ -105,20 +105,19 @@ def _counts(jobs: Columns, now: float) -> dict[str, Any]:
 
 def _attempts(attempts: Columns, waits: npt.NDArray[np.bool_], changes: Changes | None) -> dict[str, Any]:
     outcome = np.asarray(attempts["outcome"])
-    rejoined = (np.asarray(attempts["attempt"]) > 1) | waits
     preempted = sum(int((outcome == str(how)).sum()) for how in (Outcome.PREEMPTED, Outcome.CANCELLED))
     return {
-        "jobs_requeued": int(rejoined.sum()),
+        "jobs_requeued": int((np.asarray(attempts["attempt"]) > 1).sum() + waits.sum()),
         "jobs_preempted": preempted + (0 if changes is None else changes.suspensions),
         "lost_core_s": _sum(np.asarray(attempts["lost_core_s"])),
     }
 
 
-def _busy_core_s(jobs: Columns, attempts: Columns, horizon: float) -> float:
+def _busy_core_s(jobs: Columns, attempts: Columns, waits: npt.NDArray[np.bool_], horizon: float) -> float:
     """Core-seconds that jobs had; what still runs at the end is busy until then."""
     rows, end, cores = jobs, "finish_time", np.asarray(jobs["requested_cores"])
-    if (np.asarray(attempts["attempt"]) > 1).any():
-        # A job's time from its first start to its last finish has gaps.
+    if (np.asarray(attempts["attempt"]) > 1).any() or waits.any():
+        # A job's time from its first start to its last finish has gaps, or ends with a wait.
         place = _places(jobs, attempts["job_id"])
         rows, end, cores = attempts, "end_time", np.where(place >= 0, cores[place], 0)
     start, finish = np.asarray(rows["start_time"]), np.asarray(rows[end])
@@ -127,13 +126,20 @@ def _busy_core_s(jobs: Columns, attempts: Columns, horizon: float) -> float:
     return _sum((finish[started] - start[started]) * cores[started])
 
 
-def _times(jobs: Columns, attempts: Columns, horizon: float, cores: int, changes: Changes | None) -> dict[str, Any]:
+def _times(
+    jobs: Columns,
+    attempts: Columns,
+    waits: npt.NDArray[np.bool_],
+    horizon: float,
+    cores: int,
+    changes: Changes | None,
+) -> dict[str, Any]:
     state, started = np.asarray(jobs["state"]), ~np.isnan(np.asarray(jobs["start_time"]))
     ran = ((state == "completed") | (state == "killed")) & started
     first = _least(np.asarray(jobs["submit_time"])) if len(ran) else 0.0
     last = _most(np.asarray(jobs["finish_time"])[ran]) if ran.any() else first
     span = makespan(first, last)
-    busy = _busy_core_s(jobs, attempts, horizon) if changes is None else changes.busy_core_s
+    busy = _busy_core_s(jobs, attempts, waits, horizon) if changes is None else changes.busy_core_s
     # Jobs still running at the end are busy beyond the last completion.
     window = (last if ran.sum() == started.sum() else horizon) - first
     wait, turnaround, slowdown, bounded, stretch, tardiness, requested = (

@@ -38,10 +38,10 @@ class Admission:
         self._limits: LimitGate | None = None
         accounts, platform = simulation.accounts, simulation.platform
         keeps_limits = bool(getattr(simulation.scheduler, "keeps_limits", False))
-        if accounts is not None and not keeps_limits and limits_hold(platform):
-            self._limits = LimitGate(self._env, accounts, platform, self.admit)
-        self._gives_gpus = bool(getattr(simulation.scheduler, "gives_gpus", False))
         self._chooses_cores = bool(getattr(simulation.scheduler, "chooses_cores", False))
+        if accounts is not None and not keeps_limits and limits_hold(platform):
+            self._limits = LimitGate(self._env, accounts, platform, self.admit, self._chooses_cores)
+        self._gives_gpus = bool(getattr(simulation.scheduler, "gives_gpus", False))
         self.prepare()
         self._precedence: Precedence | None = None
         if has_dependencies(simulation.workload):

@@ -31,14 +31,23 @@ class LimitGate:
 
     A job joins the queue when it is within its limits beside those that are in the queue or run, and counts in them from then
     on until it is over: whichever jobs of the queue are started, no limit is exceeded. Jobs of one user with one account and
-    quality of service join in order of submission. ``admit`` is the simulation's.
+    quality of service join in order of submission. ``admit`` is the simulation's. If the scheduler ``chooses_cores``, a job
+    counts with the most that it may have.
     """
 
-    def __init__(self, env: Environment, accounts: Accounts, platform: Platform, admit: Callable[[Job], None]):
+    def __init__(
+        self,
+        env: Environment,
+        accounts: Accounts,
+        platform: Platform,
+        admit: Callable[[Job], None],
+        chooses_cores: bool = False,
+    ):
         self._env = env
         self._accounts = accounts
         self._limits = Limits(accounts)
         self._admit = admit
+        self._chooses_cores = chooses_cores
         self._widest, self._node_count = int(platform.node_cores.max()), platform.node_count
         default = None if platform.slurm is None else platform.slurm.partition()
         self._partition = "" if default is None else default.name
@@ -51,15 +60,16 @@ class LimitGate:
         partition = self._partition if job.partition in ("", "-1") else job.partition
         position = self._accounts.find(job.user, job.account, partition)
         own = self._accounts.associations[position] if position >= 0 else None
-        nodes = job.nodes or -(-job.requested_cores // self._widest)
+        cores = job.max_cores if self._chooses_cores else job.requested_cores
+        nodes = job.nodes or -(-cores // self._widest)
         return Demand(
             position,
             self._accounts.qos_of(job.qos, position),
             job.user.lower(),
             own.account if own is not None else job.account.lower(),
-            job.requested_cores,
+            cores,
             nodes,
-            job.memory * job.requested_cores,
+            job.memory * cores,
             job.requested_time,
         )
 
@@ -67,7 +77,8 @@ class LimitGate:
         """Why a limit would keep the job waiting for ever; empty: none would."""
         demand = self.demand(job)
         word = self._limits.too_large(demand)
-        return f"it asks for more than a limit allows: {word}" if word else ""
+        asks = "asks for" if demand.cpus == job.requested_cores else "may be given"
+        return f"it {asks} more than a limit allows: {word}" if word else ""
 
     def holds(self, job: Job) -> bool:
         """Whether a job that could now go to the queue is held back instead; else it counts from now on."""
@@ -86,15 +97,20 @@ class LimitGate:
         """Take out a job that is held; None if it is not."""
         for waiting in self._outside.values():
             if index in waiting:
+                self._look_again()  # it may have held up those behind it
                 return waiting.pop(index)
         return None
 
     def over(self, job: Job) -> None:
-        """A job is over; others may be within their limits now, when all else of this instant has happened."""
+        """A job is over; others may be within their limits now."""
         demand = self._inside.pop(job.index, None)
         if demand is not None:
             self._limits.ended(job.index)
-            self._env.at(self._env.now).callbacks.append(lambda event: self._let_in())
+            self._look_again()
+
+    def _look_again(self) -> None:
+        """Let in who may come in, when all else of this instant has happened."""
+        self._env.at(self._env.now).callbacks.append(lambda event: self._let_in())
 
     def _let_in(self) -> None:
         for whose in [whose for whose, waiting in self._outside.items() if not waiting]:

@@ -100,7 +100,9 @@ class Cluster:
         self.windows: list[Window] = []
         self.array_tasks: Counter[str] = Counter()  #: Tasks of each array that run.
         self._split: dict[str, float] = {}  # when the last task of each array was started, s
-        self._shapes: dict[tuple[int, bool], Shape] = {}
+        self._shapes: dict[
+            int, dict[tuple[bool, int, int], Shape]
+        ] = {}  # by the job's key and what counts of the partition
         self._eligible: dict[int, NodeSet] = {}
         self._tested: set[int] = set()
         self.order_changed = False  #: Whether a test of a job has changed its priority.
@@ -137,8 +139,10 @@ class Cluster:
 
     def shape(self, entry: Entry) -> Shape:
         """What a job asks of nodes in one of its partitions."""
-        key = (entry.ask.key, entry.queue.exclusive)
-        shape = self._shapes.get(key)
+        queue = entry.queue
+        key = queue.exclusive, queue.min_nodes, queue.max_nodes
+        shapes = self._shapes.setdefault(entry.ask.key, {})
+        shape = shapes.get(key)
         if shape is None or shape.ask is not entry.ask:
             ask, settings = entry.ask, self.settings
             per_node, per_cpu = ask.memory_per_node, ask.memory_per_cpu
@@ -146,8 +150,8 @@ class Cluster:
                 per_node, per_cpu = settings.def_memory_per_node, settings.def_memory_per_cpu
             if not settings.counts_memory:
                 per_node = per_cpu = 0.0
-            whole = settings.whole_nodes or entry.queue.exclusive
-            shape = self._shapes[key] = Shape(ask, whole, per_node, per_cpu)
+            whole = settings.whole_nodes or queue.exclusive
+            shape = shapes[key] = Shape(ask, whole, per_node, per_cpu, (queue.min_nodes, queue.max_nodes))
         return shape
 
     def nodes_for(self, ask: Ask) -> NodeSet:
@@ -163,8 +167,7 @@ class Cluster:
         """Its request has changed, or it is over."""
         self._eligible.pop(ask.key, None)
         self._tested.discard(ask.key)
-        for whole in (False, True):
-            self._shapes.pop((ask.key, whole), None)
+        self._shapes.pop(ask.key, None)
 
     def limit(self, entry: Entry) -> float:
         """How long a job may run in a partition, s: whole minutes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -59,10 +60,17 @@ class Shape:
     """What a job asks of nodes, worked out once for all the tests of a pass.
 
     ``whole_nodes``: nodes are given out whole, as select/linear and exclusive jobs have it. ``memory``, MB on a node and for
-    each CPU, is 0 where it does not count.
+    each CPU, is 0 where it does not count. ``nodes`` are the least and the most that its partition gives a job; 0: any number.
     """
 
-    def __init__(self, ask: Ask, whole_nodes: bool, memory_per_node: float = 0.0, memory_per_cpu: float = 0.0):
+    def __init__(
+        self,
+        ask: Ask,
+        whole_nodes: bool,
+        memory_per_node: float = 0.0,
+        memory_per_cpu: float = 0.0,
+        nodes: tuple[int, int] = (0, 0),
+    ):
         self.ask = ask
         self.whole = whole_nodes or ask.exclusive
         self.memory_per_node = memory_per_node
@@ -74,6 +82,12 @@ class Shape:
             self.most_nodes = self.most_nodes or max(ask.tasks, 1)
         elif self.required and not ask.min_nodes:
             self.min_nodes = len(ask.required_nodes)
+        fewest, most = nodes
+        self.min_nodes = max(self.min_nodes, fewest)
+        if self.most_nodes and most:
+            self.most_nodes = min(self.most_nodes, most)
+        #: Most nodes that its partition gives it, of which it does not want more than it needs; 0: any number.
+        self.cap = 0 if self.most_nodes else most
         self.cpus = max(ask.cpus, self.min_nodes)
         self._most = max(self.most_nodes, self.min_nodes, len(ask.required_nodes))  # where it does not want any number
         self.per_task = ask.cpus_per_task
@@ -184,7 +198,7 @@ def _alike(shape: Shape, facts: NodeFacts, usable: NodeSet) -> Choice | None:
     """Whole nodes of a set, of nodes that are all alike."""
     needed, each = shape.nodes_needed(facts), facts.cpus_of_each
     wanted = max(shape.most_nodes, shape.min_nodes) if shape.most_nodes else needed
-    if wanted < needed:
+    if wanted < needed or 0 < shape.cap < needed:
         return None
     chosen = 0
     for tier in facts.tiers:
@@ -213,7 +227,7 @@ def _best_run(some: Sequence[tuple[int, int]], needed: int) -> int:
 def _ever_larger(shape: Shape, usable: NodeSet, free: Free) -> Iterator[NodeSet]:
     """The nodes; then, for a job that may have few, which small ones can lead astray, without the smallest, and so on."""
     yield usable
-    if shape.whole or shape.fixed or not shape.most_nodes or shape.ask.spread:
+    if shape.whole or shape.fixed or not (shape.most_nodes or shape.cap) or shape.ask.spread:
         return
     others = usable & ~shape.required
     for larger in shape.capacities(free).ever_larger():
@@ -244,6 +258,7 @@ class _Search:
         self._spare = self._nodes - shape.min_nodes  # of them, those that it can do without
         self._least = shape.min_nodes  # those that have to follow
         self._cpus = shape.cpus
+        self._cap = shape.cap or math.inf
         self.taken: dict[int, int] = {}  #: The CPUs that it may have at most on each of its nodes.
 
     def over(self, usable: NodeSet) -> bool:
@@ -262,7 +277,7 @@ class _Search:
         """Whether it has what it wants; or the nodes that it still wants cannot have the CPUs, however wide they are."""
         if self._shape.most_nodes:
             return self._nodes <= 0 or self._cpus > self._nodes * self._most_cpus
-        return self._nodes <= 0 and self._cpus <= 0
+        return (self._nodes <= 0 and self._cpus <= 0) or len(self.taken) >= self._cap
 
     def _take_by_runs(self, usable: NodeSet) -> None:
         before = self._capacities.before
@@ -292,6 +307,8 @@ class _Search:
         unit = shape.fixed or shape.per_task
         for node in nodes:
             if until_over and wanted <= 0 and (rest <= 0 or shape.most_nodes):
+                break
+            if len(self.taken) >= self._cap:
                 break
             cpus = capacity(node)
             if not shape.whole:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from analysis import comparison_table
-from cluster_sim import Platform, Result, Simulation, Workload
+from cluster_sim import InputError, Platform, Result, Simulation, Workload
 from schedulers import Fcfs
 from tests.changing.scripted import requeued, suspended
 
@@ -93,3 +93,47 @@ def test_older_folders_load(tmp_path: Path) -> None:
     assert loaded.attempts["outcome"].tolist() == ["killed", "killed"]
     assert loaded.stages.empty
     assert len(comparison_table({"old": loaded, "new": result}))
+
+
+@pytest.mark.parametrize(
+    ("trace", "until", "killed_at", "utilisation", "requeued"),
+    [
+        ("10,0,fail\n", 100.0, None, (4 * 10 + 4 * 100) / 800, 1),  # it waits until the end
+        ("10,0,fail\n", None, 90.0, (4 * 10 + 4 * 100) / 800, 1),  # it is killed while it waits
+        (
+            "10,0,fail\n20,0,repair\n30,0,fail\n",
+            100.0,
+            None,
+            (4 * 20 + 4 * 100) / 800,
+            2,
+        ),  # its second attempt fails, too
+    ],
+)
+def test_a_wait_after_the_last_attempt(
+    tmp_path: Path, trace: str, until: float | None, killed_at: float | None, utilisation: float, requeued: int
+) -> None:
+    """A job that fails and never runs again keeps no cores busy meanwhile, and has been requeued as often as it failed."""
+    path = tmp_path / "failures.csv"
+    path.write_text("time,node,event\n" + trace)
+    jobs = Workload({"submit_time": [0, 0], "requested_cores": [4, 4], "recorded_run_time": [50, 100]})
+    platform = Platform.homogeneous(nodes=2, cores=4)
+    simulation = Simulation(platform, jobs, Fcfs(), failures=f"trace:{path}", until=until)
+    if killed_at is not None:
+        simulation.env.at(killed_at).callbacks.append(lambda event: simulation.kill("0"))
+    summary = simulation.run().summary()
+    assert (summary["utilisation"], summary["jobs_requeued"]) == (pytest.approx(utilisation, rel=1e-12), requeued)
+
+
+def test_checkpoints_that_come_ever_sooner_end_a_run_with_a_line() -> None:
+    """Intervals of 60 s, 54 s, … add up to 600 s: enough for 500 s of work, never for 1,000."""
+    for work, ends in ((500.0, True), (1000.0, False)):
+        jobs = Workload(
+            {"submit_time": [0], "requested_cores": [1], "recorded_run_time": [work], "checkpoint_interval": ["60"],
+             "checkpoint_time": [1.0], "checkpoint_growth": [0.9]}
+        )  # fmt: skip
+        simulation = Simulation(Platform.homogeneous(nodes=1, cores=1), jobs, Fcfs())
+        if ends:
+            assert simulation.run().jobs["state"].tolist() == ["completed"]
+        else:
+            with pytest.raises(InputError, match=r"job 0, checkpoint_growth: expected 1 or more, .*, found 0\.9"):
+                simulation.run()

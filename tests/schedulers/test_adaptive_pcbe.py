@@ -8,7 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cluster_sim import Platform, Simulation, SpecError, View, Workload, make_scheduler
+from cluster_sim import (
+    Cluster,
+    NodeGroup,
+    NodeType,
+    Platform,
+    ProcessorType,
+    Simulation,
+    SpecError,
+    View,
+    Workload,
+    make_scheduler,
+)
 from schedulers import AdaptivePcbe, Pcbe
 from schedulers.adaptive_pcbe import CONFIGURATIONS, HOME, LookAhead
 from schedulers.pcbe import ENDS, METRICS
@@ -142,3 +153,17 @@ def test_options_out_of_range(options: str) -> None:
     """Refused, and the option named."""
     with pytest.raises(SpecError, match=options.partition("=")[0]):
         make_scheduler(f"adaptive-pcbe:{options}")
+
+
+def test_processors_that_differ_count_by_their_cores() -> None:
+    """One core of 1 W and seven of 9 W are 8 W a core: who states no energy is taken for 800 J, and goes before 300 J."""
+    processors = (
+        ProcessorType("small", 1, 2.0, power={"static_w": 10.0, "dynamic_w": 1.0, "min_power": 0.5}),
+        ProcessorType("large", 7, 2.0, power={"static_w": 10.0, "dynamic_w": 9.0, "min_power": 0.5}),
+    )
+    platform = Platform((Cluster("c", (NodeGroup(NodeType("n", processors), 1),)),))
+    columns = {"submit_time": [0.0, 1.0, 1.0], "requested_cores": [8] * 3, "req_energy": [1.0, 300.0, float("nan")]}
+    seconds = [10.0, 100.0, 100.0]
+    workload = Workload(columns | {"recorded_run_time": seconds, "requested_time": seconds})
+    result = Simulation(platform, workload, Pcbe(job="high", aging=1e9)).run()
+    assert result.jobs["start_time"].tolist() == [0.0, 110.0, 10.0]

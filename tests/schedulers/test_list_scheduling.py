@@ -264,3 +264,14 @@ def test_a_scheduler_without_schedule_says_what_is_missing() -> None:
     workload = Workload({"submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [1.0]})
     with pytest.raises(SimulationError, match="Nothing has no schedule method"):
         Simulation(Platform.homogeneous(1, 1), workload, Nothing()).run()
+
+
+def test_memory_that_rounding_leaves_tells_no_nodes_apart() -> None:
+    """0.1 and 0.2 MB were used on the third node, and are given back: the second is as empty, and comes first."""
+    jobs = Workload(
+        {"submit_time": [0, 0, 0, 0, 20], "requested_cores": [4, 4, 1, 1, 1], "recorded_run_time": [100, 6, 5, 10, 5],
+         "memory": [0.0, 0.0, 0.1, 0.2, 0.0]}
+    )  # fmt: skip
+    scheduler = make_scheduler("list:first/most_used_mem")
+    result = Simulation(Platform.homogeneous(nodes=3, cores=4), jobs, scheduler).run()
+    assert result.allocations["node"].tolist()[2:] == ["cluster0.node2", "cluster0.node2", "cluster0.node1"]

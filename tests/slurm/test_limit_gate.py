@@ -106,3 +106,35 @@ def test_limits_hold_whatever_is_done_to_jobs(seed: int) -> None:
             assert now["owner"].nunique() <= 2
     over = result.jobs["state"].isin(["completed", "killed", "rejected"])
     assert over.all() or case.options.get("until") is not None
+
+
+def test_a_held_job_that_is_cancelled_lets_those_behind_it_in() -> None:
+    """B of four cores holds up C, which fits beside A; B is killed at 10 s, and C joins at once."""
+    accounts = Accounts((ROOT, Association("acc", parent="root", grp_tres={"cpu": 4.0}), Association("acc", "u")))
+    jobs = Workload(
+        {"job_id": ["A", "B", "C"], "submit_time": [0, 1, 2], "requested_cores": [2, 4, 2], "user": ["u"] * 3,
+         "account": ["acc"] * 3, "recorded_run_time": [100, 10, 10]}
+    )  # fmt: skip
+    simulation = Simulation(Platform.homogeneous(nodes=1, cores=8), jobs, make_scheduler("fcfs"), accounts=accounts)
+    simulation.env.at(10.0).callbacks.append(lambda event: simulation.kill("B"))
+    assert simulation.run().jobs["start_time"].tolist()[::2] == [0.0, 10.0]
+
+
+@pytest.mark.parametrize("scheduler", ["shrink-expand", "moldable", "equipartition", "malleable"])
+@pytest.mark.parametrize(("most", "states"), [(8, ["rejected", "rejected"]), (3, ["completed", "completed"])])
+def test_cores_that_a_scheduler_chooses_count(scheduler: str, most: int, states: list[str]) -> None:
+    """A job counts with the most cores that it may be given: two of up to 3 run one after the other within 4; 8 are too many."""
+    accounts = Accounts((ROOT, Association("acc", parent="root", grp_tres={"cpu": 4.0}), Association("acc", "u")))
+    jobs = Workload(
+        {"submit_time": [0, 0], "requested_cores": [2, 2], "min_cores": [1, 1], "max_cores": [most] * 2, "malleable": [True] * 2,
+         "user": ["u"] * 2, "account": ["acc"] * 2, "recorded_run_time": [80, 80], "requested_time": [200, 200]}
+    )  # fmt: skip
+    result = Simulation(
+        Platform.homogeneous(nodes=1, cores=8), jobs, make_scheduler(scheduler), accounts=accounts
+    ).run()
+    assert result.jobs["state"].tolist() == states
+    if most == 3:
+        first, second = result.jobs["start_time"]
+        assert second >= result.jobs["finish_time"][0] > first
+    else:
+        assert result.jobs["reason"].str.contains("it may be given more than a limit allows").all()

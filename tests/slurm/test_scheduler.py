@@ -213,3 +213,24 @@ def test_qualities_of_service_without_accounts_are_told(
         Simulation(Platform.read(path), Workload(jobs), make_scheduler(f"slurm:conf={path}{given}")).run()
     lines = [str(each.message) for each in noted]
     assert [line.split()[1] for line in lines if "counts for nothing: no accounts say" in line] == told
+
+
+@pytest.mark.parametrize("select", ["linear", "cons_tres"])
+def test_a_partition_bounds_the_nodes_of_jobs_that_name_none(tmp_path: Path, select: str) -> None:
+    """Slurm takes the partition's: two nodes where that is the least, and none of more than it has at most."""
+    conf = CONF.replace("CPUs=1", "CPUs=2").replace("linear", select)
+    fewest = run(tmp_path, conf.replace("MaxTime=10", "MinNodes=2"), requested_cores=[2])
+    assert fewest.holds["node"].tolist() == ["lab.node0", "lab.node1"]
+    most = run(tmp_path, conf.replace("MaxTime=10", "MaxNodes=1"), requested_cores=[4, 2])
+    assert most.jobs["state"].tolist() == ["rejected", "completed"]
+    assert most.holds["node"].tolist() == ["lab.node0"] * len(most.holds)
+
+
+def test_a_job_waits_for_few_enough_nodes(tmp_path: Path) -> None:
+    """From 21 s on one, one and two CPUs of three nodes are free: four, but on more nodes than the partition gives a job."""
+    conf = CONF.replace("n[1-2] CPUs=1", "n[1-3] CPUs=2").replace("linear", "cons_tres").replace("MaxTime=10", "{}")
+    columns = {"submit_time": [0.0, 1.0, 2.0, 3.0, 60.0], "requested_cores": [1, 1, 1, 1, 4]}
+    columns |= {"recorded_run_time": [300.0, 20.0, 400.0, 20.0, 50.0], "requested_time": [600.0] * 5}
+    starts = [run(tmp_path, conf.format(most), **columns).jobs["start_time"][4] for most in ("", "MaxNodes=2")]
+    assert starts[0] < 120.0
+    assert 300.0 <= starts[1] < 400.0
