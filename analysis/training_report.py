@@ -32,7 +32,7 @@ _IN_VALIDATION = {
 }
 """What there is to choose the best agent by: it is the first of these that was logged."""
 _KEPT = "; by this the best is kept"
-_KEPT_OF_SOME = "; of agents that keep the limit, by this the best is kept"
+_KEPT_OF_SOME = "; by this the best is kept of those within the limit"
 _PROGRESS = {
     "rollout/objective_mean": "What they reach while they learn, with drawn actions",
     "rollout/ep_rew_mean": "Their reward",
@@ -70,6 +70,7 @@ def write_training_report(
     columns = {name for log in logs for name in log.columns[log.notna().any()]}
 
     settings: dict[str, Any] = dict(flat(read_document(Path(first.folder) / CONFIG)))
+    settings["seeds"] = len(summaries)  # each folder has the configuration of its own training
     limit = settings.get("algorithm.constraint.limit")
     beside = {
         "validation/objective_mean": {name: value for name, (value, _) in first.baselines.items()},
@@ -153,6 +154,7 @@ def _verdict(summaries: Sequence[Summary], chosen_by_reduction: bool) -> str:
         said.append(
             f"Seed {', '.join(broken)}: no agent kept the limit on the mean cost; the best is the one that is nearest to it."
         )
+    said += [f"Seed {one.seed}: {one.unlike}." for one in summaries if one.unlike]
     idle = [str(summary.seed) for summary in summaries if summary.best_iteration == 0]
     if idle:
         said.append(

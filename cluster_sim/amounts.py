@@ -19,6 +19,8 @@ NOTHING = "–"
 PLAIN_SECONDS = 600.0
 """Up to here moments of a run are counted in seconds, beyond it in days, hours, minutes and seconds."""
 _MINUTE, _DAY = 60, 86_400
+_COUNTABLE = 1e18
+"""From so many seconds on neither days nor hours are counted."""
 _UNITS_FROM = (59.95, 3_599.5, 86_370.0)
 """From so many seconds on, which would be rounded up to them, there are minutes, hours, days."""
 _PREFIXES = ("", "k", "M", "G", "T", "P", "E")
@@ -74,7 +76,7 @@ def durations(seconds: ArrayLike) -> list[str]:
     """
     values = np.asarray(seconds, dtype=float).ravel()
     size = np.abs(values)
-    kind = np.where(size < np.inf, np.searchsorted(_UNITS_FROM, size, side="right"), 0)
+    kind = np.where(size < _COUNTABLE, np.searchsorted(_UNITS_FROM, size, side="right"), 0)
     counted = np.rint(np.where(kind == 1, size, np.where(kind > 1, size / _MINUTE, 0.0))).astype(np.int64)
     texts = [
         _duration(*parts)
@@ -106,7 +108,7 @@ def moments(seconds: ArrayLike) -> list[str]:
     """
     values = np.asarray(seconds, dtype=float).ravel()
     size = np.abs(values)
-    long = (size >= PLAIN_SECONDS) & (size < np.inf)
+    long = (size >= PLAIN_SECONDS) & (size < _COUNTABLE)
     counted = np.rint(np.where(long, size, 0.0)).astype(np.int64)
     minutes = counted // 60
     parts = (counted // _DAY, minutes // 60 % 24, minutes % 60, counted % 60)

@@ -150,10 +150,12 @@ def find_agents(directory: str | Path) -> list[Path]:
     """The folders of the agents that ``train`` left in a folder: one for each training seed, the best one first.
 
     Best by validation: the greatest reduction, or where there was no baseline the least objective; the first of equals.
-    A name of :func:`ready_agents` is that agent, where there is no folder of this name. Raises InputError when there is none.
+    A name of :func:`ready_agents` is that agent, where there is no folder of this name; ``learned:`` may stand before either.
+    Raises InputError when there is none.
     """
+    directory = str(directory).removeprefix("learned:")
     folder = Path(directory)
-    if not folder.exists() and str(directory) in ready_agents():
+    if not folder.exists() and directory in ready_agents():
         folder = READY / directory
     for place in (folder, folder / BEST):
         if os.path.isfile(place / f"{FILE}.json"):

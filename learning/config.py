@@ -28,13 +28,13 @@ from cluster_sim.errors import FormatError, InputError
 from cluster_sim.files.atomic import write_bytes
 from cluster_sim.files.documents import flat, read_document
 from cluster_sim.formats.native_platform import OwnKeys, validated
-from cluster_sim.run.settings import SETTINGS, TimeUnit, as_in_a_run, located, taken, with_settings
+from cluster_sim.run.settings import SETTINGS, TimeUnit, as_in_a_run, located, located_policy, taken, with_settings
 
 Count = Annotated[int, Field(ge=1)]
 Whole = Annotated[int, Field(ge=0)]
 Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
 """What torch takes, with room for the seeds that are counted from it."""
-LIMIT = r"^[0-9]+(\.[0-9]+)? of \S+$"
+LIMIT = r"^[0-9]+(\.[0-9]+)? of \S.*$"
 """A limit as a share of what a baseline reaches on the same episodes."""
 
 
@@ -101,8 +101,8 @@ class InputKeys(OwnKeys):
             raise PydanticCustomError("one_way", "either days or trajectories")
         if self.fresh and (self.days or any(cut is not None for cut in (self.trajectories, self.first, self.slice))):
             raise PydanticCustomError("fresh", "fresh workloads whole, without days, trajectories, first or slice")
-        if self.fold is not None and not (self.days and self.fold[0] < self.fold[1]):
-            raise PydanticCustomError("fold", "fold: [k, n] with days, k below n")
+        if self.fold is not None and not (self.days and self.fold[0] < self.fold[1] and self.fold[1] > 1):
+            raise PydanticCustomError("fold", "fold: [k, n] with days, k below n, n at least 2")
         return self
 
 
@@ -252,6 +252,21 @@ def read_config(path: str | Path) -> Config:
             if (source := getattr(section, key, None))
         }
         update[name] = section.model_copy(update=files)
+
+    def policy(spec: Any) -> Any:
+        return located_policy(Path(path).parent, spec) if isinstance(spec, str) else spec
+
+    def limit(most: float | str) -> float | str:
+        share, of, spec = str(most).partition(" of ")
+        return f"{share} of {policy(spec)}" if of else most
+
+    options = config.environment.options
+    placed = {name: policy(options[name]) for name in ("scheduler", "power") if name in options}
+    update["environment"] = update["environment"].model_copy(update={"options": options | placed})
+    update["baselines"] = list(map(policy, config.baselines))
+    update["limits"] = {metric: limit(most) for metric, most in config.limits.items()}
+    if config.warm_start is not None:
+        update["warm_start"] = config.warm_start.model_copy(update={"teacher": policy(config.warm_start.teacher)})
     return config.model_copy(update=update)
 
 

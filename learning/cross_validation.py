@@ -79,7 +79,7 @@ def _tested(folder: Path, days: list[tuple[int, Episode]], metrics: tuple[str, .
 
 
 @click.command()
-@click.argument("config", type=click.Path(exists=True, dir_okay=False))
+@click.argument("config", type=click.Path())
 @click.option("--out", required=True, type=click.Path(file_okay=False), help="Folder for agents and tables.")
 @click.option("--workers", type=click.IntRange(1), help="Processes. [default: as many as there are cores]")
 def main(config: str, out: str, workers: int | None) -> None:

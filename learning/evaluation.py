@@ -28,7 +28,7 @@ from cluster_sim.errors import InputError, ModelWarning, UnfamiliarWarning, coun
 from cluster_sim.files.atomic import atomic_files
 from cluster_sim.files.json_values import for_json
 from cluster_sim.records.intervals import paired_change
-from cluster_sim.run.settings import TIME_UNITS
+from cluster_sim.run.settings import TIME_UNITS, part_of
 from cluster_sim.workload.days import all_as_executed
 from cluster_sim.workload.workload import Workload
 from learning.agent import Agent, find_agents
@@ -40,7 +40,7 @@ from learning.logs import progress_bar
 from learning.validation import REWARD, check_minimised, spread
 from learning.workers import map_in_order, processes
 
-BEST_CLASSIC = "the best list heuristic"
+BEST_CLASSIC = "the best of López's list heuristics"
 BEST = "the best heuristic"
 BEST_OF_EACH = "the best heuristic of each case"
 GREEDY, SAMPLED = "greedy", "sampled"
@@ -53,8 +53,8 @@ class Evaluation:
     Attributes
     ----------
     runs : one row per run of an agent: ``training_seed``, ``case``, ``mode`` (greedy or sampled), ``seed`` of the run,
-        and the metrics.
-    heuristics : one row per heuristic and case: ``heuristic``, ``case``, and the metrics.
+        the metrics, and ``jobs_completed``.
+    heuristics : one row per heuristic and case: ``heuristic``, ``case``, the metrics, and ``jobs_completed``.
     metrics : which ones, least is best.
     meta : how it came about.
     """
@@ -123,6 +123,23 @@ class Evaluation:
         change, around = paired_change(runs.to_numpy(float)[:, None], reference[runs.index].to_numpy(float)[:, None])
         return numbers | {"change": float(change[0]), "change_around": float(around[0])}
 
+    def unlike(self) -> str:
+        """In words, how many jobs the agents and the heuristics completed, where that differs in a case; else empty.
+
+        Metrics of runs that completed different jobs, as where a run is cut off, say little of each other.
+        """
+        if not all("jobs_completed" in table for table in (self.runs, self.heuristics)):
+            return ""
+        own = self.runs[self.runs["mode"] == GREEDY].groupby("case")["jobs_completed"].mean()
+        others = self._values("jobs_completed")
+        if not len(others) or not (others - own).abs().to_numpy().max():
+            return ""
+        means = dict(zip(others.index, others.mean(axis=1), strict=True))
+        ends = dict.fromkeys(choose(means, key=means.__getitem__) for choose in (min, max))
+        of_others = " to ".join(f"{means[name]:,.6g} ({name})" for name in ends)
+        agents = f"the agent's greedy runs completed {own.mean():,.6g} jobs on average over the cases"
+        return f"{agents}, those of the heuristics {of_others}: their metrics are not of the same jobs"
+
     def text(self) -> str:
         """The table for people: what it is about, then a line for each heuristic."""
         seeds, cases = self.runs["training_seed"].nunique(), self.runs["case"].nunique()
@@ -134,6 +151,8 @@ class Evaluation:
             "than the heuristic; over several cases their mean is not the reduction of the mean; ±: spread over training seeds",
             "change: of the mean over the cases, greedy, in %, with its 95 % interval paired by case; negative is better",
         ]
+        if told := self.unlike():
+            lines.append(told)
         table = self.table()
         width = max(map(len, [*table["against"], f"the agent, {SAMPLED}"]))
         for metric, rows in table.groupby("metric", sort=False):
@@ -197,7 +216,8 @@ def evaluate(
         also: specs of heuristics besides those.
 
     Raises InputError where there is no agent, no such metric or heuristic. Warns (UnfamiliarWarning) once of each agent that
-    meets what is far from what it has learned from, with the first case in which it does.
+    meets what is far from what it has learned from, with the first case in which it does, and (ModelWarning) where agents
+    and heuristics have not completed as many jobs.
     """
     folders = find_agents(directory)
     agents = sorted((Agent.load(folder) for folder in folders), key=lambda agent: int(agent.facts["seed"]))
@@ -212,7 +232,7 @@ def evaluate(
     each = -(-runs // len(cases))
     tasks: list[_Task] = []
     for number, case in enumerate(cases):
-        tasks += [_Task(number, case, spec, kind, agents[0].environment, chosen) for spec in specs]
+        tasks += [_Task(number, case, spec, kind, agents[0].environment, chosen, (seed,)) for spec in specs]
         for folder, agent in zip(folders, agents, strict=True):
             for sample in (False, True):
                 spec = f"learned:{folder}" + (",sample=yes" if sample else "")
@@ -222,17 +242,20 @@ def evaluate(
                 )
     bar = progress_bar(len(tasks), unit=" tests", hidden=not progress)
     with bar, processes(workers, len(tasks), executor) as pool:
-        found = map_in_order(_run, tasks, pool, lambda _: bar.update())
+        ended = map_in_order(_run, tasks, pool, lambda _: bar.update())
     unfamiliar: dict[str, UnfamiliarWarning] = {}
-    for _, noted in found:
+    for _, noted in ended:
         for one in noted:
             unfamiliar.setdefault(one.agent, one)
     for one in unfamiliar.values():
         warnings.warn(one, stacklevel=2)
-    rows = [row for task, (rows, _) in zip(tasks, found, strict=True) if task.training_seed is not None for row in rows]
-    others = [row for task, (rows, _) in zip(tasks, found, strict=True) if task.training_seed is None for row in rows]
+    rows = [row for task, (rows, _) in zip(tasks, ended, strict=True) if task.training_seed is not None for row in rows]
+    others = [row for task, (rows, _) in zip(tasks, ended, strict=True) if task.training_seed is None for row in rows]
     meta = {"agents": [str(folder) for folder in folders], "training": [agent.facts for agent in agents]}
-    return Evaluation(pd.DataFrame(rows), pd.DataFrame(others), chosen, meta)
+    found = Evaluation(pd.DataFrame(rows), pd.DataFrame(others), chosen, meta)
+    if told := found.unlike():
+        warnings.warn(told, ModelWarning, stacklevel=2)
+    return found
 
 
 def cases_of(
@@ -268,9 +291,12 @@ def cases_of(
         days = all_as_executed(read_folder(workload, options), machine)
         found = Days(machine, days, **rules_of(keys)).all()
         return list(found) if count is None else spread(found, count)
-    jobs = Workload.read(workload, **options)
-    jobs = jobs if between is None else jobs.slice(*between)
-    jobs = jobs if first is None else jobs.first(first)
+    if count is not None and length is None:
+        raise InputError(
+            "evaluate, cases", "--trajectories N with it, or a folder of days: else there is one case", count
+        )
+    with naming(workload):
+        jobs = part_of(Workload.read(workload, **options), between, first)
     if not len(jobs):
         raise InputError(workload, "at least one job")
     episode = Episode(machine, jobs, **rules_of(keys))
@@ -332,7 +358,7 @@ def _run(task: _Task) -> tuple[list[dict[str, Any]], list[UnfamiliarWarning]]:
 
 
 def _row(task: _Task, seed: int, summary: pd.Series) -> dict[str, Any]:
-    numbers = {metric: metric_of(summary, metric) for metric in task.metrics}
+    numbers = {metric: metric_of(summary, metric) for metric in (*task.metrics, "jobs_completed")}
     if task.training_seed is None:
         return {"heuristic": task.spec, "case": task.number} | numbers
     mode = SAMPLED if task.spec.endswith(",sample=yes") else GREEDY

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from importlib import import_module
@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from cluster_sim.errors import InputError, naming
+from cluster_sim.models.contention import contention_models
+from cluster_sim.models.power import power_models
 from cluster_sim.platform.platform import Platform
 from cluster_sim.platform.specs import has_time_unit
 from cluster_sim.run.hosts import as_counted
@@ -58,7 +60,15 @@ def read_platform(keys: EnvironmentKeys) -> Platform:
     unit = _options(keys) if has_time_unit(keys.platform) else {}
     platform = Platform.read(keys.platform, **unit)
     given = keys.model_dump()
-    return platform.with_models(given["contention_model"], given["power_model"])
+    makers: dict[str, Callable[[str], object]] = {
+        "contention_model": contention_models.make,
+        "power_model": power_models.make,
+    }
+    for name, make in makers.items():
+        with naming(f"environment, {name}"):
+            if given[name] is not None:
+                make(given[name])  # a run would refuse it without saying which key it is
+    return platform.with_models(*(given[name] for name in makers))
 
 
 def rules_of(keys: EnvironmentKeys) -> dict[str, Any]:
@@ -199,7 +209,7 @@ def _option(where: str, value: Any, parameter: inspect.Parameter) -> Any:
         value = float(value)  # a word, because JSON has no number for it
     some_names = "Sequence[str]" in annotation and isinstance(value, list) and all(isinstance(n, str) for n in value)
     if not some_names and not suits(value, default):
-        raise InputError(where, kind_of(default), value)
+        raise InputError(where, kind_of(default), "nan" if value != value else value)
     return value
 
 

@@ -79,7 +79,8 @@ class Summary:
     mean over these episodes of the reduction, in %, with respect to the best baseline of each, by which agents are compared.
     ``baselines`` has for every baseline what ``value`` and ``reduction_by_episode`` are for the agent. ``remark`` says why
     there was nothing to learn, where that shows. ``over`` is by how much the best agent's mean cost is above its limit, if it
-    is, in the class where that is most.
+    is, in the class where that is most. ``completed`` are the jobs completed in a validation episode, on average, by the best
+    agent and under the baseline, where these differ: then the objective is not of the same jobs.
     """
 
     folder: str
@@ -94,6 +95,16 @@ class Summary:
     baselines: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     remark: str = ""
     over: float = 0.0
+    completed: Sequence[float] | None = None
+
+    @property
+    def unlike(self) -> str:
+        """That the best agent completed other numbers of jobs than the baseline, in words; empty where it did not."""
+        if self.completed is None:
+            return ""
+        own, others = self.completed
+        jobs = f"it completed {own:,.6g} jobs an episode on average, {self.baseline} {others:,.6g}"
+        return f"{jobs}: the objective is not of the same jobs"
 
     @property
     def reduction(self) -> float:
@@ -387,6 +398,7 @@ class Training:
             baselines=self.validation.baselines,
             remark=self._played.remark(self.objective, self.validation.is_level) if self._began_at == 0 else "",
             over=float(self.best.get("over", 0.0)),
+            completed=self.best.get("completed"),
         )
 
     # ------------------------------------------------------------------ checkpoints
@@ -470,6 +482,10 @@ def _learner(config: Config, environment: SchedulingEnv) -> tuple[Network, Algor
     with one_thread():
         network = _network(config, environment)
         algorithm = make_algorithm(config, network)
+    if network.recurrent and config.warm_start is not None and config.warm_start.rounds:
+        raise InputError(
+            "warm_start, rounds", f"0 for a network that remembers ({config.network})", config.warm_start.rounds
+        )
     constraint = config.algorithm.constraint
     if constraint is not None and constraint.classes:
         check_classes(constraint.classes, (jobs.name for _, jobs in inputs_of(environment.episodes)))

@@ -19,6 +19,8 @@ from learning.inputs import MakeEnvironment, validation_episodes
 from learning.rollouts import Trajectory, collect
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from learning.config import Config
     from learning.environments.base import SchedulingEnv
     from learning.episodes import Episode, EpisodeSource
@@ -38,7 +40,8 @@ class Validated:
     ``cost`` is the mean cost of an episode, ``over`` by how much a mean cost is above its limit, in the class where that is
     most: whoever keeps all limits is better than whoever does not, and of those who do not the one that is nearest to
     them is the best (Deb 2000).
-    ``baseline`` is the one with the least mean ratio over all episodes.
+    ``baseline`` is the one with the least mean ratio over all episodes. ``completed`` are the jobs completed in an episode, on
+    average, by the agent and under the baseline; None without one.
     """
 
     values: tuple[float, ...]
@@ -48,6 +51,7 @@ class Validated:
     share: float | None = None
     cost: float | None = None
     over: float = 0.0
+    completed: tuple[float, float] | None = None
 
     @property
     def score(self) -> float:
@@ -85,6 +89,8 @@ class Validated:
             "baseline": self.baseline,
             "baseline_value": self.baseline_value,
         }
+        if self.completed is not None and self.completed[0] != self.completed[1]:
+            facts["completed"] = list(self.completed)
         return facts | ({"over": self.over} if self.over > 0.0 else {})
 
 
@@ -107,7 +113,11 @@ class Validation:
         self._source = keys.workload or config.environment.workload or "the built-in jobs"
         with naming(self._source):
             self._limits = _limits(config, environment, self.episodes)
-            self._baselines = _baselines(config, environment, self.episodes, objective)
+            runs = _baselines(config, environment, self.episodes)
+            self._baselines = {spec: [metric_of(run, objective) for run in own] for spec, own in runs.items()}
+            self._completed = {
+                spec: float(np.mean([run["jobs_completed"] for run in own])) for spec, own in runs.items()
+            }
         self._constraint = constraint_of(config.algorithm)
         best = [min(values) for values in zip(*self._baselines.values(), strict=True)]
         self._references = tuple(best)
@@ -133,7 +143,12 @@ class Validation:
         costs = [trajectory.cost for trajectory in found if len(trajectory.costs)]
         cost = float(np.mean(costs)) if costs else None
         over = 0.0 if self._constraint is None else max(self._constraint.violations(found).values())
-        return Validated(values, self._references, self._best_baseline, value, self._share(found), cost, over)
+        completed = None
+        if self._best_baseline and "jobs_completed" in found[0].metrics:
+            own = float(np.mean([trajectory.metrics["jobs_completed"] for trajectory in found]))
+            completed = own, self._completed[self._best_baseline]
+        share = self._share(found)
+        return Validated(values, self._references, self._best_baseline, value, share, cost, over, completed)
 
     @property
     def is_level(self) -> bool:
@@ -252,14 +267,13 @@ def objective_of(environment: SchedulingEnv) -> str:
     )
 
 
-def _baselines(
-    config: Config, environment: SchedulingEnv, episodes: Sequence[Episode], objective: str
-) -> dict[str, list[float]]:
+def _baselines(config: Config, environment: SchedulingEnv, episodes: Sequence[Episode]) -> dict[str, list[pd.Series]]:
+    """The summaries of the runs of each baseline."""
     keys = config.environment.model_dump(mode="json")
     found = {}
     for spec in dict.fromkeys(config.baselines):
         pair = policies(spec, environment.maker.kind, keys)
-        found[spec] = [metric_of(run_on(episode, *pair), objective) for episode in episodes]
+        found[spec] = [run_on(episode, *pair) for episode in episodes]
     return found
 
 

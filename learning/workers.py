@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from cluster_sim import executors
-from cluster_sim.errors import ModelWarning
+from cluster_sim.errors import InputError, ModelWarning
 
 Task = TypeVar("Task")
 Answer = TypeVar("Answer")
@@ -20,7 +20,7 @@ def processes(wanted: int | None, tasks: int, executor: Executor | None = None) 
     """An executor for that many tasks at once: the given one, or processes of our own; None where one process will do.
 
     ``wanted`` None is as many as there are cores. Our processes leave Ctrl-C to this one, and are gone when the block ends,
-    also by an exception.
+    also by an exception. Raises InputError where one of them has died, as for want of memory.
     """
     count = min(executors.cores() if wanted is None else wanted, tasks)
     if executor is not None or count <= 1:
@@ -30,8 +30,13 @@ def processes(wanted: int | None, tasks: int, executor: Executor | None = None) 
         pool = executors.make_processes(count, begin_worker)
         try:
             yield pool
-        except BaseException:
+        except BaseException as error:
             executors.end_processes(pool)  # what still runs is not worth waiting for
+            if executors.is_worker_death(error):
+                expected = (
+                    "each to live to its end: fewer of them need less memory (workers), and trainings go on (resume)"
+                )
+                raise InputError("processes", expected, "one that was killed") from None
             raise
         pool.shutdown()
 

@@ -29,10 +29,8 @@ from analysis.sweep.cell import TRAINED
 from analysis.sweep.config import SweepConfig, WorkloadKeys, config_of, read_config
 from analysis.sweep.wildcards import schedulers_of
 from cluster_sim.errors import InputError, naming
-from cluster_sim.files.reading import absolute
-from cluster_sim.files.source import with_place
 from cluster_sim.registry import Spec
-from cluster_sim.run.settings import SETTINGS, located
+from cluster_sim.run.settings import SETTINGS, located, located_policy
 from cluster_sim.workload.fields import whole_number
 from cluster_sim.workload.workload import WORKLOAD_GENERATORS
 
@@ -218,7 +216,7 @@ def _level(name: str, value: Any, folder: Path) -> Level:
     if value is None or name not in SETTINGS:
         return Level({name: label}, {name: value})
     setting = SETTINGS[name]
-    says = located(folder, value) if setting.file else _located(value, folder) if setting.is_spec else value
+    says = located(folder, value) if setting.file else located_policy(folder, value) if setting.is_spec else value
     return Level({name: label}, {name: says})
 
 
@@ -266,17 +264,12 @@ def _deciders(config: SweepConfig, folder: Path) -> list[Level]:
     found = []
     for power, scheduler in pairs:
         labels = {"power_policy": power, "scheduler": scheduler}
-        says = {name: _located(spec, folder) for name, spec in labels.items()}
+        says = {name: located_policy(folder, spec) for name, spec in labels.items()}
         if TRAINED in (power, scheduler):
             found += [Level(labels | agent.labels, says, agent) for agent in agents]
         else:
             found.append(Level(labels, says))
     return found
-
-
-def _located(spec: str, folder: Path) -> str:
-    """A spec that names a file or a folder, ``learned:DIR``, with its absolute path: workers may stand elsewhere."""
-    return with_place(spec, lambda name: absolute(folder, name), NAMING)
 
 
 def _check_place(agent: Variant, pairs: Sequence[tuple[str, str]]) -> None:

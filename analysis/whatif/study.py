@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +21,11 @@ from analysis.whatif.replayed import CHANGED, CONF, RECORDED, UNCHANGED, agreeme
 from cluster_sim.amounts import duration, number
 from cluster_sim.errors import InputError, ModelWarning, naming
 from cluster_sim.files.atomic import atomic_path
+from cluster_sim.formats.sacctmgr import read_accounts
 from cluster_sim.formats.slurm_changes import with_changes, with_nodes, without_people, written
 from cluster_sim.formats.slurm_conf import platform_of, read_for
 from cluster_sim.formats.slurm_lines import Line, lines_of
+from cluster_sim.formats.workload_files import is_sacct
 from cluster_sim.run.simulation import Simulation
 from cluster_sim.workload.workload import Workload
 from schedulers import make_power_policy, make_scheduler
@@ -149,39 +153,60 @@ def what_if(
     for name, those in lines.items():
         with _once(told, name), read_for([changed if name == CHANGED else unchanged]):
             platforms[name] = platform_of(those, str(conf))
-    workload = log if isinstance(log, Workload) else Workload.read(log, **{"submission": "eligible", **reading})
+    workload = log if isinstance(log, Workload) else _read(log, reading)
     remarks = _of_log(workload, platforms[UNCHANGED], log, str(conf))
     if ignore_gpus and (asking := int((workload.columns["gpus"] > 0).sum())):
         remarks.append(f"{asking:,} of {len(workload):,} jobs need GPUs: they run as if they needed none.")
         workload = workload.without_gpus()
-    by_slurm = {name: _slurm(folder / name / CONF, accounts, workload) for name in platforms}
-    specs = {
-        UNCHANGED: (baseline or by_slurm[UNCHANGED], "always-on"),
-        CHANGED: (scheduler or baseline or by_slurm.get(CHANGED, ""), power_policy or "always-on"),
-    }
+    own = {UNCHANGED: baseline, CHANGED: scheduler or baseline}  # schedulers that are not Slurm's rules
+    with naming(accounts):
+        shares = None if accounts is None else read_accounts(accounts)
     if workload.aliases:
         lines = {name: without_people(those) for name, those in lines.items()}
         told |= {text for those in lines.values() for text in _said_of(those, str(conf))}
-    _write(lines, folder)
     for spec in filter(None, (scheduler, baseline)):
         make_scheduler(spec)  # what is wrong with it is not the configuration's fault
-    make_power_policy(specs[CHANGED][1])
-    with naming(conf):  # Slurm's rules may refuse what the configuration asks for
-        policies = {}
+    power = {UNCHANGED: "always-on", CHANGED: power_policy or "always-on"}
+    make_power_policy(power[CHANGED])
+
+    def rules(name: str, at: Path) -> str:
+        return own[name] or _slurm(at / name / CONF, accounts, workload)
+
+    def simulation(name: str, at: Path, jobs: Workload, explain: bool = True) -> Simulation:
+        """A run under the configuration that lies in that folder. What its scheduler warns of is told once."""
+        with _once(told, name, {str(at / name / CONF): str(conf)}):
+            made = make_scheduler(rules(name, at)), make_power_policy(power[name])
+        return Simulation(platforms[name], jobs, *made, accounts=shares if own[name] else None, explain=explain)
+
+    # What is wrong with the configuration or the change is told before hours of replay, and before anything is overwritten.
+    with TemporaryDirectory() as aside:
+        _write(lines, Path(aside))
         for name in platforms:
-            with _once(told, name, {str(folder / name / CONF): str(conf)}):
-                policies[name] = make_scheduler(specs[name][0]), make_power_policy(specs[name][1])
-        runs = {}
-        for name, platform in platforms.items():  # what is wrong with a change is told before hours of replay
-            _refuse(Simulation(platform, workload.first(0), *policies[name]))
-        for name, platform in platforms.items():
-            result = Simulation(platform, workload, *policies[name], explain=True).run(progress=progress)
-            said_of = {"scheduler": specs[name][0], "power_policy": specs[name][1]}
-            result.meta |= {**said_of, "workload": workload.name, "platform": str(conf)}
-            runs[name] = result
+            with naming(conf if name == UNCHANGED else _changes_told(changes)):
+                _refuse(simulation(name, Path(aside), workload.first(0), explain=False))
+    _write(lines, folder)
+    runs = {}
+    for name in platforms:
+        result = simulation(name, folder, workload).run(progress=progress)
+        said_of = {"scheduler": rules(name, folder), "power_policy": power[name]}
+        result.meta |= {**said_of, "workload": workload.name, "platform": str(conf)}
+        runs[name] = result
     study = Study(workload, runs, jobs_of(workload, runs), tuple(said), folder, remarks)
     study.remarks.extend(_of_runs(study))
     return study
+
+
+def _read(log: str | Path, reading: Mapping[str, Any]) -> Workload:
+    """What sacct printed, its jobs as they became eligible. Raises InputError for a log of another format."""
+    if os.path.isfile(log) and not is_sacct(os.fspath(log)):
+        raise InputError(
+            str(log), "what sacct printed (--parsable2, or the same as CSV or Parquet)", "a workload of another format"
+        )
+    return Workload.read(log, **{"submission": "eligible", **reading})
+
+
+def _changes_told(changes: Sequence[str]) -> str:
+    return f"change {changes[0]}" if len(changes) == 1 else "the changed configuration"
 
 
 def _refuse(simulation: Simulation) -> None:

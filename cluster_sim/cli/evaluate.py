@@ -98,6 +98,7 @@ def evaluate(
     evaluation.csv, evaluation.txt, evaluation.json and runs.csv.
     """
     from cluster_sim.cli.simulate import checksums, prepare
+    from cluster_sim.records.assumptions import merged, of_inputs
     from learning.evaluation import cases_of
     from learning.evaluation import evaluate as compare
 
@@ -113,7 +114,8 @@ def evaluate(
     )
     files = sorted(map(str, Path(workload).iterdir())) if os.path.isdir(workload) else [workload]
     prepare(out)
-    invocation.tell_warnings()
+    invocation.assume(merged(of_inputs(case.platform, case.workload) for case in cases))
+    invocation.tell_all()
     evaluation = compare(
         directory, cases, metrics=metrics, heuristics=heuristics or None, also=also, progress=True, **options
     )

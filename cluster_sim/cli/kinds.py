@@ -30,6 +30,8 @@ def kind_of(source: str) -> Kind:
 
     if is_platform_spec(source):
         return "platform"
+    if source.startswith("learned:"):
+        return "agent"
     name, colon, _ = source.partition(":")
     if colon and name in WORKLOAD_GENERATORS:
         return "workload"

@@ -291,7 +291,7 @@ def _work(jobs: list[dict[str, Any]], ipc: np.ndarray, run_time: np.ndarray, sou
     absent = np.isnan(instructions) & np.isnan(run_time)
     if absent.any():
         raise FormatError(f"{source}: jobs[{int(absent.argmax())}]", "req_ops, here or in a profile", "none")
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         work = np.ceil(instructions / ipc)
     return np.where(ipc > 0, work, instructions)  # an impossible ipc is refused with its own name
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -44,6 +44,17 @@ _BY_SLURM = frozenset(map(str.lower, FOLLOWED)) - {"accountingstoragetype", "acc
 """What a configuration says to schedulers of Slurm's kind alone; limits of accounts are kept under any."""
 _LEFT_OUT = ("DOWN", "DRAIN", "FAIL", "FAILING", "FUTURE")
 _STATES = (*_LEFT_OUT, "UNKNOWN", "IDLE", "CLOUD", "UP", "RESUME", "ALLOCATED", "MIXED", "POWER_DOWN", "UNDRAIN")
+PARTITION_STATES = ("UP", "DOWN", "DRAIN", "INACTIVE")
+OVERSUBSCRIBE = ("NO", "YES", "FORCE", "EXCLUSIVE")
+PREEMPT_MODES = ("OFF", "REQUEUE", "CANCEL", "SUSPEND", "GANG", "WITHIN")
+_YES, _NO = ("YES", "UP", "TRUE", "1"), ("NO", "DOWN", "FALSE", "0")
+_WORDS: Mapping[str, Sequence[str]] = {
+    "selecttype": [f"SELECT/{name}" for name in ("LINEAR", "CONS_TRES", "CONS_RES", "CRAY_ARIES", "ALPS", "SERIAL")],
+    "schedulertype": ["SCHED/BACKFILL", "SCHED/BUILTIN", "SCHED/HOLD"],
+    "prioritytype": ["PRIORITY/BASIC", "PRIORITY/MULTIFACTOR"],
+    "priorityfavorsmall": (*_YES, *_NO),
+}
+"""What some keys may say, in any case: a misspelt one would change nothing, and nobody would know."""
 _PRIORITY = re.compile("priority.*|fairsharedampeningfactor")
 _ADMINISTRATION = re.compile(
     "cluster(name)|grestypes|(slurm|auth|cred|crypto|log|plug|mpi|proctrack|task|jobacct|jobcomp|jobcontainer|accounting|statesave|mail|"
@@ -186,6 +197,35 @@ def _add_nodes(line: Line, found: _Configuration) -> None:
     _note_keys(line, NODE_KEYS, NODES_NOT_SIMULATED, found)
 
 
+def _word_of(words: Sequence[str]) -> Callable[[str], str]:
+    """A parser of one of some words, in any case."""
+
+    def parse(text: str) -> str:
+        if text.upper() not in words:
+            raise ValueError(f"one of {', '.join(word.lower() if '/' in word else word for word in words)}")
+        return text.upper()
+
+    return parse
+
+
+def _truth(text: str) -> bool:
+    return _word_of((*_YES, *_NO))(text) in _YES
+
+
+def _sharing(text: str) -> str:
+    kind, colon, rows = text.upper().partition(":")
+    if kind not in OVERSUBSCRIBE or (colon and not rows.isdigit()):
+        raise ValueError(f"one of {', '.join(OVERSUBSCRIBE)}, YES and FORCE perhaps with a number, FORCE:4")
+    return text.upper()
+
+
+def _preempt_mode(text: str) -> str:
+    words = [word.strip() for word in text.upper().split(",")]
+    if not set(words) <= set(PREEMPT_MODES) and text.lower() != "(null)":
+        raise ValueError(f"one of {', '.join(PREEMPT_MODES)}, or two with a comma")
+    return text.upper()
+
+
 def _state(text: str) -> str:
     state = text.upper().split("+")[0].rstrip("*~#%$@^!-")
     if state not in _STATES:
@@ -262,7 +302,7 @@ def _partition(line: Line, found: _Configuration, position: Mapping[str, int]) -
     return Partition(
         name,
         tuple(sorted({position[node] for node in ([] if empty else _named(line, "nodes", found)) if node in position})),
-        default=line.pairs.get("default", "").upper() == "YES",
+        default=_value(line, _truth, False, "default"),
         max_time_s=_or(_value(line, values.duration, math.inf, "maxtime"), math.inf),
         default_time_s=_value(line, values.duration, None, "defaulttime"),
         min_nodes=_value(line, _whole, 0, "minnodes"),
@@ -271,10 +311,10 @@ def _partition(line: Line, found: _Configuration, position: Mapping[str, int]) -
         ),
         priority_tier=tier,
         priority_job_factor=_value(line, _whole, 1, "priorityjobfactor", "priority"),
-        over_subscribe=line.pairs.get("oversubscribe", line.pairs.get("shared", "NO")).upper(),
-        preempt_mode=line.pairs.get("preemptmode", "").upper(),
+        over_subscribe=_value(line, _sharing, "NO", "oversubscribe", "shared"),
+        preempt_mode=_value(line, _preempt_mode, "", "preemptmode"),
         grace_time_s=float(_value(line, _whole, 0, "gracetime")),
-        state=line.pairs.get("state", "UP").upper(),
+        state=_value(line, _word_of(PARTITION_STATES), "UP", "state"),
         options={key: value for key, value in line.pairs.items() if key not in PARTITION_KEYS},
     )
 
@@ -295,6 +335,8 @@ def _note_keys(line: Line, known: frozenset[str], unused: Mapping[str, str], fou
 
 def _add_parameters(line: Line, found: _Configuration) -> None:
     for key, value in line.pairs.items():
+        if key in _WORDS and not says_nothing(key, value):
+            _value(line, _word_of(_WORDS[key]), "", key)
         found.parameters[key] = value
         written = line.written[key]
         if key in NOT_SIMULATED:

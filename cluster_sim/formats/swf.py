@@ -147,6 +147,7 @@ def write(workload: Workload, path: str) -> None:
     table["run_time"] = _run_times(workload, path)
     table["cores"] = np.where(jobs["requested_cores_assumed"], UNKNOWN, jobs["requested_cores"])
     asked = np.isfinite(jobs["requested_time"]) & ~jobs["requested_time_assumed"]
+    _warn_of_limits(jobs, asked, path)
     table["requested_time"] = np.where(asked, jobs["requested_time"], UNKNOWN)
     unlogged = (jobs["requested_memory"] == UNKNOWN) & (jobs["memory"] > 0)
     table["requested_memory"] = np.where(unlogged, jobs["memory"] * 1024, jobs["requested_memory"])
@@ -158,6 +159,15 @@ def write(workload: Workload, path: str) -> None:
     text = lines.to_csv(sep=" ", header=False, index=False, lineterminator="\n")
     header = workload.header or _minimal_header(workload)
     write_bytes(path, ("".join(f"{line}\n" for line in header) + text).encode())
+
+
+def _warn_of_limits(jobs: Columns, asked: np.ndarray, path: str) -> None:
+    """Tell how many jobs have a limit that SWF cannot say: none at all, and 0."""
+    number = int(((~asked & ~jobs["requested_time_assumed"]) | (jobs["requested_time"] == 0.0)).sum())
+    if number:
+        text = f"{number:,} of {len(asked):,} jobs requested no time, or 0 s, which SWF cannot say"
+        told = f"{path}: {text}: readers, ours too, take the run time, a perfect estimate"
+        warnings.warn(told, ModelWarning, stacklevel=5)
 
 
 # -- reading ----------------------------------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ logs. A line per job that was submitted, in order of submission:
 | 5 allocated processors | cores that the job held, at most |
 | 8 requested processors, 9 requested time | as asked for; no time is −1 |
 | 11 status | 1 completed, 0 killed, 5 rejected, or cancelled before its start, −1 unfinished |
-| 12 user, 14 executable | numbers, from 1 in order of appearance, where names are no numbers; the header's notes list them |
+| 12 user, 13 group, 14 executable, 15 queue, 16 partition | numbers, from 1 in order of appearance, where names are no \
+numbers; the header's notes list them |
 
 A job that was stopped and run again, suspended, or had its cores changed has, after this line, one for each time that it had
 the same cores, as the format's definition proposes for jobs that are swapped out or restarted from checkpoints: the wait since
@@ -83,16 +84,21 @@ def schedule_table(result: Result) -> pd.DataFrame:
         "requested_memory": unknown,
         "status": np.where((status == 0) & ~started, _CANCELLED, status),
         "user": numbers_of_names(jobs["user"].to_numpy(dtype=object)),
-        "group": unknown,
+        "group": _numbers_of(jobs, "group", unknown),
         "executable": numbers_of_names(jobs["profile"].to_numpy(dtype=object)),
-        "queue": unknown,
-        "partition": unknown,
+        "queue": _numbers_of(jobs, "queue", unknown),
+        "partition": _numbers_of(jobs, "partition", unknown),
         "preceding": unknown,
         "think": unknown,
     }
     if pieces:
         fields = _with_pieces(fields, pieces, result.jobs["submit_time"].to_numpy(dtype=float))
     return pd.DataFrame({name: whole_where_possible(values) for name, values in fields.items()})
+
+
+def _numbers_of(jobs: pd.DataFrame, column: str, otherwise: np.ndarray) -> np.ndarray:
+    """A column of names that a table may lack, as numbers."""
+    return numbers_of_names(jobs[column].to_numpy(dtype=object)) if column in jobs else otherwise
 
 
 def _with_pieces(fields: _Fields, pieces: dict[int, list[Spell]], submit_times: np.ndarray) -> _Fields:
@@ -148,7 +154,10 @@ def _header(result: Result, lines: int) -> list[str]:
         f"MaxProcs: {platform.core_count}",
         f"Note: schedule of {meta.get('scheduler', '')} for workload {meta.get('workload', '')}",
     ]
-    for what, column in (("User", "user"), ("Executable", "profile")):
+    of_numbers = {"User": "user", "Group": "group", "Executable": "profile", "Queue": "queue", "Partition": "partition"}
+    for what, column in of_numbers.items():
+        if column not in jobs:
+            continue
         names = jobs[column].to_numpy(dtype=object)
         numbered = dict(zip(names.tolist(), numbers_of_names(names).tolist(), strict=True))
         named = [(number, name) for name, number in numbered.items() if name and str(number) != name]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import warnings
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -22,7 +23,7 @@ from cluster_sim.files.atomic import write_bytes
 from cluster_sim.files.csv import quoting_for
 from cluster_sim.files.reading import read_text
 from cluster_sim.spelling import nearest
-from cluster_sim.workload.fields import JOB_FIELDS, REQUIRED, Field
+from cluster_sim.workload.fields import FASTEST_GFLOPS, JOB_FIELDS, LONGEST_S, REQUIRED, SLOWEST_GFLOPS, Field
 from cluster_sim.workload.job_table import JOB_FIELD, TRUTH, as_columns, to_seconds
 
 if TYPE_CHECKING:
@@ -74,6 +75,10 @@ def has_content(jobs: pd.DataFrame, field: Field) -> bool:
     return bool(differs.any()) or field.name in ("operations", "recorded_run_time")
 
 
+_RANGES = {"origin_s": (-LONGEST_S, LONGEST_S), "reference_gflops": (SLOWEST_GFLOPS, FASTEST_GFLOPS)}
+"""What the numbers above the table may be."""
+
+
 def _attributes(text: str, path: str) -> tuple[dict[str, Any], int]:
     """What the lines above the table say about the workload, and where the table starts."""
     attributes: dict[str, Any] = {}
@@ -85,11 +90,14 @@ def _attributes(text: str, path: str) -> tuple[dict[str, Any], int]:
         key, colon, value = line[1:].strip().partition(":")
         if not colon:
             continue
-        if key in ("origin_s", "reference_gflops"):
+        if key in _RANGES:
+            least, most = _RANGES[key]
             try:
-                attributes[key] = float(value)
+                attributes[key] = math.nan if "_" in value else float(value)
             except ValueError:
-                raise FormatError(f"{path} line {number}, {key}", "a number", value.strip()) from None
+                attributes[key] = math.nan
+            if not least <= attributes[key] <= most:
+                raise FormatError(f"{path} line {number}, {key}", f"a number from {least:g} to {most:g}", value.strip())
         elif key == "name":
             attributes[key] = value.strip()
         elif key == "header":

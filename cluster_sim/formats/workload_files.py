@@ -73,20 +73,29 @@ def read_workload(path: str, **options: Any) -> Workload:
             raise error
         specs = "".join(f" or {name}:…" for name in WORKLOAD_GENERATORS)
         raise FormatError(path, f"a workload file ({_suffixes(WORKLOAD_WRITERS)}){specs}", files.instead_of_file(path))
-    suffix = _suffix(path)
-    if suffix not in WORKLOAD_READERS:
-        suffix = _suffix_by_content(path)
-    reader = WORKLOAD_READERS[suffix]
-    if suffix == ".csv":
-        if sacct_table.delimiter_of(_beginning(path).decode(errors="replace")):
-            reader = sacct.read
-        elif irmasim_workload.is_csv(path):
-            reader = irmasim_workload.read_csv
+    reader = _reader_of(path)
     if reader is not _read_json:
         _check_options(reader, options, path)
     workload = reader(path, **options)
     _warn_of_late_start(workload, path)
     return workload
+
+
+def is_sacct(path: str) -> bool:
+    """Whether a file is read as what sacct printed."""
+    return _reader_of(path) is sacct.read
+
+
+def _reader_of(path: str) -> Callable[..., Workload]:
+    suffix = _suffix(path)
+    if suffix not in WORKLOAD_READERS:
+        suffix = _suffix_by_content(path)
+    if suffix == ".csv":
+        if sacct_table.delimiter_of(_beginning(path).decode(errors="replace")):
+            return sacct.read
+        if irmasim_workload.is_csv(path):
+            return irmasim_workload.read_csv
+    return WORKLOAD_READERS[suffix]
 
 
 def write_workload(workload: Workload, path: str, **options: Any) -> None:

@@ -431,6 +431,21 @@ def located(folder: str | os.PathLike[str], source: str) -> str:
     return absolute(folder, source) if names_a_file(source) else source
 
 
+def located_policy(folder: str | os.PathLike[str], spec: str) -> str:
+    """A spec of a policy that a configuration in ``folder`` gives, with absolute paths in place of the files that it names.
+
+    A name of a ready agent, ``learned:NAME``, stays where there is no such folder.
+    """
+    from cluster_sim.files.reading import absolute
+    from cluster_sim.files.source import with_place
+
+    def place(name: str) -> str:
+        path = absolute(folder, name)
+        return path if os.path.exists(path) or not spec.startswith("learned:") else name
+
+    return with_place(spec, place, ("learned", "replay", "trace"))
+
+
 def names_a_file(source: str) -> bool:
     """Whether a platform or a workload is named by its file, not by a spec such as ``homogeneous:nodes=4,cores=2``."""
     from cluster_sim.platform.specs import is_platform_spec

@@ -29,6 +29,9 @@ UNKNOWN = -1  # how the Standard Workload Format writes what was not recorded
 LONGEST_S = 1e18
 """Latest submission and longest run time: the makespan of several hundred such jobs in a row can still be written (up to 5e20 s),
 and tests of Batsim submit at 1e17 s."""
+MOST_OPERATIONS = 1e30
+SLOWEST_GFLOPS, FASTEST_GFLOPS = 1e-9, 1e12
+"""Work of a task, and the rate of a core at which run times were measured: what is beyond is no machine's, and overflows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,13 @@ JOB_FIELDS: tuple[Field, ...] = (
     Field("ntasks_per_node", "int", "", "most tasks of the job on one node; 0: no limit", 0, ">= 0"),
     Field("requested_time", "float", "s", "walltime the user asked for; inf: none given", math.inf, ">= 0"),
     Field(
-        "operations", "float", "", "work of one task, ceil(instructions / ipc); NaN: run time given", math.nan, ">= 0"
+        "operations",
+        "float",
+        "",
+        "work of one task, ceil(instructions / ipc); NaN: run time given",
+        math.nan,
+        ">= 0",
+        MOST_OPERATIONS,
     ),
     Field(
         "recorded_run_time",

@@ -243,7 +243,7 @@ def _job_ids(values: Any, count: int, where: Locate) -> np.ndarray:
         items = [value if isinstance(value, str) else _id_text(value) for value in items]
     row = _first_unwritable(items)
     if row is not None:
-        raise FormatError(f"{where(row)}, job_id", "text that can be written as UTF-8", items[row])
+        raise FormatError(f"{where(row)}, job_id", "text that can be written as UTF-8, without NUL", items[row])
     distinct = set(items)
     if "" in distinct:
         raise FormatError(f"{where(items.index(''))}, job_id", "an id", "nothing")
@@ -255,12 +255,13 @@ def _job_ids(values: Any, count: int, where: Locate) -> np.ndarray:
 
 
 def _first_unwritable(items: Sequence[str] | np.ndarray) -> int | None:
-    """The position of the first text that no file can hold: half of a pair of surrogates, as JSON may have one."""
+    """The position of the first text that no file can hold: with half of a pair of surrogates, as JSON may have one, or NUL."""
     try:
-        "".join(items).encode()
+        if b"\0" not in "".join(items).encode():
+            return None
     except UnicodeEncodeError:
-        return next(row for row, text in enumerate(items) if text.encode(errors="ignore").decode() != text)
-    return None
+        pass  # which one is found below
+    return next(row for row, text in enumerate(items) if "\0" in text or text.encode(errors="ignore").decode() != text)
 
 
 def _id_text(value: object) -> str:
@@ -284,7 +285,7 @@ def _checked(values: Any, field: Field, place: Callable[[int, str], str]) -> np.
         texts = _as_text(array, "" if field.or_name else str(field.default))
         row = _first_unwritable(texts)
         if row is not None:
-            raise refuse(row, "text that can be written as UTF-8")
+            raise refuse(row, "text that can be written as UTF-8, without NUL")
         return texts
     if array.dtype.kind not in "iufb":
         array, bad = _as_numbers(array)

@@ -27,6 +27,7 @@ from cluster_sim.workload.dependencies import (
     has_after,
     without_absent,
 )
+from cluster_sim.workload.fields import FASTEST_GFLOPS, SLOWEST_GFLOPS
 from cluster_sim.workload.job_table import (
     Columns,
     Locate,
@@ -67,6 +68,10 @@ _COUNT = re.compile(r"([0-9]{1,3}([,'_][0-9]{3})+|[0-9]+)(?!\w|[.,'][0-9])", re.
 """A whole number, its digits perhaps in groups; not the beginning of another one, such as 0x40 or 1e3."""
 
 
+_OF_A_NAME = re.compile(r"\bNote: (User|Group|Executable) \S+ is ")
+"""What :mod:`cluster_sim.formats.swf_schedule` writes of the names behind numbers."""
+
+
 class Workload:
     """Jobs in the order of their submission, held as columns.
 
@@ -103,8 +108,9 @@ class Workload:
         *,
         locate: Locate | None = None,
     ):
-        if reference_gflops is not None and not 0 < reference_gflops < np.inf:
-            raise InputError("workload, reference_gflops", "a rate above 0", reference_gflops)
+        if reference_gflops is not None and not SLOWEST_GFLOPS <= reference_gflops <= FASTEST_GFLOPS:
+            expected = f"a rate from {SLOWEST_GFLOPS:g} to {FASTEST_GFLOPS:g}"
+            raise InputError("workload, reference_gflops", expected, reference_gflops)
         columns = as_columns(jobs) if isinstance(jobs, pd.DataFrame) else jobs
         self._table = checked_columns(columns, f"workload {name}".rstrip(), locate)
         self.name = name
@@ -465,7 +471,8 @@ class Workload:
     def anonymised(self) -> Workload:
         """Users, groups, accounts and names of applications as u1, g1, a1, j1 …, numbered as they first appear.
 
-        Names of users and accounts count in any case, as Slurm has them. A run gives accounts the same names.
+        Names of users and accounts count in any case, as Slurm has them. A run gives accounts the same names. Notes of the
+        header that say who a number stands for are left out.
         """
         columns, aliases = self._arrays(), dict[str, dict[str, str]]()
         for name, letter in (("user", "u"), ("group", "g"), ("account", "a"), ("profile", "j")):
@@ -478,6 +485,7 @@ class Workload:
             aliases[name] = other if before is None else {real: other[a] for real, a in before.items() if a in other}
         anonymised = self._with(columns)
         anonymised.aliases = aliases
+        anonymised.header = tuple(line for line in self.header if not _OF_A_NAME.search(line))
         return anonymised
 
     def without_gpus(self) -> Workload:

@@ -33,6 +33,8 @@ NO_ROOM = "no set of nodes has memory for it"
 PLACEMENTS = ("one", "all")
 MOST_PAIRS = 1_000_000
 """Of jobs and nodes: an observation has a row for each, and more of them fill the memory before the first decision."""
+_SHORTEST_WAIT_S = 1e-3
+"""A shorter one would end in the instant in which it began, once some time has passed."""
 TOO_HUNGRY = "its energy estimate exceeds its max_energy on every idle node that could hold it"
 
 
@@ -284,6 +286,6 @@ def _wait_option(text: Any) -> tuple[str, float | None]:
         seconds = 0.0 if isinstance(text, bool) else float(text)
     except (TypeError, ValueError):
         seconds = 0.0
-    if not 0.0 < seconds < np.inf:
-        raise InputError("JobNode, wait", "no, event, completion, or seconds above 0", text)
+    if not _SHORTEST_WAIT_S <= seconds < np.inf:
+        raise InputError("JobNode, wait", f"no, event, completion, or {_SHORTEST_WAIT_S:g} s or more", text)
     return "event", seconds

@@ -9,12 +9,13 @@ coincide here exactly where they coincide in a simulation.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cluster_sim.errors import InputError
+from cluster_sim.errors import InputError, ModelWarning, counted
 from cluster_sim.machine.placement import shape, why_impossible
 from cluster_sim.models.contention import contention_models
 from cluster_sim.models.power import power_models
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform, ProcessorType
     from cluster_sim.workload.workload import Workload
 
-UNSUPPORTED = ("requires", "exclusive", "reservation", "after")
+UNSUPPORTED = ("requires", "exclusive", "reservation", "after", "checkpoint_interval")
 """Columns of the job schema whose wishes the board does not know; jobs that have one are refused."""
 
 
@@ -63,6 +64,9 @@ class Board:
         self.platform = platform
         bench = Bench(platform).machine
         self.jobs: list[Job] = [job for job in requests(workload.jobs) if not why_impossible(bench, job)]
+        if left_out := len(workload) - len(self.jobs):
+            text = f"{left_out} of {counted(len(workload), 'job')} can never run on it, and the optimum is without them"
+            warnings.warn(f"platform '{platform.id}': {text}", ModelWarning, stacklevel=3)
         self.first_submission = float(columns["submit_time"].min()) if len(workload) else 0.0
         self._read_platform(platform)
         self._read_jobs(columns)

@@ -101,7 +101,7 @@ class Settings:
             whole_nodes=whole_nodes,
             counts_memory="memory" in select,
             priority_type=given.get("prioritytype", "priority/multifactor").lower(),
-            bf_interval=parameters.number("bf_interval", 30.0),
+            bf_interval=parameters.number("bf_interval", 30.0, least=1.0),
             bf_resolution=parameters.number("bf_resolution", 60.0),
             bf_window=60.0 * parameters.number("bf_window", 1440.0),
             bf_max_job_test=tests,
@@ -122,7 +122,7 @@ class Settings:
             bf_continue=parameters.has("bf_continue"),
             default_queue_depth=parameters.whole("default_queue_depth", 100),
             batch_sched_delay=parameters.number("batch_sched_delay", 3.0),
-            sched_interval=parameters.number("sched_interval", 60.0),
+            sched_interval=parameters.number("sched_interval", 60.0, least=1.0),
             over_time_limit=_minutes(given, "overtimelimit", 0.0),
             kill_wait=kill_wait,
             def_memory_per_cpu=_whole(given, "defmempercpu", 0),
@@ -234,7 +234,7 @@ class _Parameters:
     def has(self, name: str) -> bool:
         return name in self._pairs
 
-    def number(self, name: str, default: float) -> float:
+    def number(self, name: str, default: float, least: float = 0.0) -> float:
         text = self._pairs.get(name)
         if text is None:
             return default
@@ -242,8 +242,8 @@ class _Parameters:
             number = float(text)
         except ValueError:
             number = math.nan
-        if not 0.0 <= number < math.inf:
-            raise FormatError(f"SchedulerParameters, {name}", "a number >= 0", text)
+        if not least <= number < math.inf:
+            raise FormatError(f"SchedulerParameters, {name}", f"a number >= {least:g}", text)
         return number
 
     def whole(self, name: str, default: int) -> int:

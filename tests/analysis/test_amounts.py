@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -86,3 +87,11 @@ def test_amounts_by_their_unit() -> None:
         *("1 h 30 min", "2 kWh (7.2 MJ)", "2.5 kW", "12.2 1/h", "1,692"),
     ]
     assert amount(math.nan, "1/h") == "–"
+
+
+def test_times_that_no_calendar_has() -> None:
+    """From 10^18 s on nothing is counted in days: it would overflow."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert durations([1e17, 1e18, 1e300])[1:] == ["1e+18 s", "1e+300 s"]
+        assert moments([1e300]) == ["1e+300 s"]

@@ -288,3 +288,43 @@ def test_classes_of_users_are_sorted_by_their_work(tmp_path: Path) -> None:
     table = by_class(study(tmp_path, rows).jobs, "user", (RECORDED, UNCHANGED))
     assert table["group"].tolist() == ["cy", "(none)", "bob"]
     assert table["share"].sum() == pytest.approx(1.0)
+
+
+def test_what_is_refused_leaves_the_last_study_as_it_was(tmp_path: Path) -> None:
+    """The configuration beside the page is that of the page; a wrong value names the change that has it."""
+    found = study(tmp_path, weekly(1), "PriorityWeightAge=5000", baseline="")
+    found.save()
+    before = {path: path.read_bytes() for path in (tmp_path / "out").rglob("slurm.conf")}
+    for change, told in (
+        ("PriorityWeightAge=abc", "change PriorityWeightAge=abc: .*expected a whole number, found abc"),
+        ("SchedulerParameters:sched_interval=0", "sched_interval: expected a number >= 1, found 0"),
+        ("SchedulerParameters:bf_interval=0", "bf_interval: expected a number >= 1, found 0"),
+    ):
+        with pytest.raises(InputError, match=told):
+            study(tmp_path, weekly(1), change, baseline="")
+    assert {path: path.read_bytes() for path in (tmp_path / "out").rglob("slurm.conf")} == before
+
+
+def test_limits_of_accounts_hold_under_any_scheduler(tmp_path: Path) -> None:
+    """With one job of ann's at a time, her second waits for the first also under EASY; a file that is not there is told."""
+    rows = [row(1, 0, 0, 600, 1), row(2, 60, 60, 600, 1)]
+    accounts = tmp_path / "accounts.txt"
+    accounts.write_text("Account|User|ParentName|Share|MaxJobs\nroot|||1|\nphys||root|1|\nphys|ann||1|1\n")
+    conf = "AccountingStorageEnforce=limits\n" + CONF
+    starts = [
+        study(tmp_path, rows, conf=conf, **more).jobs["unchanged_start"].tolist()
+        for more in ({}, {"accounts": str(accounts)})
+    ]
+    assert [times[1] - times[0] for times in starts] == [60.0, 600.0]
+    with pytest.raises(InputError, match=r"^.*nope.txt: expected a readable file"):
+        study(tmp_path, rows, conf=conf, accounts=str(tmp_path / "nope.txt"))
+
+
+def test_only_what_sacct_printed_is_a_log(tmp_path: Path) -> None:
+    """Another format has no times at which jobs became eligible."""
+    (tmp_path / "slurm.conf").write_text(CONF)
+    (tmp_path / "log.swf").write_text("1 0 0 10 1 -1 -1 1 20 -1 1 1 1 1 1 -1 -1 -1\n")
+    with pytest.raises(
+        InputError, match=r"log.swf: expected what sacct printed .*, found a workload of another format"
+    ):
+        what_if(tmp_path / "log.swf", tmp_path / "slurm.conf", tmp_path / "out")

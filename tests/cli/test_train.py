@@ -76,7 +76,7 @@ def test_the_report_says_what_the_command_line_says(done) -> None:
         (["objective_mean"], "objective_mean", "episodes; by this the best is kept"),
         (["objective_mean", "reduction_mean"], "reduction_mean", "mean; by this the best is kept"),
         (["objective_mean", "reduction_mean", "share"], "share", "validation; by this the best is kept"),
-        (["objective_mean", "cost_over"], "objective_mean", "of agents that keep the limit, by this the best is kept"),
+        (["objective_mean", "cost_over"], "objective_mean", "by this the best is kept of those within the limit"),
     ],
 )
 def test_what_decides_is_drawn_first(logged: list[str], decides: str, ending: str) -> None:

@@ -69,6 +69,16 @@ JSON = '{"jobs": [{"id": "a", "subtime": 0, "res": 1, "profile": "p"}], "profile
             JSON.replace('"a"', '"\\ud800"'),
             r"jobs\[0\], job_id: expected text that can be written as UTF-8",
         ),
+        (
+            "nul.json",
+            JSON.replace('"a"', '"a\\u0000b"'),
+            r"jobs\[0\], job_id: expected text .*, without NUL, found a\\x00b",
+        ),
+        (
+            "work.json",
+            JSON.replace("5", "1e300"),
+            "job a, operations: expected a finite number >= 0, at most 1e30, found 1e",
+        ),
         ("deep.json", "[" * 100_000, "expected a document of reasonable depth"),
         ("truncated.swf.gz", gzip.compress(SWF.encode(), mtime=0)[:-9], "expected a complete gzip file"),
         ("damaged.swf.gz", gzip.compress(SWF.encode(), mtime=0)[:20] + b"\x00" * 50, "expected a complete gzip file"),

@@ -247,3 +247,13 @@ def test_machines_that_nothing_counts(files: Path) -> None:
     Path(f"{files}_machine_states.csv").unlink()
     with pytest.raises(FormatError, match=r"or PREFIX_machine_states\.csv beside it"):
         Result.load(files)
+
+
+def test_what_was_read_from_batsims_files_can_be_saved_and_read(tmp_path: Path) -> None:
+    """The machine's joules are known and the nodes' are not: their column is empty, and that is no damage."""
+    result = ours()
+    write_outputs(result, tmp_path / "out")
+    read_outputs(tmp_path / "out", result.platform).save(tmp_path / "saved")
+    nodes = Result.load(tmp_path / "saved").nodes
+    assert nodes["off_j"].isna().all()
+    assert len(nodes) == 2

@@ -151,7 +151,7 @@ def test_other_json(tmp_path: Path, document: Any) -> None:
             st.one_of(st.integers(0, 10**8), st.floats(0, 1e8)), st.integers(1, 500), st.integers(0, 2**45),
             st.sampled_from([0.1, 0.3, 0.5, 1.0, 1.7, 3.0]), st.floats(0, 1e9), st.floats(0, 1e9),
             st.one_of(st.just(math.nan), st.floats(0, 1e6)), st.one_of(st.just(math.inf), st.floats(0, 1e6)),
-            st.text(max_size=5),
+            st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=5),
         ),
         min_size=1, max_size=10,
     ),

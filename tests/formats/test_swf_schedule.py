@@ -114,3 +114,19 @@ def test_the_workload_comes_back(tmp_path: Path) -> None:
     assert again.jobs["requested_time"].tolist() == [12.0] * 3
     assert again.jobs["recorded_run_time"].tolist() == [10.0, 3.0, 2.0]
     assert math.isnan(again.jobs["operations"].iloc[0])
+
+
+def test_groups_and_queues_come_along_and_names_leave(tmp_path: Path) -> None:
+    """Numbers stand as they are, names in the header's notes; of an anonymised log nobody's name is left there."""
+    jobs = {"submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [5.0], "requested_time": [9.0]}
+    whose = {"user": ["alice"], "group": ["3"], "queue": [2], "partition": ["batch"], "profile": ["lammps"]}
+    result = Simulation(Platform.homogeneous(1, 2), Workload(jobs | whose), make_scheduler("fcfs")).run()
+    path = tmp_path / "schedule.swf"
+    write_schedule(result, path)
+    text = path.read_text()
+    assert text.splitlines()[-1].split()[11:16] == ["1", "3", "1", "2", "1"]
+    notes = ["User 1 is alice", "Executable 1 is lammps", "Partition 1 is batch"]
+    assert all(f"; Note: {note}\n" in text for note in notes)
+    header = Workload.read(path).anonymised().header
+    assert [any(note in line for line in header) for note in notes] == [False, False, True]
+    assert "; MaxProcs: 2" in header

@@ -110,6 +110,15 @@ def test_round_trip(
         ("submit_time,requested_cores\n1,1\n", r"expected a column operations or recorded_run_time"),
         ("submit_time,requested_cores,operations\n", r"jobs.csv: expected at least one job"),
         (
+            "# origin_s: inf\nsubmit_time,requested_cores\n",
+            r"line 1, origin_s: expected a number from -1e\+18 to .*, found inf",
+        ),
+        (
+            "# reference_gflops: 1e300\nsubmit_time\n",
+            r"line 1, reference_gflops: expected a number from 1e-09 to 1e\+12, found",
+        ),
+        ("# reference_gflops: 1_0\nsubmit_time\n", r"line 1, reference_gflops: expected a number from .*, found 1_0"),
+        (
             "submit_time,requested_cores,operations\n1,1,1\n1,x,1\n",
             r"line 3, requested_cores: expected a number, found x",
         ),

@@ -39,7 +39,7 @@ def test_a_text_is_no_truth(kind: type, option: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("make", "told"),
     [
-        (lambda: JobNode(wait=True), "JobNode, wait: expected no, event, completion, or seconds above 0, found True"),
+        (lambda: JobNode(wait=True), "JobNode, wait: expected no, event, completion, or 0.001 s or more, found True"),
         (lambda: NodeShutdown(patience="1"), "node-shutdown, option patience: expected a number above 0, found 1"),
         (lambda: NodeShutdown(step_s=True), "node-shutdown, option step_s: expected a number above 0, found True"),
         (lambda: NodeShutdown(step_s=np.inf), "node-shutdown, option step_s: expected a finite number above 0"),

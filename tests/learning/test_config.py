@@ -12,6 +12,7 @@ from cluster_sim.errors import FormatError, InputError
 from cluster_sim.formats.native_platform import validated
 from learning.config import SECTIONS, Config, check_same, read_config, write_config
 from learning.inputs import MakeEnvironment
+from learning.training import check
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "training.md"
 
@@ -75,6 +76,7 @@ def test_what_is_written_is_read_as_the_same(tmp_path: Path) -> None:
         ),
         ("environment: {workload: a.swf, fold: [0, 5]}", "environment: expected fold"),
         ("environment: {workload: a.swf, days: true, fold: [5, 5]}", "environment: expected fold"),
+        ("environment: {workload: a.swf, days: true, fold: [0, 1]}", "environment: expected fold.*, n at least 2"),
         ("environment: {trajectories: {origin: 0}}", r"environment\.trajectories: expected key 'length'"),
         ("environment: {trajectories: {length: 5, origin: middle}}", r"environment\.trajectories\.origin"),
         ("environment: {trajectories: {length: 5}}", "environment: expected a workload, which trajectories needs"),
@@ -164,3 +166,41 @@ def test_messages_name_what_stands_in_the_file(keys: dict[str, Any], told: str) 
         validated(Config, document, "c.yaml")
     assert str(error.value).startswith(f"c.yaml: {told}")
     assert "mapping" not in str(error.value)
+
+
+def test_policies_named_by_files_are_looked_for_beside_the_configuration(tmp_path: Path) -> None:
+    """Baselines, shares of limits and the scheduler of the environment; a ready agent's name stays a name."""
+    (tmp_path / "agent").mkdir()
+    config = read_config(
+        written(
+            tmp_path,
+            "environment: {kind: node-shutdown, options: {scheduler: 'own.py:Own,depth=2'}}\n"
+            "baselines: [easy, 'learned:agent', 'learned:taurus-sleep', 'trace:starts.csv']\n"
+            "limits: {mean_stretch: 0.5 of own.py:Own, energy_waste_j: 5}\n",
+        )
+    )
+    at = tmp_path.resolve()
+    assert config.environment.options == {"scheduler": f"{at}/own.py:Own,depth=2"}
+    assert config.baselines == ["easy", f"learned:{at}/agent", "learned:taurus-sleep", f"trace:{at}/starts.csv"]
+    assert config.limits == {"mean_stretch": f"0.5 of {at}/own.py:Own", "energy_waste_j": 5.0}
+    (tmp_path / "elsewhere").mkdir()
+    write_config(config, tmp_path / "elsewhere" / "again.yaml")
+    assert read_config(tmp_path / "elsewhere" / "again.yaml") == config
+
+
+@pytest.mark.parametrize("key", ["contention_model", "power_model"])
+def test_a_wrong_model_names_its_key(tmp_path: Path, key: str) -> None:
+    """Not only the kind of model, of which a platform has one, too."""
+    machine, jobs = "platform: 'homogeneous:nodes=2,cores=4'", "workload: 'lublin:jobs=5,nodes=8,seed=1'"
+    config = read_config(written(tmp_path, f"environment: {{{machine}, {jobs}, {key}: foo}}"))
+    with pytest.raises(InputError, match=f"^environment, {key}: .*found foo$"):
+        MakeEnvironment.of(config.environment)()
+
+
+def test_corrections_of_a_network_that_remembers_are_refused_at_once(tmp_path: Path) -> None:
+    """Before the teacher is played: checking is enough."""
+    text = "network: lstm\nwarm_start: {teacher: easy, episodes: 2, rounds: 1}\n"
+    with pytest.raises(
+        InputError, match=r"warm_start, rounds: expected 0 for a network that remembers \(lstm\), found 1"
+    ):
+        check(read_config(written(tmp_path, text)))

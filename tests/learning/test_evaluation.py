@@ -16,6 +16,7 @@ pytest.importorskip("gymnasium")
 
 from cluster_sim import Platform, Simulation, Workload
 from cluster_sim.errors import InputError, ModelWarning
+from learning.agent import find_agents
 from learning.environments.built_in import mixed_jobs, small_cluster
 from learning.episodes import Days, Episode, Trajectories
 from learning.evaluation import Evaluation, cases_of, evaluate
@@ -58,7 +59,7 @@ def test_reductions_by_hand() -> None:
 def test_the_best_heuristics_come_first() -> None:
     """The best list heuristic, as the papers', the best of all, and then all in order."""
     assert by_hand().table()["against"].tolist() == [
-        "the best list heuristic: list:smallest/high_gflops",
+        "the best of López's list heuristics: list:smallest/high_gflops",
         "the best heuristic: easy",
         "easy",
         "list:smallest/high_gflops",
@@ -251,3 +252,51 @@ def test_windows_and_days_are_cases_like_any_other(agents: Path) -> None:
     for source in (Trajectories(small_cluster(), jobs, 3), Days(small_cluster(), jobs.split(3))):
         evaluation = evaluate(agents, source.all(), heuristics=["fcfs"], runs=1, workers=1)
         assert evaluation.runs["case"].nunique() == len(source.all())
+
+
+def test_runs_that_complete_other_jobs_are_told(agents: Path) -> None:
+    """Cut off before all is done, an agent that starts hardly anything needs little energy; the table and a warning say why."""
+    jobs = Workload({"submit_time": [0.0] * 8, "requested_cores": [2] * 8, "recorded_run_time": [50.0] * 8})
+    machine = small_cluster()
+    whole, cut = (Episode(machine, jobs, until=until) for until in (None, 60.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", ".*learned from")
+        assert evaluate(agents, [whole], ["energy_j"], ["easy"], runs=1, workers=1).unlike() == ""
+    with pytest.warns(
+        ModelWarning, match="the agent's greedy runs completed 0.5 jobs on average .*, those of the heuristics 8"
+    ):
+        found = evaluate(agents, [cut], ["energy_j"], ["easy"], runs=1, workers=1)
+    assert found.unlike().endswith("8 (easy): their metrics are not of the same jobs")
+    assert found.unlike() in found.text()
+
+
+def test_heuristics_are_played_with_the_same_seed(agents: Path) -> None:
+    """``seed`` is that of the agent's greedy run, and of the heuristics that it stands beside."""
+    case = Episode(small_cluster(), mixed_jobs(np.random.default_rng(3), 12))
+    values = [
+        evaluate(agents, [case], ["energy_j"], ["list:random/random"], runs=1, seed=seed, workers=1).heuristics
+        for seed in (0, 5)
+    ]
+    runs = [
+        Simulation(case.platform, case.workload, make_scheduler("list:random/random"), seed=seed).run()
+        for seed in (0, 5)
+    ]
+    expected = [run.summary()["energy_j"] for run in runs]
+    assert [table["energy_j"].item() for table in values] == expected
+    assert expected[0] != expected[1]
+
+
+def test_names_of_agents_may_have_their_prefix(agents: Path) -> None:
+    """As ``train`` prints them, and as schedulers are named."""
+    assert find_agents(f"learned:{agents}") == find_agents(agents)
+    assert find_agents("learned:taurus-sleep") == find_agents("taurus-sleep")
+
+
+def test_options_that_would_be_ignored_are_refused(agents: Path) -> None:
+    """A number of cases where there is but one; a slice in which there is no job."""
+    workload, machine = "lublin:jobs=20,nodes=8,seed=1", "homogeneous:nodes=2,cores=4"
+    with pytest.raises(InputError, match=r"evaluate, cases: expected --trajectories N with it, .*, found 3"):
+        cases_of(agents, workload, machine, count=3)
+    with pytest.raises(InputError, match="slice: expected times between which jobs are submitted: 0 to"):
+        cases_of(agents, workload, machine, between=(1e9, 2e9))

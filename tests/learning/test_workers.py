@@ -9,6 +9,11 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
+from cluster_sim.errors import InputError
+from learning.workers import processes
+
 PROGRAM = """
 import os, sys, time
 from learning.workers import processes
@@ -43,3 +48,14 @@ def _runs(pid: int) -> bool:
         return False
     status = Path(f"/proc/{pid}/status")
     return "State:\tZ" not in status.read_text() if status.exists() else True
+
+
+def test_a_worker_that_is_killed_ends_in_a_line() -> None:
+    """As for want of memory: it is told, and the other processes are gone."""
+    told = r"^processes: expected each to live to its end: .*, found one that was killed$"
+    with pytest.raises(InputError, match=told), processes(2, 2) as pool:
+        assert pool is not None
+        worker = pool.submit(os.getpid).result()
+        waits = pool.submit(time.sleep, 600)
+        os.kill(worker, signal.SIGKILL)
+        waits.result()

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
-from cluster_sim.errors import InputError
+from cluster_sim.errors import InputError, ModelWarning
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, PowerTransitions, ProcessorType
 from schedulers import job_orders, node_orders
 from schedulers.optimum import OBJECTIVES, Optimum, optimum
@@ -148,7 +148,8 @@ def test_jobs_that_never_fit_are_left_out() -> None:
     """As a simulation rejects them; the run counts from the first submission all the same."""
     platform = Platform.homogeneous(nodes=2, cores=2)
     workload = jobs((0, 9, 1), (1, 2, 3), (1, 2, 4))
-    found = optimum(platform, workload, "makespan")
+    with pytest.warns(ModelWarning, match="1 of 3 jobs can never run on it, and the optimum is without them"):
+        found = optimum(platform, workload, "makespan")
     assert found.value == 5.0
     assert [start.job_id for start in found.schedule] == ["1", "2"]
     assert replayed(found, platform, workload) == 5.0
@@ -173,7 +174,8 @@ def test_wrong_input() -> None:
 
 
 @pytest.mark.parametrize(
-    ("column", "value"), [("requires", "gpu"), ("exclusive", True), ("reservation", "r"), ("after", "0")]
+    ("column", "value"),
+    [("requires", "gpu"), ("exclusive", True), ("reservation", "r"), ("after", "0"), ("checkpoint_interval", "2")],
 )
 def test_wishes_that_it_does_not_know_are_refused(column: str, value: object) -> None:
     """Rather than answered as if the job had not had them; the message names the job and the column."""

@@ -67,10 +67,10 @@ class Options(settings._Parameters):
         self._asked.add(name)
         return super().has(name)
 
-    def number(self, name: str, default: float) -> float:
+    def number(self, name: str, default: float, least: float = 0.0) -> float:
         """What it says."""
         self._asked.add(name)
-        return super().number(name, default)
+        return super().number(name, default, least)
 
 
 def test_keys_that_are_followed_are_those_that_are_read(keys: Noting) -> None:
