@@ -66,7 +66,7 @@ def why_not_in(cluster: Cluster, entry: Entry) -> Reason:
     if not queue.is_up:
         return Reason.PARTITION_DOWN
     shape = cluster.shape(entry)
-    if shape.min_nodes < queue.min_nodes and shape.most_nodes and shape.most_nodes < queue.min_nodes:
+    if shape.most_nodes and shape.most_nodes < queue.min_nodes:
         return Reason.NODE_LIMIT
     if shape.min_nodes > min(queue.max_nodes or math.inf, queue.nodes.bit_count()):
         return Reason.NODE_LIMIT
