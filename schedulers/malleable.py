@@ -10,7 +10,7 @@ import numpy as np
 
 from cluster_sim.errors import SpecError
 from cluster_sim.machine.placement import Placement
-from cluster_sim.run.decisions import Decision, Resize, Start, WakeAt
+from cluster_sim.run.decisions import Decision, Hold, Resize, Start, WakeAt
 from schedulers.base import Scheduler, schedulers, start_on
 from schedulers.malleable_rules import Agreement, Average, Bounds, CommonPool, Elastic, Least, Sizes, Steal, Usual
 
@@ -167,7 +167,12 @@ class Malleable(Scheduler):
                 if self._slips and not self._overtakes:
                     return
                 place += self._slips
-            elif not self._overtakes:
+                continue
+            if view.explains:
+                least = job.on_cores(_fixed_cores(view, job) if self._sizes is None else job.min_cores)
+                why = view.shortage(least) or "waits for cores that others give up"
+                yield Hold(job, why, blocks=not self._overtakes)
+            if not self._overtakes:
                 return
 
     def _start_cores(self, view: View, job: Job, free: int) -> int:

@@ -78,8 +78,11 @@ class Multifactor(Accounting):
 
     # ------------------------------------------------------------------ what becomes of jobs
 
-    def submitted(self, ask: Ask, now: float) -> None:
-        """The job waits from now on; its priority is worked out."""
+    def submitted(self, ask: Ask, now: float, submit_time: float | None = None) -> None:
+        """The job waits from now on; its priority is worked out.
+
+        ``submit_time`` (s) is when it was submitted, where it was held until now: with ACCRUE_ALWAYS its age counts from then.
+        """
         if self._basic is not None:
             self._basic.submitted(ask, now)
         self._associations[ask.key] = association = self._association(ask)
@@ -87,7 +90,7 @@ class Multifactor(Accounting):
         row = self._rows[slot]
         row["since"], row["association"] = math.inf, association
         if "accrue_always" in self.factors.flags:
-            row["since"] = math.floor(ask.submit_time)
+            row["since"] = math.floor(ask.submit_time if submit_time is None else submit_time)
         self._note_request(ask, now)
 
     def changed(self, ask: Ask, now: float) -> None:

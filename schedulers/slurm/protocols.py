@@ -30,7 +30,7 @@ class Accounting:
     def begin(self, controller_start: float, queues: Mapping[str, Queue] | None = None) -> None:
         """A run begins; the controller started then (s, often negative), from which periods are counted; its partitions."""
 
-    def submitted(self, ask: Ask, now: float) -> None:
+    def submitted(self, ask: Ask, now: float, submit_time: float | None = None) -> None:
         """The job is submitted, or submitted again when it is requeued: ``ask.submit_time`` is then that of the requeue."""
 
     def changed(self, ask: Ask, now: float) -> None:
@@ -106,7 +106,7 @@ class BasicPriority(Accounting):
         """No job has been submitted."""
         self._given, self._nice, self._last = {}, {}, self._FIRST
 
-    def submitted(self, ask: Ask, now: float) -> None:
+    def submitted(self, ask: Ask, now: float, submit_time: float | None = None) -> None:
         """It gets one less than the last got, less its nice value; a requeued job keeps what it had."""
         if ask.key not in self._given and not ask.held:
             self._last -= 1

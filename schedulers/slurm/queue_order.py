@@ -72,6 +72,7 @@ class PrioritiesInRun:
         self._waiting: dict[int, tuple[Job, Ask]] = {}
         self._running: dict[int, tuple[Running, Ask]] = {}
         self._stopped: dict[int, Ask] = {}
+        self._since: dict[int, float] = {}  # when each job first joined the queue, s: its age, like its place, stays
         view.followers.append(self.follow)
 
     def __call__(self, job: Job | JobColumns, now: float) -> Any:
@@ -99,8 +100,11 @@ class PrioritiesInRun:
             self.priorities.withdrawn(self._waiting[job.index][1], now)
         ask = self._requests.of(job, now)
         self._waiting[job.index] = job, ask
-        self.priorities.submitted(ask, now)
-        self.priorities.eligible(ask, now)
+        self.priorities.submitted(ask, now, job.submit_time)
+        first = self._since.setdefault(job.index, now)
+        self.priorities.eligible(ask, first)
+        if first < now:
+            self.priorities.changed(ask, now)  # its age counts at once, not from the next period on
         return ask
 
     def follow(self) -> None:

@@ -236,7 +236,7 @@ class Slurm(Scheduler):
             return
         self._waiting[job.index] = (job, ask)
         self.cluster.forget(ask)
-        self.cluster.accounting.submitted(ask, now)
+        self.cluster.accounting.submitted(ask, now, None if job.index in self._ran else job.submit_time)
         if self._dependencies is not None:
             self._dependencies.submitted(ask)
         if ask.deadline_s < math.inf:

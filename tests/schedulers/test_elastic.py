@@ -195,3 +195,15 @@ def test_a_job_that_requests_more_than_the_machine_has_but_can_run_on_fewer_core
     result = Simulation(Platform.homogeneous(nodes=1, cores=4), workload, make_scheduler(spec)).run()
     assert result.jobs["start_time"].tolist() == [0.0, 5.0]
     assert result.jobs["finish_time"].tolist() == [5.0, 7.0]
+
+
+@pytest.mark.parametrize("spec", ["malleable", "malleable:size=fixed"])
+def test_malleable_says_whom_a_job_waits_behind(spec: str) -> None:
+    """One core is free from the first; the last job needs no more, and waits behind one that needs four."""
+    jobs = {"submit_time": [0, 1, 2], "requested_cores": [3, 4, 1], "recorded_run_time": [10, 5, 5]}
+    workload = Workload(jobs | {"requested_time": [10, 5, 5]})
+    result = Simulation(Platform.homogeneous(nodes=4, cores=1), workload, make_scheduler(spec), explain=True).run()
+    assert "enough cores are free, but job 1 is before it in the queue, and no job may overtake that" in result.explain(
+        "2"
+    )
+    assert set(result.decisions["decision"]) == {"start", "block"}

@@ -166,3 +166,30 @@ def test_the_books_are_right_whatever_is_done_to_jobs(tmp_path: Path, seed: int)
     scheduler.conf = conf(tmp_path, "PriorityWeightFairshare=1000")
     _, result = chaos.run(chaos.draw(Random(seed)), scheduler)
     assert len(result.jobs)
+
+
+AGE = ("PriorityMaxAge=1-0", "PriorityWeightAge=100000")
+
+
+@pytest.mark.parametrize("scheduler", ["easy:order=multifactor", "list:multifactor/first", "slurm"])
+def test_with_accrue_always_age_counts_from_submission(tmp_path: Path, scheduler: str) -> None:
+    """Job X waits for A, and is older than Y, which came later and was eligible before it."""
+    jobs: dict[str, list[object]] = {"job_id": ["A", "X", "Y"], "submit_time": [0, 1, 50], "after": ["", "A", ""]}
+    spec = f"slurm:conf={tmp_path}/slurm.conf" if scheduler == "slurm" else scheduler
+    assert order_of(run(tmp_path, (*AGE, "PriorityFlags=ACCRUE_ALWAYS"), jobs, spec)) == ["A", "X", "Y"]
+    if scheduler != "slurm":
+        assert order_of(run(tmp_path, AGE, jobs, spec)) == ["A", "Y", "X"]
+
+
+def test_a_job_that_waits_again_keeps_its_age(tmp_path: Path) -> None:
+    """A loses its node, and is older than B, which has waited meanwhile: it is started first, at once."""
+    path = tmp_path / "failures.csv"
+    path.write_text("time,node,event\n50,0,fail\n50,0,repair\n")
+    platform = Platform.read(conf(tmp_path, *AGE))
+    jobs = Workload(
+        {"job_id": ["A", "B"], "submit_time": [0, 30], "requested_cores": [4, 4], "recorded_run_time": [100, 100]}
+    )
+    result = Simulation(platform, jobs, make_scheduler("easy:order=multifactor"), failures=f"trace:{path}").run()
+
+    ends = dict(zip(result.jobs["job_id"], result.jobs["finish_time"], strict=True))
+    assert ends == {"A": 150.0, "B": 250.0}
