@@ -26,7 +26,7 @@ def run_sentence(result: Result) -> str:
     """What a page of one run says first: how long jobs waited, which did not complete, how busy cores were, the energy."""
     jobs, summary = result.jobs, result.summary()
     waits = jobs["wait_time"].dropna()
-    still = bool((jobs["wait_time"].isna() & (jobs["state"] == "unfinished")).any())  # when the run was cut off
+    still = bool((jobs["state"] == "unfinished").any())  # when the run was cut off
     if waits.empty:
         return ""
     half = float(np.sort(waits)[(len(waits) - 1) // 2])  # so long, or less, waits one of two
@@ -46,7 +46,8 @@ def run_sentence(result: Result) -> str:
         told.append(f"the machine needs {amount(float(summary['energy_j']), 'J')}")
     others = jobs["state"].value_counts().drop("completed", errors="ignore")
     lost = listing([f"{number(count)} {state}" for state, count in others.items()])
-    return f"{'; '.join(told)}." + (f" Of {number(len(jobs))} jobs {lost}." if lost else "")
+    sentence = f"{'; '.join(told)}." + (f" Of {number(len(jobs))} jobs {lost}." if lost else "")
+    return sentence + (" Metrics are of the jobs that are over, and so differ from these waits." if still else "")
 
 
 def comparison_sentence(table: pd.DataFrame, runs: Mapping[str, Result]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from cluster_sim.workload.fields import SUMMARY_METRICS
 
 _UNITS = {field.name: field.unit for field in SUMMARY_METRICS}
-_UNIT_ENDINGS = {"s": "_s", "J": "_j", "J s": "_js"}
+_UNIT_ENDINGS = {"s": "_s", "J": "_j", "J s": "_js", "core s": "_s"}
 _SPELLING = {"edp": "EDP", "p95": "95th percentile of"}
 
 

@@ -202,7 +202,7 @@ RESULT_TABLES: dict[str, tuple[Field, ...]] = {
         Field("outcome", "str", "", "completed, killed, failed, preempted, requeued, timeout, cancelled or unfinished"),
         Field("reason", "str", "", "why it was stopped; empty: it was not"),
         Field("work_done", "float", "", "part of the job's work that was done at its end, 0 to 1"),
-        Field("lost_core_s", "float", "s", "core-seconds of it that came to nothing"),
+        Field("lost_core_s", "float", "core s", "core-seconds of it that came to nothing"),
     ),
     "stages": (
         Field("job_id", "str", "", "id of the job"),
@@ -306,7 +306,7 @@ SUMMARY_METRICS: tuple[Field, ...] = (
         "",
         "times that a scheduler took a running job's cores: requeued, suspended (and stopped later or not), cancelled",
     ),
-    Field("lost_core_s", "float", "s", "core-seconds of attempts that came to nothing"),
+    Field("lost_core_s", "float", "core s", "core-seconds of attempts that came to nothing"),
     Field("availability", "float", "", "share of the nodes' time in which they had not failed"),
     Field("first_submission_s", "float", "s", "first submission"),
     Field("last_completion_s", "float", "s", "last finish, of jobs that ran and are over"),
