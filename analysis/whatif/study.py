@@ -134,7 +134,7 @@ def what_if(
     scheduler, power_policy : specs of the changed run, where these are what changes.
     baseline : scheduler of the unchanged run, and of the changed one unless ``scheduler`` says otherwise; by default Slurm's
         rules with the configuration, ``slurm:conf=…``.
-    accounts : file of accounts, shares and limits for Slurm's rules, as ``sacctmgr -P show assoc`` prints them.
+    accounts : file of accounts, shares and limits, which every scheduler keeps to, as ``sacctmgr -P show assoc`` prints them.
     ignore_gpus : run jobs that need GPUs as if they needed none.
 
     Raises InputError for a change that is none, a log without starts, and one whose partitions the configuration does not have.

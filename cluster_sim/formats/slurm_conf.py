@@ -46,11 +46,14 @@ _LEFT_OUT = ("DOWN", "DRAIN", "FAIL", "FAILING", "FUTURE")
 _STATES = (*_LEFT_OUT, "UNKNOWN", "IDLE", "CLOUD", "UP", "RESUME", "ALLOCATED", "MIXED", "POWER_DOWN", "UNDRAIN")
 PARTITION_STATES = ("UP", "DOWN", "DRAIN", "INACTIVE")
 OVERSUBSCRIBE = ("NO", "YES", "FORCE", "EXCLUSIVE")
-PREEMPT_MODES = ("OFF", "REQUEUE", "CANCEL", "SUSPEND", "GANG", "WITHIN")
+PREEMPT_MODES = ("OFF", "REQUEUE", "CANCEL", "SUSPEND", "GANG", "WITHIN", "PRIORITY", "CHECKPOINT", "CLUSTER", "ON")
 _YES, _NO = ("YES", "UP", "TRUE", "1"), ("NO", "DOWN", "FALSE", "0")
 _WORDS: Mapping[str, Sequence[str]] = {
-    "selecttype": [f"SELECT/{name}" for name in ("LINEAR", "CONS_TRES", "CONS_RES", "CRAY_ARIES", "ALPS", "SERIAL")],
-    "schedulertype": ["SCHED/BACKFILL", "SCHED/BUILTIN", "SCHED/HOLD"],
+    "selecttype": [
+        f"SELECT/{name}"
+        for name in ("LINEAR", "CONS_TRES", "CONS_RES", "CRAY_ARIES", "CRAY", "ALPS", "SERIAL", "BLUEGENE")
+    ],
+    "schedulertype": ["SCHED/BACKFILL", "SCHED/BUILTIN", "SCHED/HOLD", "SCHED/WIKI", "SCHED/WIKI2"],
     "prioritytype": ["PRIORITY/BASIC", "PRIORITY/MULTIFACTOR"],
     "priorityfavorsmall": (*_YES, *_NO),
 }
@@ -220,8 +223,10 @@ def _sharing(text: str) -> str:
 
 
 def _preempt_mode(text: str) -> str:
+    if text.lower() == "(null)":
+        return ""
     words = [word.strip() for word in text.upper().split(",")]
-    if not set(words) <= set(PREEMPT_MODES) and text.lower() != "(null)":
+    if not set(words) <= set(PREEMPT_MODES):
         raise ValueError(f"one of {', '.join(PREEMPT_MODES)}, or two with a comma")
     return text.upper()
 

@@ -163,7 +163,7 @@ def write(workload: Workload, path: str) -> None:
 
 def _warn_of_limits(jobs: Columns, asked: np.ndarray, path: str) -> None:
     """Tell how many jobs have a limit that SWF cannot say: none at all, and 0."""
-    number = int(((~asked & ~jobs["requested_time_assumed"]) | (jobs["requested_time"] == 0.0)).sum())
+    number = int(((~asked | (jobs["requested_time"] == 0.0)) & ~jobs["requested_time_assumed"]).sum())
     if number:
         text = f"{number:,} of {len(asked):,} jobs requested no time, or 0 s, which SWF cannot say"
         told = f"{path}: {text}: readers, ours too, take the run time, a perfect estimate"

@@ -134,7 +134,7 @@ class Course:
                 self._overheads.insert(0, Stage(Doing.CHECKPOINT, 0.0, self.costs.checkpoint))
                 self._interval *= self.costs.growth
                 self._until_checkpoint = self._interval
-                if self._interval <= NOTHING * self._whole_s:
+                if self.costs.growth < 1.0 and self._interval <= NOTHING * self._whole_s:
                     where = f"job {self.job.job_id}, checkpoint_growth"
                     expected = "1 or more, or so much that the intervals between its checkpoints last for its work"
                     raise InputError(where, expected, self.costs.growth)

@@ -47,7 +47,7 @@ class LimitGate:
         self._accounts = accounts
         self._limits = Limits(accounts)
         self._admit = admit
-        self._chooses_cores = chooses_cores
+        self._chooses_cores, self._core_count = chooses_cores, platform.core_count
         self._widest, self._node_count = int(platform.node_cores.max()), platform.node_count
         default = None if platform.slurm is None else platform.slurm.partition()
         self._partition = "" if default is None else default.name
@@ -60,7 +60,7 @@ class LimitGate:
         partition = self._partition if job.partition in ("", "-1") else job.partition
         position = self._accounts.find(job.user, job.account, partition)
         own = self._accounts.associations[position] if position >= 0 else None
-        cores = job.max_cores if self._chooses_cores else job.requested_cores
+        cores = min(job.max_cores, self._core_count) if self._chooses_cores else job.requested_cores
         nodes = job.nodes or -(-cores // self._widest)
         return Demand(
             position,

@@ -83,7 +83,7 @@ class Shape:
         elif self.required and not ask.min_nodes:
             self.min_nodes = len(ask.required_nodes)
         fewest, most = nodes
-        self.min_nodes = max(self.min_nodes, fewest)
+        self.min_nodes = max(self.min_nodes, min(fewest, ask.cores or fewest))  # it has no more cores to spread
         if self.most_nodes and most:
             self.most_nodes = min(self.most_nodes, most)
         #: Most nodes that its partition gives it, of which it does not want more than it needs; 0: any number.

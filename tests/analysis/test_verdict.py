@@ -43,7 +43,9 @@ def test_a_page_of_one_run_begins_with_waits_use_and_what_was_lost() -> None:
     jobs = {"submit_time": [0.0, 5.0], "requested_cores": [2, 2], "recorded_run_time": [20.0, 1.0]}
     text = run_sentence(Simulation(platform, Workload(jobs), make_scheduler("fcfs"), until=10.0).run())
     assert text.startswith("Of the jobs that started none waits; ")
-    assert text.endswith(" Of 2 jobs 2 unfinished. Metrics are of the jobs that are over, and so differ from these waits.")
+    assert text.endswith(
+        " Of 2 jobs 2 unfinished. Metrics are of the jobs that are over, and so differ from these waits."
+    )
 
 
 def test_equal_and_unsure_waits_are_told_so() -> None:

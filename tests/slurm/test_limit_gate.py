@@ -138,3 +138,15 @@ def test_cores_that_a_scheduler_chooses_count(scheduler: str, most: int, states:
         assert second >= result.jobs["finish_time"][0] > first
     else:
         assert result.jobs["reason"].str.contains("it may be given more than a limit allows").all()
+
+
+def test_cores_that_the_machine_does_not_have_do_not_count() -> None:
+    """A job that could run on 16 cores gets 8 at the most here, which the limit allows."""
+    accounts = Accounts((ROOT, Association("acc", parent="root", grp_tres={"cpu": 8.0}), Association("acc", "u")))
+    jobs = Workload(
+        {"submit_time": [0], "requested_cores": [2], "min_cores": [1], "max_cores": [16], "malleable": [True],
+         "user": ["u"], "account": ["acc"], "recorded_run_time": [80], "requested_time": [200]}
+    )  # fmt: skip
+    platform = Platform.homogeneous(nodes=1, cores=8)
+    result = Simulation(platform, jobs, make_scheduler("moldable"), accounts=accounts).run()
+    assert result.jobs["state"].tolist() == ["completed"]

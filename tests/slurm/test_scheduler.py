@@ -221,6 +221,8 @@ def test_a_partition_bounds_the_nodes_of_jobs_that_name_none(tmp_path: Path, sel
     conf = CONF.replace("CPUs=1", "CPUs=2").replace("linear", select)
     fewest = run(tmp_path, conf.replace("MaxTime=10", "MinNodes=2"), requested_cores=[2])
     assert fewest.holds["node"].tolist() == ["lab.node0", "lab.node1"]
+    narrow = run(tmp_path, conf.replace("MaxTime=10", "MinNodes=2"), requested_cores=[1])
+    assert narrow.jobs["state"].tolist() == ["completed"]  # it has no second core for a second node
     most = run(tmp_path, conf.replace("MaxTime=10", "MaxNodes=1"), requested_cores=[4, 2])
     assert most.jobs["state"].tolist() == ["rejected", "completed"]
     assert most.holds["node"].tolist() == ["lab.node0"] * len(most.holds)
