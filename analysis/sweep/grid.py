@@ -39,8 +39,6 @@ Cell = dict[str, Any]
 
 WORKLOADS, RUNS, TRAININGS = 0, 1, 2
 DECIDERS = ("power_policy", "scheduler")
-NAMING = ("learned", "replay", "trace")
-"""Specs that name a file or a folder: ``learned:DIR``."""
 OF_THE_LOG = "the log's"
 MOST_CELLS = 2**40
 

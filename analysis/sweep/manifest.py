@@ -10,14 +10,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.sweep.grid import NAMING
 from cluster_sim import __version__
 from cluster_sim.errors import FormatError, InputError
 from cluster_sim.files.atomic import write_bytes
 from cluster_sim.files.documents import flat
 from cluster_sim.files.folders import held as held
 from cluster_sim.files.reading import read_own_json
-from cluster_sim.files.source import files_of
+from cluster_sim.files.source import NAMING, files_of
 
 if TYPE_CHECKING:
     from analysis.sweep.grid import Grid

@@ -17,6 +17,8 @@ from cluster_sim.files.reading import instead_of_file
 
 FILE_OPTIONS = ("conf", "accounts", "asks", "commands")
 """Options whose value is a file, of a policy or of an order within it: ``easy:order=multifactor:conf=FILE``."""
+NAMING = ("learned", "replay", "trace")
+"""Specs of policies that name a file or a folder: ``learned:DIR``."""
 _FILE_OPTION = re.compile(rf"(\b(?:{'|'.join(FILE_OPTIONS)})=)([^,]+)")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -44,18 +44,15 @@ _BY_SLURM = frozenset(map(str.lower, FOLLOWED)) - {"accountingstoragetype", "acc
 """What a configuration says to schedulers of Slurm's kind alone; limits of accounts are kept under any."""
 _LEFT_OUT = ("DOWN", "DRAIN", "FAIL", "FAILING", "FUTURE")
 _STATES = (*_LEFT_OUT, "UNKNOWN", "IDLE", "CLOUD", "UP", "RESUME", "ALLOCATED", "MIXED", "POWER_DOWN", "UNDRAIN")
-PARTITION_STATES = ("UP", "DOWN", "DRAIN", "INACTIVE")
-OVERSUBSCRIBE = ("NO", "YES", "FORCE", "EXCLUSIVE")
-PREEMPT_MODES = ("OFF", "REQUEUE", "CANCEL", "SUSPEND", "GANG", "WITHIN", "PRIORITY", "CHECKPOINT", "CLUSTER", "ON")
-_YES, _NO = ("YES", "UP", "TRUE", "1"), ("NO", "DOWN", "FALSE", "0")
-_WORDS: Mapping[str, Sequence[str]] = {
-    "selecttype": [
-        f"SELECT/{name}"
-        for name in ("LINEAR", "CONS_TRES", "CONS_RES", "CRAY_ARIES", "CRAY", "ALPS", "SERIAL", "BLUEGENE")
-    ],
-    "schedulertype": ["SCHED/BACKFILL", "SCHED/BUILTIN", "SCHED/HOLD", "SCHED/WIKI", "SCHED/WIKI2"],
-    "prioritytype": ["PRIORITY/BASIC", "PRIORITY/MULTIFACTOR"],
-    "priorityfavorsmall": (*_YES, *_NO),
+_OVERSUBSCRIBE = ("NO", "YES", "FORCE", "EXCLUSIVE")
+_PREEMPT_MODES = ("OFF", "REQUEUE", "CANCEL", "SUSPEND", "GANG", "WITHIN", "PRIORITY", "CHECKPOINT", "CLUSTER", "ON")
+"""All that Slurm knows in some version; the scheduler ``slurm`` refuses by name what it does not simulate."""
+_SELECT = ("linear", "cons_tres", "cons_res", "cray_aries", "cray", "alps", "serial", "bluegene")
+_WORDS: Mapping[str, Callable[[str], str]] = {
+    "selecttype": values.one_of(*(f"select/{name}" for name in _SELECT)),
+    "schedulertype": values.one_of(*(f"sched/{name}" for name in ("backfill", "builtin", "hold", "wiki", "wiki2"))),
+    "prioritytype": values.one_of("priority/basic", "priority/multifactor"),
+    "priorityfavorsmall": values.one_of(*values.YES, *values.NO),
 }
 """What some keys may say, in any case: a misspelt one would change nothing, and nobody would know."""
 _PRIORITY = re.compile("priority.*|fairsharedampeningfactor")
@@ -200,25 +197,10 @@ def _add_nodes(line: Line, found: _Configuration) -> None:
     _note_keys(line, NODE_KEYS, NODES_NOT_SIMULATED, found)
 
 
-def _word_of(words: Sequence[str]) -> Callable[[str], str]:
-    """A parser of one of some words, in any case."""
-
-    def parse(text: str) -> str:
-        if text.upper() not in words:
-            raise ValueError(f"one of {', '.join(word.lower() if '/' in word else word for word in words)}")
-        return text.upper()
-
-    return parse
-
-
-def _truth(text: str) -> bool:
-    return _word_of((*_YES, *_NO))(text) in _YES
-
-
 def _sharing(text: str) -> str:
     kind, colon, rows = text.upper().partition(":")
-    if kind not in OVERSUBSCRIBE or (colon and not rows.isdigit()):
-        raise ValueError(f"one of {', '.join(OVERSUBSCRIBE)}, YES and FORCE perhaps with a number, FORCE:4")
+    if kind not in _OVERSUBSCRIBE or (colon and not rows.isdigit()):
+        raise ValueError(f"one of {', '.join(_OVERSUBSCRIBE)}, YES and FORCE perhaps with a number, FORCE:4")
     return text.upper()
 
 
@@ -226,8 +208,8 @@ def _preempt_mode(text: str) -> str:
     if text.lower() == "(null)":
         return ""
     words = [word.strip() for word in text.upper().split(",")]
-    if not set(words) <= set(PREEMPT_MODES):
-        raise ValueError(f"one of {', '.join(PREEMPT_MODES)}, or two with a comma")
+    if not set(words) <= set(_PREEMPT_MODES):
+        raise ValueError(f"one of {', '.join(_PREEMPT_MODES)}, or two with a comma")
     return text.upper()
 
 
@@ -307,7 +289,7 @@ def _partition(line: Line, found: _Configuration, position: Mapping[str, int]) -
     return Partition(
         name,
         tuple(sorted({position[node] for node in ([] if empty else _named(line, "nodes", found)) if node in position})),
-        default=_value(line, _truth, False, "default"),
+        default=_value(line, values.truth, False, "default"),
         max_time_s=_or(_value(line, values.duration, math.inf, "maxtime"), math.inf),
         default_time_s=_value(line, values.duration, None, "defaulttime"),
         min_nodes=_value(line, _whole, 0, "minnodes"),
@@ -319,7 +301,7 @@ def _partition(line: Line, found: _Configuration, position: Mapping[str, int]) -
         over_subscribe=_value(line, _sharing, "NO", "oversubscribe", "shared"),
         preempt_mode=_value(line, _preempt_mode, "", "preemptmode"),
         grace_time_s=float(_value(line, _whole, 0, "gracetime")),
-        state=_value(line, _word_of(PARTITION_STATES), "UP", "state"),
+        state=_value(line, values.one_of(*values.PARTITION_STATES), "UP", "state"),
         options={key: value for key, value in line.pairs.items() if key not in PARTITION_KEYS},
     )
 
@@ -341,7 +323,7 @@ def _note_keys(line: Line, known: frozenset[str], unused: Mapping[str, str], fou
 def _add_parameters(line: Line, found: _Configuration) -> None:
     for key, value in line.pairs.items():
         if key in _WORDS and not says_nothing(key, value):
-            _value(line, _word_of(_WORDS[key]), "", key)
+            _value(line, _WORDS[key], "", key)
         found.parameters[key] = value
         written = line.written[key]
         if key in NOT_SIMULATED:

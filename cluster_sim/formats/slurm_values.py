@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 
 MAX_NODES_IN_LIST = 1_000_000
 MAX_ARRAY_TASKS = 4_000_001
@@ -22,6 +23,27 @@ _AMOUNT = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,9})?)([KMGTPE]?)")
 _MEMORY = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,9})?)([KMGTPE]?)B?([nc]?)", re.IGNORECASE)
 _POWER = {unit: power for power, unit in enumerate(("", "K", "M", "G", "T", "P", "E"))}
 _RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?(?::([0-9]{1,9}))?")
+
+
+PARTITION_STATES = ("UP", "DOWN", "DRAIN", "INACTIVE")
+YES, NO = ("YES", "UP", "TRUE", "1"), ("NO", "DOWN", "FALSE", "0")
+
+
+def one_of(*words: str) -> Callable[[str], str]:
+    """A parser of one of some words, in any case, which gives it in capitals."""
+    known = {word.upper() for word in words}
+
+    def parse(text: str) -> str:
+        if text.upper() not in known:
+            raise ValueError(f"one of {', '.join(words)}")
+        return text.upper()
+
+    return parse
+
+
+def truth(text: str) -> bool:
+    """``YES`` and its like, or ``NO`` and its like."""
+    return one_of(*YES, *NO)(text) in YES
 
 
 def duration(text: str) -> float:

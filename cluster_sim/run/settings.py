@@ -437,13 +437,13 @@ def located_policy(folder: str | os.PathLike[str], spec: str) -> str:
     A name of a ready agent, ``learned:NAME``, stays where there is no such folder.
     """
     from cluster_sim.files.reading import absolute
-    from cluster_sim.files.source import with_place
+    from cluster_sim.files.source import NAMING, with_place
 
     def place(name: str) -> str:
         path = absolute(folder, name)
         return path if os.path.exists(path) or not spec.startswith("learned:") else name
 
-    return with_place(spec, place, ("learned", "replay", "trace"))
+    return with_place(spec, place, NAMING)
 
 
 def names_a_file(source: str) -> bool:

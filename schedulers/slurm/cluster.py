@@ -100,9 +100,8 @@ class Cluster:
         self.windows: list[Window] = []
         self.array_tasks: Counter[str] = Counter()  #: Tasks of each array that run.
         self._split: dict[str, float] = {}  # when the last task of each array was started, s
-        self._shapes: dict[
-            int, dict[tuple[bool, int, int], Shape]
-        ] = {}  # by the job's key and what counts of the partition
+        # By the job's key, then by what counts of the partition.
+        self._shapes: dict[int, dict[tuple[bool, int, int], Shape]] = {}
         self._eligible: dict[int, NodeSet] = {}
         self._tested: set[int] = set()
         self.order_changed = False  #: Whether a test of a job has changed its priority.

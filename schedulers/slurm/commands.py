@@ -131,15 +131,6 @@ def _window(options: Mapping[str, Any], time: float) -> dict[str, float]:
     return {"starttime": start, "endtime": end}
 
 
-def _one_of(*allowed: str) -> Callable[[str], str]:
-    def parse(text: str) -> str:
-        if text.upper() not in allowed:
-            raise ValueError(f"one of {', '.join(allowed)}")
-        return text.upper()
-
-    return parse
-
-
 def _time(text: str) -> tuple[bool, float]:
     """Whether it counts from now, and seconds: ``now``, ``now+130``, ``now+2minutes``, or seconds of the run's clock."""
     match = re.fullmatch(r"(now)?\+?([0-9]+(?:\.[0-9]*)?)?(seconds?|minutes?|hours?|days?)?", text)
@@ -187,9 +178,9 @@ def _dependency(text: str) -> str:
 
 _KINDS = ("node", "partition", "job", "reservation")
 _OPTIONS: Mapping[str, Mapping[str, Callable[[str], Any]]] = {
-    "update node": {"state": _one_of(*NODE_STATES), "reason": str},
+    "update node": {"state": values.one_of(*NODE_STATES), "reason": str},
     "update partition": {
-        "state": _one_of("UP", "DOWN", "DRAIN", "INACTIVE"),
+        "state": values.one_of(*values.PARTITION_STATES),
         "maxtime": _limit,
         "defaulttime": _limit,
         "minnodes": _count,

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cluster_sim.errors import InputError, ModelWarning
-from cluster_sim.formats.slurm_values import duration
+from cluster_sim.formats.slurm_values import YES, duration
 from cluster_sim.platform.accounts import Accounts
 
 Floats = npt.NDArray[np.float64]
@@ -58,7 +58,7 @@ class Factors:
             read("PriorityDecayHalfLife", _time, 7 * DAY_S),
             read("PriorityCalcPeriod", _period, 300.0),
             read("FairShareDampeningFactor", _positive, 1.0),
-            parameters.get("priorityfavorsmall", "").upper() in ("YES", "UP", "TRUE", "1"),
+            parameters.get("priorityfavorsmall", "").upper() in YES,
             flags,
         )
 

@@ -31,7 +31,10 @@ class Accounting:
         """A run begins; the controller started then (s, often negative), from which periods are counted; its partitions."""
 
     def submitted(self, ask: Ask, now: float, submit_time: float | None = None) -> None:
-        """The job is submitted, or submitted again when it is requeued: ``ask.submit_time`` is then that of the requeue."""
+        """The job is submitted, or submitted again when it is requeued: ``ask.submit_time`` is then that of the requeue.
+
+        ``submit_time`` (s) is when it was submitted, where it has been held until now.
+        """
 
     def changed(self, ask: Ask, now: float) -> None:
         """What the waiting job asks for has changed."""

@@ -190,6 +190,5 @@ def test_a_job_that_waits_again_keeps_its_age(tmp_path: Path) -> None:
         {"job_id": ["A", "B"], "submit_time": [0, 30], "requested_cores": [4, 4], "recorded_run_time": [100, 100]}
     )
     result = Simulation(platform, jobs, make_scheduler("easy:order=multifactor"), failures=f"trace:{path}").run()
-
     ends = dict(zip(result.jobs["job_id"], result.jobs["finish_time"], strict=True))
     assert ends == {"A": 150.0, "B": 250.0}
