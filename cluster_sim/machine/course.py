@@ -86,6 +86,7 @@ class Course:
         self.at_boundary = False  #: Whether it has just come to the end of a part that is not the last.
         self.used = 0.0  #: Part of its requested time that it has used up.
         self.unsaved_core_s = 0.0  #: Core-seconds of work since the last checkpoint.
+        self.to_exchange = 1.0  #: Part of what its tasks exchange when all work is done that they still have to.
         self._part, self._left = 0, parts[0].share
         self._checkpointed = (0, parts[0].share)
         self._until_checkpoint = costs.interval
@@ -172,7 +173,7 @@ class Course:
         """What no checkpoint holds is lost; another attempt begins with the last checkpoint, or from nothing."""
         self.stage, self.done, self.at_boundary, self.asks, self.used = None, self.saved, False, 0, 0.0
         self._part, self._left = self._checkpointed
-        self.unsaved_core_s = 0.0
+        self.unsaved_core_s, self.to_exchange = 0.0, 1.0
         self._until_checkpoint = self._interval = self.costs.interval
         self._overheads.clear()
         if self.saved > 0.0:

@@ -36,8 +36,11 @@ class Network(Protocol):
         """Exchange ``volume`` MB from each of these nodes; the event of its end, None when it takes no time."""
         ...
 
-    def cancel(self, transfer: Event) -> None:
-        """Give a transfer up; its event never happens."""
+    def cancel(self, transfer: Event) -> float | None:
+        """Give a transfer up; its event never happens.
+
+        What each node had left to send, MB, which a job that was suspended sends when it goes on; None: all, once more.
+        """
         ...
 
 
@@ -145,11 +148,15 @@ class _SharedLinks:
         self._share()
         return transfer
 
-    def cancel(self, transfer: Event) -> None:
-        """Take a transfer out."""
-        if transfer in self._transfers:
-            self._transfers.remove(transfer)
-            self._share()
+    def cancel(self, transfer: Event) -> float | None:
+        """Take a transfer out; what each node had left to send, MB."""
+        if transfer not in self._transfers:
+            return 0.0
+        assert isinstance(transfer, Transfer)
+        self._credit()
+        self._transfers.remove(transfer)
+        self._share()
+        return transfer.remaining
 
     def _links(self, nodes: list[int]) -> Counter[Link]:
         names = [self._platform.node_name(node) for node in nodes]
@@ -159,13 +166,18 @@ class _SharedLinks:
             links.update((self._root, cluster) for cluster in clusters)
         return links
 
-    def _share(self) -> None:
-        """Credit progress, share the links anew, and plan the next end."""
+    def _credit(self) -> None:
+        """What every transfer has sent by now."""
         now = self._env.now
         for transfer in self._transfers:
             if now > transfer.since:
                 transfer.remaining = max(0.0, transfer.remaining - transfer.rate * (now - transfer.since))
                 transfer.since = now
+
+    def _share(self) -> None:
+        """Credit progress, share the links anew, and plan the next end."""
+        self._credit()
+        now = self._env.now
         rates = max_min_rates([transfer.links for transfer in self._transfers], self._bandwidth)
         for transfer, rate in zip(self._transfers, rates, strict=True):
             transfer.rate = rate

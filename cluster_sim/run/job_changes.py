@@ -135,7 +135,10 @@ class JobChanges:
 
     def _begin_as_work(self, course: Course, running: Running, done: float, core_s: float) -> None:
         course.begin(self._executor.whole_seconds(running))
-        course.interrupt(done, core_s)
+        if running._transfer is not None:  # what comes after all work
+            course.complete(core_s)
+        else:
+            course.interrupt(done, core_s)
 
     def _count_time(self, course: Course, running: Running) -> None:
         """How much of its requested time the job has used up on these cores."""

@@ -177,10 +177,16 @@ class JobLife:
 
     def communicate(self, running: Running) -> None:
         """The tasks of a job have ended: start what they exchange, if they have not yet. Called by the job's process."""
-        volume = self._executor.work.comm_vol(running.job.index) * running.job.requested_cores
+        volume = self._volume(running)
+        if running._course is not None:
+            volume *= running._course.to_exchange
         nodes = running.placement.nodes
         if running._transfer is None and volume > 0.0 and len(nodes) > 1:
             running._transfer = self._network.transfer(nodes, volume / len(nodes))
+
+    def _volume(self, running: Running) -> float:
+        """What all tasks of a job exchange, MB."""
+        return self._executor.work.comm_vol(running.job.index) * running.job.requested_cores
 
     def end(self, running: Running, kill: Kill | None = None) -> None:
         """The job is over: its work is done, or it has been killed. Called by the job's process."""
@@ -231,7 +237,7 @@ class JobLife:
         if running.start_time < inf:
             self._executor.stop_tasks(running)
             if running._transfer is not None:
-                self._network.cancel(running._transfer)
+                self._give_up(running, running._transfer)
             self.machine.unload(running._allocation)
         self.machine.release(running._allocation)
         if course is not None:
@@ -240,6 +246,13 @@ class JobLife:
             course.at_boundary, course.asks = False, 0  # one that is suspended there goes on with its next part
         if self.job_clocks.chosen:
             self.job_clocks.end(job, running.start_time < inf)
+
+    def _give_up(self, running: Running, transfer: Event) -> None:
+        """A job exchanges nothing more for now; what it has exchanged it keeps, if it is suspended."""
+        left = self._network.cancel(transfer)
+        course = self.courses.of(running.job)
+        if course is not None and left is not None:
+            course.to_exchange = left * len(running.placement.nodes) / self._volume(running)
 
     def requeue(self, job: Job | str, reason: str) -> None:
         """Have a job that runs or was killed wait again, see :meth:`~cluster_sim.run.simulation.Simulation.requeue`."""

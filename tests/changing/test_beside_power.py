@@ -201,3 +201,29 @@ def test_more_cores_only_under_the_power_cap(how: str) -> None:
     assert result.power["watts"].max() <= 15.0
     assert result.jobs["finish_time"].tolist() == pytest.approx([20.0])
     assert (grown[0] is None) == (how == "wait")
+
+
+@pytest.mark.parametrize("columns", [{}, {"checkpoint_interval": ["20"]}], ids=["plain", "with a course"])
+@pytest.mark.parametrize(
+    ("mode", "nodes", "finish"), [("suspend", 0, 23.0), ("suspend", 2, 23.0), ("requeue", 0, 34.0)]
+)
+def test_what_a_suspended_job_has_exchanged_it_keeps(
+    columns: dict[str, Any], mode: str, nodes: int, finish: float
+) -> None:
+    """10 s of work, then 100 MB from each of two nodes at 10 MB/s; stopped at 14 s, 60 MB are left, to be sent from 17 s on.
+
+    A job that is requeued begins anew, at once.
+    """
+
+    def stop(view: View) -> Iterable[Decision]:
+        yield Preempt(of(view, "0").job, mode)
+
+    def go_on(view: View) -> Iterable[Decision]:
+        for gone in view.suspended:
+            yield Resume(gone.job, Placement([(nodes, nodes + 2, 1)]))
+
+    jobs = {"submit_time": [0.0], "requested_cores": [2], "recorded_run_time": [10.0], "comm_vol": [100.0]}
+    scheduler = Scripted({14.0: stop, 17.0: go_on})
+    platform, workload = Platform.homogeneous(4, 1), Workload(jobs | columns)
+    result = Simulation(platform, workload, scheduler, network="shared:node_link=10").run()
+    assert result.jobs["finish_time"].tolist() == [finish]
