@@ -186,7 +186,7 @@ class EasyBackfilling(Backfilling):
             puts_off
             or self._trials
             or view.version is not self._version
-            or first_new < self._behind
+            or first_new < self._behind + (not self._depth)  # what stands there is not promised, and can be overtaken
             or self._promised < self._depth
             or self._plan is None
             or (queue.may_be_stale and queue.is_stale)

@@ -59,6 +59,21 @@ def test_the_classic_case(scheduler: str, expected: list[float]) -> None:
     assert starts(scheduler, CLASSIC) == expected
 
 
+@pytest.mark.parametrize("ends", [5, 10])
+def test_nothing_is_backfilled_before_a_job_has_to_wait(ends: float) -> None:
+    """Without promises, too: b is first, though c is shorter, whether a ends as they come or before."""
+    rows: Rows = [(0, 1, ends, ends), (10, 2, 20, 20), (10, 2, 10, 10)]
+    assert starts("easy:depth=0,backfill=sjf", rows, cores=3) == [0, 10, 30]
+
+
+@pytest.mark.parametrize("comes", [5, 10])
+def test_who_comes_before_a_job_that_waits_is_not_backfilled(comes: float) -> None:
+    """c is more urgent than b, which waits for a; d is behind b, and shorter than c."""
+    rows: Rows = [(0, 2, 30, 30), (comes, 3, 1, 1), (10, 1, 25, 25), (10, 1, 10, 10)]
+    scheduler = "easy:order=priority,depth=0,backfill=sjf"
+    assert starts(scheduler, rows, cores=3, columns={"priority": [0, 1, 2, 0]}) == [0, 40, 10, 30]
+
+
 def test_the_node_order_is_asked_once_for_a_job_whose_node_has_to_boot() -> None:
     """c would end at 110 as b is to start, but for the boot; beside b there is room for it, on the same node.
 
