@@ -419,11 +419,17 @@ class _Holders:
             if placement is not None:
                 self.enough_at = end
                 if placement.spans:
-                    on = set(placement.nodes)
-                    self._needed = [pair for pair in self._needed if int(history.pieces.node[pair[0]]) in on]
+                    self._keep_those_on(placement.nodes)
                 break
         #: When the one that holds most left, s.
         self.leaves = math.inf
+
+    def _keep_those_on(self, nodes: list[int]) -> None:
+        """Of the holds leave out those of others than have cores there; of a job that has some, all its cores count."""
+        pieces, on = self._history.pieces, set(nodes)
+        there = {hold for hold, _ in self._needed if int(pieces.node[hold]) in on}
+        jobs = {int(pieces.job[hold]) for hold in there} - {-1}
+        self._needed = [pair for pair in self._needed if pair[0] in there or int(pieces.job[pair[0]]) in jobs]
 
     def words(self, at: Callable[[float], str]) -> str:
         """``job a holds 24 of them until 120 s and job b 8 until 60 s, enough should be back at 120 s``."""

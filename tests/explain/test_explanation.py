@@ -252,6 +252,17 @@ def test_a_scheduler_that_says_nothing() -> None:
     assert wide in result.explain("0").splitlines()
 
 
+def test_all_cores_of_a_holder_count() -> None:
+    """Job 2 waits for one of the two nodes that job 0 holds; the third, which job 1 holds, it does not need."""
+    jobs = {"submit_time": [0.0, 0.0, 1.0], "requested_cores": [8, 4, 4], "recorded_run_time": [10.0, 20.0, 2.0]}
+    result = Simulation(
+        Platform.homogeneous(3, 4), Workload(jobs | {"requested_time": [10.0, 20.0, 2.0]}), make_scheduler("fcfs")
+    ).run()
+    assert result.explain("2").splitlines()[2] == (
+        "  from 1 s to 10 s: it asks for 4 cores, 0 free; job 0 holds 8 cores until 10 s; enough should be back at 10 s"
+    )
+
+
 def test_many_reasons() -> None:
     """Twenty jobs go first, a second each, and one of 100 s: the longest reason is told, the other nine are counted."""
     lengths = [1.0] * 10 + [100.0] + [1.0] * 11
