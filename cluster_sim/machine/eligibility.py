@@ -92,7 +92,9 @@ class Eligibility:
             if window is None:
                 return f"there is no advance reservation '{job.reservation}'"
             begins = max(window.start, now)
-            if begins + job.requested_time > latest(window.end) or latest(begins) >= window.end:
+            if latest(begins) >= window.end:
+                return f"advance reservation '{window.name}' was over at {window.end:g} s"
+            if begins + job.requested_time > latest(window.end):
                 asked = "which requests no time" if job.requested_time == INF else f"of {job.requested_time:g} s"
                 return f"advance reservation '{window.name}', until {window.end:g} s, is too short for a job {asked}"
         if job.requires and not self.widest(job):

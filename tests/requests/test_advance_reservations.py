@@ -103,7 +103,8 @@ def test_before_its_window_a_job_stands_in_nobodys_way() -> None:
     [
         ((0, 1, 21), {}, "advance reservation 'course', until 30 s, is too short for a job of 21 s"),
         ((15, 1, 16), {}, "advance reservation 'course', until 30 s, is too short for a job of 16 s"),
-        ((30, 1, 0), {}, "advance reservation 'course', until 30 s, is too short for a job of 0 s"),
+        ((30, 1, 0), {}, "advance reservation 'course' was over at 30 s"),
+        ((40, 1, 5), {}, "advance reservation 'course' was over at 30 s"),
         ((0, 1, 5), {"requested_time": [math.inf]}, "is too short for a job which requests no time"),
         ((0, 3, 5), {}, "it asks for 3 cores on nodes in advance reservation 'course', which have 2"),
         ((0, 1, 5), {"requires": ["ib"]}, "no node of advance reservation 'course' has the tag ib"),
