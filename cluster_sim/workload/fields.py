@@ -148,7 +148,7 @@ _JOB_RECORDS: tuple[Field, ...] = (
     Field("eligible_time", "float", "s", "from when on schedulers see it: submission, or the end of what it waits for"),
     Field("allocation_time", "float", "s", "cores assigned, nodes perhaps still booting; NaN: never"),
     Field("start_time", "float", "s", "tasks begin; NaN: never"),
-    Field("finish_time", "float", "s", "last task ends or the job is killed; NaN: never"),
+    Field("finish_time", "float", "s", "last task ends, or the job is killed, or refused after a wait; NaN: never"),
     Field("state", "str", "", "completed, killed, rejected or unfinished"),
     Field("reason", "str", "", "why the job was killed or rejected"),
     Field("requested_cores", "int", "", "cores asked for"),

@@ -120,6 +120,7 @@ def test_who_cannot_fit_is_rejected_when_submitted(
     )
     table = simulation.run().jobs
     assert table["state"].tolist() == ["rejected"]
+    assert table["finish_time"].isna().all()
     assert reason in table["reason"][0]
 
 
