@@ -20,6 +20,8 @@ from cluster_sim.machine.ledger import Ledger
 from cluster_sim.machine.placement import Placement
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy.typing as npt
 
     from cluster_sim.engine import Environment
@@ -60,7 +62,7 @@ class Bookings(Availability):
         self._full_mask: list[int] = [masks[i] for i in platform.type_of_processor.tolist()]
         self.free_mask = list(self._full_mask)  #: Free cores of each processor, one bit each.
         self.memory_used = np.zeros(platform.node_count)  #: MB that jobs and guests occupy of each node.
-        self._guests_with_memory = 0
+        self._in_memory = np.zeros(platform.node_count, np.int64)  # jobs and guests that occupy some, of each node
         capacity = [t.memory_gb * MB_PER_GB if t.memory_gb is not None else np.inf for t in platform.node_types]
         self.memory_mb = np.array(capacity)[platform.type_of_node]  #: Memory of each node, inf when not given.
         self._node_count = platform.node_count
@@ -117,8 +119,7 @@ class Bookings(Availability):
         else:
             self.free_total -= placement.cores
             if memory:
-                for node, cores in placement.cores_by_node().items():
-                    self.memory_used[node] += memory * cores
+                self._occupy(placement.cores_by_node(), memory)
         if job is not None and self.eligibility is not None and job.exclusive:
             self._close(placement, allocation)
         allocation.hold = self.ledger.hold(self.env.now, tenant, self.core_ranges(allocation))
@@ -209,8 +210,7 @@ class Bookings(Availability):
         if self.is_on[node]:
             self.free_total -= placement.cores
         if allocation.memory_mb:
-            self._guests_with_memory += 1
-            self.memory_used[node] += allocation.memory_mb
+            self._occupy({node: 1}, allocation.memory_mb)
 
     def release(self, allocation: Allocation) -> None:
         """Give back what a tenant was granted."""
@@ -257,22 +257,30 @@ class Bookings(Availability):
         self.ledger.take_back(allocation.hold)
 
     def _release_memory(self, allocation: Allocation) -> None:
-        memory, used = allocation.memory_mb, self.memory_used
+        memory = allocation.memory_mb
         if allocation.node >= 0:
-            self._guests_with_memory -= 1
-            used[allocation.node] -= memory
-        else:
-            for node, _, _, count in allocation.pieces:
-                used[node] -= memory * count
-            for first, stop, _, _ in allocation.spans:
-                used[first:stop] -= memory * self._node_cores[first:stop]
-        if not self._guests_with_memory:
-            # Where nothing runs any more, no rounding error may stay: it would tell equal nodes apart.
-            for node, *_ in allocation.pieces:
-                if self.free[node] == self._node_cores[node]:
-                    used[node] = 0.0
-            for first, stop, _, _ in allocation.spans:
-                used[first:stop] = 0.0
+            self._leave({allocation.node: 1}, memory)
+            return
+        cores: dict[int, int] = {}
+        for node, _, _, count in allocation.pieces:
+            cores[node] = cores.get(node, 0) + count
+        self._leave(cores, memory)
+        for first, stop, _, _ in allocation.spans:
+            self.memory_used[first:stop] -= memory * self._node_cores[first:stop]
+            self._in_memory[first:stop] -= 1
+            self.memory_used[first:stop][self._in_memory[first:stop] == 0] = 0.0
+
+    def _occupy(self, shares: Mapping[int, int], mb: float) -> None:
+        """A tenant is in the memory of nodes: on each with so many times ``mb``."""
+        for node, share in shares.items():
+            self.memory_used[node] += mb * share
+            self._in_memory[node] += 1
+
+    def _leave(self, shares: Mapping[int, int], mb: float) -> None:
+        """It no longer is. Where nobody is any more, no rounding error may stay: it would tell equal nodes apart."""
+        for node, share in shares.items():
+            self._in_memory[node] -= 1
+            self.memory_used[node] = self.memory_used.item(node) - mb * share if self._in_memory.item(node) else 0.0
 
     def _tell_guests(self, allocation: Allocation) -> None:
         """Guests may wait for what has become free."""

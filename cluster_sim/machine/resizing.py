@@ -45,8 +45,8 @@ class Resizing(Bookings):
             self._hold_first(node, cores, changed, kept)
             if self.is_on[node]:  # the job may keep cores on nodes that are withheld
                 self.free_total -= cores
-        for node, cores in placement.cores_by_node().items() if allocation.memory_mb else ():
-            self.memory_used[node] += allocation.memory_mb * cores
+        if allocation.memory_mb:
+            self._occupy(placement.cores_by_node(), allocation.memory_mb)
         self.version = object()
         changed.hold = self.ledger.hold(self.env.now, tenant, self.core_ranges(changed))
         return changed
@@ -115,15 +115,12 @@ class Resizing(Bookings):
 
     def keep_memory(self, placement: Placement, memory_mb: float) -> None:
         """A job that has given back its cores stays in the memory of its nodes, with so much for each task."""
-        self._keep(placement, memory_mb, 1)
+        if memory_mb:
+            self.version = object()
+            self._occupy(placement.cores_by_node(), memory_mb)
 
     def drop_memory(self, placement: Placement, memory_mb: float) -> None:
         """Undo :meth:`keep_memory`."""
-        self._keep(placement, memory_mb, -1)
-
-    def _keep(self, placement: Placement, memory_mb: float, sign: int) -> None:
         if memory_mb:
-            self._guests_with_memory += sign
             self.version = object()
-            for node, cores in placement.cores_by_node().items():
-                self.memory_used[node] += sign * memory_mb * cores
+            self._leave(placement.cores_by_node(), memory_mb)

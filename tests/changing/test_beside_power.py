@@ -227,3 +227,20 @@ def test_what_a_suspended_job_has_exchanged_it_keeps(
     platform, workload = Platform.homogeneous(4, 1), Workload(jobs | columns)
     result = Simulation(platform, workload, scheduler, network="shared:node_link=10").run()
     assert result.jobs["finish_time"].tolist() == [finish]
+
+
+def test_a_node_with_no_job_has_all_its_memory_free() -> None:
+    """0.1 and 0.2 MB are not 0.3: whoever leaves last, a job without memory or one that was suspended, no rest stays."""
+
+    def stop(view: View) -> Iterable[Decision]:
+        yield Preempt(of(view, "0").job, "suspend")
+
+    def cancel(view: View) -> Iterable[Decision]:
+        yield Preempt(view.suspended[0].job, "cancel")
+
+    jobs = {"submit_time": [0, 0, 0], "requested_cores": [1, 1, 1], "recorded_run_time": [5, 10, 15]}
+    jobs |= {"memory": [0.1, 0.2, 0.0]}
+    for script in ({}, {1.0: stop, 12.0: cancel}):
+        simulation = Simulation(Platform.homogeneous(1, 3), Workload(jobs), Scripted(script))
+        simulation.run()
+        assert simulation.machine.memory_used.tolist() == [0.0]

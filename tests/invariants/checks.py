@@ -612,7 +612,7 @@ def check_all_is_free(simulation: Simulation) -> None:
         machine.withhold([node], False)  # as a power policy would, in the end
     assert machine.free.tolist() == platform.node_cores.tolist()
     assert machine.busy == [0] * platform.processor_count
-    assert machine.memory_used == pytest.approx(0.0, abs=1e-9)
+    assert not machine.memory_used.any()
     assert machine.demand == pytest.approx(0.0, abs=1e-9)
     states = [simulation.node(i).state for i in range(platform.node_count)]
     assert [i for i in range(platform.node_count) if i in machine.available] == [
