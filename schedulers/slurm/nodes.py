@@ -187,7 +187,7 @@ class Free:
         self._empty: NodeSet | None = facts.all
         self._jobs = np.zeros(facts.count, np.int64)
         self._masks: dict[tuple[float, int], NodeSet] = {}
-        self._capacities: dict[tuple[float, int], Capacities] = {}
+        self._capacities: dict[tuple[float, int, int], Capacities] = {}
 
     @property
     def empty(self) -> NodeSet:
@@ -260,13 +260,14 @@ class Free:
             mask = self._masks[mb, cpus] = set_where(enough & (self.memory >= mb) if mb else enough)
         return mask
 
-    def capacities(self, mb_per_cpu: float, unit: int) -> Capacities:
-        """Free CPUs of each node that have memory, in whole units."""
-        known = self._capacities.get((mb_per_cpu, unit))
+    def capacities(self, mb_per_cpu: float, unit: int, most: int = 0) -> Capacities:
+        """Free CPUs of each node that have memory, in whole units; ``most`` at the most, or if that is 0 any number."""
+        known = self._capacities.get((mb_per_cpu, unit, most))
         if known is None:
             cpus = self.cpus
             if mb_per_cpu:
                 with np.errstate(invalid="ignore"):
                     cpus = np.minimum(cpus, np.maximum(self.memory, 0.0) / mb_per_cpu + 1e-9).astype(np.int64)
-            known = self._capacities[mb_per_cpu, unit] = Capacities(cpus - cpus % unit if unit > 1 else cpus)
+            cpus = np.minimum(cpus, most) if most else cpus
+            known = self._capacities[mb_per_cpu, unit, most] = Capacities(cpus - cpus % unit if unit > 1 else cpus)
         return known

@@ -94,8 +94,8 @@ class Shape:
         self.per_node = ask.tasks_per_node * ask.cpus_per_task  # 0: any number
         #: CPUs on each node of a job that asks for nodes, not for a number of tasks; else 0.
         self.fixed = 0 if ask.tasks else self.per_node or self.per_task
-        #: Cores that it needs in all, where fewer nodes than it may have would give it fewer; else 0.
-        self.cores = 0 if ask.tasks or self.most_nodes <= self.min_nodes else ask.cores
+        #: Cores that it needs in all, where what it asks for may be fewer; else 0.
+        self.cores = 0 if self.cpus >= ask.cores else ask.cores
         self.least = self.per_node or self.per_task  # CPUs that a node must have free
         self._least_mb = self.memory_per_node or self.memory_per_cpu * self.least
         self._fits: NodeSet | None = None
@@ -166,7 +166,9 @@ class Shape:
         """CPUs that the job could have on each node that is usable."""
         if self.whole:
             return free.facts.capacities
-        return free.capacities(self.memory_per_cpu, 1 if self.fixed else self.per_task)
+        if self.fixed:
+            return free.capacities(self.memory_per_cpu, 1)
+        return free.capacities(self.memory_per_cpu, self.per_task, self.per_node)
 
 
 def choose(shape: Shape, free: Free, within: NodeSet) -> Choice | None:

@@ -236,3 +236,20 @@ def test_a_job_waits_for_few_enough_nodes(tmp_path: Path) -> None:
     starts = [run(tmp_path, conf.format(most), **columns).jobs["start_time"][4] for most in ("", "MaxNodes=2")]
     assert starts[0] < 120.0
     assert 300.0 <= starts[1] < 400.0
+
+
+def test_no_node_gets_more_tasks_than_it_may(tmp_path: Path) -> None:
+    """Jobs that name no number of nodes get as many as their tasks need, and none where their partition has fewer."""
+    conf = CONF.replace("linear", "cons_tres").replace("n[1-2] CPUs=1", "n[1-4] CPUs=4")
+    conf += "PartitionName=pair Nodes=ALL MaxTime=10 MaxNodes=2\n"
+    result = run(
+        tmp_path,
+        conf,
+        submit_time=[0.0, 200.0, 400.0],
+        requested_cores=[2, 5, 5],
+        ntasks_per_node=[1, 2, 2],
+        partition=["short", "short", "pair"],
+    )
+    assert result.jobs["state"].tolist() == ["completed", "completed", "rejected"]
+    cores = result.allocations["last_core"] - result.allocations["first_core"] + 1
+    assert cores.groupby(result.allocations["job_id"]).agg(list).to_dict() == {"0": [1, 1], "1": [2, 2, 1]}
