@@ -139,22 +139,29 @@ class Bookings(Availability):
         """Whether nodes with free cores are all on, or all OFF: then one of the sets has them all."""
         return self.available.covers(first, stop) or self.asleep.covers(first, stop)
 
-    def _check(self, placement: Placement) -> None:
+    def check_nodes_of(self, placement: Placement) -> None:
+        """Raise PlacementError unless a placement names nodes of the platform, each once, and cores on each."""
         if not placement.spans:
             raise PlacementError("the placement has no cores")
         reached, ascending = 0, True
         for first, stop, cores in placement.spans:
-            if not 0 <= first < stop <= self._node_count or cores < 1:
+            if not 0 <= first < stop <= self._node_count:
                 raise PlacementError(f"{placement}: no such nodes on {self.platform!r}")
+            if cores < 1:
+                raise PlacementError(f"{placement}: on each node it has a core or more")
             ascending = ascending and first >= reached
             reached = stop
-            # Nodes in `available` are on and have a free core; most placements need no more than that.
-            if not (cores == 1 and self.available.covers(first, stop)):
-                self._check_nodes(placement, first, stop, cores)
         if not ascending and any(a[1] > b[0] for a, b in pairwise(sorted(placement.spans))):
             raise PlacementError(f"{placement}: a node appears twice")
 
-    def _check_nodes(self, placement: Placement, first: int, stop: int, cores: int) -> None:
+    def _check(self, placement: Placement) -> None:
+        self.check_nodes_of(placement)
+        for first, stop, cores in placement.spans:
+            # Nodes in `available` are on and have a free core; most placements need no more than that.
+            if not (cores == 1 and self.available.covers(first, stop)):
+                self._check_free(placement, first, stop, cores)
+
+    def _check_free(self, placement: Placement, first: int, stop: int, cores: int) -> None:
         if not self.all_on and not (self.is_on[first:stop] | self.is_off[first:stop]).all():
             raise PlacementError(f"{placement}: a node is failed, in transition or withheld")
         free = self.free

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from operator import index
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cluster_sim.errors import InputError, counted
+from cluster_sim.errors import InputError, PlacementError, counted
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -24,22 +24,35 @@ Span = tuple[int, int, int]
 class Placement:
     """How many cores a job takes on which nodes. Within a node, idle cores are taken in processor order, lowest first.
 
-    ``Placement.on({3: 8})`` is eight cores on node 3.
+    ``Placement.on({3: 8})`` is eight cores on node 3. Raises PlacementError for what are no whole numbers; whether the platform
+    has such nodes, it is asked when the placement is decided on.
     """
 
     __slots__ = ("cores", "found_at", "spans")
 
     def __init__(self, spans: Iterable[Span]):
-        self.spans: tuple[Span, ...] = tuple(spans)
         self.found_at: object = None  #: The state of the machine in which it was found free, see ``Machine.version``.
         self.cores = 0  #: Cores on all nodes together.
-        for first, stop, taken in self.spans:
-            self.cores += (stop - first) * taken
+        try:
+            self.spans: tuple[Span, ...] = tuple(spans)
+            for first, stop, taken in self.spans:
+                self.cores += (stop - first) * taken
+            index(self.cores)  # which a sum in which anything is no whole number is not
+        except (TypeError, ValueError):
+            expected = "(first node, node after the last, cores on each of them) in whole numbers"
+            raise PlacementError(f"a Placement is made of spans, {expected}, not of {spans!r}") from None
 
     @classmethod
-    def on(cls, cores: dict[int, int]) -> Placement:
+    def on(cls, cores: Mapping[int, int]) -> Placement:
         """From a mapping of node index to cores on that node."""
-        return cls((node, node + 1, index(taken)) for node, taken in cores.items())
+        try:
+            spans = [
+                (node, node + 1, index(taken)) for node, taken in zip(map(index, cores), cores.values(), strict=True)
+            ]
+        except (AttributeError, TypeError):
+            expected = "a mapping from nodes, by their position in the platform, to cores, in whole numbers"
+            raise PlacementError(f"Placement.on takes {expected}, not {cores!r}") from None
+        return cls(spans)
 
     @property
     def nodes(self) -> list[int]:

@@ -22,10 +22,11 @@ class Resizing(Bookings):
 
     def check_change(self, allocation: Allocation, placement: Placement, job: Job) -> Placement | None:
         """What a job that has the one gets more if it has the other in its place. Raises PlacementError if it cannot."""
+        self.check_nodes_of(placement)
         own, wanted = self._cores_by_node(allocation), placement.cores_by_node()
         more = {node: cores - own.get(node, 0) for node, cores in wanted.items() if cores > own.get(node, 0)}
         for node, cores in more.items():
-            if not (0 <= node < self._node_count and self.is_on[node]):
+            if not self.is_on[node]:
                 raise PlacementError(f"{placement}: node {node} is not on, or withheld")
             if self.free.item(node) < cores:
                 raise PlacementError(f"{placement}: fewer cores are free")

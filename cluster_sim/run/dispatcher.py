@@ -88,6 +88,8 @@ class Dispatcher:
         elif isinstance(decision, (Hold, Reserve)):
             check_decision(decision)
             self._life.require_pending(decision.job)
+            if isinstance(decision, Reserve) and decision.placement is not None:
+                self._life.machine.check_nodes_of(decision.placement)
             if self._decision_log is not None:
                 self._decision_log.note(self._env.now, decision)
         elif isinstance(decision, Change):

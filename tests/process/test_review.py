@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cluster_sim import FormatError, InputError, Placement, Platform, Result, Simulation, View, Workload
-from cluster_sim.errors import ModelWarning, SimulationError, SpecError
+from cluster_sim.errors import ModelWarning, PlacementError, SimulationError, SpecError
 from cluster_sim.models.network import network_models
 from cluster_sim.platform import Cluster, NodeGroup, NodeType, ProcessorType
 from cluster_sim.registry import Spec
@@ -105,7 +105,7 @@ def test_placements_of_numpy_integers(make: Callable[[dict[int, int]], Placement
 
 def test_parts_of_cores_cannot_be_placed() -> None:
     """A placement of 1.5 cores is refused before anything is booked."""
-    with pytest.raises(TypeError):
+    with pytest.raises(PlacementError, match=r"in whole numbers, not \{0: 1.5\}"):
         Placement.on({0: 1.5})  # type: ignore[dict-item]
 
 

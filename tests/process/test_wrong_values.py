@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,9 @@ from analysis import gantt
 from cluster_sim import InputError, Platform, Simulation, View, Workload
 from cluster_sim.errors import ClusterSimError, FormatError, PlacementError
 from cluster_sim.machine.placement import Placement
-from cluster_sim.run.decisions import Preempt, Start, check_decision
+from cluster_sim.run.decisions import Decision, Preempt, Reserve, Resize, Start, check_decision
 from schedulers import ConservativeBackfilling, EasyBackfilling, Fcfs, ListScheduler, make_power_policy, make_scheduler
+from schedulers.base import Scheduler
 
 PLATFORM = Platform.homogeneous(nodes=2, cores=4)
 JOBS = Workload({"submit_time": [0, 1], "requested_cores": [4, 4], "recorded_run_time": [10, 10]})
@@ -91,6 +92,45 @@ def test_what_is_decided_by_hand() -> None:
     assert view is not None
     with pytest.raises(PlacementError, match=r"fewer cores are free at 1 s: 0 on cluster0\.node0"):
         run.decide((view.pending[0], Placement.on({0: 4})))
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        (lambda: Placement([(0, 1, 4.0)]), r"made of spans, .* in whole numbers, not of \[\(0, 1, 4.0\)\]"),  # type: ignore[list-item]
+        (lambda: Placement([(0.0, 1.0, 4)]), "made of spans, .* in whole numbers"),  # type: ignore[list-item]
+        (lambda: Placement([("0", "1", "4")]), "made of spans, .* in whole numbers"),  # type: ignore[list-item]
+        (lambda: Placement([(0, 4)]), r"made of spans, \(first node, node after the last, cores"),  # type: ignore[list-item]
+        (lambda: Placement(4), "made of spans, .* not of 4"),  # type: ignore[arg-type]
+        (lambda: Placement.on({"cluster0.node0": 4}), "Placement.on takes .* from nodes, by their position"),  # type: ignore[dict-item]
+        (lambda: Placement.on({0: None}), r"Placement.on takes .* in whole numbers, not \{0: None\}"),  # type: ignore[dict-item]
+        (lambda: Placement.on([0, 4]), "Placement.on takes a mapping .*, not"),  # type: ignore[arg-type]
+        (lambda: Placement([(0, 1, 2), (0, 1, 2)]), "node 0: 2, node 0: 2>: a node appears twice"),
+        (lambda: Placement([(0, 1, 6), (1, 2, -2)]), "node 1: -2>: on each node it has a core or more"),
+        (lambda: Placement([(0, 1, 4), (1, 2, 0)]), "node 1: 0>: on each node it has a core or more"),
+        (lambda: Placement.on({2: 4}), "node 2: 4>: no such nodes"),
+        (lambda: Placement.on({-1: 4}), "node -1: 4>: no such nodes"),
+    ],
+)
+@pytest.mark.parametrize("kind", [Start, Reserve, Resize])
+def test_a_placement_that_is_none(kind: type, place: Callable[[], Placement], told: str) -> None:
+    """What a scheduler of one's own makes is refused with what is wrong with it, whatever it is decided for."""
+
+    class Mine(Scheduler):
+        def schedule(self, view: View) -> Iterator[Decision]:
+            for job in view.pending:
+                if kind is Start:
+                    yield Start(job, place())
+                elif kind is Reserve:
+                    yield Reserve(job, 5.0, place())
+                else:
+                    yield Start(job, Placement.on({0: 4}))
+                    yield Resize(job, place())
+
+    jobs = {"submit_time": [0], "requested_cores": [4], "recorded_run_time": [10]}
+    jobs |= {"min_cores": [1], "max_cores": [8], "malleable": [True]}
+    with pytest.raises(PlacementError, match=told):
+        Simulation(PLATFORM, Workload(jobs), Mine(), explain=True).run().decisions  # noqa: B018 - it is made when asked for
 
 
 def test_truths_of_a_spreadsheet_are_read(tmp_path: Path) -> None:
