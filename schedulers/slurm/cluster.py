@@ -150,7 +150,8 @@ class Cluster:
             if not settings.counts_memory:
                 per_node = per_cpu = 0.0
             whole = settings.whole_nodes or queue.exclusive
-            shape = shapes[key] = Shape(ask, whole, per_node, per_cpu, (queue.min_nodes, queue.max_nodes))
+            nodes = queue.min_nodes, queue.max_nodes
+            shape = shapes[key] = Shape(ask, whole, per_node, per_cpu, nodes, tries_larger=not settings.whole_nodes)
         return shape
 
     def nodes_for(self, ask: Ask) -> NodeSet:

@@ -61,6 +61,7 @@ class Shape:
 
     ``whole_nodes``: nodes are given out whole, as select/linear and exclusive jobs have it. ``memory``, MB on a node and for
     each CPU, is 0 where it does not count. ``nodes`` are the least and the most that its partition gives a job; 0: any number.
+    With ``tries_larger`` a search that fails is made again without the smallest nodes, as cons_tres does.
     """
 
     def __init__(
@@ -70,9 +71,11 @@ class Shape:
         memory_per_node: float = 0.0,
         memory_per_cpu: float = 0.0,
         nodes: tuple[int, int] = (0, 0),
+        tries_larger: bool = True,
     ):
         self.ask = ask
         self.whole = whole_nodes or ask.exclusive
+        self.tries_larger = tries_larger
         self.memory_per_node = memory_per_node
         self.memory_per_cpu = 0.0 if memory_per_node else memory_per_cpu
         self.required = set_of(ask.required_nodes)
@@ -229,7 +232,7 @@ def _best_run(some: Sequence[tuple[int, int]], needed: int) -> int:
 def _ever_larger(shape: Shape, usable: NodeSet, free: Free) -> Iterator[NodeSet]:
     """The nodes; then, for a job that may have few, which small ones can lead astray, without the smallest, and so on."""
     yield usable
-    if shape.whole or shape.fixed or not (shape.most_nodes or shape.cap) or shape.ask.spread:
+    if not shape.tries_larger or shape.fixed or not (shape.most_nodes or shape.cap) or shape.ask.spread:
         return
     others = usable & ~shape.required
     for larger in shape.capacities(free).ever_larger():

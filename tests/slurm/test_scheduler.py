@@ -253,3 +253,19 @@ def test_no_node_gets_more_tasks_than_it_may(tmp_path: Path) -> None:
     assert result.jobs["state"].tolist() == ["completed", "completed", "rejected"]
     cores = result.allocations["last_core"] - result.allocations["first_core"] + 1
     assert cores.groupby(result.allocations["job_id"]).agg(list).to_dict() == {"0": [1, 1], "1": [2, 2, 1]}
+
+
+@pytest.mark.parametrize(("select", "partition"), [("cons_tres", "short"), ("cons_tres", "own"), ("linear", "short")])
+def test_small_nodes_lead_no_exclusive_job_astray(tmp_path: Path, select: str, partition: str) -> None:
+    """Two of the nodes of 6, 2 and 8 CPUs that lie together have 13: found when those of 2 are left out. linear searches once."""
+    conf = CONF.replace("linear", select).replace(
+        "NodeName=n[1-2] CPUs=1", "NodeName=a CPUs=6\nNodeName=b CPUs=2\nNodeName=c CPUs=8"
+    )
+    conf += "PartitionName=own Nodes=ALL MaxTime=10 OverSubscribe=EXCLUSIVE\n"
+    result = run(
+        tmp_path, conf, requested_cores=[13], nodes=[2], exclusive=[partition == "short"], partition=[partition]
+    )
+    if select == "linear":
+        assert result.jobs["state"].tolist() == ["rejected"]
+    else:
+        assert result.allocations["node"].tolist() == ["lab.node0", "lab.node2"]
