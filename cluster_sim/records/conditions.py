@@ -14,6 +14,7 @@ import numpy as np
 
 from cluster_sim.errors import ClusterSimError, FormatError
 from cluster_sim.machine.eligibility import Eligibility
+from cluster_sim.run.attempts import Absence
 from cluster_sim.workload.advance_reservations import AdvanceReservation
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Conditions:
     withheld: tuple[Withholding, ...] = ()
     power_policy: str = "the power policy"  #: What it is called.
     guests: tuple[GuestStay, ...] = ()
+    absences: tuple[Absence, ...] = ()
 
     @classmethod
     def of(cls, simulation: Simulation) -> Conditions:
@@ -80,11 +82,12 @@ class Conditions:
                 GuestStay(held.owner, held.node, held.since, held.until, held.expected_end, held.memory_mb)
                 for held in machine.guests.granted
             ),
+            tuple(simulation.attempts.absences),
         )
 
     def __bool__(self) -> bool:
         """Whether anything beside cores counted."""
-        return bool(self.requests or self.reservations or self.withheld or self.guests)
+        return bool(self.requests or self.reservations or self.withheld or self.guests or self.absences)
 
     @property
     def are_plain(self) -> bool:
@@ -115,6 +118,7 @@ class Conditions:
             "withheld": [list(row) for row in self.withheld],
             "power_policy": self.power_policy,
             "guests": [[None if value == math.inf else value for value in stay] for stay in self.guests],
+            "absences": [list(absence) for absence in self.absences],
         }
 
     @classmethod
@@ -128,7 +132,12 @@ class Conditions:
                 tuple((float(time), list(nodes), bool(held)) for time, nodes, held in document["withheld"]),
                 str(document["power_policy"]),
                 tuple(_stay(*row) for row in document["guests"]),
+                tuple(
+                    Absence(int(job), float(since), float(until)) for job, since, until in document.get("absences", ())
+                ),
             )
+            if not all(0 <= absence.job < jobs for absence in conditions.absences):
+                raise ValueError(f"a job that is none of the {jobs}")
             nodes = [node for _, several, _ in conditions.withheld for node in several]
             nodes += [stay.node for stay in conditions.guests]
             if not all(type(node) is int and 0 <= node < platform.node_count for node in nodes):

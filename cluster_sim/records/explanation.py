@@ -194,6 +194,7 @@ class _Explanation:
         if math.isnan(self._since):
             return []
         waited = self._until - self._since
+        waited -= self._waits.absent(self._row, self._since, self._until)
         if self._again:
             when = f"at {self._at(self._since)}"
             if waited <= 0.0:

@@ -218,7 +218,8 @@ class Result:
     @cached_property
     def queue(self) -> pd.DataFrame:
         """Jobs that wait, and the cores they ask for, as a step function."""
-        steps = pd.DataFrame(queue_steps(self.jobs, waits_again(self.jobs, self.attempts))._asdict())
+        absences = () if self.conditions is None else self.conditions.absences
+        steps = pd.DataFrame(queue_steps(self.jobs, waits_again(self.jobs, self.attempts, absences))._asdict())
         seen: pd.DataFrame = steps[steps["time"] <= self.power["time"].iloc[-1]]  # not what would come after the end
         return seen
 

@@ -285,7 +285,8 @@ class RunTables:
         """All metrics of the run, without the data frames of its tables."""
         nodes, (_, watts) = node_columns(self._history, self.accounts), self._closed_power
         columns = RunColumns(self._job_columns, self._attempt_columns, nodes, watts, self._platform.core_count)
-        return summarise(columns, self.accounts, self.tenants_j, self._horizon, self._now, self._changes())
+        changes, absences = self._changes(), self._conditions.absences
+        return summarise(columns, self.accounts, self.tenants_j, self._horizon, self._now, changes, absences)
 
     def assumptions(self, result: Result) -> list[str]:
         """What the run assumed where its inputs say nothing."""

@@ -24,10 +24,13 @@ from cluster_sim.run.attempts import Outcome
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from cluster_sim.machine.core_ranges import Floats, Ints
     from cluster_sim.records.accounting import Accounts
+    from cluster_sim.run.attempts import Absence
 
 
 class Columns(Protocol):
@@ -70,23 +73,30 @@ def summarise(
     horizon: float,
     now: float,
     changes: Changes | None = None,
+    absences: Sequence[Absence] = (),
 ) -> dict[str, Any]:
     """All metrics of ``SUMMARY_METRICS``, in their order. What has no value (a mean over no jobs) is None."""
-    values = job_metrics(result.jobs, result.attempts, result.cores, horizon, now, changes)
+    values = job_metrics(result.jobs, result.attempts, result.cores, horizon, now, changes, absences)
     values |= _energies(result, accounts, tenants_j, horizon)
     values["edp_js"] = energy_delay_product(values["energy_j"], values["makespan_s"])
     return {name: for_json(values[name]) for name in names(SUMMARY_METRICS)}
 
 
 def job_metrics(
-    jobs: Columns, attempts: Columns, cores: int, horizon: float, now: float, changes: Changes | None = None
+    jobs: Columns,
+    attempts: Columns,
+    cores: int,
+    horizon: float,
+    now: float,
+    changes: Changes | None = None,
+    absences: Sequence[Absence] = (),
 ) -> dict[str, Any]:
     """The metrics that say nothing of energy: from the tables of jobs and attempts alone, whatever program made them.
 
     ``cores`` are those of the machine; ``changes`` tells of jobs whose cores changed, where there were any.
     """
     waits, place = _waits_at_the_end(jobs, attempts)
-    again = _waits_again(jobs, attempts, waits, place)
+    again = _waits_again(jobs, attempts, waits, place).without(absences, jobs)
     return {
         **_counts(jobs, now),
         **_times(jobs, attempts, waits, horizon, cores, changes),
@@ -215,6 +225,13 @@ class Waits(NamedTuple):
         joins, leaves, cores = (np.concatenate(columns) for columns in zip(self, others, strict=True))
         return Waits(joins, leaves, cores)
 
+    def without(self, absences: Sequence[Absence], jobs: Columns) -> Waits:
+        """These, and behind them what makes gaps in waits: as if a wait began where a gap ends, and ended where it begins."""
+        if not absences:
+            return self
+        rows, since, until = (np.array(column) for column in zip(*absences, strict=True))
+        return self.and_then(Waits(until, since, np.asarray(jobs["requested_cores"])[rows]))
+
 
 class QueueSteps(NamedTuple):
     """The queue as a step function: what holds when the instant is over."""
@@ -245,9 +262,9 @@ def queue_steps(jobs: Columns, again: Waits) -> QueueSteps:
     return QueueSteps(instants, pending, pending_cores)
 
 
-def waits_again(jobs: Columns, attempts: Columns) -> Waits:
-    """The waits of jobs that had run and joined the queue again."""
-    return _waits_again(jobs, attempts, *_waits_at_the_end(jobs, attempts))
+def waits_again(jobs: Columns, attempts: Columns, absences: Sequence[Absence] = ()) -> Waits:
+    """The waits of jobs that had run and joined the queue again, and the gaps in waits."""
+    return _waits_again(jobs, attempts, *_waits_at_the_end(jobs, attempts)).without(absences, jobs)
 
 
 def _waits_again(jobs: Columns, attempts: Columns, waits: npt.NDArray[np.bool_], place: Ints) -> Waits:

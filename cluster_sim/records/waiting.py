@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 ENOUGH = "enough cores are free"
 NO_LOG = f"{ENOUGH}, but the scheduler kept it back (only a run with --explain knows why)"
 NO_REASON = f"{ENOUGH}, but the scheduler kept it back, and gave no reason"
+KILLED = "it had been killed, and was not in the queue"
 NOT_RECORDED = "the records end before that"
 """Of a job that is refused or cancelled after the last completion, with which they do."""
 SHOWN_HOLDERS = 3
@@ -164,7 +165,8 @@ class Waits:
         """All times, s, at which a reason may change, but for the ends of waits and promises, which come with starts."""
         waits = [np.array(times, np.float64) for times in (self._eligible, self._finish)]
         log = self._result.decisions["time"].to_numpy(dtype=np.float64)
-        times = np.unique(np.concatenate([self.history.times, log, *waits, [self._horizon]]))
+        gaps = [time for absences in self._absences.values() for absence in absences for time in absence]
+        times = np.unique(np.concatenate([self.history.times, log, *waits, gaps, [self._horizon]]))
         return np.asarray(times[~np.isnan(times)])
 
     def _each(
@@ -184,6 +186,8 @@ class Waits:
         """Why a job waited from ``time`` on, the machine being as it was when all of that instant had happened."""
         if time >= self._horizon:
             return Stretch(time, time, NOT_RECORDED)
+        if self._is_absent(row, time):
+            return Stretch(time, time, KILLED)
         lacking = machine.shortage(row)
         if lacking:
             return Stretch(time, time, f"it {lacking}", True)
@@ -269,7 +273,33 @@ class Waits:
 
     def _waits(self, row: int, time: float) -> bool:
         """Whether a job waits from ``time`` on."""
-        return any(since <= time < until for since, until in self._spans(row))
+        return any(since <= time < until for since, until in self._in_queue(row))
+
+    @cached_property
+    def _absences(self) -> dict[int, list[tuple[float, float]]]:
+        """From when to when jobs, by their rows, were not in the queue, s, between two waits for one attempt."""
+        conditions = self.history.conditions
+        found: dict[int, list[tuple[float, float]]] = {}
+        for row, since, until in () if conditions is None else conditions.absences:
+            found.setdefault(row, []).append((since, until))
+        return found
+
+    def _in_queue(self, row: int) -> Iterator[tuple[float, float]]:
+        """Its waits, s, without the gaps in them."""
+        for since, until in self._spans(row):
+            for begin, end in self._absences.get(row, ()):
+                if since <= begin and end <= until:
+                    yield since, begin
+                    since = end
+            yield since, until
+
+    def _is_absent(self, row: int, time: float) -> bool:
+        return any(since <= time < until for since, until in self._absences.get(row, ()))
+
+    def absent(self, row: int, since: float, until: float) -> float:
+        """How long a job was not in the queue between two times (s) at which it was, s."""
+        gaps = self._absences.get(row, ())
+        return sum(end - begin for begin, end in gaps if since <= begin and end <= until)
 
     @cached_property
     def _attempts_of(self) -> dict[str, list[tuple[float, float, float]]]:
@@ -297,7 +327,7 @@ class Waits:
     @cached_property
     def _all_spans(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """All waits of all jobs: the row of the job, and from when to when it waited, s."""
-        spans = [(row, *span) for row in range(len(self._ids)) for span in self._spans(row)]
+        spans = [(row, *span) for row in range(len(self._ids)) for span in self._in_queue(row)]
         table = np.array(spans, np.float64).reshape(-1, 3)
         return table[:, 0].astype(np.int64), table[:, 1], table[:, 2]
 

@@ -48,6 +48,14 @@ class Stopped(NamedTuple):
     suspended_until: float = math.nan  #: When it was stopped, if that was while it was suspended, s.
 
 
+class Absence(NamedTuple):
+    """A job was killed while it waited, and has joined the queue again: from when to when it was not in it, s."""
+
+    job: int  #: By its index.
+    since: float
+    until: float
+
+
 class AttemptColumns(NamedTuple):
     """The attempts of a run up to some time, in order of allocation; arrays of shape (attempts,)."""
 
@@ -73,10 +81,12 @@ class Attempts:
         self.state = bytearray(jobs)  #: Of each job: its state, as an index into STATES.
         self.reason: dict[int, str] = {}  #: Why it was killed or rejected,
         self.left_queue: dict[int, float] = {}  #: and when, if it waited, s; by index.
+        self.absences: list[Absence] = []  #: Of jobs between two waits for one attempt.
         self.over = 0  #: Jobs that are completed, killed or rejected.
         self.suspended: set[int] = set()  #: Attempts that have lost their cores and are to go on.
         self.suspensions = 0  #: How often one was, and was not stopped by the scheduler before it had cores again.
         self.stages = StageLog()  #: What they did beside their work.
+        self._taken_out: set[int] = set()  # jobs that were killed in the queue
         self._rejoined: dict[int, float] = {}  # jobs that wait for another attempt: since when
         self._queue_time: dict[int, float] = {}  # attempts that are not the first of their job: since when it waited
 
@@ -104,9 +114,11 @@ class Attempts:
         self.reason[job.index] = reason
         self.over += 1
 
-    def withdrawn(self, now: float, job: Job, reason: str) -> None:
-        """A job that waited was killed."""
+    def withdrawn(self, now: float, job: Job, reason: str, in_queue: bool = False) -> None:
+        """A job that waited was killed: ``in_queue``, on its way there, or suspended."""
         self.left_queue[job.index] = now
+        if in_queue:
+            self._taken_out.add(job.index)
         self.killed(job, reason)
 
     def rejected(self, now: float, job: Job, reason: str, waited: bool) -> None:
@@ -124,7 +136,11 @@ class Attempts:
             self.state[index] = 0
             self.over -= 1
             del self.reason[index]
-            self.left_queue.pop(index, None)
+            left = self.left_queue.pop(index, now)
+            if index in self._taken_out:
+                self._taken_out.remove(index)
+                self.absences.append(Absence(index, left, now))
+                return
         self._rejoined[index] = now
 
     # ------------------------------------------------------------------ as arrays

@@ -295,7 +295,7 @@ class JobLife:
         self._env.timeout(0).callbacks.append(lambda event: self._kill(index, reason, outcome))
 
     def _kill(self, index: int, reason: str, outcome: Outcome) -> None:
-        running = self.running.get(index)
+        running, in_queue = self.running.get(index), index in self._pending
         waiting = self._admission.withdraw(index) if outcome is Outcome.KILLED else None
         suspended = self.changes.withdraw(index)
         if running is not None:
@@ -303,7 +303,7 @@ class JobLife:
         elif suspended is not None:
             self._end_suspended(suspended, Kill(reason, outcome))
         elif waiting is not None:
-            self._attempts.withdrawn(self._env.now, waiting, reason)
+            self._attempts.withdrawn(self._env.now, waiting, reason, in_queue)
             self._notices.note("job_killed", waiting)
             self._request_pass()
             self.over(waiting, "killed")

@@ -245,3 +245,39 @@ def test_a_job_that_is_killed_in_the_queue_can_wait_again(scheduler: str, pause:
         (10.0, 15.0, "completed"),
         (15.0, 20.0, "completed"),
     ]
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_a_job_that_is_killed_in_the_queue_waits_until_then_and_from_when_it_joins_it_again(
+    saved: bool, tmp_path: Path
+) -> None:
+    """b waits for a from 0 to 5 s, and from 20 s on to 30; c waits from 6 s on, behind nobody until b is back."""
+    sim = simulation([(0.0, 2, 30.0), (0.0, 2, 10.0), (6.0, 2, 1.0)])
+    at(sim, 5.0, lambda: sim.kill("1"))
+    at(sim, 20.0, lambda: sim.requeue("1"))
+    result = sim.run()
+    if saved:
+        result.save(tmp_path)
+        result = Result.load(tmp_path)
+    assert result.queue[["time", "pending"]].values.tolist() == [[0, 1], [5, 0], [6, 1], [20, 2], [30, 1], [40, 0]]
+    assert result.summary()["mean_queue_length"] == pytest.approx((5 + 14 + 2 * 10 + 10) / 41)
+    told = result.explain("1").splitlines()
+    assert told[1] == "It waited in the queue for 15 s."
+    assert "  from 5 s to 20 s: it had been killed, and was not in the queue" in told
+    first, second = (line for line in result.explain("2").splitlines() if line.startswith("  from"))
+    assert first.endswith("but at times 1 job submitted before it waits, too")
+    assert "submitted before" not in second
+
+
+def test_a_job_that_ran_and_is_killed_in_the_queue_keeps_both_waits() -> None:
+    """a is requeued at 4 s, behind b, which is smaller, killed at 6 and back at 8 s, and runs again at 9, when b has ended."""
+    sim = simulation([(0.0, 2, 10.0), (1.0, 1, 5.0)], scheduler=make_scheduler("list:smallest/first"))
+    at(sim, 4.0, lambda: sim.requeue("0"))
+    at(sim, 6.0, lambda: sim.kill("0"))
+    at(sim, 8.0, lambda: sim.requeue("0"))
+    result = sim.run()
+    assert result.queue[["time", "pending"]].values.tolist() == [[0, 0], [1, 1], [4, 1], [6, 0], [8, 1], [9, 0]]
+    assert result.attempts["queue_time"].tolist() == [0, 1, 4]
+    told = result.explain("0")
+    assert "It joined the queue again at 4 s and waited for 3 s." in told
+    assert "  from 6 s to 8 s: it had been killed, and was not in the queue" in told
