@@ -34,7 +34,7 @@ from cluster_sim.workload.workload import Workload
 from learning.agent import Agent, find_agents
 from learning.config import EnvironmentKeys
 from learning.episodes import Days, Episode, Trajectories, whole_pieces
-from learning.heuristics import HEURISTICS, LIST_HEURISTICS, metric_of, policies, run_on
+from learning.heuristics import ENDED, HEURISTICS, LIST_HEURISTICS, ended, metric_of, of_other_jobs, policies, run_on
 from learning.inputs import read_folder, read_platform, rules_of
 from learning.logs import progress_bar
 from learning.validation import REWARD, check_minimised, spread
@@ -53,8 +53,8 @@ class Evaluation:
     Attributes
     ----------
     runs : one row per run of an agent: ``training_seed``, ``case``, ``mode`` (greedy or sampled), ``seed`` of the run,
-        the metrics, and ``jobs_completed``.
-    heuristics : one row per heuristic and case: ``heuristic``, ``case``, the metrics, and ``jobs_completed``.
+        the metrics, ``jobs_completed`` and ``jobs_killed``.
+    heuristics : one row per heuristic and case: ``heuristic``, ``case``, the metrics and the same counts of jobs.
     metrics : which ones, least is best.
     meta : how it came about.
     """
@@ -124,21 +124,26 @@ class Evaluation:
         return numbers | {"change": float(change[0]), "change_around": float(around[0])}
 
     def unlike(self) -> str:
-        """In words, how many jobs the agents and the heuristics completed, where that differs in a case; else empty.
+        """That runs of the agents, greedy or sampled, ended other numbers of jobs than heuristics in the same case; else empty.
 
-        Metrics of runs that completed different jobs, as where a run is cut off, say little of each other.
+        Metrics of runs that ended different jobs, as where a run is cut off, say little of each other.
         """
-        if not all("jobs_completed" in table for table in (self.runs, self.heuristics)):
+        if not all(name in table for table in (self.runs, self.heuristics) for name in ENDED):
             return ""
-        own = self.runs[self.runs["mode"] == GREEDY].groupby("case")["jobs_completed"].mean()
-        others = self._values("jobs_completed")
-        if not len(others) or not (others - own).abs().to_numpy().max():
-            return ""
-        means = dict(zip(others.index, others.mean(axis=1), strict=True))
-        ends = dict.fromkeys(choose(means, key=means.__getitem__) for choose in (min, max))
-        of_others = " to ".join(f"{means[name]:,.6g} ({name})" for name in ends)
-        agents = f"the agent's greedy runs completed {own.mean():,.6g} jobs on average over the cases"
-        return f"{agents}, those of the heuristics {of_others}: their metrics are not of the same jobs"
+        others: dict[int, dict[str, tuple[int, ...]]] = {}
+        for row in self.heuristics.to_dict("records"):
+            others.setdefault(row["case"], {})[row["heuristic"]] = ended(row)
+        return of_other_jobs(
+            (
+                (
+                    f"case {row['case']}, {row['mode']}, training seed {row['training_seed']}, seed {row['seed']}",
+                    ended(row),
+                    others.get(row["case"], {}),
+                )
+                for row in self.runs.to_dict("records")
+            ),
+            "run",
+        )
 
     def text(self) -> str:
         """The table for people: what it is about, then a line for each heuristic."""
@@ -216,8 +221,8 @@ def evaluate(
         also: specs of heuristics besides those.
 
     Raises InputError where there is no agent, no such metric or heuristic. Warns (UnfamiliarWarning) once of each agent that
-    meets what is far from what it has learned from, with the first case in which it does, and (ModelWarning) where agents
-    and heuristics have not completed as many jobs.
+    meets what is far from what it has learned from, with the first case in which it does, and (ModelWarning) where runs of
+    agents have not completed, or killed, as many jobs as heuristics in the same case.
     """
     folders = find_agents(directory)
     agents = sorted((Agent.load(folder) for folder in folders), key=lambda agent: int(agent.facts["seed"]))
@@ -358,7 +363,7 @@ def _run(task: _Task) -> tuple[list[dict[str, Any]], list[UnfamiliarWarning]]:
 
 
 def _row(task: _Task, seed: int, summary: pd.Series) -> dict[str, Any]:
-    numbers = {metric: metric_of(summary, metric) for metric in (*task.metrics, "jobs_completed")}
+    numbers = {metric: metric_of(summary, metric) for metric in (*task.metrics, *ENDED)}
     if task.training_seed is None:
         return {"heuristic": task.spec, "case": task.number} | numbers
     mode = SAMPLED if task.spec.endswith(",sample=yes") else GREEDY

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from cluster_sim.errors import InputError
+from cluster_sim.errors import InputError, counted
 from cluster_sim.run.simulation import Simulation
 
 if TYPE_CHECKING:
@@ -61,6 +61,35 @@ def metric_of(metrics: Mapping[str, Any] | pd.Series, name: str) -> float:
         known = ", ".join(str(key) for key, known in metrics.items() if known is not None)
         raise InputError(f"metric {name}", f"a metric that the run has a value of ({known})", name)
     return float(value)
+
+
+ENDED = ("jobs_completed", "jobs_killed")
+"""How many jobs a run's metrics are of: means and totals of others say little of each other."""
+
+
+def ended(metrics: Mapping[Any, Any] | pd.Series) -> tuple[int, ...]:
+    """The numbers of jobs that a run ended, as in :data:`ENDED`."""
+    return tuple(int(metrics[name]) for name in ENDED)
+
+
+def of_other_jobs(runs: Iterable[tuple[str, tuple[int, ...], Mapping[str, tuple[int, ...]]]], noun: str) -> str:
+    """That runs of an agent ended other numbers of jobs than others did in the same place, in words; empty where none did.
+
+    ``runs``: of each what it is called, what it ended, and what each of the others ended there. They are counted as ``noun``.
+    """
+    total, unlike = 0, []
+    for name, own, others in runs:
+        total += 1
+        apart = {other: sum(abs(a - b) for a, b in zip(own, theirs, strict=True)) for other, theirs in others.items()}
+        if any(apart.values()):
+            worst = max(apart, key=apart.__getitem__)
+            unlike.append((apart[worst], name, own, worst, others[worst]))
+    if not unlike:
+        return ""
+    _, name, own, other, theirs = max(unlike, key=lambda one: one[0])
+    most = f"{name}, with {own[0]:,} completed and {own[1]:,} killed, {other} {theirs[0]:,} and {theirs[1]:,}"
+    many = f"in {len(unlike):,} of {counted(total, noun)} the agent ended other numbers of jobs than what it is compared with"
+    return f"{many} (most apart in {most}): metrics there are not of the same work"
 
 
 def run_on(case: Episode, scheduler: Scheduler, power: PowerPolicy | None = None, seed: int = 0) -> pd.Series:

@@ -79,8 +79,8 @@ class Summary:
     mean over these episodes of the reduction, in %, with respect to the best baseline of each, by which agents are compared.
     ``baselines`` has for every baseline what ``value`` and ``reduction_by_episode`` are for the agent. ``remark`` says why
     there was nothing to learn, where that shows. ``over`` is by how much the best agent's mean cost is above its limit, if it
-    is, in the class where that is most. ``completed`` are the jobs completed in a validation episode, on average, by the best
-    agent and under the baseline, where these differ: then the objective is not of the same jobs.
+    is, in the class where that is most. ``unlike`` says in which validation episodes the best agent ended other numbers of jobs
+    than a baseline, if it did: the objective is not of the same work there.
     """
 
     folder: str
@@ -95,16 +95,7 @@ class Summary:
     baselines: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     remark: str = ""
     over: float = 0.0
-    completed: Sequence[float] | None = None
-
-    @property
-    def unlike(self) -> str:
-        """That the best agent completed other numbers of jobs than the baseline, in words; empty where it did not."""
-        if self.completed is None:
-            return ""
-        own, others = self.completed
-        jobs = f"it completed {own:,.6g} jobs an episode on average, {self.baseline} {others:,.6g}"
-        return f"{jobs}: the objective is not of the same jobs"
+    unlike: str = ""
 
     @property
     def reduction(self) -> float:
@@ -398,7 +389,7 @@ class Training:
             baselines=self.validation.baselines,
             remark=self._played.remark(self.objective, self.validation.is_level) if self._began_at == 0 else "",
             over=float(self.best.get("over", 0.0)),
-            completed=self.best.get("completed"),
+            unlike=str(self.best.get("unlike", "")),
         )
 
     # ------------------------------------------------------------------ checkpoints

@@ -14,7 +14,7 @@ from cluster_sim.spelling import hint
 from cluster_sim.workload.fields import MORE_IS_BETTER, SUMMARY_METRICS, names
 from learning.constraint import constraint_of
 from learning.episodes import Drawn, Trajectories, whole_pieces
-from learning.heuristics import metric_of, policies, run_on
+from learning.heuristics import ENDED, ended, metric_of, of_other_jobs, policies, run_on
 from learning.inputs import MakeEnvironment, validation_episodes
 from learning.rollouts import Trajectory, collect
 
@@ -40,8 +40,8 @@ class Validated:
     ``cost`` is the mean cost of an episode, ``over`` by how much a mean cost is above its limit, in the class where that is
     most: whoever keeps all limits is better than whoever does not, and of those who do not the one that is nearest to
     them is the best (Deb 2000).
-    ``baseline`` is the one with the least mean ratio over all episodes. ``completed`` are the jobs completed in an episode, on
-    average, by the agent and under the baseline; None without one.
+    ``baseline`` is the one with the least mean ratio over all episodes. ``unlike`` says where the agent ended other numbers of
+    jobs than a baseline in the same episode; empty where it did not.
     """
 
     values: tuple[float, ...]
@@ -51,7 +51,7 @@ class Validated:
     share: float | None = None
     cost: float | None = None
     over: float = 0.0
-    completed: tuple[float, float] | None = None
+    unlike: str = ""
 
     @property
     def score(self) -> float:
@@ -89,9 +89,8 @@ class Validated:
             "baseline": self.baseline,
             "baseline_value": self.baseline_value,
         }
-        if self.completed is not None and self.completed[0] != self.completed[1]:
-            facts["completed"] = list(self.completed)
-        return facts | ({"over": self.over} if self.over > 0.0 else {})
+        told = {"unlike": self.unlike, "over": self.over if self.over > 0.0 else None}
+        return facts | {name: what for name, what in told.items() if what}
 
 
 class Validation:
@@ -115,9 +114,7 @@ class Validation:
             self._limits = _limits(config, environment, self.episodes)
             runs = _baselines(config, environment, self.episodes)
             self._baselines = {spec: [metric_of(run, objective) for run in own] for spec, own in runs.items()}
-            self._completed = {
-                spec: float(np.mean([run["jobs_completed"] for run in own])) for spec, own in runs.items()
-            }
+            self._ended = {spec: list(map(ended, own)) for spec, own in runs.items()}
         self._constraint = constraint_of(config.algorithm)
         best = [min(values) for values in zip(*self._baselines.values(), strict=True)]
         self._references = tuple(best)
@@ -143,12 +140,8 @@ class Validation:
         costs = [trajectory.cost for trajectory in found if len(trajectory.costs)]
         cost = float(np.mean(costs)) if costs else None
         over = 0.0 if self._constraint is None else max(self._constraint.violations(found).values())
-        completed = None
-        if self._best_baseline and "jobs_completed" in found[0].metrics:
-            own = float(np.mean([trajectory.metrics["jobs_completed"] for trajectory in found]))
-            completed = own, self._completed[self._best_baseline]
-        share = self._share(found)
-        return Validated(values, self._references, self._best_baseline, value, share, cost, over, completed)
+        share, unlike = self._share(found), self.unlike(found)
+        return Validated(values, self._references, self._best_baseline, value, share, cost, over, unlike)
 
     @property
     def is_level(self) -> bool:
@@ -170,6 +163,15 @@ class Validation:
             float(np.mean([metric_of(t.metrics, name) for t in found])) / most for name, most in self._limits.items()
         ]
         return max(shares, default=None)
+
+    def unlike(self, found: Sequence[Trajectory]) -> str:
+        """Where the agent ended other numbers of jobs than the baselines, in words."""
+        if not self._ended or not all(name in trajectory.metrics for trajectory in found for name in ENDED):
+            return ""
+        others = [dict(zip(self._ended, each, strict=True)) for each in zip(*self._ended.values(), strict=True)]
+        episodes = enumerate(zip(found, others, strict=True))
+        told = ((f"episode {i}", ended(own.metrics), theirs) for i, (own, theirs) in episodes)
+        return of_other_jobs(told, "validation episode")
 
     def has_value(self, trajectory: Trajectory) -> bool:
         """Whether the objective is a number in an episode: a mean over jobs is none where no job has ended."""

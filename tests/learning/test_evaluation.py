@@ -263,12 +263,30 @@ def test_runs_that_complete_other_jobs_are_told(agents: Path) -> None:
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", ".*learned from")
         assert evaluate(agents, [whole], ["energy_j"], ["easy"], runs=1, workers=1).unlike() == ""
-    with pytest.warns(
-        ModelWarning, match="the agent's greedy runs completed 0.5 jobs on average .*, those of the heuristics 8"
-    ):
+    with pytest.warns(ModelWarning, match=r"in \d of 4 runs the agent ended other numbers of jobs .*, easy 8 and 0\)"):
         found = evaluate(agents, [cut], ["energy_j"], ["easy"], runs=1, workers=1)
-    assert found.unlike().endswith("8 (easy): their metrics are not of the same jobs")
     assert found.unlike() in found.text()
+
+
+def ended(*runs: tuple[int, str, int, int, int], easy: tuple[int, int] = (8, 0)) -> Evaluation:
+    """Runs as training seed, mode, case, jobs completed and jobs killed, beside ``easy`` in two cases."""
+    columns = ("training_seed", "mode", "case", "jobs_completed", "jobs_killed")
+    rows = [dict(zip(columns, run, strict=True)) | {"seed": 0, "energy_j": 1.0} for run in runs]
+    completed, killed = easy
+    of_easy = {"heuristic": "easy", "energy_j": 1.0, "jobs_completed": completed, "jobs_killed": killed}
+    others = [of_easy | {"case": case} for case in (0, 1)]
+    return Evaluation(pd.DataFrame(rows), pd.DataFrame(others), ("energy_j",))
+
+
+def test_every_run_is_compared_in_its_case() -> None:
+    """One job more in one run and one less in another are none on average, and are told; so are sampled runs and killed jobs."""
+    assert ended((0, "greedy", 0, 8, 0), (0, "greedy", 1, 8, 0), (0, "sampled", 0, 8, 0)).unlike() == ""
+    over_seeds = ended((0, "greedy", 0, 9, 0), (1, "greedy", 0, 6, 0), (2, "greedy", 0, 9, 0))
+    assert over_seeds.unlike().startswith("in 3 of 3 runs the agent ended other numbers of jobs")
+    assert "case 0, greedy, training seed 1, seed 0, with 6 completed and 0 killed, easy 8 and 0" in over_seeds.unlike()
+    assert "in 1 of 2 runs" in ended((0, "greedy", 0, 8, 0), (0, "sampled", 1, 7, 0)).unlike()
+    killed = ended((0, "greedy", 0, 8, 0), (0, "greedy", 1, 8, 2))
+    assert "case 1, greedy, training seed 0, seed 0, with 8 completed and 2 killed" in killed.unlike()
 
 
 def test_heuristics_are_played_with_the_same_seed(agents: Path) -> None:

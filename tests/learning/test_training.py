@@ -11,6 +11,7 @@ import sys
 import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -452,6 +453,25 @@ def test_an_episode_in_which_no_job_ends_has_no_mean_wait(tmp_path: Path) -> Non
     numbers = training.step()
     assert numbers["rollout/objective_mean"] == 4.0
     assert math.isfinite(numbers["rollout/ep_rew_mean"])
+
+
+def test_validation_tells_which_jobs_ended_by_episode(tmp_path: Path) -> None:
+    """One job more in one episode and one less in the next make the same mean as the baseline's, and are told."""
+    jobs = {"submit_time": [0.0] * 4, "requested_cores": [1] * 4, "recorded_run_time": [4.0] * 4}
+    Workload(jobs).write(str(tmp_path / "jobs.csv"))
+    keys = {"platform": "homogeneous:nodes=1,cores=2", "workload": str(tmp_path / "jobs.csv")}
+    keys |= {"trajectories": {"length": 2}}
+    config = small(environment=keys, baselines=["easy"], validation={"episodes": 2})
+    training = Training(config, tmp_path / "out")
+    found = training.validation.of(training.network, training.make_environment, None)
+    assert (found.unlike, "unlike" in found.facts()) == ("", False)
+    played = collect(training.make_environment, training.network, range(len(training.validation.episodes)))
+    for episode, more in zip(played, (1, -1), strict=True):
+        episode.metrics["jobs_completed"] += more
+    told = training.validation.unlike(played)
+    assert told.startswith("in 2 of 2 validation episodes the agent ended other numbers of jobs")
+    assert "episode 0, with 3 completed and 0 killed, easy 2 and 0" in told
+    assert replace(found, unlike=told).facts()["unlike"] == told
 
 
 @pytest.mark.parametrize("value", [math.inf, math.nan, -math.inf])
