@@ -242,27 +242,28 @@ def read_config(path: str | Path) -> Config:
     document = read_document(path)
     if not isinstance(document, dict):
         raise FormatError(path, "a training: keys such as 'environment' and 'iterations'", type(document).__name__)
-    config = validated(Config, document, path)
-    update: dict[str, Any] = {}
-    for name in ("environment", "validation"):
-        section: InputKeys = getattr(config, name)
-        files = {
-            key: located(Path(path).parent, source)
-            for key in ("platform", "workload")
-            if (source := getattr(section, key, None))
-        }
-        update[name] = section.model_copy(update=files)
+    return placed(validated(Config, document, path), Path(path).parent)
+
+
+def placed(config: Config, folder: Path) -> Config:
+    """The configuration with absolute names of its files, those of policies among them, which start in a folder."""
 
     def policy(spec: Any) -> Any:
-        return located_policy(Path(path).parent, spec) if isinstance(spec, str) else spec
+        return located_policy(folder, spec) if isinstance(spec, str) else spec
 
     def limit(most: float | str) -> float | str:
         share, of, spec = str(most).partition(" of ")
         return f"{share} of {policy(spec)}" if of else most
 
+    update: dict[str, Any] = {}
+    for name in ("environment", "validation"):
+        section: InputKeys = getattr(config, name)
+        sources = {key: getattr(section, key, None) for key in ("platform", "workload")}
+        files = {key: located(folder, source) for key, source in sources.items() if source}
+        update[name] = section.model_copy(update=files)
     options = config.environment.options
-    placed = {name: policy(options[name]) for name in ("scheduler", "power") if name in options}
-    update["environment"] = update["environment"].model_copy(update={"options": options | placed})
+    specs = {name: policy(options[name]) for name in ("scheduler", "power") if name in options}
+    update["environment"] = update["environment"].model_copy(update={"options": options | specs})
     update["baselines"] = list(map(policy, config.baselines))
     update["limits"] = {metric: limit(most) for metric, most in config.limits.items()}
     if config.warm_start is not None:
@@ -271,7 +272,11 @@ def read_config(path: str | Path) -> Config:
 
 
 def write_config(config: Config, path: str | Path) -> None:
-    """Write a configuration that :func:`read_config` reads as the same one."""
+    """Write a configuration that :func:`read_config` reads as the same one, wherever it lies.
+
+    Relative names of files, which only one made in Python has, are of the current folder.
+    """
+    config = placed(config, Path.cwd())
     text = yaml.safe_dump(config.model_dump(mode="json", exclude_none=True), sort_keys=False, allow_unicode=True)
     write_bytes(path, text.encode())
 
@@ -279,9 +284,11 @@ def write_config(config: Config, path: str | Path) -> None:
 def check_same(config: Config, begun: Config, where: str | Path) -> None:
     """Raise InputError, naming the first key, where a training is to go on with another configuration than it began with.
 
-    Not even ``iterations`` may change, on which learning rates depend; how the work is divided among processes may.
+    Relative names of files are of the current folder, as for :func:`write_config`. Not even ``iterations`` may change, on which
+    learning rates depend; how the work is divided among processes may.
     """
-    new, old = (dict(flat(c.model_dump(mode="json", exclude=set(FREE_KEYS)))) for c in (config, begun))
+    configs = (placed(config, Path.cwd()), begun)
+    new, old = (dict(flat(each.model_dump(mode="json", exclude=set(FREE_KEYS)))) for each in configs)
     for key in dict.fromkeys([*old, *new]):
         if old.get(key) != new.get(key):
             longer = "; a longer training is a new one" if key == "iterations" else ""

@@ -19,11 +19,9 @@ from analysis.sweep.config import TrainKeys
 from cluster_sim.errors import FormatError
 from cluster_sim.extras import needed
 from cluster_sim.formats.native_platform import validated
-from cluster_sim.run.settings import located
 
 AGENTS = "agents"
 PREFIX = "train."
-_FILES = ("environment.platform", "environment.workload", "validation.workload")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +48,9 @@ def variants(train: TrainKeys, folder: Path) -> list[Variant]:
         document = copy.deepcopy(base)
         labels = dict(zip(train.settings, values, strict=True))
         for key, value in labels.items():
-            _put(document, key, located(path.parent, value) if key in _FILES else value, path)
-        config = validated(learning.Config, document, f"{path} with {_told(labels)}")
+            _put(document, key, value, path)
+        # The settings' files are named in the sweep's configuration, and start in its folder; the others have their places.
+        config = learning.placed(validated(learning.Config, document, f"{path} with {_told(labels)}"), folder)
         document = config.model_dump(mode="json", exclude_none=True) | {"workers": 1, "seeds": 1}
         shown = {PREFIX + key: _label(value) for key, value in labels.items()}
         found.append(Variant(shown, document, "seed" in labels))

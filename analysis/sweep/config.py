@@ -113,7 +113,8 @@ class TrainKeys(OwnKeys):
 
     config: str = _field("a configuration of cluster-sim train", ...)
     settings: dict[str, list[Any]] = _field(
-        "factors of the training: dotted keys of its configuration, each with a list of values", default_factory=dict
+        "factors of the training: dotted keys of its configuration, each with a list of values; files lie beside the sweep's",
+        default_factory=dict,
     )
 
     @model_validator(mode="after")

@@ -10,7 +10,7 @@ import pytest
 
 from cluster_sim.errors import FormatError, InputError
 from cluster_sim.formats.native_platform import validated
-from learning.config import SECTIONS, Config, check_same, read_config, write_config
+from learning.config import SECTIONS, Config, EnvironmentKeys, check_same, read_config, write_config
 from learning.inputs import MakeEnvironment
 from learning.training import check
 
@@ -186,6 +186,21 @@ def test_policies_named_by_files_are_looked_for_beside_the_configuration(tmp_pat
     (tmp_path / "elsewhere").mkdir()
     write_config(config, tmp_path / "elsewhere" / "again.yaml")
     assert read_config(tmp_path / "elsewhere" / "again.yaml") == config
+
+
+def test_relative_names_of_a_configuration_made_in_python_are_of_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is written names them there, and the same training goes on with it."""
+    monkeypatch.chdir(tmp_path)
+    environment = EnvironmentKeys(kind="node-shutdown", workload="jobs.swf", options={"scheduler": "own.py:Own"})
+    config = Config(environment=environment, baselines=["trace:starts.csv"])
+    (tmp_path / "out").mkdir()
+    write_config(config, "out/config.yaml")
+    begun = read_config("out/config.yaml")
+    assert begun.environment.workload == str(tmp_path.resolve() / "jobs.swf")
+    assert begun.baselines == [f"trace:{tmp_path.resolve()}/starts.csv"]
+    check_same(config, begun, "out/config.yaml")
 
 
 @pytest.mark.parametrize("key", ["contention_model", "power_model"])

@@ -202,3 +202,25 @@ def test_files_that_a_scheduler_names_are_looked_for_beside_the_sweep(tmp_path: 
     grid = Grid.of({"factors": factors}, tmp_path)
     assert grid.labels(0)["scheduler"] == spec.format("study/a.file")
     assert grid[0]["scheduler"] == spec.format(tmp_path / "study/a.file")
+
+
+def test_files_that_settings_of_a_training_name_are_looked_for_beside_the_sweep(tmp_path: Path) -> None:
+    """Policies, inputs and whole sections; what the training's own configuration names lies beside that. Labels stay."""
+    pytest.importorskip("torch")
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "train.yaml").write_text(
+        "{environment: {workload: jobs.swf}, warm_start: {teacher: 'old.py:Old'}}"
+    )
+    factors = SMALL["factors"] | {"scheduler": ["trained"]}
+    settings = {"baselines": [["easy", "new.py:New"]], "environment.options": [{"power": "trace:a.csv"}]}
+    validation = {"validation.workload": ["later.swf"], "limits": [{"mean_stretch": "0.5 of new.py:New"}]}
+    train = {"config": "own/train.yaml", "settings": settings | validation}
+    training = Grid.of({"factors": factors, "train": train}, tmp_path).training(0)
+    assert training is not None
+    document, at = training[1], tmp_path.resolve()
+    assert document["baselines"] == ["easy", f"{at}/new.py:New"]
+    assert document["environment"]["options"] == {"power": f"trace:{at}/a.csv"}
+    assert document["limits"] == {"mean_stretch": f"0.5 of {at}/new.py:New"}
+    assert document["validation"]["workload"] == f"{at}/later.swf"
+    assert document["environment"]["workload"] == f"{at}/own/jobs.swf"
+    assert document["warm_start"]["teacher"] == f"{at}/own/old.py:Old"
