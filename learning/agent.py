@@ -164,7 +164,7 @@ def find_agents(directory: str | Path) -> list[Path]:
     if not agents:
         ready = ", ".join(ready_agents())
         expected = f"a folder in which cluster-sim train has left an agent, or a ready agent ({ready})"
-        raise InputError(f"learned:{directory}", expected, directory)
+        raise InputError(f"learned:{directory}", expected, "none in it" if folder.is_dir() else "no such folder")
     return sorted(agents, key=_merit)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
 from cluster_sim.cli.config import beside
 from cluster_sim.errors import FormatError
-from cluster_sim.files.source import with_place
+from cluster_sim.files.source import policy_with_place
 from cluster_sim.formats.native_platform import OwnKeys, validated
 from cluster_sim.run.settings import TIME_UNITS, taken, with_settings
 
@@ -15,6 +16,13 @@ from cluster_sim.run.settings import TIME_UNITS, taken, with_settings
 @with_settings("configuration", lambda setting: (setting.checked | None, None))
 class _Config(OwnKeys):
     """The keys are the settings."""
+
+
+def _ready() -> Container[str]:
+    """The names of the ready agents, looked up where one may be meant."""
+    from learning.agent import ready_agents
+
+    return ready_agents()
 
 
 def settings(document: object, path: str) -> dict[str, Any]:
@@ -29,7 +37,7 @@ def settings(document: object, path: str) -> dict[str, Any]:
             if setting.file:
                 value = beside(path, value)
             elif setting.is_spec:
-                value = with_place(value, lambda name: str(Path(path).parent / name))
+                value = policy_with_place(value, lambda name: str(Path(path).parent / name), _ready)
             if isinstance(value, list):
                 value = tuple(value)
             found[setting.name] = TIME_UNITS.get(value, value) if setting.name == "time_unit" else value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -37,6 +37,20 @@ def with_place(spec: str, place: Callable[[str], str], names: tuple[str, ...] = 
         path, comma, options = rest.partition(",")
         rest = f"{place(path)}{comma}{options}"
     return f"{name}{colon}{_FILE_OPTION.sub(lambda match: match[1] + place(match[2]), rest)}"
+
+
+def policy_with_place(spec: str, place: Callable[[str], str], ready: Callable[[], Container[str]] = frozenset) -> str:
+    """A spec of a policy with its files and folders where ``place`` says they are.
+
+    ``learned:NAME`` stays where NAME is one of the ``ready`` agents and there is nothing at its place.
+    """
+    agent = spec.startswith("learned:")
+
+    def unless_ready(name: str) -> str:
+        path = place(name)
+        return name if agent and not os.path.exists(path) and name in ready() else path
+
+    return with_place(spec, unless_ready, NAMING)
 
 
 def files_of(spec: str, names: tuple[str, ...] = ("trace",)) -> list[str]:

@@ -141,6 +141,23 @@ def test_train_and_use(done) -> None:
     assert json.loads(Path("tables/evaluation.json").read_text())["command"].startswith("cluster-sim evaluate agent")
 
 
+def test_an_agent_that_a_configuration_names_lies_beside_it(here: Path, done, refused) -> None:
+    """As other files do, and not in the current folder; absolute paths and names of ready agents are what they are."""
+    done("train", "training.yaml", "--iterations", "0", "--out", "study/agent")
+    lab = "platform: ../lab.json\nworkload: ../jobs.json\n"
+    config = here / "study" / "run.yaml"
+    for scheduler in ("learned:agent", f"learned:{here / 'study' / 'agent'},sample=yes"):
+        config.write_text(f"{lab}scheduler: {scheduler}\n")
+        done("run", "study/run.yaml", "--out", "out")
+    config.write_text(f"{lab}power_policy: learned:taurus-sleep\n")
+    done("run", "study/run.yaml", "--out", "out")
+    (here / "study" / "agent").rename(here / "agent")
+    config.write_text(f"{lab}scheduler: learned:agent\n")
+    told = refused("run", "study/run.yaml", "--out", "other")
+    assert told.startswith("study/run.yaml: learned:study/agent: expected a folder in which cluster-sim train has left")
+    assert told.endswith("found no such folder")
+
+
 def test_trainings_and_agents_are_checked(done, refused) -> None:
     """validate reads a training's configuration with all that it names, and an agent; train refuses with the file's name."""
     assert "training configuration, valid" in done("validate", "training.yaml").stdout

@@ -67,5 +67,5 @@ def test_a_folder_of_the_users_own_comes_first(tmp_path: Path, monkeypatch: pyte
     assert find_agents("taurus-sleep") == [READY / "taurus-sleep"]
     untrained(tmp_path / "taurus-sleep")
     assert Agent.load("taurus-sleep").kind == "job-node"
-    with pytest.raises(InputError, match=r"or a ready agent \(taurus-sleep\), found nobody"):
+    with pytest.raises(InputError, match=r"or a ready agent \(taurus-sleep\), found no such folder"):
         find_agents("nobody")
