@@ -14,6 +14,7 @@
 
     ModelWarning (UserWarning)   input that runs, but with a stated substitute for what it asks
     ├── SchedulerWarning    what only some schedulers do of it
+    ├── StallWarning        a run in which nothing is left to happen while jobs wait
     └── UnfamiliarWarning   a run that is far from what an agent learned from
 """
 
@@ -78,6 +79,10 @@ class ModelWarning(UserWarning):
 
 class SchedulerWarning(ModelWarning):
     """Something that the input asks is done by some schedulers only."""
+
+
+class StallWarning(ModelWarning):
+    """Nothing is left to happen in a run, and the scheduler starts none of the jobs that wait."""
 
 
 class UnfamiliarWarning(ModelWarning):

@@ -19,7 +19,7 @@ import pandas as pd
 from analysis.whatif.effects import CLASSES, FEWEST_WEEKS, by_class, overall
 from analysis.whatif.replayed import CHANGED, CONF, RECORDED, UNCHANGED, agreement, beyond, causes, jobs_of, near_starts
 from cluster_sim.amounts import duration, number
-from cluster_sim.errors import InputError, ModelWarning, naming
+from cluster_sim.errors import InputError, ModelWarning, StallWarning, naming
 from cluster_sim.files.atomic import atomic_path
 from cluster_sim.formats.sacctmgr import read_accounts
 from cluster_sim.formats.slurm_changes import with_changes, with_nodes, without_people, written
@@ -187,7 +187,8 @@ def what_if(
     _write(lines, folder)
     runs = {}
     for name in platforms:
-        result = simulation(name, folder, workload).run(progress=progress)
+        with _once(told, name, elsewhere=(StallWarning,)):  # remarks say of each run which jobs do not start
+            result = simulation(name, folder, workload).run(progress=progress)
         said_of = {"scheduler": rules(name, folder), "power_policy": power[name]}
         result.meta |= {**said_of, "workload": workload.name, "platform": str(conf)}
         runs[name] = result
@@ -223,18 +224,28 @@ def _slurm(conf: Path, accounts: str | None, workload: Workload) -> str:
 
 
 @contextmanager
-def _once(told: set[str], name: str, copies: Mapping[str, str] = MappingProxyType({})) -> Iterator[None]:
-    """What is warned of in here is told if nothing has been told so, also of the file of which a file is a copy."""
+def _once(
+    told: set[str],
+    name: str,
+    copies: Mapping[str, str] = MappingProxyType({}),
+    elsewhere: tuple[type[Warning], ...] = (),
+) -> Iterator[None]:
+    """What is warned of in here is told if nothing has been told so, also of the file of which a file is a copy.
+
+    Warnings of the kinds ``elsewhere`` are not told.
+    """
     with warnings.catch_warnings(record=True) as noted:
         warnings.simplefilter("always")
         yield
+    noted = [warning for warning in noted if not issubclass(warning.category, elsewhere)]
     for warning in noted:
         text = str(warning.message)
         for copy, original in copies.items():
             text = text.replace(copy, original)
         if text not in told:
             told.add(text)
-            warnings.warn(f"{text} (changed)" if name == CHANGED else text, warning.category, stacklevel=3)
+            kind = ModelWarning if issubclass(warning.category, ModelWarning) else warning.category
+            warnings.warn(f"changed run: {text}" if name == CHANGED else text, kind, stacklevel=3)
 
 
 def _said_of(lines: Sequence[Line], conf: str) -> set[str]:
@@ -296,15 +307,9 @@ def _of_runs(study: Study) -> list[str]:
     for name, result in study.runs.items():
         left = result.jobs[result.jobs["start_time"].isna()]
         if len(left):
-            reasons = left["reason"].replace("", "never started").value_counts()
+            reasons = left["reason"].replace("", "the scheduler starts none of them").value_counts()
             told = "; ".join(f"{reason} ({count:,})" for reason, count in reasons.head(_MOST_NAMED).items())
             remarks.append(f"{len(left):,} of {len(jobs):,} jobs do not start in the {name} run: {told}.")
-    spec = study.runs[UNCHANGED].meta["scheduler"]
-    if not spec.startswith("slurm"):
-        remarks.append(
-            f"The unchanged run is under {spec}, which knows no priorities, limits or partitions of slurm.conf: of the"
-            " configuration it follows the nodes."
-        )
     if CHANGED in study.runs:
         apart = jobs[f"{CHANGED}_start"].fillna(-1) != jobs[f"{UNCHANGED}_start"].fillna(-1)
         if not (jobs[f"{CHANGED}_start"] + jobs[f"{UNCHANGED}_start"]).notna().any():
@@ -313,6 +318,12 @@ def _of_runs(study: Study) -> list[str]:
             remarks.append("The change makes no difference: every job starts at the same time in both runs.")
     for remark in remarks:
         warnings.warn(remark, ModelWarning, stacklevel=3)
+    spec = study.runs[UNCHANGED].meta["scheduler"]
+    if not spec.startswith("slurm"):  # reading the configuration has warned of what is passed over
+        remarks.append(
+            f"The unchanged run is under {spec} and not under Slurm's rules: of slurm.conf it follows the nodes, and no"
+            " priorities, partitions or limits of partitions."
+        )
     return remarks
 
 

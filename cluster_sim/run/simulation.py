@@ -12,7 +12,7 @@ from simpy.core import EmptySchedule
 from simpy.events import URGENT, Event
 
 from cluster_sim.engine import Environment, SimGridEnvironment
-from cluster_sim.errors import InputError, ModelWarning, SimulationError, counted
+from cluster_sim.errors import InputError, SimulationError, StallWarning, counted
 from cluster_sim.machine.eligibility import Eligibility
 from cluster_sim.machine.job_clocks import JobClocks
 from cluster_sim.machine.machine import Machine
@@ -220,7 +220,7 @@ class Simulation:
     def run(self, until: float | None = None, progress: bool = False) -> Result:
         """Run to the end of the last job, or to ``until`` (s), and return the result so far.
 
-        No run goes beyond the simulation's own ``until``. Warns (ModelWarning) when jobs are left that nothing will ever
+        No run goes beyond the simulation's own ``until``. Warns (StallWarning) when jobs are left that nothing will ever
         start. ``progress`` shows a bar on stderr. Raises InputError for a time that is negative or not finite.
         """
         if progress:
@@ -251,7 +251,7 @@ class Simulation:
         if self.machine.withheld_count:
             policy, count = type(self.power_policy).__name__, self.machine.withheld_count
             message += f", and {policy} withholds {count} nodes without having asked to be woken (WakeAt)"
-        warnings.warn(message, ModelWarning, stacklevel=3)
+        warnings.warn(message, StallWarning, stacklevel=3)
 
     def result(self) -> Result:
         """The records up to now, as a Result."""

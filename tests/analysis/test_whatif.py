@@ -151,7 +151,7 @@ def test_by_slurms_own_rules(tmp_path: Path) -> None:
     ]
     assert found.near_starts["1 min"] == 1.0
     assert found.jobs[f"{CHANGED}_wait"].max() <= 60.0
-    assert not any("knows no priorities" in remark for remark in found.remarks)
+    assert not any("not under Slurm's rules" in remark for remark in found.remarks)
 
 
 def test_a_wrong_value_is_told_before_the_replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,7 +189,7 @@ def test_a_power_policy(tmp_path: Path) -> None:
         (weekly(5), CONF.replace("CPUs=4", "CPUs=2"), "5 of 10 jobs do not start in the unchanged run"),
         (weekly(5), CONF.replace("PartitionName=q", "PartitionName=x"), "configuration does not have: q"),
         ([*weekly(5), row(99, 1, -1, 600, 1)], CONF, "1 of 11 jobs have no recorded start"),
-        (weekly(5), CONF, "under easy, which knows no priorities"),
+        (weekly(5), CONF, "under easy and not under Slurm's rules"),
     ],
 )  # fmt: skip
 def test_remarks(tmp_path: Path, rows: list[str], conf: str, remark: str) -> None:

@@ -52,6 +52,21 @@ def test_what_only_slurm_follows_is_told_of_other_schedulers(
     assert ended.stderr.count("EnforcePartLimits") == 1
 
 
+def test_what_a_run_warns_of_is_told_once(command: Command, here: Path) -> None:
+    """With the run's name and the reason, not once more as what any run warns of; what the baseline passes over, too."""
+    (here / "slurm.conf").write_text(CONF.replace("PartitionName=q", "PartitionName=q MaxTime=1"))
+    ended = command("whatif", "jobs.txt", "--conf", "slurm.conf", "--change", "PriorityWeightAge=5", "--out", "out")
+    assert ended.exit_code == 0, ended.output
+    assert (
+        ended.stderr.count("3 of 6 jobs do not start in the unchanged run: the scheduler starts none of them (3)") == 1
+    )
+    assert ended.stderr.count("3 of 6 jobs do not start in the changed run") == 1
+    assert "nothing is left to happen" not in ended.stderr
+    ended = command("whatif", "jobs.txt", "--conf", "slurm.conf", "--baseline", "easy", "--out", "out")
+    assert [ended.stderr.count(told) for told in ("only the scheduler slurm", "under Slurm's rules")] == [1, 0]
+    assert "under easy and not under Slurm&#39;s rules" in (here / "out/whatif.html").read_text()
+
+
 ACCOUNTS = """\
 Account|User|ParentName|Share|MaxJobs
 root|||1|
