@@ -37,11 +37,20 @@ def kind_of(source: str) -> Kind:
         return "workload"
     if os.path.isdir(source):
         return _kind_of_folder(source)
+    if not os.path.exists(source) and _is_ready_agent(source):
+        return "agent"
     if not os.path.exists(source) and (error := misspelt(source, platforms, WORKLOAD_GENERATORS)):
         raise error
     from cluster_sim.formats.batsim_import import is_batsim_result
 
     return "results" if is_batsim_result(source) else _kind_of_file(source)
+
+
+def _is_ready_agent(name: str) -> bool:
+    """Whether an agent that comes with the toolkit is called so."""
+    from learning.agent import ready_agents
+
+    return name in ready_agents()
 
 
 def _kind_of_folder(path: str) -> Kind:

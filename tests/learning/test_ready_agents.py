@@ -61,6 +61,15 @@ def test_it_wastes_less_than_nodes_that_sleep_at_once() -> None:
     assert wasted[0] < min(wasted[1:])
 
 
+def test_validate_takes_its_name_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As evaluate does, with and without the prefix; a file of that name comes first."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("taurus-sleep", "learned:taurus-sleep"):
+        assert f"{name}: agent, valid" in CliRunner().invoke(main, ["validate", name]).output
+    Path("taurus-sleep").write_text("no agent")
+    assert "agent, valid" not in CliRunner().invoke(main, ["validate", "taurus-sleep"]).output
+
+
 def test_a_folder_of_the_users_own_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A name is looked for among folders, then among ready agents; what is neither is told with the names that there are."""
     monkeypatch.chdir(tmp_path)
