@@ -30,8 +30,8 @@ def validate(source: str, time_unit: str | None, as_json: bool) -> None:
     """Check a file, or a folder that run or train left, and tell in a few lines what it holds.
 
     FILE is a workload, a platform, advance reservations, the configuration of a run, a sweep or a training, the results
-    of a run, or an agent, also a ready one by its name. A configuration is checked with everything that it names. What is wrong is told in one line,
-    with exit status 2; what runs with a substitute for what it asks, in warnings.
+    of a run, or an agent, also a ready one by its name. A configuration is checked with everything that it names. What is
+    wrong is told in one line, with exit status 2; what runs with a substitute for what it asks, in warnings.
     """
     from cluster_sim.cli.kinds import kind_of
 
