@@ -23,6 +23,10 @@ THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXP
 _WORKER_DIED = ("KilledWorker", "CancelledError", "FutureCancelledError")
 
 
+UNDER_MAIN = "in a script, what starts them belongs under: if __name__ == '__main__'"
+"""What else may be wrong where processes die: each that is spawned runs the user's script, up to that line."""
+
+
 class Serial(Executor):
     """Runs what is submitted at once, in this process."""
 

@@ -20,7 +20,8 @@ def processes(wanted: int | None, tasks: int, executor: Executor | None = None) 
     """An executor for that many tasks at once: the given one, or processes of our own; None where one process will do.
 
     ``wanted`` None is as many as there are cores. Our processes leave Ctrl-C to this one, and are gone when the block ends,
-    also by an exception. Raises InputError where one of them has died, as for want of memory.
+    also by an exception. Raises InputError where one of them has died, as for want of memory, or since it began the user's
+    script once more.
     """
     count = min(executors.cores() if wanted is None else wanted, tasks)
     if executor is not None or count <= 1:
@@ -34,9 +35,10 @@ def processes(wanted: int | None, tasks: int, executor: Executor | None = None) 
             executors.end_processes(pool)  # what still runs is not worth waiting for
             if executors.is_worker_death(error):
                 expected = (
-                    "each to live to its end: fewer of them need less memory (workers), and trainings go on (resume)"
+                    "each to live to its end: fewer of them need less memory (workers), and trainings go on (resume); "
+                    f"{executors.UNDER_MAIN}"
                 )
-                raise InputError("processes", expected, "one that was killed") from None
+                raise InputError("processes", expected, "one that was killed or did not come up") from None
             raise
         pool.shutdown()
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from analysis.sweep.cell import FAILED
 from cluster_sim.errors import InputError
-from cluster_sim.executors import end_processes, is_worker_death
+from cluster_sim.executors import UNDER_MAIN, end_processes, is_worker_death
 
 TOGETHER = 2
 """Deaths of workers that a task may be near to before it is tried alone."""
@@ -134,7 +134,7 @@ class Runner:
         """Another executor in place of the broken one."""
         self._fruitless += 1
         if self._fruitless >= _FRUITLESS:
-            expected = "workers that live (in a script, sweep(…) belongs under: if __name__ == '__main__')"
+            expected = f"workers that live ({UNDER_MAIN})"
             raise InputError("sweep", expected, f"{_FRUITLESS} times in a row: {error}") from None
         if self._own:
             end_processes(self._executor)

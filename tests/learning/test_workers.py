@@ -52,10 +52,23 @@ def _runs(pid: int) -> bool:
 
 def test_a_worker_that_is_killed_ends_in_a_line() -> None:
     """As for want of memory: it is told, and the other processes are gone."""
-    told = r"^processes: expected each to live to its end: .*, found one that was killed$"
+    told = r"^processes: expected each to live to its end: .*, found one that was killed or did not come up$"
     with pytest.raises(InputError, match=told), processes(2, 2) as pool:
         assert pool is not None
         worker = pool.submit(os.getpid).result()
         waits = pool.submit(time.sleep, 600)
         os.kill(worker, signal.SIGKILL)
         waits.result()
+
+
+def test_a_script_without_a_guard_is_told_what_it_lacks(tmp_path: Path) -> None:
+    """Each of its processes begins it once more, and ends where it would start some of its own."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os\nfrom learning.workers import processes\n"
+        "with processes(2, 2) as pool:\n    print(pool.submit(os.getpid).result())\n"
+    )
+    ended = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300)
+    told = ended.stderr.splitlines()[-1]
+    assert told.startswith("cluster_sim.errors.InputError: processes: expected each to live to its end")
+    assert "in a script, what starts them belongs under: if __name__ == '__main__', found one that" in told
