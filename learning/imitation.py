@@ -102,7 +102,7 @@ def demonstrate(
 def greedy(network: Network) -> Teacher:
     """A network that remembers nothing, as a teacher: its most probable action. Raises InputError for others."""
     if network.recurrent:
-        raise InputError("warm_start, rounds", "0 for a network that remembers", network.spec)
+        raise InputError("warm_start, rounds", "0, or a network that remembers nothing", network.spec)
 
     def decide(environment: Any, observation: Observation) -> int:
         kept = network.keep(observation)

@@ -473,10 +473,8 @@ def _learner(config: Config, environment: SchedulingEnv) -> tuple[Network, Algor
     with one_thread():
         network = _network(config, environment)
         algorithm = make_algorithm(config, network)
-    if network.recurrent and config.warm_start is not None and config.warm_start.rounds:
-        raise InputError(
-            "warm_start, rounds", f"0 for a network that remembers ({config.network})", config.warm_start.rounds
-        )
+    if config.warm_start is not None and config.warm_start.rounds:
+        greedy(network)  # who is to be corrected: refused before anything is played
     constraint = config.algorithm.constraint
     if constraint is not None and constraint.classes:
         check_classes(constraint.classes, (jobs.name for _, jobs in inputs_of(environment.episodes)))
