@@ -91,7 +91,9 @@ class _OfStartedJobs:
 
 @choice_rewards.register("bounded-slowdown")
 class BoundedSlowdown(_OfStartedJobs):
-    """The return is minus ``mean_bounded_slowdown`` times ``scale``, if all jobs run as long as on the fastest core alone.
+    """The return is minus ``mean_bounded_slowdown`` times ``scale``, if all jobs run, each as long as on the fastest core alone.
+
+    Checkpoints are part of that time. A job that is rejected counts 0 here, and is none of those of which the metric is the mean.
 
     ``against`` a job order it is that over what this order has, by the same backfilling, on the same jobs: windows of a log
     differ a hundredfold in their slowdown, and what a decision did would drown in that. RLScheduler takes the difference to
@@ -114,7 +116,7 @@ class BoundedSlowdown(_OfStartedJobs):
 
     def worth(self, job: Job, wait: float) -> float:
         """Its bounded slowdown."""
-        seconds = self._truth.run_time(job)
+        seconds = self._truth.undisturbed_time(job)
         if self._truth.kills_at_walltime:
             seconds = min(seconds, job.requested_time)
         return float(bounded_slowdown(wait + seconds, seconds))

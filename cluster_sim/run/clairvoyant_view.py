@@ -22,6 +22,11 @@ class ClairvoyantView(View):
         """Uncontended run time of a job on cores of that rate (default: the platform's fastest), s."""
         return self.work.seconds(job.index, ops_per_s or self.platform.fastest_ops_per_s)
 
+    def undisturbed_time(self, job: Job) -> float:
+        """How long a job really runs on the fastest cores if nothing stops it: its work, and the checkpoints it makes, s."""
+        seconds = self.run_time(job)
+        return seconds if self._changes is None else self._changes.undisturbed(job, seconds)
+
     def true_end(self, running: Running) -> float:
         """When a job that holds cores really ends, s, if no task slows another: by its slowest core, or its walltime."""
         types = self._machine.type_of

@@ -78,8 +78,23 @@ class Courses:
         """The job is completed: its course is not needed any more."""
         self._known.pop(job.index, None)
 
+    def undisturbed(self, job: Job, work_s: float, nodes: int = 1) -> float:
+        """How long a job runs whose work takes ``work_s`` if nothing stops it: the work, and its checkpoints, s."""
+        if not self._columns["checkpoint_interval"][job.index]:
+            return work_s
+        course, seconds = self._made(job, nodes), 0.0
+        while (stage := course.begin(work_s)) is not None:
+            seconds += stage.seconds
+            course.complete(0.0)
+        return seconds
+
     def begin(self, job: Job, nodes: int) -> Course:
         """A course for a job that had none, on so many nodes."""
+        course = self._known[job.index] = self._made(job, nodes)
+        self.wanted = True
+        return course
+
+    def _made(self, job: Job, nodes: int) -> Course:
         columns, index = self._columns, job.index
         checkpoint = columns["checkpoint_time"].item(index)
         interval = parse_interval(str(columns["checkpoint_interval"][index]))
@@ -93,9 +108,7 @@ class Courses:
             columns["restart_time"].item(index),
             columns["reconfiguration_time"].item(index),
         )
-        course = self._known[index] = Course(job, parse_parts(str(columns["parts"][index])), costs)
-        self.wanted = True
-        return course
+        return Course(job, parse_parts(str(columns["parts"][index])), costs)
 
 
 def asks_for(job: Job) -> str:

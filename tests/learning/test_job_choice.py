@@ -79,6 +79,28 @@ def test_the_return_is_the_slowdown_of_any_log(enforced: bool) -> None:
     assert -rewards == pytest.approx(metrics["mean_bounded_slowdown"], rel=1e-9)
 
 
+@pytest.mark.parametrize("enforced", [False, True])
+def test_the_return_is_the_slowdown_of_jobs_with_checkpoints_and_few_tasks_a_node(enforced: bool) -> None:
+    """A checkpoint takes longer than the work between two: jobs run for more than twice as long, or until their limit."""
+    platform = Platform.homogeneous(nodes=8, cores=8)
+    table = case().workload.jobs
+    checkpoints = {
+        "checkpoint_interval": "100",
+        "checkpoint_growth": 1.1,
+        "checkpoint_time": 120.0,
+        "restart_time": 9.0,
+    }
+    table = table.assign(**checkpoints, ntasks_per_node=2 + np.arange(len(table)) % 3, requested_time=600.0)
+    source = Whole(platform, Workload(table), enforce_walltime=enforced)
+    env = JobChoice(source, cost="wait", reward="bounded-slowdown:waiting=yes")
+    rewards, costs, metrics = play(env, FirstByOrder("sjf"))
+    assert metrics["jobs_completed"] + metrics["jobs_killed"] == len(table)
+    assert (metrics["jobs_killed"] > 0) == enforced
+    assert (env.result().jobs["run_time"] > table["recorded_run_time"] + 100.0).any()
+    assert -rewards == pytest.approx(metrics["mean_bounded_slowdown"], rel=1e-9)
+    assert costs == pytest.approx(metrics["mean_wait_s"], rel=1e-9)
+
+
 def test_jobs_that_count_as_they_wait_count_the_same_in_all() -> None:
     """The return is that of jobs that count when they start; not so what follows a single choice."""
     for name, order in (("bounded-slowdown:against=saf", "fcfs"), ("wait", "sjf")):
