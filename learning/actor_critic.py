@@ -2,7 +2,8 @@
 
 The second agent of Herrera et al. (2021): what the critic expected is subtracted from each return, so that the policy learns
 from what was better or worse than expected. As in their program, returns are normalised and the critic learns them by
-Huber's loss; both losses are summed and take one step an iteration.
+Huber's loss; both losses are summed and take one step an iteration. Its values are of normalised returns, in no unit of rewards,
+so they cannot stand for what would have followed an episode that was cut off: as in REINFORCE, that counts as its end.
 """
 
 from __future__ import annotations
@@ -61,6 +62,8 @@ class ActorCritic:
         options: hyper-parameters.
         iterations, seed: not needed; all algorithms are made alike.
     """
+
+    looks_beyond = False
 
     def __init__(self, network: Network, options: ActorCriticOptions, iterations: int = 1, seed: int = 0):
         self.network = network

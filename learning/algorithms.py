@@ -25,6 +25,7 @@ class Algorithm(Protocol):
     """Learns from episodes. To write one: a constructor (network, options, iterations, seed), and these methods."""
 
     options: Any  #: Its hyper-parameters; ``gamma`` is one of them.
+    looks_beyond: bool  #: Whether it adds to an episode that was cut off what would have followed.
 
     def update(self, trajectories: Sequence[Trajectory], iteration: int) -> dict[str, float]:
         """Learn from the episodes of one iteration, counted from 0; the numbers to be logged."""

@@ -135,6 +135,8 @@ class PPO:
         constraint: a limit on the environment's cost; without one, costs are not looked at.
     """
 
+    looks_beyond = True
+
     def __init__(
         self,
         network: Network,

@@ -3,6 +3,9 @@
 The first of the two agents of Herrera et al. (2021). As in their program, returns of an episode are normalised to mean 0 and
 deviation 1, which makes the episode's mean a baseline; unlike there, they are not multiplied by 1000 unless ``scale`` says
 so, since Adam's steps do not depend on it.
+
+An episode that was cut off counts as one that came to its end: what would have followed is not known, and no critic is there
+to say what to expect. Where rewards are costs, to be far from the end at ``until`` looks good then; a training warns of it.
 """
 
 from __future__ import annotations
@@ -59,6 +62,8 @@ class Reinforce:
         options: hyper-parameters.
         iterations, seed: not needed; all algorithms are made alike.
     """
+
+    looks_beyond = False
 
     def __init__(self, network: Network, options: ReinforceOptions, iterations: int = 1, seed: int = 0):
         self.network = network

@@ -108,7 +108,8 @@ def train(config: Config, out: str | Path, resume: bool = False, progress: bool 
 
     With ``resume``, a training goes on from its last checkpoint (and begins where there is none). Raises InputError when
     the folder holds a training and ``resume`` was not asked for, or one of another configuration. Warns (ModelWarning)
-    where a shaped reward has another discount than the algorithm, and where there was nothing to learn.
+    where a shaped reward has another discount than the algorithm, where an algorithm takes the cut of an episode for its end,
+    and where there was nothing to learn.
     """
     if config.seeds == 1:
         summaries = [train_one(config, out, resume, progress)]
@@ -140,15 +141,22 @@ def check(config: Config) -> list[str]:
     return merged(of_inputs(*inputs, switches=switches) for source in sources for inputs in inputs_of(source))
 
 
-def warn_of_discounts(config: Config) -> None:
-    """Warn (ModelWarning), as each of its trainings would in a process of its own, where the reward has another discount."""
+def warn_of_returns(config: Config) -> None:
+    """Warn (ModelWarning), as each of its trainings would in a process of its own, of returns that mislead."""
     environment = MakeEnvironment.of(config.environment)()
-    _, algorithm = _learner(config, environment)
-    _warn_of_discounts(environment, float(algorithm.options.gamma))
+    _warn_of_returns(config, environment, _learner(config, environment)[1])
 
 
-def _warn_of_discounts(environment: SchedulingEnv, learned: float) -> None:
-    reward = environment.reward
+def _warn_of_returns(config: Config, environment: SchedulingEnv, algorithm: Algorithm) -> None:
+    """Where the reward has another discount, and where what follows an episode that is cut off counts nothing."""
+    if config.environment.until is not None and not algorithm.looks_beyond:
+        warnings.warn(
+            f"until cuts episodes off, and {config.algorithm.name} takes that for their end: what is put off until then "
+            "costs nothing; ppo adds what its critic expects of it",
+            ModelWarning,
+            stacklevel=3,
+        )
+    reward, learned = environment.reward, float(algorithm.options.gamma)
     gamma = getattr(reward, "gamma", learned)
     if getattr(reward, "shaped", False) and gamma != learned:
         warnings.warn(
@@ -218,7 +226,7 @@ class Training:
         environment = self.make_environment()
         self.objective = config.objective or objective_of(environment)
         self.network, self.algorithm = _learner(config, environment)
-        _warn_of_discounts(environment, self.gamma)
+        _warn_of_returns(config, environment, self.algorithm)
         self._lessons = (
             None if config.warm_start is None else _teacher(config, config.warm_start, self.gamma)
         )  # refused before all else

@@ -401,6 +401,22 @@ def test_another_discount_than_that_of_a_shaped_reward_is_told(tmp_path: Path) -
             Training(small(algorithm=algorithm, environment={"reward": reward}), tmp_path)
 
 
+@pytest.mark.parametrize("name", ["reinforce", "actor-critic", "ppo"])
+def test_who_takes_the_cut_of_an_episode_for_its_end_is_told(tmp_path: Path, name: str) -> None:
+    """Not ppo, whose critic says what to expect after it; and nobody where episodes are played to their end."""
+    changes = {"algorithm": {"name": name}, "warm_start": None, "baselines": []}
+    jobs = {"platform": "homogeneous:nodes=2,cores=4", "workload": "lublin:jobs=10,nodes=8,seed=1"}
+
+    def told(**more: float) -> list[str]:
+        with warnings.catch_warnings(record=True) as noted:
+            warnings.simplefilter("always")
+            Training(small(**changes, environment=jobs | more), tmp_path)
+        return [str(one.message) for one in noted if "takes that for their end" in str(one.message)]
+
+    assert [line.split(",")[1].split()[1] for line in told(until=5000.0)] == ([] if name == "ppo" else [name])
+    assert told() == []
+
+
 class Endless:
     """A reward that is minus infinity at once."""
 
