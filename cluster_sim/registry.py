@@ -15,7 +15,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
@@ -54,6 +54,14 @@ class Spec:
                 raise SpecError(f"spec '{text}'", f"option '{key}' once", "it twice")
             options[key] = value.strip()
         return cls(name.strip(), tuple(positional), options)
+
+    def __str__(self) -> str:
+        rest = ",".join([*self.positional, *(f"{key}={value}" for key, value in self.options.items())])
+        return f"{self.name}:{rest}" if rest else self.name
+
+    def with_seed(self, seed: int) -> Spec:
+        """The same with another option ``seed``, as of a generator."""
+        return replace(self, options=self.options | {"seed": str(seed)})
 
 
 class Registry(Generic[T]):

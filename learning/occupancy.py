@@ -112,7 +112,7 @@ class Requests:
         return asked
 
     def _key(self, job: Job) -> tuple[tuple[int, float, float, float, float, bool], Hashable]:
-        shaped = not self._plain and bool(job.nodes or job.ntasks_per_node)
+        shaped = not self._plain and job.is_shaped
         figures = (job.requested_cores, job.requested_time, job.mem_vol, job.memory, job.max_energy, shaped)
         energy = job.req_energy
         wishes = (None if math.isnan(energy) else energy, job.priority, job.deadline, job.tags)

@@ -149,7 +149,7 @@ def warn_of_returns(config: Config) -> None:
 
 def _warn_of_returns(config: Config, environment: SchedulingEnv, algorithm: Algorithm) -> None:
     """Where the reward has another discount, and where what follows an episode that is cut off counts nothing."""
-    if config.environment.until is not None and not algorithm.looks_beyond:
+    if getattr(config.environment, "until", None) is not None and not algorithm.looks_beyond:
         warnings.warn(
             f"until cuts episodes off, and {config.algorithm.name} takes that for their end: what is put off until then "
             "costs nothing; ppo adds what its critic expects of it",

@@ -132,7 +132,7 @@ class ContentionAware(Scheduler):
 
     def _may_fit(self, view: View, job: Job) -> bool:
         """A quick look first: most of a long queue does not fit."""
-        on_one_node = job.requested_cores <= view.widest_node(job) and not (job.nodes or job.ntasks_per_node)
+        on_one_node = job.requested_cores <= view.widest_node(job) and not job.is_shaped
         return job.requested_cores <= (self._most_free if on_one_node else view.free_total)
 
     def _seconds(self, job: Job, ops_per_s: float) -> float:
@@ -146,7 +146,7 @@ class ContentionAware(Scheduler):
     def ranks(self, view: View, job: Job) -> npt.NDArray[np.float64] | None:
         """Rank of each node for the job, shape (nodes,), least first; equal where the estimates are."""
         wanted = job.requested_cores
-        if wanted > view.platform.widest_node or job.nodes or job.ntasks_per_node:
+        if wanted > view.platform.widest_node or job.is_shaped:
             wanted = min(max(shape(job) or [wanted]), view.platform.widest_node)
             candidates = np.flatnonzero(view.free_cores >= 1)
         else:

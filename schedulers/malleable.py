@@ -198,7 +198,7 @@ class Malleable(Scheduler):
         """Whether any cores that come free will do for the job."""
         if view.counts_only:
             return True
-        return not (job.nodes or job.ntasks_per_node) and job.min_cores > view.widest_node(job)
+        return not job.is_shaped and job.min_cores > view.widest_node(job)
 
     def _grant(self, view: View) -> Iterator[Resize]:
         """Evolving jobs at the end of a part get what they ask for, if all of it is free on nodes that are on, and not promised.

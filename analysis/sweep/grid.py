@@ -167,7 +167,7 @@ class Grid(Sequence[Cell]):
         source, drawn = says["source"], self._workload_seed(says["source"], replication)
         if says.get("window") or says.get("shake"):
             says = says | {"drawn_seed": drawn}
-        return says | {"source": _with_seed(source, drawn)} if _generator(source) else says
+        return says | {"source": str(Spec.parse(source).with_seed(drawn))} if _generator(source) else says
 
     def _workload_seed(self, source: str, replication: int) -> int:
         written = Spec.parse(source).options.get("seed", "") if _generator(source) else ""
@@ -187,12 +187,6 @@ def source_key(says: Mapping[str, Any]) -> str:
 
 def _generator(source: str) -> bool:
     return source.partition(":")[0] in WORKLOAD_GENERATORS
-
-
-def _with_seed(source: str, seed: int) -> str:
-    spec = Spec.parse(source)
-    options = spec.options | {"seed": str(seed)}
-    return f"{spec.name}:{','.join([*spec.positional, *(f'{key}={value}' for key, value in options.items())])}"
 
 
 def _axes(config: SweepConfig, folder: Path) -> list[list[Level]]:

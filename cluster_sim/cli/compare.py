@@ -171,9 +171,7 @@ def _with_seed(settings: RunSettings, seed: int, first: bool) -> RunSettings:
     number = whole_number(own)
     if number is None:
         return replace(settings, seed=seed)  # the generator says what it expects
-    options = spec.options | {"seed": str(number + seed - settings.seed)}
-    parts = [*spec.positional, *(f"{key}={value}" for key, value in options.items())]
-    return replace(settings, seed=seed, workload=f"{name}:{','.join(parts)}")
+    return replace(settings, seed=seed, workload=str(spec.with_seed(number + seed - settings.seed)))
 
 
 def warn_if_equal(cases: Iterable[Sequence[object]], source: str) -> None:

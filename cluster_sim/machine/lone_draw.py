@@ -37,7 +37,7 @@ class LoneDraw:
         if self._made_for != (len(machine.ledger.transitions), len(machine.ledger.clock_changes)):
             self._look()
         cores = job.requested_cores
-        if cores <= machine.widest and not (job.nodes or job.ntasks_per_node):
+        if cores <= machine.widest and not job.is_shaped:
             return self._rest_w + min(added[cores] for _, added in self._added if len(added) > cores)
         total = self._rest_w
         by_cost = sorted(

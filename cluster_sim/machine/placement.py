@@ -97,9 +97,9 @@ def shape(job: Job) -> list[int] | None:
     ``nodes`` spreads the tasks as evenly as it goes, ``ntasks_per_node`` being the most that a node may get;
     ``ntasks_per_node`` alone fills nodes to that many tasks.
     """
-    nodes, per_node, cores = job.nodes, job.ntasks_per_node, job.requested_cores
-    if not nodes and not per_node:
+    if not job.is_shaped:
         return None
+    nodes, per_node, cores = job.nodes, job.ntasks_per_node, job.requested_cores
     if nodes:
         each, left = divmod(cores, nodes)
         return [each + 1] * left + ([each] * (nodes - left) if each else [])

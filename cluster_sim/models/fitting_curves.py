@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from cluster_sim.models.gompertz import SLOWEST
+from cluster_sim.models.gompertz import SLOWEST, coefficients
 from cluster_sim.platform.hardware import GOMPERTZ_CONTENTION, PIECEWISE_CONTENTION
 
 Floats = npt.NDArray[np.float64]
@@ -108,12 +108,8 @@ class Gompertz(Curve):
 
     def speedups(self, x: Floats) -> Floats:
         """The formula of the model, kept within its bounds."""
-        aaa, aab, aba, abb, baa, bab, bba, bbb, caa, cab, cba, cbb, cca, ccb, daa, dab, dba, dbb = x
-        n, own, total = self.others, self.own / self.scale, self.total / self.scale
-        a = abb + n * aba + (aab + n * aaa) * own
-        b = bbb + n * bba + (bab + n * baa) * own
-        c = ccb + n * cca + (cbb + n * cba) * own + (cab + n * caa) * own**2
-        d = dbb + n * dba + (dab + n * daa) * own
+        a, b, c, d = coefficients(x.tolist(), self.others, self.own / self.scale)
+        total = self.total / self.scale
         curve = np.exp(-np.exp(np.clip(a * (total - d), -50.0, 50.0)))
         return np.asarray(np.clip(b + self.options["factor"] * (c - b) * curve, SLOWEST, 1.0))
 

@@ -5,14 +5,21 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from cluster_sim.errors import SpecError
 from cluster_sim.models.contention import Contention, Demand, Uncontended, contention_models
 from cluster_sim.platform.hardware import GOMPERTZ_CONTENTION, check_contention_parameters
 from cluster_sim.platform.platform import ProcessorType
 
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
 SLOWEST = 0.01
 """Least speedup. The formula is a fit: outside the range it was fitted to it can fall to 0 and below."""
+
+T = TypeVar("T", float, "npt.NDArray[np.float64]")
 
 _LARGEST_EXPONENT = 700.0  # e^700 is still a float
 
@@ -62,6 +69,17 @@ class GompertzContention:
         return self.on(processor).speedups(groups)
 
 
+def coefficients(parameters: Sequence[float], n: T, x: T) -> tuple[T, T, T, T]:
+    """a, b, c and d of a task's curve, from :data:`GOMPERTZ_CONTENTION`, other tasks and its own bandwidth: numbers or arrays."""
+    aaa, aab, aba, abb, baa, bab, bba, bbb, caa, cab, cba, cbb, cca, ccb, daa, dab, dba, dbb = parameters
+    return (
+        abb + n * aba + (aab + n * aaa) * x,
+        bbb + n * bba + (bab + n * baa) * x,
+        ccb + n * cca + (cbb + n * cba) * x + (cab + n * caa) * x * x,
+        dbb + n * dba + (dab + n * daa) * x,
+    )
+
+
 class _GompertzCurves:
     # There is no traffic so light that it slows nothing; only none at all.
     threshold = sys.float_info.min
@@ -76,14 +94,9 @@ class _GompertzCurves:
         if total <= 0.0:
             return [1.0] * len(groups)
         n = sum(tasks for tasks, _ in groups) - 1
-        aaa, aab, aba, abb, baa, bab, bba, bbb, caa, cab, cba, cbb, cca, ccb, daa, dab, dba, dbb = self._parameters
         speedups = []
         for _, bandwidth in groups:
-            x = bandwidth / self._unit
-            a = abb + n * aba + (aab + n * aaa) * x
-            b = bbb + n * bba + (bab + n * baa) * x
-            c = ccb + n * cca + (cbb + n * cba) * x + (cab + n * caa) * x * x
-            d = dbb + n * dba + (dab + n * daa) * x
+            a, b, c, d = coefficients(self._parameters, n, bandwidth / self._unit)
             curve = math.exp(-math.exp(min(a * (total - d), _LARGEST_EXPONENT)))
             speedups.append(min(1.0, max(SLOWEST, b + self._factor * (c - b) * curve)))
         return speedups

@@ -42,7 +42,7 @@ class LateJobs:
     def _prepare_for(self, job: Job) -> None:
         """What no job of the run has asked for so far is not looked at; from now on it is."""
         run, machine = self._run, self._run.machine
-        shaped = machine.shapes or job.nodes > 0 or job.ntasks_per_node > 0
+        shaped = machine.shapes or job.is_shaped
         memory = machine.uses_memory or job.memory > 0.0
         eligible = machine.eligibility
         if eligible is None and (job.requires or job.exclusive or job.reservation):

@@ -88,6 +88,12 @@ class Job:
         return int(self._columns["ntasks_per_node"].item(self.index))
 
     @property
+    def is_shaped(self) -> bool:
+        """Whether it names its nodes or its tasks on each; the width rule decides of all others."""
+        columns, index = self._columns, self.index
+        return bool(columns["nodes"].item(index) or columns["ntasks_per_node"].item(index))
+
+    @property
     def mem_vol(self) -> float:
         """Memory volume that each task moves over the whole task, MB."""
         return self._float("mem_vol")
