@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from cluster_sim.errors import FormatError, InputError
+from cluster_sim.errors import FormatError, InputError, counted
 from cluster_sim.files.csv import as_numbers
 from cluster_sim.files.reading import check_regular, read_own_json
 from cluster_sim.machine.core_ranges import Holds
@@ -122,7 +122,9 @@ class SavedTables(InOnePart):
                 missing = [column for column in expected if column not in table and column not in _MAY_LACK]
                 if missing:
                     raise FormatError(path, f"a column '{missing[0]}'", f"columns {', '.join(table.columns)}")
-                _check_whole(table, path, power_is_known=self._metrics.get("energy_j") is not None)
+                # Another program's result may know what the machine took, and not what each node did.
+                energy = "energy_idle_j" if name == "nodes" else "energy_j"
+                _check_whole(table, path, power_is_known=self._metrics.get(energy) is not None)
                 table = _with_numbers(table, name, path)
                 _check_names(table, path, self._platform)
                 if name in _OF_JOBS:
@@ -176,8 +178,13 @@ class SavedTables(InOnePart):
         return self._read("node_states")
 
     def nodes(self) -> pd.DataFrame:
-        """The rows of nodes.csv."""
-        return self._read("nodes")
+        """The rows of nodes.csv, one of each node of the platform."""
+        nodes, count = self._read("nodes"), self._platform.node_count
+        here = nodes["node"].nunique()
+        if not here == len(nodes) == count:
+            found = f"{counted(here, 'node')} in {counted(len(nodes), 'row')}"
+            raise FormatError(self._path("nodes"), f"a row for each node of the platform ({count:,})", found)
+        return nodes
 
     def power(self) -> pd.DataFrame:
         """The rows of power.csv."""
@@ -271,10 +278,7 @@ def _check_whole(table: pd.DataFrame, path: Path, power_is_known: bool) -> None:
                 raise FormatError(path, "a line end after the last row", "a file that was cut off")
     for column in table:
         empty = table[column].isna().to_numpy()
-        # Another program's result may know what the machine took, and not what each node did.
-        unknown = str(column).endswith(("_j", "watts")) and (
-            not power_is_known or (path.stem == "nodes" and empty.all())
-        )
+        unknown = str(column).endswith(("_j", "watts")) and not power_is_known
         if column not in _MAY_BE_EMPTY and empty.any() and not unknown:
             raise FormatError(f"{path}, line {int(empty.argmax()) + 2}, {column}", "a value", "nothing")
 

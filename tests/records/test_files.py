@@ -165,6 +165,11 @@ def change(name: str, old: str, new: str) -> Callable[[Path], object]:
     return apply
 
 
+def nodes(edit: Callable[[pd.DataFrame], pd.DataFrame]) -> Callable[[Path], object]:
+    """Change the table of nodes."""
+    return lambda folder: edit(pd.read_csv(folder / "nodes.csv")).to_csv(folder / "nodes.csv", index=False)
+
+
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
@@ -218,6 +223,15 @@ def change(name: str, old: str, new: str) -> Callable[[Path], object]:
         (change("node_states.csv", "COMPUTING", "COMPUTED"), "state: expected one of OFF, SWITCHING_ON, IDLE, "),
         (write("power.csv", b"time,watts\n5,9\n0,9\n"), "power.csv, line 3, time: expected a time after the one above"),
         (write("power.csv", b"time,watts\n0,9\ninf,9\n"), "power.csv, line 3, time: expected a number, found inf"),
+        (
+            nodes(lambda table: table[:0]),
+            "nodes.csv: expected a row for each node of the platform (1), found 0 nodes in 0 rows",
+        ),
+        (
+            nodes(lambda table: table.iloc[[0, 0]]),
+            "nodes.csv: expected a row for each node of the platform (1), found 1 node in 2 rows",
+        ),
+        (nodes(lambda table: table.assign(idle_j="")), "nodes.csv, line 2, idle_j: expected a value, found nothing"),
     ],
 )
 def test_files_that_are_not_whole(
