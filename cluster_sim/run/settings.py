@@ -418,9 +418,12 @@ def part_of(workload: Workload, span: tuple[float, float] | None, first: int | N
     """What the settings ``slice`` and ``first`` leave of a workload. Raises InputError for a slice that is none or has no job."""
     part = workload if span is None else workload.slice(*span)
     if span is not None and len(workload) and not len(part):
-        times = workload.jobs["submit_time"]
-        expected = f"times between which jobs are submitted: {times.iloc[0]:g} to {times.iloc[-1]:g} s"
-        raise InputError("slice", expected, " to ".join(f"{time:g}" for time in span))
+        times = workload.columns["submit_time"]
+        expected = f"times between which jobs are submitted: {times[0]:.15g} to {times[-1]:.15g} s"
+        after = int(times.searchsorted(span[0]))
+        if 0 < after < len(times):
+            expected += f", but for {times[after - 1]:.15g} to {times[after]:.15g} s"
+        raise InputError("slice", expected, " to ".join(f"{time:.15g}" for time in span))
     return part if first is None else part.first(first)
 
 

@@ -122,6 +122,10 @@ def test_a_slice_without_jobs_is_refused(here: Path, refused: Callable[..., str]
     """The line says between which times there are some."""
     told = refused("run", "--workload", "log.swf", "--slice", "30", "40", "--out", "one")
     assert told == "slice: expected times between which jobs are submitted: 0 to 20 s, found 30 to 40"
+    told = refused("run", "--workload", "log.swf", "--slice", "11", "19", "--out", "one")
+    assert (
+        told == "slice: expected times between which jobs are submitted: 0 to 20 s, but for 10 to 20 s, found 11 to 19"
+    )
     told = refused("run", "--workload", "log.swf", "--slice", "30", "4", "--out", "one")
     assert told == "slice: expected two times in s, a begin not after its end, found 30.0 and 4.0"
 

@@ -120,7 +120,7 @@ def test_a_slice_without_jobs_says_between_which_times_there_are_some(tmp_path: 
     workload = "lublin:jobs=12,nodes=8,seed=1"
     machine = "platform: 'homogeneous:nodes=2,cores=4'"
     config = read_config(written(tmp_path, f"environment: {{{machine}, workload: '{workload}', slice: [1e9, 2e9]}}"))
-    told = f"^{workload}: slice: expected times between which jobs are submitted: 0 to .* s, found 1e\\+09 to 2e\\+09$"
+    told = f"^{workload}: slice: expected times between which jobs are submitted: 0 to .* s, found 1000000000 to 2000000000$"
     with pytest.raises(InputError, match=told):
         MakeEnvironment.of(config.environment)().episodes.all()
 
