@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim.errors import InputError, SpecError
-from cluster_sim.machine.core_ranges import by_unit
+from cluster_sim.machine.core_ranges import Holds, by_unit
 from cluster_sim.models.power import power_models, watts
 from cluster_sim.platform.node_state import NodeState
 
@@ -42,7 +42,8 @@ def power_table(result: Result, by: PowerBy = "state", most: int = MOST_NODES) -
 
     A node that does not compute draws the mean watts of its state, from ``result.nodes``: its own, as long as its clock
     does not change. Those that compute draw the rest of the curve; among them it is shared by what the power model says
-    of their busy cores, which is exact at constant clocks, and a share where watts also follow the tasks' speeds.
+    of their busy cores, which is exact at constant clocks, and a share where watts also follow the tasks' speeds. What a
+    guest holds counts as busy while its node computes: results do not say on how many of these cores it runs tasks.
     Raises SpecError for another ``by``, InputError where the result does not say what its states draw.
     """
     if by not in ("state", "node", "cluster"):
@@ -220,7 +221,8 @@ def _computing_draw(result: Result, node: Ints, start: Floats, end: Floats) -> l
     )
     kind_of = platform.type_of_processor
     base = np.add.reduceat(idle[kind_of], platform.first_processor[:-1])[node]
-    processor, when, busy = _busy_by_processor(result)
+    used = result.core_holds.used + _held_by_guests(result, node, start, end)
+    processor, when, busy = _busy_by_processor(used, platform.first_core)
     level = extra[kind_of[processor], busy]
     before = np.concatenate([[0.0], level[:-1]])
     before[np.concatenate([[True], processor[1:] != processor[:-1]])[: len(before)]] = 0.0
@@ -228,9 +230,24 @@ def _computing_draw(result: Result, node: Ints, start: Floats, end: Floats) -> l
     return [(node, start, base), (node, end, -base), (owner, when, level - before[: len(level)])]
 
 
-def _busy_by_processor(result: Result) -> tuple[Ints, Floats, Ints]:
+def _held_by_guests(result: Result, node: Ints, start: Floats, end: Floats) -> Holds:
+    """What guests held while its node was one of these, sorted by node and time, from ``start`` to ``end``."""
+    platform = result.platform
+    held, owner = by_unit(result.core_holds.of_guests(), platform.first_core[platform.first_processor])
+    first, stop = (np.searchsorted(node, owner, side) for side in ("left", "right"))
+    during = [
+        np.arange(low + np.searchsorted(end[low:high], since, "right"), low + np.searchsorted(start[low:high], until))
+        for low, high, since, until in zip(first, stop, held.start, held.end, strict=True)
+    ]
+    held = held.where(np.repeat(np.arange(len(during)), [len(rows) for rows in during]))
+    rows = np.concatenate([np.zeros(0, np.int64), *during])
+    since, until = np.maximum(held.start, start[rows]), np.minimum(held.end, end[rows])
+    return Holds(held.tenant, held.first, held.last, since, until)
+
+
+def _busy_by_processor(used: Holds, first_core: Ints) -> tuple[Ints, Floats, Ints]:
     """(processor, time, busy cores from then on), sorted; one row per time at which that changes."""
-    used, unit = by_unit(result.core_holds.used, result.platform.first_core)
+    used, unit = by_unit(used, first_core)
     width = used.last - used.first + 1
     processor = np.concatenate([unit, unit])
     when = np.concatenate([used.start, used.end])
