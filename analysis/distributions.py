@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from analysis.figure_style import run_styles, styled
 from analysis.palette import BUSY
 from analysis.tables import named_runs
-from analysis.time_axis import duration_axis, start_date_of
+from analysis.time_axis import show_durations, start_date_of
 from analysis.wording import label_of
 from cluster_sim.amounts import amount
 from cluster_sim.errors import SpecError
@@ -88,7 +88,7 @@ def ecdf(
     )
     figure.update_xaxes(type="log" if log else "linear", exponentformat="power" if log else "none")
     if unit == "s" and len(values):
-        figure.update_xaxes(duration_axis(float(values.min()), float(values.max()), log))
+        show_durations(figure, "xaxis", float(values.min()), float(values.max()), log)
     elif unit:
         figure.update_xaxes(exponentformat="SI", ticksuffix=unit)
     legend = {"orientation": "h", "yanchor": "bottom", "y": 1.0, "xanchor": "right", "x": 1.0}

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from analysis.figure_style import run_styles, styled
 from analysis.tables import named_runs
-from analysis.time_axis import duration_axis
+from analysis.time_axis import show_durations
 from analysis.wording import label_of, plotly_text, shortened
 from cluster_sim.amounts import amount
 from cluster_sim.errors import SpecError
@@ -128,7 +128,7 @@ def user_fairness(
     drawn = drawn[drawn > 0]
     log = len(drawn) > 0 and drawn.max() > _WIDE * drawn.min()
     if unit == "s" and len(drawn):
-        figure.update_yaxes(duration_axis(float(drawn.min()) if log else 0.0, float(drawn.max()), log))
+        show_durations(figure, "yaxis", float(drawn.min()) if log else 0.0, float(drawn.max()), log)
     elif unit:
         figure.update_yaxes(ticksuffix=unit)
     if log:

@@ -239,13 +239,12 @@ def _wire_run(app: Dash, desk: Desk) -> None:
         Input("whole", "n_clicks"),
         kept,
         State("view", "data"),
-        State("beside", "data"),
         prevent_initial_call=True,
     )
-    def zoomed(relayout: Any, _: int, given: Any, view: Any, beside: Any) -> Any:
+    def zoomed(relayout: Any, _: int, given: Any, view: Any) -> Any:
         if ctx.triggered_id == "whole":
             return callbacks.whole(view)
-        return callbacks.zoomed(desk, given, relayout, view, beside)
+        return callbacks.zoomed(desk, given, relayout, view)
 
     @app.callback(
         Output("wanted", "data", allow_duplicate=True),

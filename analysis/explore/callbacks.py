@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from dash import Patch, no_update
 
-from analysis.drawing import MOST_BARS
 from analysis.explore import compared, panels
 from analysis.explore.changes import Change, new_id
 from analysis.explore.runs import Choices
@@ -230,15 +229,13 @@ def window_in(view: View) -> tuple[float, float] | None:
     return None if low is None or high is None or not low < high else (low, high)
 
 
-def zoomed(desk: Desk, given: Given, relayout: Mapping[str, Any] | None, view: View, beside: Given = None) -> Any:
-    """After a zoom, what to draw anew; no_update if what is drawn is exact already."""
-    run = desk.run(given)
-    window = window_in(view)
-    most = max(each.rectangles() for each in (run, desk.run(beside) if beside else run))
-    if not isinstance(relayout, Mapping) or (window is None and most <= MOST_BARS):
+def zoomed(desk: Desk, given: Given, relayout: Mapping[str, Any] | None, view: View) -> Any:
+    """After a zoom in time, the window to draw anew, with the jobs and the ticks that it has; else no_update."""
+    if not isinstance(relayout, Mapping):
         return no_update
+    run = desk.run(given)
     if relayout.get("xaxis.autorange"):
-        return no_update if window is None else whole(view)
+        return no_update if window_in(view) is None else whole(view)
     low, high = _number(relayout.get("xaxis.range[0]")), _number(relayout.get("xaxis.range[1]"))
     if low is None or high is None or not 0 < high - low < math.inf:
         return no_update

@@ -22,7 +22,7 @@ from analysis.explore.offers import OF_THE_LOG, Offers, chosen
 from analysis.frames import Frames
 from analysis.gantt_chart import draw_held, options_of, time_window
 from analysis.palette import ColourClasses, colour_strategy
-from analysis.scene import Held, within
+from analysis.scene import Held
 from analysis.time_axis import TimeAxis
 from cluster_sim.errors import InputError, ModelWarning
 from cluster_sim.run.simulation import Simulation
@@ -149,10 +149,6 @@ class Run:
     def classes(self, colour_by: str) -> ColourClasses:
         """The colours that jobs have in that chart."""
         return colour_strategy(colour_by)(self.result.jobs)
-
-    def rectangles(self, window: tuple[float, float] | None = None) -> int:
-        """How many of them are in view."""
-        return len(within(self.held.rectangles, *(window or self.window)))
 
 
 class Desk:

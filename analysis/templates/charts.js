@@ -69,21 +69,22 @@ const clusterSim = {
     if (tool) return new GanttTool(chart, figure, tool).begin(config);
     const data = dark => dark ? figure.data.map(onDark) : figure.data, dark = this.isDark();
     await Plotly.newPlot(chart, data(dark), this.onGround(figure.layout, dark), config);
-    this.followTime(chart);
+    this.followZoom(chart);
     this.drawn.push({ turn: (dark, width) => Plotly.react(chart, data(dark), { ...this.onGround(chart.layout, dark), width, autosize: !width }) });
   },
 
-  // An axis of seconds from the start of a run has ticks at round times, wherever it is zoomed to: analysis/time_axis.py
-  // makes those of the whole in the same way.
-  followTime(chart) {
-    if (!chart.layout.meta || !chart.layout.meta.elapsed) return;
-    const names = Object.keys(chart._fullLayout).filter(name => /^xaxis\d*$/.test(name));
+  // An axis of seconds from the start of a run, or of lengths of time, has ticks at round ones, wherever it is zoomed to:
+  // analysis/time_axis.py makes those of the whole in the same way.
+  followZoom(chart) {
+    const { elapsed, durations } = chart.layout.meta || {};
+    if (!elapsed && !durations) return;
+    const names = elapsed ? Object.keys(chart._fullLayout).filter(name => /^xaxis\d*$/.test(name)) : [durations];
     let told = "";
     chart.on("plotly_relayout", () => {
-      const [start, end] = chart._fullLayout.xaxis.range;
+      const axis = chart._fullLayout[names[0]], [start, end] = axis.range.map(place => axis.r2l(place));
       if (told === `${start} ${end}`) return;
       told = `${start} ${end}`;
-      const { places, texts } = roundTicks(start, end, 9);
+      const { places, texts } = elapsed ? roundTicks(start, end, 9) : durationTicks(start, end, axis.type === "log");
       Plotly.relayout(chart, Object.fromEntries(names.flatMap(
         name => [[`${name}.tickvals`, places], [`${name}.ticktext`, texts]])));
     });

@@ -2,6 +2,8 @@
 "use strict";
 const STEPS = [1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1].flatMap(power => [power, 2 * power, 5 * power]).concat(
   10, 15, 20, 30, 60, 120, 300, 600, 900, 1200, 1800, 3600, 7200, 10800, 21600, 43200);
+const ROUND = [-6, -5, -4, -3, -2, -1, 0, 1].map(power => 10 ** power).concat(
+  60, 600, 3600, 21600, 86400, [0, 1, 2, 3, 4, 5].map(power => 864000 * 10 ** power));
 const DAY = 86400;
 
 function roundTicks(start, end, most) {
@@ -11,6 +13,14 @@ function roundTicks(start, end, most) {
   const places = [];
   for (let i = Math.ceil(start / step); i <= Math.floor(end / step); i++) places.push(+(i * step).toFixed(6));
   return { places, texts: places.map((place, number) => tick(place, step, end, number === 0)) };
+}
+
+// Ticks of an axis of lengths of time; where it is logarithmic and shows hardly a power of ten, those of one that is not.
+function durationTicks(low, high, log) {
+  if (log) [low, high] = [10 ** low, 10 ** high];
+  const round = log ? ROUND.filter(each => low <= each && each <= high) : [];
+  const places = round.length > 2 ? round : roundTicks(low, high, 9).places, texts = places.map(lasting);
+  return { places, texts: new Set(texts).size < texts.length ? places.map(moment) : texts };
 }
 
 function tick(time, step, end, first) {

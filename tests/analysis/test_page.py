@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import json
 import re
 from importlib.resources import files
 from pathlib import Path
@@ -10,8 +12,11 @@ import pytest
 from jinja2 import UndefinedError
 from markupsafe import Markup
 
-from analysis.page import page, piece, render
+from analysis import ecdf
+from analysis.page import figure_html, page, piece, render
 from analysis.tables import cells_html
+from cluster_sim import Platform, Simulation, Workload
+from schedulers import make_scheduler
 from tests.browser import browse
 
 EVIL = "</script><script>alert('1')</script> {{ 6 * 7 }}"
@@ -69,3 +74,29 @@ def test_a_table_is_sorted_by_its_headings(tmp_path: Path) -> None:
     (tmp_path / "page.html").write_text(page("sorted", [table]).replace("</body>", script))
     dom = browse((tmp_path / "page.html").as_uri(), tmp_path)
     assert '<pre id="found">abc abc cba cba bca</pre>' in dom
+
+
+def test_an_axis_of_waits_has_round_ticks_wherever_it_is_zoomed_to(tmp_path: Path) -> None:
+    """Between two powers of ten of a logarithmic axis there are others; where lengths read alike, to the second."""
+    jobs = {"submit_time": [0.0] * 4, "requested_cores": [1] * 4, "recorded_run_time": [1.0, 30.0, 4_000.0, 300_000.0]}
+    result = Simulation(Platform.homogeneous(1, 4), Workload(jobs), make_scheduler("fcfs")).run()
+    charts = [figure_html(ecdf(result, "run_time", log=log), f"log-{log}".lower()) for log in (True, False)]
+    script = """<pre id="found"></pre><script>
+    const pause = () => new Promise(done => setTimeout(done, 50)), found = [];
+    (async () => {
+      for (const [id, range] of [["log-true", [2, 2.5]], ["log-true", [0.5, 5]], ["log-false", [3600, 3620]]]) {
+        const chart = document.getElementById(id);
+        while (!chart.data) await pause();
+        await Plotly.relayout(chart, { "xaxis.range": range }); await pause();
+        found.push(chart._fullLayout.xaxis.ticktext);
+      }
+      document.getElementById("found").textContent = JSON.stringify(found);
+    })();
+    </script></body>"""
+    (tmp_path / "page.html").write_text(page("zoomed", charts).replace("</body>", script))
+    found = re.search(r'<pre id="found">([^<]+)</pre>', browse((tmp_path / "page.html").as_uri(), tmp_path))
+    assert found is not None
+    near, far, seconds = json.loads(html.unescape(found[1]))
+    assert near == ["2 min", "2 min 30 s", "3 min", "3 min 30 s", "4 min", "4 min 30 s", "5 min"]
+    assert far == ["10 s", "1 min", "10 min", "1 h", "6 h", "1 d"]
+    assert seconds == [f"01:00:{place:02}" for place in range(0, 21, 5)]

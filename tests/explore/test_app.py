@@ -104,9 +104,11 @@ def test_the_chart_has_every_job_and_the_step(saved: Desk) -> None:
     assert change["params"]["value"]["x1"] == 150.0
 
 
-def test_a_small_run_is_not_drawn_again_on_zoom(saved: Desk) -> None:
-    """All its rectangles are there already."""
-    assert callbacks.zoomed(saved, None, {"xaxis.range[0]": 0.0, "xaxis.range[1]": 9.0}, None) is no_update
+def test_a_zoom_has_ticks_of_its_own(saved: Desk) -> None:
+    """Also of a small run, all rectangles of which are there: those of the whole would lie outside of the window."""
+    view = callbacks.zoomed(saved, None, {"xaxis.range[0]": 1.2, "xaxis.range[1]": 4.8}, None)
+    axis = callbacks.chart(saved, None, "job", view, 0).layout.xaxis
+    assert axis.ticktext == ("1.5 s", "2 s", "2.5 s", "3 s", "3.5 s", "4 s", "4.5 s")
     assert callbacks.whole({"range": [0, 1], "turn": 3}) == {"range": None, "turn": 4}
 
 
