@@ -19,6 +19,7 @@ from analysis.wording import unit_of
 from cluster_sim.errors import InputError
 from cluster_sim.records.intervals import CONFIDENCE, half_width, paired_change
 
+REPLICATIONS = "replications"
 Summary = Mapping[str, Any] | pd.Series
 
 
@@ -28,7 +29,8 @@ def replication_table(runs: Mapping[str, Sequence[Summary]], confidence: float =
     ``runs`` has for each scheduler the summaries of its replications, the same seeds in the same order for all. Index:
     metric; columns: ``unit``; for each run ``NAME`` (mean) and ``NAME ±``; from the second on ``NAME vs first, %``, the
     mean difference to the first relative to the first's mean, and ``NAME vs first, % ±``. Half-widths are NaN for a
-    single replication. A metric without a value in some replication has none.
+    single replication. A metric without a value in some replication has none. ``attrs["replications"]`` has the values that
+    the means are of, metric → run → list.
     Raises InputError for different numbers of replications, none, or a ``confidence`` outside of (0, 1).
     """
     counts = {name: len(summaries) for name, summaries in runs.items()}
@@ -40,6 +42,9 @@ def replication_table(runs: Mapping[str, Sequence[Summary]], confidence: float =
     table = pd.DataFrame({"unit": [unit_of(key) for key in keys]}, index=pd.Index(keys, name="metric"))
     for name, several in values.items():
         table[name], table[name + HALF_WIDTH] = several.mean(axis=0), half_width(several, confidence)
+    table.attrs[REPLICATIONS] = {
+        key: {name: several[:, column].tolist() for name, several in values.items()} for column, key in enumerate(keys)
+    }
     first = next(iter(values.values()))
     for name, several in list(values.items())[1:]:
         table[name + VERSUS], table[name + VERSUS + HALF_WIDTH] = paired_change(several, first, confidence)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from analysis.replications import REPLICATIONS
 from analysis.runs_chart import same_jobs
-from analysis.tables import HALF_WIDTH, VERSUS
 from analysis.wording import label_of, listing
 from cluster_sim.amounts import amount, number
+from cluster_sim.records.intervals import CONFIDENCE, half_width
 
 if TYPE_CHECKING:
     from cluster_sim.records.result import Result
@@ -53,7 +54,8 @@ def run_sentence(result: Result) -> str:
 def comparison_sentence(table: pd.DataFrame, runs: Mapping[str, Result]) -> str:
     """What a table of :func:`analysis.comparison_table`, or of replications, says first; empty where no job waited in any run.
 
-    Waits are told against the first run, or, where that is best, against the next one.
+    Waits are told against the first run, or, where that is best, against the next one; of replications also from which
+    runs they do not tell the best one.
     """
     names = list(runs)
     if len(names) < 2 or _WAIT not in table.index:
@@ -65,15 +67,37 @@ def comparison_sentence(table: pd.DataFrame, runs: Mapping[str, Result]) -> str:
     best, other = str(waits.index[0]), names[0] if waits.index[0] != names[0] else str(waits.index[1])
     if waits[best] == waits[other]:
         return f"Jobs wait equally long under {listing(_equal(waits))}: {amount(waits[best], 's')} on average."
-    text = f"Jobs wait least under {best}: {amount(waits[best], 's')} on average, "
+    text = f"Jobs wait least under {listing(_equal(waits))}: {amount(waits[best], 's')} on average, "
     text += f"{change_in_words(waits[best], waits[other])} than under {other} ({amount(waits[other], 's')})."
-    run, row = best if other == names[0] else other, dict(table.loc[_WAIT])
-    if abs(row.get(run + VERSUS, np.nan)) <= row.get(run + VERSUS + HALF_WIDTH, np.nan):
-        text += " These replications are too few to be sure of that."
+    replications = table.attrs.get(REPLICATIONS, {}).get(_WAIT)
+    if replications:
+        text += _sureness(replications, waits)
     moved = _moved(table, best, other)
     text += f" What else moves: {moved}." if moved else f" No other metric moves by {LEAST_CHANGE:g} % or more."
-    has_replications = run + VERSUS + HALF_WIDTH in row  # then the runs are only one of them
-    return text if has_replications else text + _jobs_that_moved(runs[best], runs[other])
+    # Of replications the runs are only one.
+    return text if replications else text + _jobs_that_moved(runs[best], runs[other])
+
+
+def _sureness(replications: Mapping[str, Sequence[float]], waits: pd.Series) -> str:
+    """Whether the run that waits least, the first of ``waits``, surely waits less than every other one.
+
+    Student's interval of the paired difference to each other run, at a level that holds for all of them together
+    (Bonferroni): which run is best is found in the same replications.
+    """
+    best, *others = (np.array(replications[str(name)]) for name in waits.index)
+    level = 1 - (1 - CONFIDENCE) / len(others)
+    longer = [(other - best).mean() for other in others]
+    around = [half_width((other - best)[:, None], level)[0] for other in others]
+    if not any(around):
+        return ""  # nothing was random
+    unsure = [
+        f"{name} ({amount(waits[name], 's')})"
+        for name, more, half in zip(waits.index[1:], longer, around, strict=True)
+        if not more > half and waits[name] > waits.iloc[0]
+    ]
+    if unsure:
+        return f" These replications are too few to tell it from {listing(unsure)}."
+    return f" Under the others they surely wait longer ({100 * CONFIDENCE:g} %)."
 
 
 def change_in_words(value: float, base: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pandas as pd
+import pytest
 
 from analysis import comparison_table, replication_table
 from analysis.sweep_policies import policies_figure, policies_sentence, policy_rows, power_policies
@@ -59,8 +60,33 @@ def test_equal_and_unsure_waits_are_told_so() -> None:
         "fcfs": [{"mean_wait_s": 10.0}, {"mean_wait_s": 4.0}],
         "sjf": [{"mean_wait_s": 5.0}, {"mean_wait_s": 8.0}],
     }
-    assert "too few to be sure" in comparison_sentence(replication_table(summaries), runs)
+    assert "too few to tell it from fcfs (7 s)." in comparison_sentence(replication_table(summaries), runs)
     assert comparison_sentence(comparison_table(runs_of("fcfs")), runs_of("fcfs")) == ""
+    three = runs_of("sjf", "fcfs", "easy")
+    assert comparison_sentence(
+        comparison_table(three | {"laf": three["sjf"]}), three | {"laf": three["sjf"]}
+    ).startswith("Jobs wait equally long under sjf and laf")
+    first = {"fcfs": three["fcfs"], "sjf": three["sjf"], "saf": three["sjf"]}
+    assert "least under sjf and saf: 5 s" in comparison_sentence(comparison_table(first), first)
+
+
+@pytest.mark.parametrize(
+    ("easy", "verdict"),
+    [
+        # Paired differences -0.5, 0.5 and 0.5 s.
+        ((5.0, 6.0, 7.5), "These replications are too few to tell it from easy (6.17 s)."),
+        # 1.5, 2.5 and 1.5 s: mean 1.83, standard error 0.333, times 4.303 (one comparison) 1.43, times 6.205 (two) 2.07.
+        ((7.0, 8.0, 8.5), "These replications are too few to tell it from easy (7.83 s)."),
+        # 2.5, 3.5 and 3 s: 3 ± 0.289 x 6.205, as those to fcfs 5 ± 1.79.
+        ((8.0, 9.0, 10.0), "Under the others they surely wait longer (95 %)."),
+    ],
+)
+def test_the_best_is_compared_with_every_other_run(easy: tuple[float, ...], verdict: str) -> None:
+    """Not with the first alone, which is far behind: a reader asks whether the best is better than the next one."""
+    waits = {"fcfs": (10.0, 11.0, 12.0), "easy": easy, "sjf": (5.5, 5.5, 7.0)}
+    table = replication_table({name: [{"mean_wait_s": each} for each in several] for name, several in waits.items()})
+    text = comparison_sentence(table, runs_of("fcfs", "easy", "sjf"))
+    assert text.startswith("Jobs wait least under sjf: 6 s on average, 45 % less than under fcfs (11 s). " + verdict)
 
 
 def test_power_policies_are_ranked_across_schedulers() -> None:
