@@ -14,7 +14,7 @@ class GanttView {
     this.original = figure;
     this.others = figure.data.map(trace => ({ ...trace }));
     this.curves = curves.map(curve => new Curve(curve, this.others, this.time));
-    this.differing = this.others.filter(trace => trace.meta === "differences").map(trace => [trace, { x: trace.x, y: trace.y }]);
+    this.differing = this.others.filter(trace => trace.meta === "differences").map(trace => [trace, { x: trace.x, y: trace.y, name: trace.name }]);
     this.layout = figure.layout;
     this.layout.margin.r = Math.max(this.layout.margin.r, 185);
     this.ground(clusterSim.isDark());
@@ -89,13 +89,15 @@ class GanttView {
     this.layout.title = { ...this.layout.title, subtitle: { ...subtitle, text: subtitle.text.split(note)[0] + (means && note + means) } };
   }
 
-  // Marks of what differs from the first run, where there are few enough in view to be told apart.
+  // Marks of what differs from the first run, where there are few enough of a run in view to be told apart: all kinds of
+  // them or none, lest the rarer one is taken for all. A trace without any place would leave the legend.
   thin() {
-    const { start, end } = this.view(), low = this.time.place(start), high = this.time.place(end);
-    for (const [trace, { x, y }] of this.differing) {
-      const few = Array.from(x).filter(each => each >= low && each <= high).length <= MOST_MARKS;
-      Object.assign(trace, few ? { x, y } : { x: [], y: [] });
-    }
+    const { start, end } = this.view(), low = this.time.place(start), high = this.time.place(end), counts = {};
+    const shown = this.differing.filter(([trace]) => trace.visible !== "legendonly");
+    for (const [{ yaxis }, { x }] of shown)
+      counts[yaxis] = (counts[yaxis] || 0) + x.filter(each => each >= low && each <= high).length;
+    for (const [trace, { x, y, name }] of shown)
+      Object.assign(trace, counts[trace.yaxis] <= MOST_MARKS ? { x, y, name } : { x: [null], y: [null], name: `${name} (zoom in)` });
   }
 
   ranges() {

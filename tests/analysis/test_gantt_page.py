@@ -343,3 +343,42 @@ def test_ticks_follow_the_zoom_of_a_page(in_browser: dict[str, Any]) -> None:
         assert texts == expected[1], window
         assert places == pytest.approx(expected[0], abs=1e-6)
     assert in_browser["zoomed"] == round_ticks(2.0, 4.0)[1]
+
+
+def test_marks_of_what_moved_are_all_there_or_none(tmp_path: Path) -> None:
+    """Ten long jobs before 400 short ones: under sjf the short start earlier, too many to be marked, and the long later.
+
+    Then none has a mark, which the legend says; the marks of the ten would pass for all. From 250 s on there are few enough of both.
+    """
+    times = [100.0] * 10 + [1.0] * 400
+    jobs = {
+        "submit_time": [0.0] * 410,
+        "requested_cores": [1] * 410,
+        "recorded_run_time": times,
+        "requested_time": times,
+    }
+    runs = {
+        name: Simulation(Platform.homogeneous(1, 1), Workload(jobs), make_scheduler(name)).run()
+        for name in ("fcfs", "sjf")
+    }
+    script = """<pre id="found"></pre><script>
+    const pause = () => new Promise(done => setTimeout(done, 200)), found = [];
+    (async () => {
+      while (!GanttTool.all.length || !GanttTool.all[0].chart._fullLayout) await pause();
+      const [tool] = GanttTool.all, names = () => [...tool.chart.querySelectorAll(".legendtext")].map(text => text.textContent);
+      const told = () => tool.chart.data.filter(trace => trace.meta === "differences")
+        .map(({ name, x }) => [name, x.filter(each => each !== null).length, names().includes(name)]);
+      found.push(told());
+      await tool.zoom(250, 1450); await pause();
+      found.push(told());
+      document.getElementById("found").textContent = JSON.stringify(found);
+    })();
+    </script></body>"""
+    text = page("moved", [figure_html(gantt_runs(runs), "moved")])
+    (tmp_path / "page.html").write_text(text.replace("</body>", script), encoding="utf-8")
+    found = re.search(r'<pre id="found">([^<]+)</pre>', browse((tmp_path / "page.html").as_uri(), tmp_path))
+    assert found is not None
+    assert json.loads(html.unescape(found[1])) == [
+        [["sjf: 400 earlier (zoom in)", 0, True], ["sjf: 10 later (zoom in)", 0, True]],
+        [["sjf: 400 earlier", 400, True], ["sjf: 10 later", 10, True]],
+    ]
