@@ -28,9 +28,11 @@ function toldOfJobs(run, rows, by, title) {
   const middle = ranked(waits, (waits.length - 1) >> 1);
   const told = [element("p", {}, element("b", { textContent: title }), `: ${short(rows.length)} jobs, ${short(work / 3600)} core h. `
     + `They waited ${lasting(all)} in all, ${lasting(all / waits.length)} on average;${middle ? ` half of them at most ${lasting(middle)}` : " half of them not at all"}.`)];
-  const reasons = commonReasons(run, rows);
+  const reasons = commonReasons(run, rows), shown = reasons.length > MOST_NAMED + 1 ? reasons.slice(0, MOST_NAMED) : reasons;
+  const others = reasons.slice(shown.length).reduce((sum, [, count]) => sum + count, 0);
+  if (others) shown.push([`for ${short(reasons.length - shown.length)} other reasons`, others]);
   if (reasons.length) told.push(element("p", { textContent: "Those that waited did so last because:" }),
-    element("ul", {}, ...reasons.map(([text, count]) => element("li", { textContent: `${short(count)} × ${text}` }))));
+    element("ul", {}, ...shown.map(([text, count]) => element("li", { textContent: `${short(count)} × ${text}` }))));
   told.push(toldHolders(run, rows, by, "While they waited"));
   return told.filter(Boolean);
 }
@@ -102,14 +104,22 @@ function toldHolders(run, rows, by, when) {
     })));
 }
 
-// The commonest of the reasons for which jobs waited last, without the numbers and names in them.
+// The reasons for which jobs waited last, the commonest first, without the numbers and ids in them.
 function commonReasons(run, rows) {
   const told = run.hover?.waited?.lazily, counts = new Map();
   if (!told) return [];
   for (const row of rows) {
-    const text = row < told.length ? told.at(row).replace(/job \S*\d\S*/g, "job …").replace(AMOUNTS, "…")
-      .replace(/it asks for … cores?, … free/, "it asks for more cores than are free") : "";
+    const text = row < told.length ? withoutNumbers(run, told.at(row)) : "";
     if (text) counts.set(text, (counts.get(text) || 0) + 1);
   }
-  return [...counts].sort((a, b) => b[1] - a[1]).slice(0, 4);
+  return [...counts].sort((a, b) => b[1] - a[1]);
+}
+
+// One text for what is said of one core, node or guest and of several.
+function withoutNumbers(run, text) {
+  const unnamed = (all, id, mark) => run.row(id) === undefined ? all : `job …${mark}`;
+  return text.replace(/\bjob (\S+?)([),;:]*)(?!\S)/g, unnamed).replace(AMOUNTS, "…")
+    .replace(/… ((?:free |more )?(?:core|node|guest))\b/g, "… $1s")
+    .replace(/(?<!job )… (of … nodes )?is\b/g, "… $1are").replace(/(?<!job )… (of … nodes )?has\b/g, "… $1have").replace(/… more guests holds/, "… more guests hold")
+    .replace(/it asks for … cores, … free/, "it asks for more cores than are free");
 }

@@ -36,6 +36,7 @@ NO_REASON = f"{ENOUGH}, but the scheduler kept it back, and gave no reason"
 KILLED = "it had been killed, and was not in the queue"
 NOT_RECORDED = "the records end before that"
 """Of a job that is refused or cancelled after the last completion, with which they do."""
+BOOT = "its nodes had to boot"
 SHOWN_HOLDERS = 3
 """Holders of cores that are named before the rest is counted."""
 IN_WORDS = 3_600.0
@@ -136,14 +137,27 @@ class Waits:
         return Moments(self)
 
     def last(self, job_ids: Sequence[str]) -> list[str]:
-        """Of each of these jobs the reason that held last before it got its cores; empty if it did not wait."""
+        """Of each of these jobs the reason that held last before it got its cores, and whether its nodes then had to boot.
+
+        Empty if it did not wait.
+        """
         rows = [self.history.row_of[job] for job in job_ids]
-        ends = {i: until for i, row in enumerate(rows) for since, until in self._spans(row)[-1:] if until > since}
-        order = sorted(ends, key=lambda i: ends[i])
+        spans = {i: span for i, row in enumerate(rows) for span in self._spans(row)[-1:]}
+        order = sorted((until, i) for i, (since, until) in spans.items() if until > since)
         found, moments = [""] * len(rows), self.moments()
-        for i in order:
-            (found[i],) = moments.reasons(ends[i], (rows[i],))
+        for until, i in order:
+            (found[i],) = moments.reasons(until, (rows[i],))
+        for i, (_, until) in spans.items():
+            if (job_ids[i], until) in self._booted:
+                found[i] = f"{found[i]}; then {BOOT}" if found[i] else BOOT
         return found
+
+    @cached_property
+    def _booted(self) -> set[tuple[str, float]]:
+        """Which jobs got cores of nodes that had to boot, and when, s."""
+        attempts = self._result.attempts
+        late = attempts[attempts["start_time"] > attempts["allocation_time"]]
+        return set(zip(late["job_id"].tolist(), late["allocation_time"].tolist(), strict=True))
 
     def preempted(self, row: int, since: float, time: float) -> tuple[str, str]:
         """For which job the scheduler took the cores that the job in that row had from ``since`` to ``time`` (s), and why.

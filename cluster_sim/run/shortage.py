@@ -95,7 +95,8 @@ def _guests(machine: Machine, mask: npt.NDArray[np.bool_] | None) -> list[str]:
         for owner, count in cores.items()
     ]
     left = len(told) - MOST_GUESTS
-    return told if left <= 0 else [*told[:MOST_GUESTS], f"{counted(left, 'more guest')} hold cores"]
+    more = f"{counted(left, 'more guest')} {'holds' if left == 1 else 'hold'} cores"
+    return told if left <= 0 else [*told[:MOST_GUESTS], more]
 
 
 def seconds(time: float) -> str:

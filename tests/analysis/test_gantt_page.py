@@ -114,6 +114,11 @@ const used = async tool => {
   found.ticks = WINDOWS.map(([begin, end]) => roundTicks(begin, end, 9)).map(({ places, texts }) => [places, texts]);
   found.lengths = LENGTHS_S.map(lasting);
   found.moments = LENGTHS_S.map(moment);
+  const told = REASONS, some = told.map(() => 1), ids = { wide: 0, "a,b": 1 };
+  const waiting = { byJob: true, row: id => ids[id], hover: { waited: { lazily: told } },
+    numbers: { wait_time: some, run_time: some, requested_cores: some } };
+  const list = toldOfJobs(waiting, told.map((_, row) => row), "user", "all").find(each => each.tagName === "UL");
+  found.reasons = Array.from(list.children, item => item.textContent);
   const bars = document.getElementById("bars");
   await Plotly.relayout(bars, { "xaxis.range": [2, 4] }); await pause();
   found.zoomed = Array.from(bars._fullLayout.xaxis.ticktext);
@@ -134,6 +139,18 @@ NUMBERS = (
     np.array([1 / 3, 1e300, 2.0**52 + 1]),
     np.array([-(2**31), 2**31 - 1, 0]),
 )
+REASONS = [
+    *(["it asks for 6 cores, 4 free", "it asks for 1 core, 0 free"] * 3),
+    *(
+        f"enough cores are free, but job {job} is before it in the queue, and no job may overtake that"
+        for job in ("wide", "a,b")
+    ),
+    *(f"enough cores are free, but it must wait (job {job})" for job in ("wide", "a,b")),
+    "it asks for 8 cores, 3 free (1 of 4 nodes has failed, 1 is booting)",
+    "it asks for 9 cores, 3 free (2 of 4 nodes have failed, 3 are booting)",
+    "its nodes had to boot",
+    "it waits for Godot",
+]
 WINDOWS = [
     *((0.0, 30.0), (0.0, 0.037), (1.0, 5_400.0), (0.0, 1.5 * 86_400), (100.0, 1_200_000.0), (0.0, 2e7), (5e6, 2e9)),
     *((375_300.0, 375_400.0), (375_300.25, 375_301.5), (86_300.0, 90_100.0), (-50.0, 700.0), (3e6, 3e6 + 7_000)),
@@ -226,6 +243,7 @@ def in_browser(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             Markup(
                 SCRIPT.replace("WINDOWS", json.dumps(WINDOWS))
                 .replace("LENGTHS_S", json.dumps(LENGTHS_S))
+                .replace("REASONS", json.dumps(REASONS))
                 .replace("const CURVE = 0", f"const CURVE = {json.dumps(CURVE)}")
             ),
         ],
@@ -237,6 +255,17 @@ def in_browser(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     read: dict[str, Any] = json.loads(html.unescape(found[1]))
     assert "error" not in read, read["error"]
     return read
+
+
+def test_reasons_of_many_jobs_are_counted(in_browser: dict[str, Any]) -> None:
+    """Without ids, digits in them or not, and one text for one and several; what is not listed is counted, too."""
+    assert in_browser["reasons"] == [
+        "6 × it asks for more cores than are free",
+        "2 × enough cores are free, but job … is before it in the queue, and no job may overtake that",
+        "2 × enough cores are free, but it must wait (job …)",
+        "2 × it asks for more cores than are free (… of … nodes have failed, … are booting)",
+        "2 × for 2 other reasons",
+    ]
 
 
 @pytest.mark.parametrize("chart", ["bars", "two"])
@@ -348,7 +377,7 @@ def test_ticks_follow_the_zoom_of_a_page(in_browser: dict[str, Any]) -> None:
 def test_marks_of_what_moved_are_all_there_or_none(tmp_path: Path) -> None:
     """Ten long jobs before 400 short ones: under sjf the short start earlier, too many to be marked, and the long later.
 
-    Then none has a mark, which the legend says; the marks of the ten would pass for all. From 250 s on there are few enough of both.
+    Then none has a mark, which the legend says; the marks of the ten would pass for all. From 250 s on there are few enough.
     """
     times = [100.0] * 10 + [1.0] * 400
     jobs = {

@@ -60,6 +60,17 @@ def test_a_node_that_switches_off_cannot_be_called_back() -> None:
     ]
 
 
+def test_a_boot_is_among_the_last_reasons() -> None:
+    """Charts and the pages' lists have them: a finds the node booted, b must wait until it is OFF, c comes when it is."""
+    simulation = run(1, "timeout:0", (0, 1, 100, 100), (120, 1, 10, 10), (400, 1, 10, 10))
+    off = "it asks for 1 core, 0 free (1 of 1 node is switching off)"
+    assert simulation.run().waits.last(["a", "b", "c"]) == [
+        "",
+        f"{off}; then its nodes had to boot",
+        "its nodes had to boot",
+    ]
+
+
 def test_a_job_is_told_of_its_own_nodes() -> None:
     """Both nodes have switched off at 60 s; a gets the first and b the second, and each is told of its own."""
     result = run(2, "timeout:0", (30, 1, 10, 10), (30, 1, 10, 10)).run()
