@@ -111,9 +111,14 @@ def _busy_steps(scene: Scene) -> Steps:
     return busy_cores(used)
 
 
+def _busy_name(scene: Scene) -> str:
+    """What guests hold stands in the chart above and is not counted, as it is not in the utilisation."""
+    return "busy cores" if scene.held.guests is None else "cores of jobs"
+
+
 def _busy(scene: Scene) -> list[Any]:
     end = max(scene.canvas.end, scene.held.until)
-    curve = step_traces(*_busy_steps(scene), name="busy cores", said="%{y:,.4~g} cores", colour=BUSY)
+    curve = step_traces(*_busy_steps(scene), name=_busy_name(scene), said="%{y:,.4~g} cores", colour=BUSY)
     return [*curve, capacity_trace(scene.held.result.platform.core_count, scene.canvas.start, end)]
 
 
@@ -147,7 +152,12 @@ def _power_axis(scene: Scene) -> dict[str, Any]:
 def _busy_axis(scene: Scene) -> dict[str, Any]:
     # It does not follow the curve: how far that stays under the capacity is what it shows.
     cores = scene.held.result.platform.core_count
-    return {"title": {"text": "Busy cores"}, "nticks": 5, "separatethousands": True, "range": [0, 1.08 * cores]}
+    return {
+        "title": {"text": _busy_name(scene).capitalize()},
+        "nticks": 5,
+        "separatethousands": True,
+        "range": [0, 1.08 * cores],
+    }
 
 
 def _queue_axis(scene: Scene) -> dict[str, Any]:

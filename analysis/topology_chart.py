@@ -15,6 +15,7 @@ from cluster_sim.errors import InputError, SpecError
 from cluster_sim.machine.core_ranges import by_unit
 
 if TYPE_CHECKING:
+    from cluster_sim.machine.core_ranges import Holds
     from cluster_sim.platform.platform import Platform
     from cluster_sim.records.result import Result
 
@@ -36,7 +37,7 @@ def topology(
         at: simulated second to look at; the middle of the run when None.
         colour_by: "state" (as the run's node states say), or "load" (the share of its cores that jobs hold).
 
-    Hovers name the node, its cores, state, load and the jobs on it. Raises SpecError for another ``colour_by``,
+    Hovers name the node, its cores, state, load and the jobs and guests on it. Raises SpecError for another ``colour_by``,
     InputError for a ``result`` of another platform or a time that the run does not cover.
     """
     if colour_by not in COLOURINGS:
@@ -81,17 +82,21 @@ def states_at(result: Result, at: float) -> list[str]:
 
 
 def load_at(result: Result, at: float) -> tuple[np.ndarray, list[list[str]]]:
-    """Busy cores of each node at ``at`` (s), in platform order, and the jobs that hold them."""
-    cores, platform = result.core_holds, result.platform
-    used = cores.used_by_job
+    """Cores of each node that jobs keep busy at ``at`` (s), in platform order, and these jobs."""
+    cores = result.core_holds
+    return _holders(result.platform, cores.used_by_job, at, cores.job_ids)
+
+
+def _holders(platform: Platform, held: Holds, at: float, names: Any) -> tuple[np.ndarray, list[list[str]]]:
+    """Cores of each node that are held at ``at`` (s), and by whom; ``names`` has those of the tenants by number."""
     now, nodes = by_unit(
-        used.where((used.start <= at) & (used.end > at)), platform.first_core[platform.first_processor]
+        held.where((held.start <= at) & (held.end > at)), platform.first_core[platform.first_processor]
     )
-    busy = np.bincount(nodes, now.last - now.first + 1, platform.node_count).astype(np.int64)
-    jobs: list[list[str]] = [[] for _ in range(platform.node_count)]
-    for node, job in dict.fromkeys(zip(nodes.tolist(), now.tenant.tolist(), strict=True)):
-        jobs[node].append(str(cores.job_ids[job]))
-    return busy, jobs
+    cores = np.bincount(nodes, now.last - now.first + 1, platform.node_count).astype(np.int64)
+    found: list[list[str]] = [[] for _ in range(platform.node_count)]
+    for node, tenant in dict.fromkeys(zip(nodes.tolist(), now.tenant.tolist(), strict=True)):
+        found[node].append(str(names[tenant]))
+    return cores, found
 
 
 def _time(platform: Platform, result: Result, at: float | None) -> float:
@@ -162,8 +167,13 @@ def _looked_at(
 ) -> list[Any]:
     states, (busy, jobs) = states_at(result, at), load_at(result, at)
     texts = _texts(platform, states, busy, jobs)
+    cores = result.core_holds
+    count, guests = _holders(platform, cores.of_guests(), at, cores.guests)
+    for node in np.flatnonzero(count).tolist():
+        names = plotly_text([shortened(", ".join(guests[node]), 60)])[0]
+        texts[node] += f"<br>{count[node]} held by guests: {names}"
     if colour_by == "load":
-        bar = {"title": {"text": "busy cores, %", "side": "right"}, "thickness": 14}
+        bar = {"title": {"text": "cores busy with jobs, %", "side": "right"}, "thickness": 14}
         marker = {"color": 100 * busy / platform.node_cores, "cmin": 0, "cmax": 100, "colorscale": _LOAD_SCALE}
         marker |= {"showscale": True, "colorbar": bar}
         return [_nodes(platform, places, np.arange(len(states)), "nodes", marker, texts)]

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis import gantt
+from analysis import gantt, topology
 from analysis.palette import OKABE_ITO, ColourClasses
 from cluster_sim import Result, Simulation, Workload, make_scheduler
 from cluster_sim.errors import SpecError
@@ -331,6 +331,20 @@ def test_guests_are_hatched_and_named() -> None:
         assert "guest: back&lt;up&gt;" in trace.hovertemplate
         assert trace.customdata.tolist() == [["cluster0.node0", "0 s", "10 s"]]
         assert (trace.base.tolist(), trace.x.tolist(), trace.y.round().tolist()) == ([0.0], [10.0], [0.0])
+
+
+def test_cores_of_guests_are_not_busy_with_jobs() -> None:
+    """The curve is of the job's three cores, and is called so; the platform's tree names the guest beside them."""
+    result = shared_run()
+    chart = gantt(result)
+    (curve,) = [trace for trace in chart.data if trace.name == "cores of jobs"]
+    assert curve.y.tolist() == [3.0, 3.0, 0.0]
+    assert [chart.layout[name].title.text for name in ("yaxis2", "yaxis3", "yaxis4")].count("Cores of jobs") == 1
+    (nodes,) = [
+        trace for trace in topology(result.platform, result, at=5.0, colour_by="load").data if trace.meta == "nodes"
+    ]
+    assert nodes.marker.color.tolist() == [75.0]
+    assert nodes.customdata[0].endswith("4 cores, 3 busy · COMPUTING<br>jobs: a<br>1 held by guests: back&lt;up&gt;")
 
 
 @pytest.mark.parametrize("drawing", ["bars", "polygons"])
