@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+import warnings
+from collections.abc import Callable, Generator, Iterable, Iterator
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from cluster_sim.errors import SpecError
+import numpy as np
+
+from cluster_sim.errors import ModelWarning, SpecError
 from cluster_sim.run.decisions import Decision, Hold, Preempt, Resume, Start
 from cluster_sim.workload.fields import whole_number
 from schedulers.base import Scheduler, schedulers
 from schedulers.orders import NodeOrder, name_of, node_orders, platform_order
 
 if TYPE_CHECKING:
+    from simpy import Event
+
     from cluster_sim.machine.placement import Placement
     from cluster_sim.machine.running import Running
     from cluster_sim.run.job_changes import Suspended
     from cluster_sim.run.outlook import Outlook
+    from cluster_sim.run.simulation import Simulation
     from cluster_sim.run.view import View
     from cluster_sim.workload.jobs import Job
 
 TAKEN = "a more urgent job needs its cores"
+MOST_NAMED = 8
+"""Queues of the workload that a warning names."""
 LEAVING = "waits for less urgent jobs that have been told to leave their cores"
 RESUMES_FIRST = "comes after a suspended job, which can go on only on the cores that it had"
 
@@ -81,6 +89,16 @@ class Preemptive(Scheduler):
         self._queue: list[tuple[float, float, int, Job]] = []
         self._suspended: dict[int, Suspended] = {}  # those that have joined the queue
         self._leaving: dict[int, float] = {}  # jobs in their grace: since when they have their cores
+
+    def attend(self, simulation: Simulation) -> Generator[Event, Any, None]:
+        """The scheduler's process. Warns (ModelWarning) of ``queues`` that no job of the workload is in."""
+        there = np.unique(simulation.workload.columns["queue"]).tolist() if self._rank else []
+        absent = [str(queue) for queue in self._rank if queue not in there]
+        if absent and there:
+            found = f"{', '.join(map(str, there[:MOST_NAMED]))}{', …' * (len(there) > MOST_NAMED)}"
+            text = f"no job is in queue {', '.join(absent)}; the queues of the jobs are {found}"
+            warnings.warn(f"scheduler 'preemptive', option queues: {text}", ModelWarning, stacklevel=2)
+        return super().attend(simulation)
 
     def urgency(self, job: Job) -> float:
         """How urgent a job is, when it begins to wait, or now if it runs; more goes first."""

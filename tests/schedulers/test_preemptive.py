@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cluster_sim import AdvanceReservation, Platform, Result, Simulation, Workload
-from cluster_sim.errors import SpecError
+from cluster_sim.errors import ModelWarning, SpecError
 from schedulers import make_scheduler
 
 Row = tuple[float, int, float, float]
@@ -45,6 +45,14 @@ def test_queues_most_urgent_first() -> None:
     platform = Platform.homogeneous(1, 1)
     result = run("preemptive:suspend,queues=3/1", rows, platform, queue=[7, 1, 3])
     assert spans(result) == {"0": [(0, 1), (21, 30)], "1": [(1, 2), (12, 21)], "2": [(2, 12)]}
+
+
+def test_a_queue_without_jobs_is_told() -> None:
+    """A slip in ``queues`` leaves all jobs equally urgent."""
+    rows = [(0.0, 1, 10.0, 0.0), (1.0, 1, 10.0, 0.0)]
+    expected = "option queues: no job is in queue 3, 9; the queues of the jobs are 1, 7"
+    with pytest.warns(ModelWarning, match=expected):
+        run("preemptive:queues=3/1/9", rows, Platform.homogeneous(1, 1), queue=[7, 1])
 
 
 def test_no_more_jobs_leave_than_needed() -> None:
