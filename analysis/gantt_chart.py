@@ -265,7 +265,7 @@ def _lay_out(figure: go.Figure, scene: Scene, lower: Sequence[str], inner: float
         figure.add_annotation(
             text="no job ran" + (" in this window" if scene.outside else ""),
             x=0.5,
-            y=0.7,
+            y=sum(domains[0]) / 2,
             xref="paper",
             yref="paper",
             showarrow=False,

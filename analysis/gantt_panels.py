@@ -132,7 +132,9 @@ def _queue_steps(scene: Scene) -> Steps:
 
 def _queue(scene: Scene) -> list[Any]:
     time, pending = _queue_steps(scene)
-    return step_traces(time, pending, name="pending jobs", said="%{y:,.4~g}", colour=QUEUE) if len(time) else []
+    if not len(time):  # nobody came: a panel without any trace would not be drawn, nor the axis of time under it
+        time, pending = np.array([scene.canvas.start, scene.canvas.end]), np.zeros(2)
+    return step_traces(time, pending, name="pending jobs", said="%{y:,.4~g}", colour=QUEUE)
 
 
 def _near(steps: pd.DataFrame, scene: Scene) -> pd.DataFrame:

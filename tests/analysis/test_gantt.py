@@ -105,7 +105,7 @@ def test_drawing_follows_the_number_of_rectangles(
     for jobs in (50, 100, 101):
         figure = gantt(many(jobs, 5), labels=False)
         kinds.append(figure.data[0].type if figure.data[0].type != "scatter" else figure.data[0].fill)
-        assert len(figure.data) <= 2 * len(OKABE_ITO) + 3
+        assert len(figure.data) <= 2 * len(OKABE_ITO) + 4
     assert kinds == ["bar", "toself", "heatmap"]
 
 
@@ -272,9 +272,14 @@ def test_a_job_that_still_runs_ends_where_the_run_stopped(two_nodes: Platform) -
 
 
 def test_a_run_without_jobs_is_still_a_figure(two_nodes: Platform) -> None:
-    """Nothing ran: the figure says that, with its axes."""
+    """Nothing ran: the figure says that amid the rows, and every panel has a trace, without which it would not be drawn."""
     run = make_result(two_nodes, [], power=[(0.0, 0.0)])
-    assert gantt(run).layout.annotations[0].text == "no job ran"
+    figure = gantt(run)
+    (said,) = figure.layout.annotations
+    low, high = figure.layout.yaxis.domain
+    assert (said.text, said.y) == ("no job ran", pytest.approx((low + high) / 2))
+    assert {trace.yaxis for trace in figure.data} >= {"y2", "y3", "y4"}
+    assert figure.layout.xaxis.anchor == "y4"
 
 
 @pytest.mark.parametrize("option", [{"colour_by": "moon"}, {"rows": "rack"}, {"drawing": "oil"}])
