@@ -83,9 +83,9 @@ def _form(desk: Desk, choices: Choices) -> html.Div:
         value=["yes"] if choices.enforce_walltime else [],
     )
     row = [
-        _number("begin_h", "from hour", choices.begin_h, min=0, step="any"),
-        _number("jobs", f"jobs (1 to {MOST_JOBS:,})", choices.jobs, min=1, step=1),
-        _number("seed", "seed", choices.seed, min=0, step=1),
+        _number("begin_h", "from hour", choices.begin_h),
+        _number("jobs", f"jobs (1 to {MOST_JOBS:,})", choices.jobs),
+        _number("seed", "seed", choices.seed),
         wall,
         html.Button("Save scenario", id="save", n_clicks=0),
         dcc.Upload("Open scenario", id="open", accept=".json,application/json"),
@@ -108,11 +108,12 @@ def _option(name: str, offer: Offer[Any]) -> dict[str, Any]:
     return {"label": label, "value": name, "search": f"{name} {offer.meaning}"}
 
 
-def _number(name: str, label: str, value: float | None, **limits: Any) -> html.Div:
+def _number(name: str, label: str, value: float | None, placeholder: str = "") -> html.Div:
+    """A field for any number: of one beyond limits that it knew, a field would say that it is empty."""
     return html.Div(
         [
             html.Label(label, htmlFor=name),
-            dcc.Input(id=name, value=value, type="number", style={"width": 84}, **limits),
+            dcc.Input(id=name, value=value, type="number", step="any", placeholder=placeholder, style={"width": 84}),
         ],
         className="number",
     )
@@ -149,10 +150,10 @@ def _chart(changeable: bool) -> html.Div:
 def _changes() -> list[Any]:
     """Fields for a job of one's own and for one to take out, and the table of what was changed."""
     own = [
-        _number("own_cores", "cores", 1, min=1, step=1),
-        _number("own_run_time", "runs for, s", 600, min=0, step="any"),
-        _number("own_requested_time", "asks for, s", 900, min=0, step="any"),
-        _number("own_submit_time", "submitted at, s", None, min=0, step="any", placeholder="now"),
+        _number("own_cores", "cores", 1),
+        _number("own_run_time", "runs for, s", 600),
+        _number("own_requested_time", "asks for, s", 900),
+        _number("own_submit_time", "submitted at, s", None, placeholder="now"),
         html.Div(
             [html.Label("user", htmlFor="own_user"), dcc.Input(id="own_user", type="text", style={"width": 90})],
             className="number",

@@ -100,17 +100,15 @@ class Choices:
             if kind is float and type(value) is int and abs(value) < LARGEST:
                 value = float(value)
             if type(value) is not kind:
-                raise InputError(
-                    label, {int: "a whole number", float: "a number"}.get(kind, "a choice"), value or "none"
-                )
+                raise InputError(label, _EXPECTED.get(field.name, "a choice"), "none" if value is None else value)
             found[field.name] = value
         choices = cls(**found)
         if not 1 <= choices.jobs <= MOST_JOBS:
-            raise InputError("jobs", f"1 to {MOST_JOBS:,} in this page: choose a window of the workload", choices.jobs)
+            raise InputError("jobs", _EXPECTED["jobs"], choices.jobs)
         if not 0 <= choices.begin_h < math.inf:
-            raise InputError("begin", "a number of hours from 0", choices.begin_h)
+            raise InputError("begin", _EXPECTED["begin_h"], choices.begin_h)
         if not 0 <= choices.seed < LARGEST:
-            raise InputError("seed", f"a whole number from 0 to {LARGEST - 1}", choices.seed)
+            raise InputError("seed", _EXPECTED["seed"], choices.seed)
         return choices
 
     def plain(self) -> dict[str, Any]:
@@ -121,6 +119,13 @@ class Choices:
         """Whether these and other choices are about the same jobs, whatever is done with them and to them."""
         return all(getattr(self, name) == getattr(other, name) for name in OF_THE_JOBS)
 
+
+_EXPECTED = {
+    "jobs": f"a whole number from 1 to {MOST_JOBS:,} in this page: choose a window of the workload",
+    "begin_h": "a number of hours from 0",
+    "seed": f"a whole number from 0 to {LARGEST - 1}",
+    "enforce_walltime": "yes or no",
+}
 
 OF_THE_JOBS = ("workload", "workload_options", "begin_h", "jobs")
 

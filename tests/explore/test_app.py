@@ -14,11 +14,12 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from dash import no_update
+from dash import dcc, no_update
 
 from analysis.explore import app as app_module
 from analysis.explore import callbacks
 from analysis.explore.app import make_app, make_app_server
+from analysis.explore.layout import page
 from analysis.explore.offers import Offers
 from analysis.explore.runs import Choices, Desk
 from analysis.page import render
@@ -125,6 +126,15 @@ def test_a_large_run_is_drawn_exactly_in_a_window() -> None:
     assert callbacks.zoomed(desk, None, {"xaxis.autorange": True}, view)["range"] is None
     assert callbacks.zoomed(desk, None, {"autosize": True}, view) is no_update
     assert callbacks.zoomed(desk, None, {"xaxis.range[0]": 5, "xaxis.range[1]": "x"}, view) is no_update
+
+
+def test_fields_send_numbers_out_of_range(desk: Desk) -> None:
+    """A field with limits sends none instead: 5,000 jobs "found none", and a job submitted at -5 s was submitted now."""
+    fields = [each for each in page(desk)._traverse() if isinstance(each, dcc.Input) and each.type == "number"]
+    assert len(fields) == 7
+    assert {(getattr(each, "min", None), getattr(each, "max", None), each.step) for each in fields} == {
+        (None, None, "any")
+    }
 
 
 def test_a_run_is_kept_to_compare_others_with(tmp_path: Path, story: Story) -> None:

@@ -76,7 +76,7 @@ def test_no_choice_breaks_a_run(desk: Desk, name: str) -> None:
 def test_a_400_digit_begin_is_told(desk: Desk) -> None:
     """As what it is: no number that a begin can have."""
     _, message = callbacks.start(desk, Choices().plain() | {"begin_h": 10**400})
-    assert message.startswith("begin h: expected a number, found 1000")
+    assert message.startswith("begin h: expected a number of hours from 0, found 1000")
 
 
 def test_a_run_that_took_too_long_is_given_up_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
