@@ -28,14 +28,17 @@ async function followAddress(tool) {
   tool.table.by = tool.groups.value = told.get("by") in run.texts ? told.get("by") : "";
   tool.inView.checked = told.get("view") === "only";
   tool.search.value = tool.text = told.get("text") || "";
-  tool.wanted = Object.fromEntries([...told].filter(([name]) => name in tool.selects));
-  for (const [name, value] of Object.entries(tool.wanted)) tool.selects[name].value = value;
+  const isThere = ([name, value]) => name in run.texts && run.values(name).names.includes(value);
+  const absent = [...told].filter(pair => pair[0] in TITLES && !(pair[0] in run.numbers) && !isThere(pair));
+  tool.wanted = Object.fromEntries([...told].filter(pair => pair[0] in tool.selects && isThere(pair)));
+  for (const [name, select] of Object.entries(tool.selects)) select.value = tool.wanted[name] ?? "*";
   const job = told.get("job"), [start, end] = (told.get("t") || "").split(",").map(Number);
   for (const run of tool.runs) run.listed = run.keep(tool.wanted, tool.text, null);
   await tool.draw();
   if (start < end) await tool.zoom(start, end);
   tool.fill();
   if (job !== null) await tool.choose(job, !(start < end));
+  for (const [name, value] of absent) tool.said.textContent += ` · no ${TITLES[name]} ${value}`;
   if (job !== null || start < end) tool.bar.scrollIntoView({ block: "start" });
 }
 

@@ -62,6 +62,8 @@ const used = async tool => {
   found.colours = [before, colours(tool)];
   location.hash = `#chart=${GanttTool.all.indexOf(tool) + 1}&job=c&t=1,9`; await pause(); await pause();
   found.linked = { range: range(tool), marks: marks(tool) };
+  location.hash = `#chart=${GanttTool.all.indexOf(tool) + 1}&user=nobody&account=x`; await pause(); await pause();
+  found.nobody = { said: tool.said.textContent, rows: rows(tool), user: tool.selects.user.value };
   key("Escape"); key("0"); await pause();
   return found;
 };
@@ -294,6 +296,9 @@ def test_a_chart_is_a_tool(in_browser: dict[str, Any], chart: str) -> None:
     assert found["colours"] == [3, 2]
     assert found["linked"]["range"] == [1, 9]
     assert found["linked"]["marks"][0] == ["rect", 2, 8, 6.5, 7.5]
+    # An address that asks for what is not there is told so, and shows all jobs.
+    assert found["nobody"]["said"] == "3 jobs · no user nobody · no account x"
+    assert (sorted(found["nobody"]["rows"]), found["nobody"]["user"]) == (["a", "b", "c"], "*")
 
 
 def test_dark_charts_are_printed_on_white(in_browser: dict[str, Any]) -> None:
