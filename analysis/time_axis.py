@@ -61,16 +61,20 @@ def round_ticks(start: float, end: float, most: int = MOST_TICKS) -> tuple[list[
     return places, [_tick(place, step, end, first=number == 0) for number, place in enumerate(places)]
 
 
-def show_durations(figure: go.Figure, axis: str, low: float, high: float, log: bool) -> None:
-    """Have an axis of lengths of time, in s, from ``low`` to ``high``, "xaxis" or "yaxis", with ticks at round ones.
+def show_durations(
+    figure: go.Figure, axis: str, low: float, high: float, log: bool = False, most: int = MOST_TICKS
+) -> None:
+    """Have an axis of lengths of time, in s, from ``low`` to ``high``, such as "xaxis", with at most so many ticks at round ones.
 
     ``charts.js`` does the same when a page is zoomed.
     """
     if log:
         places = [place for place in _ROUND if low / 3 <= place <= high * 3]
     else:
-        places, _ = round_ticks(low, high) if high > low else ([low], [])
-    figure.update_layout({axis: {"tickvals": places, "ticktext": durations(places)}, "meta": {"durations": axis}})
+        places, _ = round_ticks(low, high, most) if high > low else ([low], [])
+    meta = figure.layout.meta or {}
+    figure.update_layout({axis: {"tickvals": places, "ticktext": durations(places)}})
+    figure.layout.meta = {**meta, "durations": [*meta.get("durations", ()), axis]}
 
 
 def _tick(time: float, step: float, end: float, first: bool) -> str:

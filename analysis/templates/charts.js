@@ -77,17 +77,18 @@ const clusterSim = {
   // analysis/time_axis.py makes those of the whole in the same way.
   followZoom(chart) {
     const { elapsed, durations } = chart.layout.meta || {};
-    if (!elapsed && !durations) return;
-    const names = elapsed ? Object.keys(chart._fullLayout).filter(name => /^xaxis\d*$/.test(name)) : [durations];
-    let told = "";
-    chart.on("plotly_relayout", () => {
-      const axis = chart._fullLayout[names[0]], [start, end] = axis.range.map(place => axis.r2l(place));
-      if (told === `${start} ${end}`) return;
-      told = `${start} ${end}`;
-      const { places, texts } = elapsed ? roundTicks(start, end, 9) : durationTicks(start, end, axis.type === "log");
-      Plotly.relayout(chart, Object.fromEntries(names.flatMap(
-        name => [[`${name}.tickvals`, places], [`${name}.ticktext`, texts]])));
-    });
+    const alike = elapsed ? [Object.keys(chart._fullLayout).filter(name => /^xaxis\d*$/.test(name))] : (durations || []).map(name => [name]);
+    for (const names of alike) {
+      let told = "";
+      chart.on("plotly_relayout", () => {
+        const axis = chart._fullLayout[names[0]], [start, end] = axis.range.map(place => axis.r2l(place));
+        if (told === `${start} ${end}`) return;
+        told = `${start} ${end}`;
+        const { places, texts } = elapsed ? roundTicks(start, end, 9) : durationTicks(start, end, axis);
+        Plotly.relayout(chart, Object.fromEntries(names.flatMap(
+          name => [[`${name}.tickvals`, places], [`${name}.ticktext`, texts]])));
+      });
+    }
   },
 };
 

@@ -16,10 +16,11 @@ function roundTicks(start, end, most) {
 }
 
 // Ticks of an axis of lengths of time; where it is logarithmic and shows hardly a power of ten, those of one that is not.
-function durationTicks(low, high, log) {
+function durationTicks(low, high, axis) {
+  const log = axis.type === "log", most = axis._id[0] === "y" ? 9 : Math.max(4, Math.min(9, Math.floor(axis._length / 70)));
   if (log) [low, high] = [10 ** low, 10 ** high];
   const round = log ? ROUND.filter(each => low <= each && each <= high) : [];
-  const places = round.length > 2 ? round : roundTicks(low, high, 9).places, texts = places.map(lasting);
+  const places = round.length > 2 ? round : roundTicks(low, high, most).places, texts = places.map(lasting);
   return { places, texts: new Set(texts).size < texts.length ? places.map(moment) : texts };
 }
 

@@ -13,9 +13,10 @@ from plotly.subplots import make_subplots
 
 from analysis.figure_style import GRID, styled, transparent
 from analysis.palette import OKABE_ITO
+from analysis.time_axis import show_durations
 from analysis.whatif.replayed import CHANGED, DAY, RECORDED, UNCHANGED, busy_core_s
 from analysis.wording import plotly_text, shortened
-from cluster_sim.amounts import duration, number, scale_of
+from cluster_sim.amounts import duration, number
 
 LOOKS = {RECORDED: ("#7A8691", "diamond"), UNCHANGED: (OKABE_ITO[0], "circle"), CHANGED: (OKABE_ITO[1], "circle")}
 LESS, MORE, UNSURE = "#009E73", "#D55E00", "#9AA5B1"
@@ -23,6 +24,7 @@ LESS, MORE, UNSURE = "#009E73", "#D55E00", "#9AA5B1"
 _BETWEEN = transparent("#7A8691", 0.25)
 _ROW_PX, _ROOM_PX = 27, 118
 MOST_ROWS = 20
+_MOST_TICKS = 6
 
 
 def use_by_day(jobs: pd.DataFrame, cores: Mapping[str, int], start: datetime.datetime | None) -> go.Figure:
@@ -62,9 +64,8 @@ def waits_of_classes(table: pd.DataFrame) -> go.Figure:
         f"{shortened(group, 22)} · {number(jobs)} jobs"
         for group, jobs in zip(rows["group"].tolist(), rows["jobs"].tolist(), strict=True)
     )
-    divisor, unit = scale_of("s", float(rows[[f"{name}_s" for name in names]].to_numpy().max(initial=0.0)))
     for place, label in enumerate(labels):
-        ends = rows[[f"{name}_s" for name in names]].iloc[place].to_numpy(dtype=float) / divisor
+        ends = rows[[f"{name}_s" for name in names]].iloc[place].to_numpy(dtype=float)
         figure.add_trace(
             go.Scatter(x=[ends.min(), ends.max()], y=[label] * 2, mode="lines", line={"color": _BETWEEN, "width": 5},
                        hoverinfo="skip", showlegend=False), 1, 1,
@@ -74,7 +75,7 @@ def waits_of_classes(table: pd.DataFrame) -> go.Figure:
         values = rows[f"{name}_s"].to_numpy(dtype=float)
         figure.add_trace(
             go.Scatter(
-                x=values / divisor, y=labels, mode="markers", name=name, marker={"color": colour, "size": 10, "symbol": symbol},
+                x=values, y=labels, mode="markers", name=name, marker={"color": colour, "size": 10, "symbol": symbol},
                 hovertext=[f"{label}<br>{name}: {duration(value)}" for label, value in zip(labels, values.tolist(), strict=True)],
                 hoverinfo="text",
             ), 1, 1,
@@ -82,9 +83,8 @@ def waits_of_classes(table: pd.DataFrame) -> go.Figure:
     styled(figure, "", "", "", height=_ROW_PX * len(rows) + _ROOM_PX)
     figure.update_layout(margin={"l": 20, "r": 24, "t": 40, "b": 52}, legend=_legend())
     figure.update_xaxes(showline=True, linecolor=UNSURE, gridcolor=GRID, zeroline=False, exponentformat="none")
-    most = float(rows[[f"{name}_s" for name in names]].to_numpy().max(initial=0.0)) / divisor or 1.0
-    title = {"text": f"mean wait [{unit}]", "standoff": 8}
-    figure.update_xaxes(range=[-0.02 * most, 1.04 * most], title=title, col=1)
+    most = float(rows[[f"{name}_s" for name in names]].to_numpy().max(initial=0.0)) or 1.0
+    _lengths(figure, "xaxis", "mean wait", (-0.02 * most, 1.04 * most))
     figure.update_yaxes(type="category", automargin=True, ticks="", showline=False, showgrid=False)
     return _with_changes(figure, rows, labels) if with_change else figure
 
@@ -92,25 +92,32 @@ def waits_of_classes(table: pd.DataFrame) -> go.Figure:
 def _with_changes(figure: go.Figure, rows: pd.DataFrame, labels: list[str]) -> go.Figure:
     """The second panel: differences with their intervals, green where waits are surely less, red where they are more."""
     change, low, high = (rows[name].to_numpy(dtype=float) for name in ("change_s", "low_s", "high_s"))
-    reach = np.abs(np.concatenate([change, low[np.isfinite(low)], high[np.isfinite(high)]])).max(initial=0.0)
-    divisor, unit = scale_of("s", float(reach))
+    ends = np.concatenate([[0.0], *(values[np.isfinite(values)] for values in (change, low, high))])
     colours = [verdict_colour(*ends) for ends in zip(low.tolist(), high.tolist(), strict=True)]
     for colour in dict.fromkeys(colours):
         mine = [place for place, each in enumerate(colours) if each == colour]
         figure.add_trace(
             go.Scatter(
-                x=change[mine] / divisor, y=[labels[place] for place in mine], mode="markers", showlegend=False,
+                x=change[mine], y=[labels[place] for place in mine], mode="markers", showlegend=False,
                 marker={"color": colour, "size": 9}, hoverinfo="text",
                 hovertext=[f"{labels[place]}<br>{change_text(change[place], low[place], high[place])}" for place in mine],
-                error_x={"type": "data", "symmetric": False, "array": np.nan_to_num(high[mine] - change[mine]) / divisor,
-                         "arrayminus": np.nan_to_num(change[mine] - low[mine]) / divisor, "thickness": 2, "width": 0,
+                error_x={"type": "data", "symmetric": False, "array": np.nan_to_num(high[mine] - change[mine]),
+                         "arrayminus": np.nan_to_num(change[mine] - low[mine]), "thickness": 2, "width": 0,
                          "color": colour},
             ), 1, 2,
         )  # fmt: skip
     figure.add_vline(x=0, line={"color": "#5A6772", "width": 1}, col=2)
-    return figure.update_xaxes(
-        title={"text": f"change of it [{unit}]: left of 0 is less wait", "standoff": 8}, rangemode="normal", col=2
+    pad = 0.04 * float(np.ptp(ends)) or 1.0
+    _lengths(
+        figure, "xaxis2", "change of it: left of 0 is less wait", (float(ends.min()) - pad, float(ends.max()) + pad)
     )
+    return figure
+
+
+def _lengths(figure: go.Figure, axis: str, title: str, ends: tuple[float, float]) -> None:
+    """Title, range and ticks of an axis of lengths of time; each tick has its unit, since panels may differ in size."""
+    figure.update_layout({axis: {"range": ends, "title": {"text": title, "standoff": 8}}})
+    show_durations(figure, axis, *ends, most=_MOST_TICKS)
 
 
 def verdict_colour(low: float, high: float) -> str:

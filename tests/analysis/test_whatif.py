@@ -13,6 +13,7 @@ import pytest
 from analysis import what_if
 from analysis.whatif import replayed
 from analysis.whatif import study as whatif_study
+from analysis.whatif.charts import waits_of_classes
 from analysis.whatif.effects import by_class
 from analysis.whatif.replayed import CHANGED, RECORDED, UNCHANGED
 from analysis.whatif.study import Study
@@ -328,3 +329,20 @@ def test_only_what_sacct_printed_is_a_log(tmp_path: Path) -> None:
         InputError, match=r"log.swf: expected what sacct printed .*, found a workload of another format"
     ):
         what_if(tmp_path / "log.swf", tmp_path / "slurm.conf", tmp_path / "out")
+
+
+def test_waits_and_changes_of_other_sizes_are_each_told_with_their_unit() -> None:
+    """Waits of hours beside changes of minutes: no axis is in a unit of its own, by which a row would be in two."""
+    table = pd.DataFrame(
+        {
+            "group": ["a", "b"], "jobs": [9, 1], "recorded_s": [7_200.0, 0.0], "unchanged_s": [3_600.0, 60.0],
+            "changed_s": [3_000.0, 120.0], "change_s": [-600.0, 60.0], "low_s": [-900.0, np.nan], "high_s": [-300.0, np.nan],
+        }
+    )  # fmt: skip
+    figure = waits_of_classes(table)
+    assert figure.layout.xaxis.ticktext == ("0 s", "30 min", "1 h", "1 h 30 min", "2 h")
+    assert figure.layout.xaxis2.ticktext == ("−15 min", "−10 min", "−5 min", "0 s")
+    assert figure.layout.xaxis2.title.text == "change of it: left of 0 is less wait"
+    changes = {float(x) for trace in figure.data if trace.xaxis == "x2" for x in trace.x}
+    assert changes == {-600.0, 60.0}
+    assert figure.layout.meta["durations"] == ["xaxis", "xaxis2"]
