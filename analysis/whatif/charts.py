@@ -16,7 +16,8 @@ from analysis.palette import OKABE_ITO
 from analysis.time_axis import show_durations
 from analysis.whatif.replayed import CHANGED, DAY, RECORDED, UNCHANGED, busy_core_s
 from analysis.wording import plotly_text, shortened
-from cluster_sim.amounts import duration, number
+from cluster_sim.amounts import duration
+from cluster_sim.errors import counted
 
 LOOKS = {RECORDED: ("#7A8691", "diamond"), UNCHANGED: (OKABE_ITO[0], "circle"), CHANGED: (OKABE_ITO[1], "circle")}
 LESS, MORE, UNSURE = "#009E73", "#D55E00", "#9AA5B1"
@@ -61,7 +62,7 @@ def waits_of_classes(table: pd.DataFrame) -> go.Figure:
         cols=1 + with_change, shared_yaxes=True, horizontal_spacing=0.03, column_widths=[0.55, 0.45][: 1 + with_change]
     )
     labels = plotly_text(
-        f"{shortened(group, 22)} · {number(jobs)} jobs"
+        f"{shortened(group, 22)} · {counted(jobs, 'job')}"
         for group, jobs in zip(rows["group"].tolist(), rows["jobs"].tolist(), strict=True)
     )
     for place, label in enumerate(labels):
