@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from cluster_sim.errors import InputError, SpecError
-from cluster_sim.machine.core_ranges import Holds, by_unit
+from cluster_sim.machine.core_ranges import Holds, by_unit, units_of
 from cluster_sim.models.power import power_models, watts
 from cluster_sim.platform.node_state import NodeState
 
@@ -42,8 +42,9 @@ def power_table(result: Result, by: PowerBy = "state", most: int = MOST_NODES) -
 
     A node that does not compute draws the mean watts of its state, from ``result.nodes``: its own, as long as its clock
     does not change. Those that compute draw the rest of the curve; among them it is shared by what the power model says
-    of their busy cores, which is exact at constant clocks, and a share where watts also follow the tasks' speeds. What a
-    guest holds counts as busy while its node computes: results do not say on how many of these cores it runs tasks.
+    of their busy cores, which is exact at constant clocks, and a share where watts also follow the tasks' speeds. Of
+    what guests hold while their node computes the same part counts as busy all the time: results say of a node only for
+    how many core-seconds in all tasks ran.
     Raises SpecError for another ``by``, InputError where the result does not say what its states draw.
     """
     if by not in ("state", "node", "cluster"):
@@ -221,9 +222,12 @@ def _computing_draw(result: Result, node: Ints, start: Floats, end: Floats) -> l
     )
     kind_of = platform.type_of_processor
     base = np.add.reduceat(idle[kind_of], platform.first_processor[:-1])[node]
-    used = result.core_holds.used + _held_by_guests(result, node, start, end)
-    processor, when, busy = _busy_by_processor(used, platform.first_core)
-    level = extra[kind_of[processor], busy]
+    guests = _held_by_guests(result, node, start, end)
+    part = np.concatenate([np.ones(len(result.core_holds.used.tenant)), _loaded_part(result, guests)])
+    processor, when, busy = _busy_by_processor(result.core_holds.used + guests, part, platform.first_core)
+    whole = np.minimum(busy.astype(np.int64), most - 1)
+    below, above = (extra[kind_of[processor], cores] for cores in (whole, whole + 1))
+    level = below + (busy - whole) * (above - below)
     before = np.concatenate([[0.0], level[:-1]])
     before[np.concatenate([[True], processor[1:] != processor[:-1]])[: len(before)]] = 0.0
     owner = np.searchsorted(platform.first_processor, processor, side="right") - 1
@@ -245,15 +249,34 @@ def _held_by_guests(result: Result, node: Ints, start: Floats, end: Floats) -> H
     return Holds(held.tenant, held.first, held.last, since, until)
 
 
-def _busy_by_processor(used: Holds, first_core: Ints) -> tuple[Ints, Floats, Ints]:
-    """(processor, time, busy cores from then on), sorted; one row per time at which that changes."""
+def _loaded_part(result: Result, guests: Holds) -> Floats:
+    """The part of the core-seconds that guests held on a node in which tasks ran, of each of these holds; 0 to 1."""
+    first_core = result.platform.first_core[result.platform.first_processor]
+
+    def core_s(holds: Holds) -> tuple[Ints, Floats]:
+        pieces, node = by_unit(holds, first_core)
+        seconds = (pieces.last - pieces.first + 1) * (pieces.end - pieces.start)
+        return node, np.bincount(node, seconds, result.platform.node_count).astype(np.float64)
+
+    (_, of_jobs), (node, held) = core_s(result.core_holds.used), core_s(guests)
+    loaded = result.nodes["busy_core_s"].to_numpy(dtype=float) - of_jobs
+    return np.clip(np.divide(loaded, held, out=np.zeros_like(held), where=held > 0), 0.0, 1.0)[node]
+
+
+def _busy_by_processor(used: Holds, part: Floats, first_core: Ints) -> tuple[Ints, Floats, Floats]:
+    """(processor, time, busy cores from then on), sorted; one row per time at which that changes.
+
+    Of what each hold has, a ``part`` is busy.
+    """
+    count = units_of(used, first_core)[1]
     used, unit = by_unit(used, first_core)
-    width = used.last - used.first + 1
+    width = (used.last - used.first + 1) * np.repeat(part, count)
     processor = np.concatenate([unit, unit])
     when = np.concatenate([used.start, used.end])
     order = np.lexsort((when, processor))
     processor, when = processor[order], when[order]
-    busy = np.cumsum(np.concatenate([width, -width])[order])  # that of a processor ends at zero, where the next begins
+    # That of a processor ends at zero, where the next begins.
+    busy = _cleaned(np.cumsum(np.concatenate([width, -width])[order]))
     last = np.ones(len(busy), bool)
     last[:-1] = (processor[1:] != processor[:-1]) | (when[1:] != when[:-1])
     return processor[last], when[last], busy[last]

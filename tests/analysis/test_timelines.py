@@ -102,23 +102,23 @@ def test_every_node_integrates_to_its_account(sleepy: Result) -> None:
 def test_what_guests_draw_is_their_nodes() -> None:
     """Two nodes of 10 W and 5 W a core, 4 W when idle: a job on four cores of one to 20 s, and a guest on each.
 
-    That of node 1 holds two cores from 2 to 12 s and loads them from 5 to 8; that of node 0 a core from 3 to 6 s.
+    That of node 1 holds three cores from 2 to 12 s and loads two of them from 5 to 8; that of node 0 a core from 3 to 6 s.
     """
     platform = Platform.homogeneous(2, 5, power=POWER)
     jobs = Workload({"submit_time": [0.0], "requested_cores": [4], "recorded_run_time": [20.0]})
     simulation = Simulation(platform, jobs, make_scheduler("fcfs"))
 
-    def guest(node: int, cores: int, comes: float, loads: float, leaves: float) -> Iterator[object]:
+    def guest(node: int, cores: int, busy: int, comes: float, loads: float, leaves: float) -> Iterator[object]:
         processor = simulation.node(node).processors[0]
         yield simulation.env.timeout(comes)
         with processor.request(cores, owner=f"guest {node}") as held:
             yield held
             yield simulation.env.timeout(loads - comes)
-            yield processor.load(cores, seconds=3.0, owner=f"guest {node}")
+            yield processor.load(busy, seconds=3.0, owner=f"guest {node}")
             yield simulation.env.timeout(leaves - loads - 3.0)
 
-    simulation.env.process(guest(0, 1, 3.0, 3.0, 6.0))
-    simulation.env.process(guest(1, 2, 2.0, 5.0, 12.0))
+    simulation.env.process(guest(0, 1, 1, 3.0, 3.0, 6.0))
+    simulation.env.process(guest(1, 3, 2, 2.0, 5.0, 12.0))
     table = power_table(simulation.run(), "node").set_index("time").loc[[0.0, 3.0, 5.0, 6.0, 8.0, 20.0]]
     assert table["cluster0.node0"].tolist() == pytest.approx([30.0, 35.0, 35.0, 30.0, 30.0, 30.0])
     assert table["cluster0.node1"].tolist() == pytest.approx([4.0, 4.0, 20.0, 20.0, 4.0, 4.0])
