@@ -11,6 +11,8 @@ CHECKED     ?= $(addprefix tests/,process records models schedulers requests pow
 
 BIN     := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock
+# The least versions that setup.cfg allows of what the toolkit itself needs, as pins.
+OLDEST   = $(shell sed -n '/^install_requires/,/^$$/s/^ *\([a-z0-9_]*\)>=\([0-9.]*\).*/\1==\2/p' setup.cfg)
 SOURCES := setup.cfg setup.py pyproject.toml requirements.lock
 CORE    := $(VENV)/.core-installed
 TEST    := $(VENV)/.$(TEST_EXTRAS)-installed
@@ -21,7 +23,7 @@ comma   := ,
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo check test lint format docs lessons bench clean
+.PHONY: help demo check oldest test lint format docs lessons bench clean
 
 help: ## say what the targets do
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +36,11 @@ test: lint ## lint, then run every test
 
 check: lint ## lint, then the tests of CHECKED that are not slow, in about a minute and a half
 	$(BIN)/python -m pytest -n $(JOBS) -m "not slow" $(PYTEST_ARGS) $(CHECKED)
+
+oldest: ## the tests of CHECKED that are not slow, in an environment of their own with the oldest libraries that setup.cfg allows
+	$(PYTHON) -m venv --clear $(VENV)-oldest
+	$(VENV)-oldest/bin/python -m pip install --quiet --disable-pip-version-check --editable . $(OLDEST) hypothesis pyarrow pytest-xdist scipy
+	$(VENV)-oldest/bin/python -m pytest -n $(JOBS) -m "not slow" $(PYTEST_ARGS) $(CHECKED)
 
 lint: $(TEST) ## ruff (rules and layout) and mypy
 	$(BIN)/ruff check .
@@ -60,7 +67,7 @@ bench: $(TEST) ## measure the speed figures of the README
 	$(BIN)/python -m benchmarks
 
 clean: ## remove the virtual environment, caches and build results
-	rm -rf $(VENV) build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache docs/_build
+	rm -rf $(VENV) $(VENV)-oldest build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache docs/_build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A failed `venv` can leave a python without pip, which the next call would take for a finished one.
