@@ -39,7 +39,8 @@ check: lint ## lint, then the tests of CHECKED that are not slow, in about a min
 
 oldest: ## the tests of CHECKED that are not slow, in an environment of their own with the oldest libraries that setup.cfg allows
 	$(PYTHON) -m venv --clear $(VENV)-oldest
-	$(VENV)-oldest/bin/python -m pip install --quiet --disable-pip-version-check --editable . $(OLDEST) hypothesis pyarrow pytest-xdist scipy
+	$(VENV)-oldest/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[learning]' $(OLDEST) \
+	  $(shell grep '^torch==' requirements.lock) hypothesis pyarrow pytest-xdist scipy
 	$(VENV)-oldest/bin/python -m pytest -n $(JOBS) -m "not slow" $(PYTEST_ARGS) $(CHECKED)
 
 lint: $(TEST) ## ruff (rules and layout) and mypy
