@@ -226,10 +226,15 @@ class Waits(NamedTuple):
         return Waits(joins, leaves, cores)
 
     def without(self, absences: Sequence[Absence], jobs: Columns) -> Waits:
-        """These, and behind them what makes gaps in waits: as if a wait began where a gap ends, and ended where it begins."""
-        if not absences:
+        """These, and behind them what makes gaps in waits: as if a wait began where a gap ends, and ended where it begins.
+
+        A job that an account's limit holds when it comes back is eligible later, and has no wait before that to have a gap in.
+        """
+        eligible = np.asarray(jobs["eligible_time"])
+        inside = [absence for absence in absences if absence.since >= eligible[absence.job]]
+        if not inside:
             return self
-        rows, since, until = (np.array(column) for column in zip(*absences, strict=True))
+        rows, since, until = (np.array(column) for column in zip(*inside, strict=True))
         return self.and_then(Waits(until, since, np.asarray(jobs["requested_cores"])[rows]))
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from cluster_sim import Platform, Result, Simulation, Workload
 from cluster_sim.errors import FormatError, InputError, SimulationError
+from cluster_sim.platform.accounts import Accounts, Association
 from schedulers import EasyBackfilling, Scheduler, make_scheduler
 
 
@@ -267,6 +268,28 @@ def test_a_job_that_is_killed_in_the_queue_waits_until_then_and_from_when_it_joi
     first, second = (line for line in result.explain("2").splitlines() if line.startswith("  from"))
     assert first.endswith("but at times 1 job submitted before it waits, too")
     assert "submitted before" not in second
+
+
+def test_a_job_that_its_account_holds_when_it_comes_back_leaves_no_gap_in_a_wait_that_is_not_there() -> None:
+    """a's first job is killed at 5 s and back at 20 s, when a's other one holds it, to 45 s: nobody is in the queue."""
+    users = [Association("acc", "a", max_jobs=1), Association("acc", "b")]
+    accounts = Accounts((Association("root", shares=0), Association("acc", parent="root"), *users))
+    jobs = Workload(
+        {
+            "submit_time": [0.0, 1.0, 2.0],
+            "requested_cores": [1, 2, 1],
+            "recorded_run_time": [30.0, 10.0, 40.0],
+            "requested_time": [1000.0] * 3,
+            "user": ["b", "a", "a"],
+            "account": ["acc"] * 3,
+        }
+    )
+    sim = Simulation(Platform.homogeneous(1, 2), jobs, make_scheduler("fcfs"), accounts=accounts)
+    at(sim, 5.0, lambda: sim.kill("1"))
+    at(sim, 20.0, lambda: sim.requeue("1"))
+    result = sim.run()
+    assert result.queue["pending"].min() >= 0
+    assert result.summary()["mean_queue_length"] >= 0.0
 
 
 def test_a_job_that_ran_and_is_killed_in_the_queue_keeps_both_waits() -> None:
