@@ -111,14 +111,15 @@ class BoundedSlowdown(_OfStartedJobs):
         """An episode begins; the order plays it first."""
         super().begin(simulation, maker)
         self._truth = simulation.clairvoyant_view()
+        self._seconds: dict[int, float] = {}  # how long each job runs, once asked for
         if self._against is not None:
             self._scale = self._asked / self._against.slowdown_of(simulation)
 
     def worth(self, job: Job, wait: float) -> float:
         """Its bounded slowdown."""
-        seconds = self._truth.undisturbed_time(job)
-        if self._truth.kills_at_walltime:
-            seconds = min(seconds, job.requested_time)
+        seconds = self._seconds.get(job.index)
+        if seconds is None:
+            seconds = self._seconds[job.index] = self._truth.undisturbed_time(job)
         return float(bounded_slowdown(wait + seconds, seconds))
 
 

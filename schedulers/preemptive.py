@@ -95,8 +95,10 @@ class Preemptive(Scheduler):
         there = np.unique(simulation.workload.columns["queue"]).tolist() if self._rank else []
         absent = [str(queue) for queue in self._rank if queue not in there]
         if absent and there:
-            found = f"{', '.join(map(str, there[:MOST_NAMED]))}{', …' * (len(there) > MOST_NAMED)}"
-            text = f"no job is in queue {', '.join(absent)}; the queues of the jobs are {found}"
+            named = [queue for queue in there if queue >= 0]
+            found = f"{', '.join(map(str, named[:MOST_NAMED]))}{', …' * (len(named) > MOST_NAMED)}"
+            those = f"the queues of the jobs are {found}" if named else "the jobs name no queue"
+            text = f"no job is in queue {', '.join(absent)}; {those}"
             warnings.warn(f"scheduler 'preemptive', option queues: {text}", ModelWarning, stacklevel=2)
         return super().attend(simulation)
 

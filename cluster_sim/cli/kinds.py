@@ -37,19 +37,22 @@ def kind_of(source: str) -> Kind:
         return "workload"
     if os.path.isdir(source):
         return _kind_of_folder(source)
-    if not os.path.exists(source) and _is_ready_agent(source):
-        return "agent"
-    if not os.path.exists(source) and (error := misspelt(source, platforms, WORKLOAD_GENERATORS)):
-        raise error
+    if not os.path.exists(source):
+        if _is_ready_agent(source):
+            return "agent"
+        if error := misspelt(source, platforms, WORKLOAD_GENERATORS):
+            raise error
     from cluster_sim.formats.batsim_import import is_batsim_result
 
     return "results" if is_batsim_result(source) else _kind_of_file(source)
 
 
 def _is_ready_agent(name: str) -> bool:
-    """Whether an agent that comes with the toolkit is called so."""
-    from learning.agent import ready_agents
-
+    """Whether an agent that comes with the toolkit is called so; without what agents need, none is."""
+    try:
+        from learning.agent import ready_agents
+    except ImportError:
+        return False
     return name in ready_agents()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from cluster_sim.run.view import View
@@ -23,9 +24,9 @@ class ClairvoyantView(View):
         return self.work.seconds(job.index, ops_per_s or self.platform.fastest_ops_per_s)
 
     def undisturbed_time(self, job: Job) -> float:
-        """How long a job really runs on the fastest cores if nothing stops it: its work, and the checkpoints it makes, s."""
-        seconds = self.run_time(job)
-        return seconds if self._changes is None else self._changes.undisturbed(job, seconds)
+        """How long a job really runs on the fastest cores if nothing but its walltime stops it: work, and checkpoints, s."""
+        seconds, most = self.run_time(job), job.requested_time if self.kills_at_walltime else math.inf
+        return min(seconds, most) if self._changes is None else self._changes.undisturbed(job, seconds, most)
 
     def true_end(self, running: Running) -> float:
         """When a job that holds cores really ends, s, if no task slows another: by its slowest core, or its walltime."""

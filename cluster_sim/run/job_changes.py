@@ -298,9 +298,9 @@ class JobChanges:
             except InputError as error:
                 raise PlacementError(f"{who}: {error}") from None
 
-    def undisturbed(self, job: Job, work_s: float) -> float:
-        """How long a job runs whose work takes so long if nothing stops it: with its checkpoints, s."""
-        return self._life.courses.undisturbed(job, work_s)
+    def undisturbed(self, job: Job, work_s: float, most_s: float) -> float:
+        """How long a job runs whose work takes so long if nothing but its end at ``most_s`` stops it: with its checkpoints, s."""
+        return self._life.courses.undisturbed(job, work_s, most_s)
 
     def can_resize(self, running: Running) -> bool:
         """Whether a job's cores can be changed: it is malleable, works, and no change of it is under way."""

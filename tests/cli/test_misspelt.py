@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
+from cluster_sim.cli.kinds import kind_of
+from cluster_sim.errors import InputError
 from cluster_sim.spelling import near, nearest, one_of
 from cluster_sim.workload.fields import JOB_FIELDS
 
@@ -80,3 +83,10 @@ def test_the_reader_of_a_table_says_so(refused) -> None:
     Path("jobs.csv").write_text("submit_time,cores,recorded_run_time\n0,1,10\n")
     told = refused("validate", "jobs.csv")
     assert "column 'cores': expected requested_cores (the nearest known name), found cores" in told
+
+
+def test_a_misspelt_name_needs_nothing_that_agents_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``validate`` asks whether it is a ready agent; without gymnasium none is, and the message is about the name."""
+    monkeypatch.setitem(sys.modules, "learning.agent", None)
+    with pytest.raises(InputError, match="lublin"):
+        kind_of("lublim:jobs=3")

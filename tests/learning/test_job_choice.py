@@ -101,6 +101,21 @@ def test_the_return_is_the_slowdown_of_jobs_with_checkpoints_and_few_tasks_a_nod
     assert costs == pytest.approx(metrics["mean_wait_s"], rel=1e-9)
 
 
+def test_jobs_whose_checkpoints_would_never_end_count_until_their_walltime() -> None:
+    """Intervals that halve: the run kills the jobs at 150 s, long before these are too short to be any."""
+    columns = {"checkpoint_interval": ["100"] * 6, "checkpoint_time": [10.0] * 6, "checkpoint_growth": [0.5] * 6}
+    jobs = {
+        "submit_time": [0.0] * 6,
+        "requested_cores": [4] * 6,
+        "recorded_run_time": [5000.0] * 6,
+        "requested_time": [150.0] * 6,
+    }
+    source = Whole(Platform.homogeneous(nodes=1, cores=8), Workload(jobs | columns), enforce_walltime=True)
+    rewards, _, metrics = play(JobChoice(source, reward="bounded-slowdown", cost="wait"), FirstByOrder("fcfs"))
+    assert metrics["jobs_killed"] == 6
+    assert -rewards == pytest.approx(metrics["mean_bounded_slowdown"], rel=1e-9)
+
+
 def test_jobs_that_count_as_they_wait_count_the_same_in_all() -> None:
     """The return is that of jobs that count when they start; not so what follows a single choice."""
     for name, order in (("bounded-slowdown:against=saf", "fcfs"), ("wait", "sjf")):

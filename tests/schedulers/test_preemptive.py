@@ -201,3 +201,9 @@ def test_options_that_mean_nothing(spec: str, expected: str) -> None:
     """One line says what was expected."""
     with pytest.raises(SpecError, match=expected):
         make_scheduler(spec)
+
+
+def test_jobs_that_name_no_queue_are_told_as_such() -> None:
+    """Not by the number that stands for none."""
+    with pytest.warns(ModelWarning, match="no job is in queue 3, 1; the jobs name no queue"):
+        run("preemptive:queues=3/1", [(0.0, 1, 10.0, 0.0)], Platform.homogeneous(1, 1))
