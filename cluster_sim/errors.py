@@ -20,7 +20,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 
@@ -119,6 +119,12 @@ def printable(text: str) -> str:
 def counted(count: int, noun: str) -> str:
     """``1 core``, ``8 cores``."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def few(names: Iterable[object], most: int) -> str:
+    """``a, b, …``: the first so many names, and whether there are more."""
+    all_of_them = list(map(str, names))
+    return ", ".join(all_of_them[:most]) + ", …" * (len(all_of_them) > most)
 
 
 def _shortened(value: object, limit: int = 120) -> str:

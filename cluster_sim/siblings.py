@@ -8,7 +8,7 @@ that would give another one. Python keeps one module of a name in a process: whi
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
@@ -32,6 +32,12 @@ def sibling(name: str) -> ModuleType:
         expected = "cluster_sim's own package of that name; rename what was imported before it"
         raise ShadowedError(package, expected, other)
     return import_module(name)
+
+
+def ready_agents() -> Container[str]:
+    """The names of the agents that come with the toolkit, looked up where one may be meant: ``learning`` takes its time."""
+    found: Container[str] = sibling("learning.agent").ready_agents()
+    return found
 
 
 def stand_in(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:

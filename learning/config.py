@@ -29,7 +29,6 @@ from cluster_sim.files.atomic import write_bytes
 from cluster_sim.files.documents import flat, read_document
 from cluster_sim.formats.native_platform import OwnKeys, validated
 from cluster_sim.run.settings import SETTINGS, TimeUnit, as_in_a_run, located, located_policy, taken, with_settings
-from learning.agent import ready_agents
 
 Count = Annotated[int, Field(ge=1)]
 Whole = Annotated[int, Field(ge=0)]
@@ -250,7 +249,7 @@ def placed(config: Config, folder: Path) -> Config:
     """The configuration with absolute names of its files, those of policies among them, which start in a folder."""
 
     def policy(spec: Any) -> Any:
-        return located_policy(folder, spec, ready_agents) if isinstance(spec, str) else spec
+        return located_policy(folder, spec) if isinstance(spec, str) else spec
 
     def limit(most: float | str) -> float | str:
         share, of, spec = str(most).partition(" of ")

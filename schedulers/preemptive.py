@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cluster_sim.errors import ModelWarning, SpecError
+from cluster_sim.errors import ModelWarning, SpecError, few
 from cluster_sim.run.decisions import Decision, Hold, Preempt, Resume, Start
 from cluster_sim.workload.fields import whole_number
 from schedulers.base import Scheduler, schedulers
@@ -96,8 +96,7 @@ class Preemptive(Scheduler):
         absent = [str(queue) for queue in self._rank if queue not in there]
         if absent and there:
             named = [queue for queue in there if queue >= 0]
-            found = f"{', '.join(map(str, named[:MOST_NAMED]))}{', …' * (len(named) > MOST_NAMED)}"
-            those = f"the queues of the jobs are {found}" if named else "the jobs name no queue"
+            those = f"the queues of the jobs are {few(named, MOST_NAMED)}" if named else "the jobs name no queue"
             text = f"no job is in queue {', '.join(absent)}; {those}"
             warnings.warn(f"scheduler 'preemptive', option queues: {text}", ModelWarning, stacklevel=2)
         return super().attend(simulation)

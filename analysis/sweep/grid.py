@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
@@ -208,9 +208,7 @@ def _level(name: str, value: Any, folder: Path) -> Level:
     if value is None or name not in SETTINGS:
         return Level({name: label}, {name: value})
     setting = SETTINGS[name]
-    says = (
-        located(folder, value) if setting.file else located_policy(folder, value, _ready) if setting.is_spec else value
-    )
+    says = located(folder, value) if setting.file else located_policy(folder, value) if setting.is_spec else value
     return Level({name: label}, {name: says})
 
 
@@ -245,13 +243,6 @@ def _in_words(key: str, value: Any) -> str:
     return f"{key} {' to '.join(each if isinstance(each, str) else f'{each:.15g}' for each in values)}"
 
 
-def _ready() -> Container[str]:
-    """The names of the ready agents, looked up where one may be meant."""
-    from learning.agent import ready_agents
-
-    return ready_agents()
-
-
 def _deciders(config: SweepConfig, folder: Path) -> list[Level]:
     """Pairs of a scheduler and a power policy; those with an agent once for each combination of training settings."""
     factors = config.factors
@@ -265,7 +256,7 @@ def _deciders(config: SweepConfig, folder: Path) -> list[Level]:
     found = []
     for power, scheduler in pairs:
         labels = {"power_policy": power, "scheduler": scheduler}
-        says = {name: located_policy(folder, spec, _ready) for name, spec in labels.items()}
+        says = {name: located_policy(folder, spec) for name, spec in labels.items()}
         if TRAINED in (power, scheduler):
             found += [Level(labels | agent.labels, says, agent) for agent in agents]
         else:

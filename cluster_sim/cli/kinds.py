@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from cluster_sim.errors import FormatError
+from cluster_sim.siblings import ready_agents
 
 Kind = Literal[
     "workload",
@@ -50,10 +51,9 @@ def kind_of(source: str) -> Kind:
 def _is_ready_agent(name: str) -> bool:
     """Whether an agent that comes with the toolkit is called so; without what agents need, none is."""
     try:
-        from learning.agent import ready_agents
+        return name in ready_agents()
     except ImportError:
         return False
-    return name in ready_agents()
 
 
 def _kind_of_folder(path: str) -> Kind:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,6 @@ class _Config(OwnKeys):
     """The keys are the settings."""
 
 
-def _ready() -> Container[str]:
-    """The names of the ready agents, looked up where one may be meant."""
-    from learning.agent import ready_agents
-
-    return ready_agents()
-
-
 def settings(document: object, path: str) -> dict[str, Any]:
     """The settings that a parsed document gives. Raises FormatError naming file and key."""
     if not isinstance(document, dict):
@@ -37,7 +29,7 @@ def settings(document: object, path: str) -> dict[str, Any]:
             if setting.file:
                 value = beside(path, value)
             elif setting.is_spec:
-                value = policy_with_place(value, lambda name: str(Path(path).parent / name), _ready)
+                value = policy_with_place(value, lambda name: str(Path(path).parent / name))
             if isinstance(value, list):
                 value = tuple(value)
             found[setting.name] = TIME_UNITS.get(value, value) if setting.name == "time_unit" else value

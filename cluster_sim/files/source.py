@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -14,6 +14,7 @@ from types import ModuleType
 
 from cluster_sim.errors import InputError
 from cluster_sim.files.reading import instead_of_file
+from cluster_sim.siblings import ready_agents
 
 FILE_OPTIONS = ("conf", "accounts", "asks", "commands")
 """Options whose value is a file, of a policy or of an order within it: ``easy:order=multifactor:conf=FILE``."""
@@ -39,16 +40,16 @@ def with_place(spec: str, place: Callable[[str], str], names: tuple[str, ...] = 
     return f"{name}{colon}{_FILE_OPTION.sub(lambda match: match[1] + place(match[2]), rest)}"
 
 
-def policy_with_place(spec: str, place: Callable[[str], str], ready: Callable[[], Container[str]] = frozenset) -> str:
+def policy_with_place(spec: str, place: Callable[[str], str]) -> str:
     """A spec of a policy with its files and folders where ``place`` says they are.
 
-    ``learned:NAME`` stays where NAME is one of the ``ready`` agents and there is nothing at its place.
+    ``learned:NAME`` stays where NAME is one of :func:`~cluster_sim.siblings.ready_agents` and there is nothing at its place.
     """
     agent = spec.startswith("learned:")
 
     def unless_ready(name: str) -> str:
         path = place(name)
-        return name if agent and not os.path.exists(path) and name in ready() else path
+        return name if agent and not os.path.exists(path) and name in ready_agents() else path
 
     return with_place(spec, unless_ready, NAMING)
 

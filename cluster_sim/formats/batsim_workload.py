@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from cluster_sim.errors import FormatError, ModelWarning, SpecError
+from cluster_sim.errors import FormatError, ModelWarning, SpecError, few
 from cluster_sim.workload.job_table import JOB_FIELD, Columns, to_seconds
 
 if TYPE_CHECKING:
@@ -245,8 +245,7 @@ class _Profiles:
         """What the profile asks of each of a job's ``cores`` tasks; ``users`` are the sequences it is a part of."""
         if (name, cores) not in self._known:
             if name not in self._entries:
-                few = ", ".join(list(self._entries)[:5]) or "none there is"
-                raise FormatError(where, f"the name of a profile ({few}{', …' * (len(self._entries) > 5)})", name)
+                raise FormatError(where, f"the name of a profile ({few(self._entries, 5) or 'none there is'})", name)
             self._known[name, cores] = self._of(name, cores, users)
         return self._known[name, cores]
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TypeVar
 
-from cluster_sim.errors import FormatError, InputError, ModelWarning, SchedulerWarning
+from cluster_sim.errors import FormatError, InputError, ModelWarning, SchedulerWarning, few
 from cluster_sim.formats import slurm_values as values
 from cluster_sim.formats.slurm_keys import (
     FOLLOWED,
@@ -351,9 +351,7 @@ def _warn(path: str, found: _Configuration, slurm: SlurmMachine) -> None:
     parts = []
     out = [f"{node.name} ({node.state})" for node in found.nodes.values() if node.state in _LEFT_OUT]
     if out:
-        parts.append(
-            f"{len(out):,} of {len(found.nodes):,} nodes left out: {', '.join(out[:5])}{', …' * (len(out) > 5)}"
-        )
+        parts.append(f"{len(out):,} of {len(found.nodes):,} nodes left out: {few(out, 5)}")
     parts += [f"{key}: {why}" for why in dict.fromkeys(found.unused.values()) for key in [_keys(found.unused, why)]]
     unused, unknown = _options(found.parameters)
     parts += [f"{options}: not simulated" for options in unused]

@@ -273,9 +273,10 @@ class Bookings(Availability):
             cores[node] = cores.get(node, 0) + count
         self._leave(cores, memory)
         for first, stop, _, _ in allocation.spans:
-            self.memory_used[first:stop] -= memory * self._node_cores[first:stop]
-            self._in_memory[first:stop] -= 1
-            self.memory_used[first:stop][self._in_memory[first:stop] == 0] = 0.0
+            used, there = self.memory_used[first:stop], self._in_memory[first:stop]
+            used -= memory * self._node_cores[first:stop]
+            there -= 1
+            used[there == 0] = 0.0
 
     def _occupy(self, shares: Mapping[int, int], mb: float) -> None:
         """A tenant is in the memory of nodes: on each with so many times ``mb``."""

@@ -78,11 +78,11 @@ class Courses:
         """The job is completed: its course is not needed any more."""
         self._known.pop(job.index, None)
 
-    def undisturbed(self, job: Job, work_s: float, most_s: float, nodes: int = 1) -> float:
+    def undisturbed(self, job: Job, work_s: float, most_s: float) -> float:
         """How long a job runs whose work takes ``work_s`` if only its end at ``most_s`` stops it: work and checkpoints, s."""
         if not self._columns["checkpoint_interval"][job.index]:
             return min(work_s, most_s)
-        course, seconds = self._made(job, nodes), 0.0
+        course, seconds = self._made(job, 1), 0.0
         while seconds < most_s and (stage := course.begin(work_s)) is not None:
             seconds += stage.seconds
             course.complete(0.0)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -434,15 +434,15 @@ def located(folder: str | os.PathLike[str], source: str) -> str:
     return absolute(folder, source) if names_a_file(source) else source
 
 
-def located_policy(folder: str | os.PathLike[str], spec: str, ready: Callable[[], Container[str]] = frozenset) -> str:
+def located_policy(folder: str | os.PathLike[str], spec: str) -> str:
     """A spec of a policy that a configuration in ``folder`` gives, with absolute paths in place of the files that it names.
 
-    A name of one of the ``ready`` agents, ``learned:NAME``, stays where there is no such folder.
+    A name of a ready agent, ``learned:NAME``, stays where there is no such folder.
     """
     from cluster_sim.files.reading import absolute
     from cluster_sim.files.source import policy_with_place
 
-    return policy_with_place(spec, lambda name: absolute(folder, name), ready)
+    return policy_with_place(spec, lambda name: absolute(folder, name))
 
 
 def names_a_file(source: str) -> bool:
