@@ -82,7 +82,11 @@ class SchedulerWarning(ModelWarning):
 
 
 class StallWarning(ModelWarning):
-    """Nothing is left to happen in a run, and the scheduler starts none of the jobs that wait."""
+    """Nothing is left to happen in a run, and the scheduler starts none of the jobs that wait: ``cause`` is why, as a clause."""
+
+    def __init__(self, text: str, cause: str = ""):
+        super().__init__(text)
+        self.cause = cause
 
 
 class UnfamiliarWarning(ModelWarning):

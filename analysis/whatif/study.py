@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -185,15 +186,16 @@ def what_if(
             with naming(conf if name == UNCHANGED else _changes_told(changes)):
                 _refuse(simulation(name, Path(aside), workload.first(0), explain=False))
     _write(lines, folder)
-    runs = {}
+    runs: dict[str, Result] = {}
+    stalls: dict[str, StallWarning] = {}
     for name in platforms:
-        with _once(told, name, elsewhere=(StallWarning,)):  # remarks say of each run which jobs do not start
+        with _once(told, name, stalls=stalls):  # remarks say of each run which jobs do not start
             result = simulation(name, folder, workload).run(progress=progress)
         said_of = {"scheduler": rules(name, folder), "power_policy": power[name]}
         result.meta |= {**said_of, "workload": workload.name, "platform": str(conf)}
         runs[name] = result
     study = Study(workload, runs, jobs_of(workload, runs), tuple(said), folder, remarks)
-    study.remarks.extend(_of_runs(study))
+    study.remarks.extend(_of_runs(study, stalls))
     return study
 
 
@@ -228,24 +230,29 @@ def _once(
     told: set[str],
     name: str,
     copies: Mapping[str, str] = MappingProxyType({}),
-    elsewhere: tuple[type[Warning], ...] = (),
+    stalls: dict[str, StallWarning] | None = None,
 ) -> Iterator[None]:
     """What is warned of in here is told if nothing has been told so, also of the file of which a file is a copy.
 
-    Warnings of the kinds ``elsewhere`` are not told.
+    Where there are ``stalls``, a stall is noted there by the run's name, and not told.
     """
-    with warnings.catch_warnings(record=True) as noted:
-        warnings.simplefilter("always")
-        yield
-    noted = [warning for warning in noted if not issubclass(warning.category, elsewhere)]
-    for warning in noted:
-        text = str(warning.message)
-        for copy, original in copies.items():
-            text = text.replace(copy, original)
-        if text not in told:
-            told.add(text)
-            kind = ModelWarning if issubclass(warning.category, ModelWarning) else warning.category
-            warnings.warn(f"changed run: {text}" if name == CHANGED else text, kind, stacklevel=3)
+    noted: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as noted:
+            warnings.simplefilter("always")
+            yield
+    finally:
+        for warning in (one.message for one in noted if isinstance(one.message, Warning)):
+            text = str(warning)
+            for aside, original in copies.items():
+                text = text.replace(aside, original)
+            if stalls is not None and isinstance(warning, StallWarning):
+                stalls[name] = warning
+            elif text not in told:
+                told.add(text)
+                again = copy(warning)
+                again.args = (f"changed run: {text}" if name == CHANGED else text,)
+                warnings.warn(again, stacklevel=3)
 
 
 def _said_of(lines: Sequence[Line], conf: str) -> set[str]:
@@ -296,7 +303,7 @@ def _of_log(workload: Workload, platform: Platform, log: object, conf: str) -> l
     return remarks
 
 
-def _of_runs(study: Study) -> list[str]:
+def _of_runs(study: Study, stalls: Mapping[str, StallWarning]) -> list[str]:
     """Remarks on what the runs show of themselves and of the log."""
     remarks, jobs = [], study.jobs
     cores = study.cores[UNCHANGED]
@@ -307,9 +314,12 @@ def _of_runs(study: Study) -> list[str]:
     for name, result in study.runs.items():
         left = result.jobs[result.jobs["start_time"].isna()]
         if len(left):
-            reasons = left["reason"].replace("", "the scheduler starts none of them").value_counts()
+            stalled = stalls[name].cause if name in stalls else "the scheduler starts none of them"
+            reasons = left["reason"].replace("", stalled).value_counts()
             told = "; ".join(f"{reason} ({count:,})" for reason, count in reasons.head(_MOST_NAMED).items())
             remarks.append(f"{len(left):,} of {len(jobs):,} jobs do not start in the {name} run: {told}.")
+        elif name in stalls:
+            remarks.append(f"In the {name} run {stalls[name]}.")
     if CHANGED in study.runs:
         apart = jobs[f"{CHANGED}_start"].fillna(-1) != jobs[f"{UNCHANGED}_start"].fillna(-1)
         if not (jobs[f"{CHANGED}_start"] + jobs[f"{UNCHANGED}_start"]).notna().any():

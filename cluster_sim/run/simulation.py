@@ -245,13 +245,12 @@ class Simulation:
         if not left:
             return  # only somebody who holds the run open has not released it
         are = "is" if left == 1 else "are"
-        message = (
-            f"{counted(left, 'job')} {are} unfinished and nothing is left to happen: the scheduler starts none of them"
-        )
-        if self.machine.withheld_count:
-            policy, count = type(self.power_policy).__name__, self.machine.withheld_count
-            message += f", and {policy} withholds {count} nodes without having asked to be woken (WakeAt)"
-        warnings.warn(message, StallWarning, stacklevel=3)
+        cause = "the scheduler starts none of them"
+        if count := self.machine.withheld_count:
+            policy = type(self.power_policy).__name__
+            cause += f", and {policy} withholds {counted(count, 'node')} without having asked to be woken (WakeAt)"
+        message = f"{counted(left, 'job')} {are} unfinished and nothing is left to happen: {cause}"
+        warnings.warn(StallWarning(message, cause), stacklevel=3)
 
     def result(self) -> Result:
         """The records up to now, as a Result."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from contextlib import nullcontext
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from analysis.whatif.effects import by_class
 from analysis.whatif.replayed import CHANGED, RECORDED, UNCHANGED
 from analysis.whatif.study import Study
 from cluster_sim import Simulation, Workload
-from cluster_sim.errors import InputError
+from cluster_sim.errors import InputError, SchedulerWarning
 from cluster_sim.records.intervals import bootstrap_interval, bootstrap_ratios
 from cluster_sim.records.result import Result
 
@@ -346,3 +347,71 @@ def test_waits_and_changes_of_other_sizes_are_each_told_with_their_unit() -> Non
     changes = {float(x) for trace in figure.data if trace.xaxis == "x2" for x in trace.x}
     assert changes == {-600.0, 60.0}
     assert figure.layout.meta["durations"] == ["xaxis", "xaxis2"]
+
+
+POLICIES = '''
+from cluster_sim.errors import SchedulerWarning
+from cluster_sim.run.decisions import Preempt, Start, WakeAt, Withhold
+from schedulers import Fcfs, PowerPolicy
+import warnings
+
+class Keeps(PowerPolicy):
+    """Withholds the node as soon as a job waits, and never asks to be woken."""
+    def reserve(self, view):
+        return [Withhold(0)] if view.pending else []
+
+class Warns(Fcfs):
+    """Says something when it is made, and fails or suspends for ever when it is asked."""
+    def __init__(self, fails: bool = False):
+        super().__init__()
+        self.fails = fails
+
+    def schedule(self, view):
+        if view.now == 0:
+            warnings.warn("fair shares are not followed", SchedulerWarning)
+        elif self.fails:
+            raise ValueError("a defect of its own")
+        return super().schedule(view)
+
+class Suspends(Fcfs):
+    """Suspends what runs after a minute, and never resumes it."""
+    def schedule(self, view):
+        yield from super().schedule(view)
+        if view.now == 0:
+            yield WakeAt(60)
+        else:
+            for running in view.running:
+                yield Preempt(running.job, mode="suspend")
+'''
+
+
+def policies(folder: Path) -> str:
+    """The file of the policies above."""
+    (folder / "own.py").write_text(POLICIES)
+    return str(folder / "own.py")
+
+
+def test_a_power_policy_that_withholds_nodes_is_named(tmp_path: Path) -> None:
+    """Not the scheduler alone is to blame for the jobs of the changed run that never start."""
+    found = study(tmp_path, weekly(1), power_policy=f"{policies(tmp_path)}:Keeps")
+    assert any(
+        "2 of 2 jobs do not start in the changed run: the scheduler starts none of them, and Keeps withholds 1 node "
+        "without having asked to be woken (WakeAt) (2)" in each
+        for each in found.remarks
+    ), found.remarks
+
+
+def test_jobs_that_start_and_never_end_are_told(tmp_path: Path) -> None:
+    """A scheduler that suspends for ever leaves nobody who did not start, and still a stall."""
+    found = study(tmp_path, weekly(1)[:1], scheduler=f"{policies(tmp_path)}:Suspends")
+    assert any("In the changed run 1 job is unfinished" in each for each in found.remarks), found.remarks
+
+
+@pytest.mark.filterwarnings("always")
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_warning_keeps_its_kind_and_outlives_an_error(tmp_path: Path, fails: bool) -> None:
+    """What a run warned of is told as what it is, also where the run then fails."""
+    own = f"{policies(tmp_path)}:Warns,fails={'yes' if fails else 'no'}"
+    ends = pytest.raises(ValueError, match="a defect of its own") if fails else nullcontext()
+    with pytest.warns(SchedulerWarning, match="^changed run: fair shares are not followed"), ends:
+        study(tmp_path, weekly(1), scheduler=own)
