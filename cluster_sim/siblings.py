@@ -20,6 +20,8 @@ from cluster_sim.errors import ShadowedError
 _HOME = Path(__file__).resolve().parent.parent
 PACKAGES = ("schedulers", "learning", "analysis")
 """Each uses those before it."""
+READY_PREFIX = "ready:"
+"""Before the name of an agent that comes with the toolkit: that one, whatever folders there are."""
 
 
 def sibling(name: str) -> ModuleType:

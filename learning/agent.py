@@ -14,6 +14,7 @@ from cluster_sim.errors import FormatError, InputError, UnfamiliarWarning, namin
 from cluster_sim.extras import needed
 from cluster_sim.formats.native_platform import validated
 from cluster_sim.run.decisions import Decision, PowerDecision
+from cluster_sim.siblings import READY_PREFIX
 from learning.episodes import Drawn
 from learning.seen import FIRST_LOOK, Seen
 from schedulers.base import PowerPolicy, Scheduler
@@ -150,13 +151,15 @@ def find_agents(directory: str | Path) -> list[Path]:
     """The folders of the agents that ``train`` left in a folder: one for each training seed, the best one first.
 
     Best by validation: the greatest reduction, or where there was no baseline the least objective; the first of equals.
-    A name of :func:`ready_agents` is that agent, where there is no folder of this name; ``learned:`` may stand before either.
+    A name of :func:`ready_agents` is that agent, where there is no folder of this name, and with ``ready:`` before it in any
+    case; ``learned:`` may stand before either.
     Raises InputError when there is none.
     """
     directory = str(directory).removeprefix("learned:")
     folder = Path(directory)
-    if not folder.exists() and directory in ready_agents():
-        folder = READY / directory
+    name = directory.removeprefix(READY_PREFIX)
+    if (name != directory or not folder.exists()) and name in ready_agents():
+        folder = READY / name
     for place in (folder, folder / BEST):
         if os.path.isfile(place / f"{FILE}.json"):
             return [place]

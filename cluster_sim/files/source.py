@@ -14,7 +14,7 @@ from types import ModuleType
 
 from cluster_sim.errors import InputError
 from cluster_sim.files.reading import instead_of_file
-from cluster_sim.siblings import ready_agents
+from cluster_sim.siblings import READY_PREFIX, ready_agents
 
 FILE_OPTIONS = ("conf", "accounts", "asks", "commands")
 """Options whose value is a file, of a policy or of an order within it: ``easy:order=multifactor:conf=FILE``."""
@@ -43,13 +43,16 @@ def with_place(spec: str, place: Callable[[str], str], names: tuple[str, ...] = 
 def policy_with_place(spec: str, place: Callable[[str], str]) -> str:
     """A spec of a policy with its files and folders where ``place`` says they are.
 
-    ``learned:NAME`` stays where NAME is one of :func:`~cluster_sim.siblings.ready_agents` and there is nothing at its place.
+    ``learned:NAME`` is ``learned:ready:NAME`` where NAME is one of :func:`~cluster_sim.siblings.ready_agents` and there is
+    nothing at its place: no other folder of that name is meant.
     """
     agent = spec.startswith("learned:")
 
     def unless_ready(name: str) -> str:
         path = place(name)
-        return name if agent and not os.path.exists(path) and name in ready_agents() else path
+        if not agent or os.path.exists(path) or (ready := name.removeprefix(READY_PREFIX)) not in ready_agents():
+            return path
+        return READY_PREFIX + ready
 
     return with_place(spec, unless_ready, NAMING)
 

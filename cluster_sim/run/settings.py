@@ -437,7 +437,7 @@ def located(folder: str | os.PathLike[str], source: str) -> str:
 def located_policy(folder: str | os.PathLike[str], spec: str) -> str:
     """A spec of a policy that a configuration in ``folder`` gives, with absolute paths in place of the files that it names.
 
-    A name of a ready agent, ``learned:NAME``, stays where there is no such folder.
+    A ready agent, ``learned:NAME``, is ``learned:ready:NAME`` where there is no such folder.
     """
     from cluster_sim.files.reading import absolute
     from cluster_sim.files.source import policy_with_place

@@ -150,7 +150,9 @@ def test_an_agent_that_a_configuration_names_lies_beside_it(here: Path, done, re
         config.write_text(f"{lab}scheduler: {scheduler}\n")
         done("run", "study/run.yaml", "--out", "out")
     config.write_text(f"{lab}power_policy: learned:taurus-sleep\n")
+    (here / "taurus-sleep").mkdir()  # in the current folder: not what the configuration means
     done("run", "study/run.yaml", "--out", "out")
+    (here / "taurus-sleep").rmdir()
     (here / "study" / "agent").rename(here / "agent")
     config.write_text(f"{lab}scheduler: learned:agent\n")
     told = refused("run", "study/run.yaml", "--out", "other")

@@ -169,7 +169,7 @@ def test_messages_name_what_stands_in_the_file(keys: dict[str, Any], told: str) 
 
 
 def test_policies_named_by_files_are_looked_for_beside_the_configuration(tmp_path: Path) -> None:
-    """Baselines, shares of limits and the scheduler of the environment; a ready agent's name stays a name."""
+    """Baselines, shares of limits and the scheduler of the environment; a ready agent is that one wherever it is read."""
     (tmp_path / "agent").mkdir()
     config = read_config(
         written(
@@ -181,9 +181,9 @@ def test_policies_named_by_files_are_looked_for_beside_the_configuration(tmp_pat
     )
     at = tmp_path.resolve()
     assert config.environment.options == {"scheduler": f"{at}/own.py:Own,depth=2"}
-    assert config.baselines == ["easy", f"learned:{at}/agent", "learned:taurus-sleep", f"trace:{at}/starts.csv"]
+    assert config.baselines == ["easy", f"learned:{at}/agent", "learned:ready:taurus-sleep", f"trace:{at}/starts.csv"]
     assert config.limits == {"mean_stretch": f"0.5 of {at}/own.py:Own", "energy_waste_j": 5.0}
-    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "taurus-sleep").mkdir(parents=True)
     write_config(config, tmp_path / "elsewhere" / "again.yaml")
     assert read_config(tmp_path / "elsewhere" / "again.yaml") == config
 

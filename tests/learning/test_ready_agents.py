@@ -76,5 +76,6 @@ def test_a_folder_of_the_users_own_comes_first(tmp_path: Path, monkeypatch: pyte
     assert find_agents("taurus-sleep") == [READY / "taurus-sleep"]
     untrained(tmp_path / "taurus-sleep")
     assert Agent.load("taurus-sleep").kind == "job-node"
+    assert find_agents("learned:ready:taurus-sleep") == find_agents("ready:taurus-sleep") == [READY / "taurus-sleep"]
     with pytest.raises(InputError, match=r"or a ready agent \(taurus-sleep\), found no such folder"):
         find_agents("nobody")
