@@ -79,25 +79,28 @@ def comparison_sentence(table: pd.DataFrame, runs: Mapping[str, Result]) -> str:
 
 
 def _sureness(replications: Mapping[str, Sequence[float]], waits: pd.Series) -> str:
-    """Whether the run that waits least, the first of ``waits``, surely waits less than every other one.
+    """Whether every other run surely waits longer than the one, or each of those, that wait least.
 
-    Student's interval of the paired difference to each other run, at a level that holds for all of them together
-    (Bonferroni): which run is best is found in the same replications.
+    Student's interval of the paired differences, at a level that holds for all of them together (Bonferroni): which run
+    is best is found in the same replications. Runs that are equal in each replication are one.
     """
-    best, *others = (np.array(replications[str(name)]) for name in waits.index)
-    level = 1 - (1 - CONFIDENCE) / len(others)
-    longer = [(other - best).mean() for other in others]
-    around = [half_width((other - best)[:, None], level)[0] for other in others]
-    if not any(around):
+    values = {str(name): np.array(replications[str(name)]) for name in waits.index}
+    if len(values[str(waits.index[0])]) > 1 and not any(np.ptp(each) for each in values.values()):
         return ""  # nothing was random
-    unsure = [
-        f"{name} ({amount(waits[name], 's')})"
-        for name, more, half in zip(waits.index[1:], longer, around, strict=True)
-        if not more > half and waits[name] > waits.iloc[0]
-    ]
+    equal = _equal(waits)
+    best = {tuple(values[name]) for name in equal}
+    others = [str(name) for name in waits.index if str(name) not in equal]
+    level = 1 - (1 - CONFIDENCE) / (len(best) * len(others))
+
+    def longer(name: str) -> bool:
+        apart = np.transpose([values[name] - each for each in best])
+        return bool((apart.mean(axis=0) > half_width(apart, level)).all())
+
+    unsure = [f"{name} ({amount(waits[name], 's')})" for name in others if not longer(name)]
     if unsure:
-        return f" These replications are too few to tell it from {listing(unsure)}."
-    return f" Under the others they surely wait longer ({100 * CONFIDENCE:g} %)."
+        return f" These replications are too few to tell {'it' if len(equal) == 1 else 'them'} from {listing(unsure)}."
+    who = others[0] if len(others) == 1 else "the others"
+    return f" Under {who} they surely wait longer ({100 * CONFIDENCE:g} %)."
 
 
 def change_in_words(value: float, base: float) -> str:

@@ -89,6 +89,30 @@ def test_the_best_is_compared_with_every_other_run(easy: tuple[float, ...], verd
     assert text.startswith("Jobs wait least under sjf: 6 s on average, 45 % less than under fcfs (11 s). " + verdict)
 
 
+@pytest.mark.parametrize(
+    ("waits", "verdict"),
+    [
+        # One other run is named.
+        ({"fcfs": (10.0, 11.0, 12.0), "sjf": (5.5, 5.5, 7.0)}, "Under fcfs they surely wait longer (95 %)."),
+        # In each replication exactly 5 s more.
+        ({"fcfs": (10.0, 11.0, 12.0), "sjf": (5.0, 6.0, 7.0)}, "Under fcfs they surely wait longer (95 %)."),
+        # The same waits in every replication: nothing was random.
+        ({"fcfs": (10.0, 10.0, 10.0), "sjf": (5.0, 5.0, 5.0)}, "No other metric"),
+        # Two with the same mean; easy's difference to the first is 1, 1 and 1.1 s, to the other -3, 1 and 5.1.
+        ({"fcfs": (100.0, 101.0, 102.0), "sjf": (6.0, 6.0, 6.0), "ljf": (10.0, 6.0, 2.0), "easy": (7.0, 7.0, 7.1)},
+         "These replications are too few to tell them from easy (7.03 s)."),
+        # Two that are the same in every replication are one: differences 1.5, 2.5, 2 s, 2 ± 0.289 x 4.303.
+        ({"fcfs": (7.0, 8.0, 9.0), "sjf": (5.5, 5.5, 7.0), "ljf": (5.5, 5.5, 7.0)},
+         "Under fcfs they surely wait longer (95 %)."),
+    ],
+)  # fmt: skip
+def test_ties_constant_differences_and_single_others(waits: dict[str, tuple[float, ...]], verdict: str) -> None:
+    """What is said to wait surely longer does so beside every run that waits least."""
+    table = replication_table({name: [{"mean_wait_s": each} for each in several] for name, several in waits.items()})
+    text = comparison_sentence(table, runs_of(*waits))
+    assert text.partition("). ")[2].startswith(verdict), text
+
+
 def test_power_policies_are_ranked_across_schedulers() -> None:
     """Worked by hand: off saves 40 of 100 J under a and 60 of 200 J under b, 33.3 % in all; sleep 10 and 20 J, and no wait."""
     rows = [
