@@ -20,6 +20,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -95,6 +97,20 @@ class UnfamiliarWarning(ModelWarning):
     def __init__(self, text: str, agent: str = "", log: str = ""):
         super().__init__(text)
         self.agent, self.log = agent, log
+
+
+def warn_user(warning: Warning) -> None:
+    """Warn at the user's line: from here outwards the first that is neither the toolkit's nor SimPy's.
+
+    For what comes up in a process of a run, whose callers are many, and not the same for each.
+    """
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _NOT_USERS:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(warning, stacklevel=level)
+
+
+_NOT_USERS = ("cluster_sim", "schedulers", "learning", "analysis", "simpy")
 
 
 def unfamiliar_to(*policies: object) -> list[UnfamiliarWarning]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cluster_sim.errors import ModelWarning, SpecError, few
+from cluster_sim.errors import ModelWarning, SpecError, few, warn_user
 from cluster_sim.run.decisions import Decision, Hold, Preempt, Resume, Start
 from cluster_sim.workload.fields import whole_number
 from schedulers.base import Scheduler, schedulers
@@ -75,6 +74,7 @@ class Preemptive(Scheduler):
         numbers = [whole_number(text) for text in queues.split("/")] if queues else []
         if None in numbers or len(set(numbers)) < len(numbers):
             raise SpecError(f"{where} queues", "numbers of queues, each once, such as 3/1/2, most urgent first", queues)
+        self._not_begun: Simulation | None = None  # a run that has not had its first pass
         self._mode = mode
         self._grace_s = grace
         self._rank = {number: len(numbers) - place for place, number in enumerate(numbers)}
@@ -91,15 +91,19 @@ class Preemptive(Scheduler):
         self._leaving: dict[int, float] = {}  # jobs in their grace: since when they have their cores
 
     def attend(self, simulation: Simulation) -> Generator[Event, Any, None]:
-        """The scheduler's process. Warns (ModelWarning) of ``queues`` that no job of the workload is in."""
-        there = np.unique(simulation.workload.columns["queue"]).tolist() if self._rank else []
+        """The scheduler's process."""
+        self._not_begun = simulation
+        return super().attend(simulation)
+
+    def _warn_of_empty_queues(self, simulation: Simulation) -> None:
+        """Warn (ModelWarning) of ``queues`` that no job is in, unless other jobs may come while the run is held open."""
+        there = np.unique(simulation.jobs.columns["queue"]).tolist()
         absent = [str(queue) for queue in self._rank if queue not in there]
-        if absent and there:
+        if absent and there and not simulation.closing.is_held_open:
             named = [queue for queue in there if queue >= 0]
             those = f"the queues of the jobs are {few(named, MOST_NAMED)}" if named else "the jobs name no queue"
             text = f"no job is in queue {', '.join(absent)}; {those}"
-            warnings.warn(f"scheduler 'preemptive', option queues: {text}", ModelWarning, stacklevel=2)
-        return super().attend(simulation)
+            warn_user(ModelWarning(f"scheduler 'preemptive', option queues: {text}"))
 
     def urgency(self, job: Job) -> float:
         """How urgent a job is, when it begins to wait, or now if it runs; more goes first."""
@@ -111,6 +115,9 @@ class Preemptive(Scheduler):
 
     def schedule(self, view: View) -> Iterator[Decision]:
         """One pass: the first of those that wait, as long as it fits or can make room for itself."""
+        if self._not_begun is not None:
+            self._warn_of_empty_queues(self._not_begun)
+            self._not_begun = None
         running = view.running_by_index
         self._leaving = {
             index: since

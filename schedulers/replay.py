@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import io
 import math
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cluster_sim.errors import FormatError, InputError, ModelWarning
+from cluster_sim.errors import FormatError, InputError, ModelWarning, warn_user
 from cluster_sim.files.reading import read_text
 from cluster_sim.machine.placement import Placement
 from cluster_sim.run.decisions import Decision, Reject, Start, WakeAt
@@ -111,7 +110,7 @@ class Replay(Scheduler):
             self._warned = True
             reason = "its cores were not free" if now - due > LATE_S else "its nodes have to be booted"
             text = f"job {job.job_id} starts at {start:g} s, not at the recorded {due:g} s: {reason}"
-            warnings.warn(f"{self.path}: {text}", ModelWarning, stacklevel=2)
+            warn_user(ModelWarning(f"{self.path}: {text}"))
 
 
 def _can_be_had(job: Job, placement: Placement, view: View) -> bool:

@@ -34,6 +34,11 @@ class Closing:
         """Do not end with the last job: a process may submit others later. Until :meth:`release`, as often as this."""
         self._held_open += 1
 
+    @property
+    def is_held_open(self) -> bool:
+        """Whether somebody holds the run open now."""
+        return self._held_open > 0
+
     def release(self) -> None:
         """Take one :meth:`hold_open` back. Raises SimulationError if there is none."""
         if not self._held_open:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cluster_sim.errors import InputError, ModelWarning, NodeStateError
+from cluster_sim.errors import InputError, ModelWarning, NodeStateError, warn_user
 from cluster_sim.machine.power_budget import PowerBudget
 from cluster_sim.run.decisions import (
     LimitPower,
@@ -125,7 +124,7 @@ class PowerControl:
                 self._has_refused = True
                 policy = type(self._simulation.power_policy).__name__
                 message = f"{policy}, at {self._env.now:g} s: {error}; the decision is refused, as all such are"
-                warnings.warn(message, ModelWarning, stacklevel=2)
+                warn_user(ModelWarning(message))
 
 
 def _is_position(value: object, last: int) -> bool:

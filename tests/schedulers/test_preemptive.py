@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from simpy.events import Event
 
 from cluster_sim import AdvanceReservation, Platform, Result, Simulation, Workload
 from cluster_sim.errors import ModelWarning, SpecError
@@ -51,8 +53,31 @@ def test_a_queue_without_jobs_is_told() -> None:
     """A slip in ``queues`` leaves all jobs equally urgent."""
     rows = [(0.0, 1, 10.0, 0.0), (1.0, 1, 10.0, 0.0)]
     expected = "option queues: no job is in queue 3, 9; the queues of the jobs are 1, 7"
-    with pytest.warns(ModelWarning, match=expected):
+    with pytest.warns(ModelWarning, match=expected) as caught:
         run("preemptive:queues=3/1/9", rows, Platform.homogeneous(1, 1), queue=[7, 1])
+    assert [one.filename for one in caught] == [__file__]  # the line that runs it
+
+
+@pytest.mark.filterwarnings("error")
+def test_queues_of_jobs_that_come_later_are_no_slips() -> None:
+    """Jobs that are submitted before the run, or by a process that holds it open, are not known when it is made."""
+    jobs = {"submit_time": [0.0], "requested_cores": [1], "recorded_run_time": [10.0], "queue": [1]}
+    late = {"requested_cores": 1, "recorded_run_time": 5.0, "queue": 3}
+
+    def simulation() -> Simulation:
+        return Simulation(Platform.homogeneous(1, 1), Workload(jobs), make_scheduler("preemptive:queues=3/1"))
+
+    before, meanwhile = simulation(), simulation()
+    before.submit(late, at=2.0)
+
+    def submits() -> Iterator[Event]:
+        meanwhile.hold_open()
+        yield meanwhile.env.timeout(2.0)
+        meanwhile.submit(late)
+        meanwhile.release()
+
+    meanwhile.env.process(submits())
+    assert [len(each.run().jobs) for each in (before, meanwhile)] == [2, 2]
 
 
 def test_no_more_jobs_leave_than_needed() -> None:
