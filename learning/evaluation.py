@@ -34,7 +34,17 @@ from cluster_sim.workload.workload import Workload
 from learning.agent import Agent, find_agents
 from learning.config import EnvironmentKeys
 from learning.episodes import Days, Episode, Trajectories, whole_pieces
-from learning.heuristics import ENDED, HEURISTICS, LIST_HEURISTICS, ended, metric_of, of_other_jobs, policies, run_on
+from learning.heuristics import (
+    ENDED,
+    HEURISTICS,
+    LIST_HEURISTICS,
+    WHICH,
+    ended,
+    metric_of,
+    of_other_jobs,
+    policies,
+    run_on,
+)
 from learning.inputs import read_folder, read_platform, rules_of
 from learning.logs import progress_bar
 from learning.validation import REWARD, check_minimised, spread
@@ -53,7 +63,7 @@ class Evaluation:
     Attributes
     ----------
     runs : one row per run of an agent: ``training_seed``, ``case``, ``mode`` (greedy or sampled), ``seed`` of the run,
-        the metrics, ``jobs_completed`` and ``jobs_killed``.
+        the metrics, ``jobs_completed``, ``jobs_killed``, and ``jobs_ended_crc``, which is the same where these are the same jobs.
     heuristics : one row per heuristic and case: ``heuristic``, ``case``, the metrics and the same counts of jobs.
     metrics : which ones, least is best.
     meta : how it came about.
@@ -124,7 +134,7 @@ class Evaluation:
         return numbers | {"change": float(change[0]), "change_around": float(around[0])}
 
     def unlike(self) -> str:
-        """That runs of the agents, greedy or sampled, ended other numbers of jobs than heuristics in the same case; else empty.
+        """That runs of the agents, greedy or sampled, ended other jobs than heuristics in the same case; else empty.
 
         Metrics of runs that ended different jobs, as where a run is cut off, say little of each other.
         """
@@ -222,7 +232,7 @@ def evaluate(
 
     Raises InputError where there is no agent, no such metric or heuristic. Warns (UnfamiliarWarning) once of each agent that
     meets what is far from what it has learned from, with the first case in which it does, and (ModelWarning) where runs of
-    agents have not completed, or killed, as many jobs as heuristics in the same case.
+    agents have not completed, or killed, the same jobs as heuristics in the same case.
     """
     folders = find_agents(directory)
     agents = sorted((Agent.load(folder) for folder in folders), key=lambda agent: int(agent.facts["seed"]))
@@ -363,7 +373,7 @@ def _run(task: _Task) -> tuple[list[dict[str, Any]], list[UnfamiliarWarning]]:
 
 
 def _row(task: _Task, seed: int, summary: pd.Series) -> dict[str, Any]:
-    numbers = {metric: metric_of(summary, metric) for metric in (*task.metrics, *ENDED)}
+    numbers = {metric: metric_of(summary, metric) for metric in (*task.metrics, *ENDED, WHICH)}
     if task.training_seed is None:
         return {"heuristic": task.spec, "case": task.number} | numbers
     mode = SAMPLED if task.spec.endswith(",sample=yes") else GREEDY

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cluster_sim.errors import InputError, counted
+from cluster_sim.run.attempts import STATES
 from cluster_sim.run.simulation import Simulation
+from cluster_sim.workload.jobs import JobState
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,34 +70,53 @@ def metric_of(metrics: Mapping[str, Any] | pd.Series, name: str) -> float:
 
 ENDED = ("jobs_completed", "jobs_killed")
 """How many jobs a run's metrics are of: means and totals of others say little of each other."""
+WHICH = "jobs_ended_crc"
+"""Which these are: see :func:`which_ended`."""
+
+
+def which_ended(simulation: Simulation) -> int:
+    """A number that is the same for runs of a workload that completed, and killed, the same jobs: a CRC-32 of the states."""
+    states = np.frombuffer(bytes(simulation.attempts.state), np.uint8)
+    return zlib.crc32(np.where(np.isin(states, _ENDED_STATES), states, 0).tobytes())
+
+
+_ENDED_STATES = [STATES.index(state) for state in (JobState.COMPLETED, JobState.KILLED)]
 
 
 def ended(metrics: Mapping[Any, Any] | pd.Series) -> tuple[int, ...]:
-    """The numbers of jobs that a run ended, as in :data:`ENDED`."""
-    return tuple(int(metrics[name]) for name in ENDED)
+    """The numbers of jobs that a run ended, as in :data:`ENDED`, and which, 0 where that is not known."""
+    return *(int(metrics[name]) for name in ENDED), int(metrics.get(WHICH) or 0)
 
 
 def of_other_jobs(runs: Iterable[tuple[str, tuple[int, ...], Mapping[str, tuple[int, ...]]]], noun: str) -> str:
-    """That runs of an agent ended other numbers of jobs than others did in the same place, in words; empty where none did.
+    """That runs of an agent ended other jobs than others did in the same place, in words; empty where none did.
 
-    ``runs``: of each what it is called, what it ended, and what each of the others ended there. They are counted as ``noun``.
+    ``runs``: of each what it is called, what it ended (:func:`ended`), and what each of the others ended there. They are
+    counted as ``noun``.
     """
     total, unlike = 0, []
     for name, own, others in runs:
         total += 1
-        apart = {other: sum(abs(a - b) for a, b in zip(own, theirs, strict=True)) for other, theirs in others.items()}
-        if any(apart.values()):
+        apart = {
+            other: abs(own[0] - theirs[0]) + abs(own[1] - theirs[1])
+            for other, theirs in others.items()
+            if theirs != own
+        }
+        if apart:
             worst = max(apart, key=apart.__getitem__)
             unlike.append((apart[worst], name, own, worst, others[worst]))
     if not unlike:
         return ""
-    _, name, own, other, theirs = max(unlike, key=lambda one: one[0])
+    by, name, own, other, theirs = max(unlike, key=lambda one: one[0])
     most = f"{name}, with {own[0]:,} completed and {own[1]:,} killed, {other} {theirs[0]:,} and {theirs[1]:,}"
-    many = f"in {len(unlike):,} of {counted(total, noun)} the agent ended other numbers of jobs than what it is compared with"
+    most += "" if by else ", as many, but not the same ones"
+    many = f"in {len(unlike):,} of {counted(total, noun)} the agent ended other jobs than what it is compared with"
     return f"{many} (most apart in {most}): metrics there are not of the same work"
 
 
 def run_on(case: Episode, scheduler: Scheduler, power: PowerPolicy | None = None, seed: int = 0) -> pd.Series:
-    """The summary of a run on a case; one pair of objects may serve one run after the other."""
+    """The summary of a run on a case, and :data:`WHICH` jobs ended; one pair of objects may serve one run after the other."""
     simulation = Simulation(case.platform, case.workload, scheduler, power, seed, **case.rules())
-    return simulation.run().summary()
+    summary = simulation.run().summary()
+    summary[WHICH] = which_ended(simulation)
+    return summary

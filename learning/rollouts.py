@@ -27,6 +27,7 @@ from torch import Tensor
 from cluster_sim.errors import InputError
 from learning.categorical import best, draw
 from learning.environments.base import SchedulingEnv
+from learning.heuristics import which_ended
 from learning.networks import MASK, Batch, Kept, Memory, Network, Weights, make_network, one_thread
 
 #: Makes an environment. To be sent to other processes it has to be picklable; equal ones share environments there, so
@@ -52,6 +53,7 @@ class Trajectory:
         metrics: ``info["metrics"]`` of the last step, if the environment gives them.
         name: of the workload that was run, where the environment runs one.
         choices: decisions in which more than one action was allowed; None where the environment does not say.
+        ended: which jobs ended (:func:`~learning.heuristics.which_ended`), where the environment runs some.
     """
 
     kept: list[Kept]
@@ -64,6 +66,7 @@ class Trajectory:
     costs: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     name: str = ""
     choices: int | None = None
+    ended: int | None = None
 
     def __len__(self) -> int:
         return len(self.rewards)
@@ -306,6 +309,7 @@ class _Episode:
         rewards, costs = np.array(self.rewards), np.array(self.costs, dtype=np.float64)
         simulation = getattr(self.environment, "simulation", None)
         name = "" if simulation is None else simulation.workload.name
+        ended = None if simulation is None else which_ended(simulation)
         return Trajectory(
-            self.kept, columns, actions, rewards, last, self.seed, self.metrics, costs, name, self.choices
+            self.kept, columns, actions, rewards, last, self.seed, self.metrics, costs, name, self.choices, ended
         )

@@ -79,7 +79,7 @@ class Summary:
     mean over these episodes of the reduction, in %, with respect to the best baseline of each, by which agents are compared.
     ``baselines`` has for every baseline what ``value`` and ``reduction_by_episode`` are for the agent. ``remark`` says why
     there was nothing to learn, where that shows. ``over`` is by how much the best agent's mean cost is above its limit, if it
-    is, in the class where that is most. ``unlike`` says in which validation episodes the best agent ended other numbers of jobs
+    is, in the class where that is most. ``unlike`` says in which validation episodes the best agent ended other jobs
     than a baseline, if it did: the objective is not of the same work there.
     """
 

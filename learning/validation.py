@@ -14,7 +14,7 @@ from cluster_sim.spelling import hint
 from cluster_sim.workload.fields import MORE_IS_BETTER, SUMMARY_METRICS, names
 from learning.constraint import constraint_of
 from learning.episodes import Drawn, Trajectories, whole_pieces
-from learning.heuristics import ENDED, ended, metric_of, of_other_jobs, policies, run_on
+from learning.heuristics import ENDED, WHICH, ended, metric_of, of_other_jobs, policies, run_on
 from learning.inputs import MakeEnvironment, validation_episodes
 from learning.rollouts import Trajectory, collect
 
@@ -40,8 +40,8 @@ class Validated:
     ``cost`` is the mean cost of an episode, ``over`` by how much a mean cost is above its limit, in the class where that is
     most: whoever keeps all limits is better than whoever does not, and of those who do not the one that is nearest to
     them is the best (Deb 2000).
-    ``baseline`` is the one with the least mean ratio over all episodes. ``unlike`` says where the agent ended other numbers of
-    jobs than a baseline in the same episode; empty where it did not.
+    ``baseline`` is the one with the least mean ratio over all episodes. ``unlike`` says where the agent ended other jobs
+    than a baseline in the same episode; empty where it did not.
     """
 
     values: tuple[float, ...]
@@ -165,12 +165,12 @@ class Validation:
         return max(shares, default=None)
 
     def unlike(self, found: Sequence[Trajectory]) -> str:
-        """Where the agent ended other numbers of jobs than the baselines, in words."""
+        """Where the agent ended other jobs than the baselines, in words."""
         if not self._ended or not all(name in trajectory.metrics for trajectory in found for name in ENDED):
             return ""
         others = [dict(zip(self._ended, each, strict=True)) for each in zip(*self._ended.values(), strict=True)]
         episodes = enumerate(zip(found, others, strict=True))
-        told = ((f"episode {i}", ended(own.metrics), theirs) for i, (own, theirs) in episodes)
+        told = ((f"episode {i}", ended(own.metrics | {WHICH: own.ended}), theirs) for i, (own, theirs) in episodes)
         return of_other_jobs(told, "validation episode")
 
     def has_value(self, trajectory: Trajectory) -> bool:

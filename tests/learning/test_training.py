@@ -485,9 +485,14 @@ def test_validation_tells_which_jobs_ended_by_episode(tmp_path: Path) -> None:
     for episode, more in zip(played, (1, -1), strict=True):
         episode.metrics["jobs_completed"] += more
     told = training.validation.unlike(played)
-    assert told.startswith("in 2 of 2 validation episodes the agent ended other numbers of jobs")
+    assert told.startswith("in 2 of 2 validation episodes the agent ended other jobs")
     assert "episode 0, with 3 completed and 0 killed, easy 2 and 0" in told
     assert replace(found, unlike=told).facts()["unlike"] == told
+    for episode, more in zip(played, (-1, 1), strict=True):
+        episode.metrics["jobs_completed"] += more
+    assert training.validation.unlike(played) == ""
+    played[1].ended += 1
+    assert "in 1 of 2 validation episodes the agent ended other jobs" in training.validation.unlike(played)
 
 
 @pytest.mark.parametrize("value", [math.inf, math.nan, -math.inf])

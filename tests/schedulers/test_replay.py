@@ -94,7 +94,9 @@ def test_rounded_times_do_not_stop_it(tmp_path: Path) -> None:
         result = run(Replay(str(path)), workload(1, 1), cores=1)
     assert result.jobs["start_time"].tolist() == [0.0, 5.0]
     path.write_text(HEADER + row("0", 0, "0") + row("1", 3, "0"))
-    with pytest.warns(ModelWarning, match=r"job 1 starts at 5 s, not at the recorded 3 s: its cores were not free") as told:
+    with pytest.warns(
+        ModelWarning, match=r"job 1 starts at 5 s, not at the recorded 3 s: its cores were not free"
+    ) as told:
         run(Replay(str(path)), workload(1, 1), cores=1)
     assert [one.filename for one in told] == [__file__]
 
