@@ -46,6 +46,7 @@ class Runner:
         self._again: deque[Task] = deque()
         self._alone: deque[Task] = deque()
         self._fruitless = 0
+        self._lived = False  # whether a worker has answered
 
     def run(self, tasks: Iterable[Task], ended: Callable[[Task, dict[str, Any]], object]) -> None:
         """Run all tasks; ``ended`` gets each with its answer, in this thread, as they end.
@@ -106,7 +107,7 @@ class Runner:
             told = "".join(traceback.format_exception(error))
             ended(task, {"status": FAILED, "error": f"The worker could not run it.\n{told}"})
         else:
-            self._fruitless = 0
+            self._fruitless, self._lived = 0, True
             ended(task, future.result())
 
     def _all_broken(self, error: BaseException, ended: Callable[[Task, dict[str, Any]], object]) -> None:
@@ -117,14 +118,16 @@ class Runner:
             if future.cancelled() or future.exception() is not None:
                 self._died(task, ended)
             else:
-                self._fruitless = 0
+                self._fruitless, self._lived = 0, True
                 ended(task, future.result())
         self._replace(error)
 
     def _died(self, task: Task, ended: Callable[[Task, dict[str, Any]], object]) -> None:
         task.deaths += 1
         if task.deaths > TOGETHER:
-            ended(task, {"status": FAILED, "error": f"Its worker died, {task.deaths} times; at last nothing else ran."})
+            hint = "" if self._lived else f" None has lived so far: {UNDER_MAIN}"
+            told = f"Its worker died, {task.deaths} times; at last nothing else ran.{hint}"
+            ended(task, {"status": FAILED, "error": told})
         elif task.deaths == TOGETHER:
             self._alone.append(task)
         else:

@@ -106,6 +106,21 @@ def test_workers_that_never_live(tmp_path: Path) -> None:
         sweep(Grid.of(SMALL), executor=Broken())
 
 
+def test_a_small_sweep_whose_workers_never_live_has_the_hint_in_its_rows() -> None:
+    """Two cells fail before the pools are given up."""
+
+    class Dead(Serial):
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+            return failed_with(GONE)
+
+    outcome = sweep(
+        Grid.of(SMALL | {"factors": SMALL["factors"] | {"scheduler": "fcfs"}, "replications": 2}), executor=Dead
+    )
+    assert outcome.failed == 2
+    hint = "None has lived so far: in a script, what starts them belongs under: if __name__ == '__main__'"
+    assert all(error.endswith(hint) for error in outcome.failures()["error"])
+
+
 def test_an_executor_that_breaks_as_it_is_given_the_last_task() -> None:
     """The task that was to be tried alone is tried on the next one."""
     submits = iter(["ends", "ends", "refuses", "works"])
