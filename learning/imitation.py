@@ -2,7 +2,9 @@
 
 Supervised learning of (observation, action) pairs by cross-entropy (*behavioural cloning*). The agent then begins where the
 teacher stands, and reinforcement learning only has to find what is better. The critic is taught as well, by the returns that
-the teacher's episodes had, so that the first advantages are not noise which would undo the warm start.
+the teacher's episodes had, so that the first advantages are not noise which would undo the warm start. An episode that was
+cut off (truncated) would have gone on: what the critic expects of its last situation is added, in every epoch anew. Without a
+discount nothing would bound that, and such episodes teach the actor alone.
 """
 
 from __future__ import annotations
@@ -126,18 +128,22 @@ def imitate(
 
     Returns:
         For each epoch ``warm_start/cross_entropy`` (nats), ``warm_start/agreement`` (share of decisions in which the
-        teacher's action was the most probable) and ``warm_start/value_loss``.
+        teacher's action was the most probable) and, where the critic was taught, ``warm_start/value_loss``.
     """
     with one_thread():
         rng = np.random.default_rng([seed, 3])
         samples = Samples(network, trajectories)
         actor = Adam(network.actor_parameters(), options.actor_lr)
         critic = Adam(network.critic_parameters(), options.critic_lr)
-        returns = [discounted_sums(trajectory.rewards, options.gamma) for trajectory in trajectories]
-        target = torch.tensor(np.concatenate(returns), dtype=torch.float32)
+        cut = any(trajectory.last is not None for trajectory in trajectories)
+        known = torch.tensor([options.gamma < 1.0 or t.last is None for t in trajectories for _ in t.kept])
         size = options.minibatch or len(samples)
         epochs = []
-        for _ in range(options.epochs):
+        for epoch in range(options.epochs):
+            if cut or epoch == 0:
+                ends = zip(trajectories, samples.values_after(), strict=True)
+                returns = [discounted_sums(t.rewards, options.gamma, after) for t, after in ends]
+                target = torch.tensor(np.concatenate(returns), dtype=torch.float32)
             logged = Means()
             for steps, lengths in samples.minibatches(size, rng):
                 logits, values = network.unroll(samples.batch(steps), lengths)
@@ -146,17 +152,21 @@ def imitate(
                 even = log_p.masked_fill(~allowed, 0.0).sum(1) / allowed.sum(1)
                 chosen = of_chosen(log_p, samples.columns[steps])
                 cross_entropy = -((1.0 - options.smoothing) * chosen + options.smoothing * even).mean()
-                value_loss = (values - target[steps]).square().mean()
+                errors = (values - target[steps])[known[steps]]
+                loss = cross_entropy
+                if len(errors):
+                    value_loss = errors.square().mean()
+                    loss = cross_entropy + 0.5 * value_loss
+                    logged.add(value_loss=value_loss)
 
                 actor.zero_grad()
                 critic.zero_grad()
-                torch.autograd.backward(cross_entropy + 0.5 * value_loss)
+                torch.autograd.backward(loss)
                 actor.step()
                 critic.step()
                 logged.add(
                     cross_entropy=cross_entropy.item(),
                     agreement=(logits.argmax(1) == samples.columns[steps]).float().mean(),
-                    value_loss=value_loss.item(),
                 )
             epochs.append(logged.named("warm_start/"))
     return epochs

@@ -16,7 +16,7 @@ from learning.networks import Network, make_network
 from learning.rollouts import collect
 from learning.samples import Samples
 
-from .toys import CheapestRow, Make, Recall
+from .toys import CheapestRow, Make, Plain, Recall
 
 ROWS = Make(CheapestRow)
 
@@ -48,6 +48,47 @@ def test_it_decides_as_the_teacher_on_episodes_it_has_not_seen() -> None:
         for kept, column in zip(trajectory.kept, trajectory.columns, strict=True)
     ]
     assert np.mean(agreed) > 0.9
+
+
+class CutOff(Plain):
+    """Looks always the same, is worth 1 at each step, and is cut off after three."""
+
+    steps = 3
+
+    def reward(self, action: int) -> float:
+        return 1.0
+
+    def step(self, action: int) -> Any:
+        observation, reward, over, _, info = super().step(action)
+        return observation, reward, False, over, info
+
+
+def test_an_episode_that_was_cut_off_goes_on_as_the_critic_expects() -> None:
+    """With γ = 1/2 every situation is worth 1 + 1/2 + 1/4 + … = 2; as ends the three would be worth 1.75, 1.5 and 1."""
+    network = network_for(Make(CutOff), "mlp:hidden=8")
+    lesson = demonstrate(CutOff(), lambda environment, observation: 0, network, 1)
+    imitate(network, [lesson], ImitationOptions(epochs=200, minibatch=0, gamma=0.5, critic_lr=0.02))
+    assert Samples(network, [lesson]).values_after() == [pytest.approx(2.0, abs=0.02)]
+
+
+def test_without_a_discount_returns_that_were_cut_off_are_not_taught() -> None:
+    """The actor learns from a truncated episode, the critic nothing, whatever its rewards were."""
+    network = network_for(ROWS, "scorer:hidden=8")
+    before = network.weights()
+    whole, cut = (demonstrate(ROWS(), cheapest, network, seed) for seed in (1, 2))
+    cut.last = cut.kept[-1]
+    taught = []
+    for lessons in ([cut], [whole], [whole, cut]):
+        network.load_weights(before)
+        epochs = imitate(network, lessons, ImitationOptions(epochs=3, minibatch=0))
+        taught.append({name for name, weight in network.weights().items() if (weight != before[name]).any()})
+        assert ("warm_start/value_loss" in epochs[-1]) == any(each is whole for each in lessons)
+    alone, both, mixed = taught
+    assert 0 < len(alone) < len(both) == len(mixed)
+    network.load_weights(before)
+    cut.rewards += 1_000.0
+    again = imitate(network, [whole, cut], ImitationOptions(epochs=3, minibatch=0))
+    assert again == epochs
 
 
 def test_the_agent_plays_and_the_teacher_corrects() -> None:
