@@ -25,11 +25,14 @@ async function followAddress(tool) {
   if ((Number(told.get("chart")) || 1) !== GanttTool.all.indexOf(tool) + 1) return;
   const { run } = tool, colouring = tool.colourings.findIndex(each => each.name === told.get("colour"));
   if (colouring >= 0) tool.colours.value = tool.colouring = colouring;
-  tool.table.by = tool.groups.value = told.get("by") in run.texts ? told.get("by") : "";
+  const by = told.get("by"), isGroup = Object.hasOwn(run.texts, by);
+  tool.table.by = tool.groups.value = isGroup ? by : "";
   tool.inView.checked = told.get("view") === "only";
   tool.search.value = tool.text = told.get("text") || "";
   const isThere = ([name, value]) => name in run.texts && run.values(name).names.includes(value);
-  const absent = [...told].filter(pair => pair[0] in TITLES && !(pair[0] in run.numbers) && !isThere(pair));
+  const absent = [...told].filter(pair => pair[0] in TITLES && !(pair[0] in run.numbers) && !isThere(pair)).map(([name, value]) => `${TITLES[name]} ${value}`);
+  if (told.get("colour") && colouring < 0) absent.push(`colour ${told.get("colour")}`);
+  if (by && !isGroup) absent.push(`table by ${by}`);
   tool.wanted = Object.fromEntries([...told].filter(pair => pair[0] in tool.selects && isThere(pair)));
   for (const [name, select] of Object.entries(tool.selects)) select.value = tool.wanted[name] ?? "*";
   const job = told.get("job"), [start, end] = (told.get("t") || "").split(",").map(Number);
@@ -38,7 +41,7 @@ async function followAddress(tool) {
   if (start < end) await tool.zoom(start, end);
   tool.fill();
   if (job !== null) await tool.choose(job, !(start < end));
-  for (const [name, value] of absent) tool.said.textContent += ` · no ${TITLES[name]} ${value}`;
+  for (const each of absent) tool.said.textContent += ` · no ${each}`;
   if (job !== null || start < end) tool.bar.scrollIntoView({ block: "start" });
 }
 

@@ -62,8 +62,9 @@ const used = async tool => {
   found.colours = [before, colours(tool)];
   location.hash = `#chart=${GanttTool.all.indexOf(tool) + 1}&job=c&t=1,9`; await pause(); await pause();
   found.linked = { range: range(tool), marks: marks(tool) };
-  location.hash = `#chart=${GanttTool.all.indexOf(tool) + 1}&user=nobody&account=x`; await pause(); await pause();
-  found.nobody = { said: tool.said.textContent, rows: rows(tool), user: tool.selects.user.value };
+  location.hash = `#chart=${GanttTool.all.indexOf(tool) + 1}&user=nobody&account=x&colour=mood&by=toString`;
+  await pause(); await pause();
+  found.nobody = { said: tool.said.textContent, rows: rows(tool), user: tool.selects.user.value, by: tool.groups.value };
   key("Escape"); key("0"); await pause();
   return found;
 };
@@ -297,8 +298,12 @@ def test_a_chart_is_a_tool(in_browser: dict[str, Any], chart: str) -> None:
     assert found["linked"]["range"] == [1, 9]
     assert found["linked"]["marks"][0] == ["rect", 2, 8, 6.5, 7.5]
     # An address that asks for what is not there is told so, and shows all jobs.
-    assert found["nobody"]["said"] == "3 jobs · no user nobody · no account x"
-    assert (sorted(found["nobody"]["rows"]), found["nobody"]["user"]) == (["a", "b", "c"], "*")
+    assert found["nobody"]["said"] == "3 jobs · no user nobody · no account x · no colour mood · no table by toString"
+    assert (sorted(found["nobody"]["rows"]), found["nobody"]["user"], found["nobody"]["by"]) == (
+        ["a", "b", "c"],
+        "*",
+        "",
+    )
 
 
 def test_dark_charts_are_printed_on_white(in_browser: dict[str, Any]) -> None:
