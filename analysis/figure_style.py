@@ -51,6 +51,15 @@ def transparent(colour: str, share: float) -> str:
     return f"rgba({red},{green},{blue},{share:g})"
 
 
+def show_log(figure: go.Figure, low: float, high: float, most: int = MOST_TICKS) -> None:
+    """Have the x axes, which are logarithmic and alike, of numbers from ``low`` to ``high``, with :func:`log_ticks`.
+
+    ``charts.js`` does the same when a page is zoomed.
+    """
+    figure.update_xaxes(log_ticks(low, high, most))
+    figure.layout.meta = {**(figure.layout.meta or {}), "log_ticks": most}
+
+
 def log_ticks(low: float, high: float, most: int = MOST_TICKS) -> dict[str, Any]:
     """Settings of a logarithmic axis of numbers above 0: ticks that are written out, as plotly's own 2 and 5 are not.
 

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from analysis.alternatives import Alternatives, in_range, name_of
-from analysis.figure_style import GRID, MOST_TICKS, log_ticks, run_styles, styled
+from analysis.figure_style import GRID, MOST_TICKS, run_styles, show_log, styled
 from analysis.palette import OKABE_ITO
 from analysis.sweeps import LARGEST_IS_BEST, factors_of, sweep_table
 from analysis.tables import HALF_WIDTH
@@ -120,7 +120,7 @@ def dot_plot(sweep: Alternatives, metric: str, confidence: float = CONFIDENCE) -
     )  # fmt: skip
     figure.update_annotations(font_size=13)
     if is_wide:
-        figure.update_xaxes(log_ticks(low, high, MOST_TICKS // across))
+        show_log(figure, low, high, MOST_TICKS // across)
     else:
         figure.update_xaxes(rangemode="tozero" if low < high / 2 else "normal")
     axis = plotly_text([title + (", logarithmic" if is_wide else "")])[0]

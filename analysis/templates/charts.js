@@ -73,18 +73,19 @@ const clusterSim = {
     this.drawn.push({ turn: (dark, width) => Plotly.react(chart, data(dark), { ...this.onGround(chart.layout, dark), width, autosize: !width }) });
   },
 
-  // An axis of seconds from the start of a run, or of lengths of time, has ticks at round ones, wherever it is zoomed to:
-  // analysis/time_axis.py makes those of the whole in the same way.
+  // An axis of seconds from the start of a run, of lengths of time, or a logarithmic one of numbers has ticks at round ones,
+  // wherever it is zoomed to: analysis/time_axis.py and figure_style.py make those of the whole in the same way.
   followZoom(chart) {
-    const { elapsed, durations } = chart.layout.meta || {};
-    const alike = elapsed ? [Object.keys(chart._fullLayout).filter(name => /^xaxis\d*$/.test(name))] : (durations || []).map(name => [name]);
+    const { elapsed, durations, log_ticks: most } = chart.layout.meta || {};
+    const sides = Object.keys(chart._fullLayout).filter(name => /^xaxis\d*$/.test(name));
+    const alike = elapsed || most ? [sides] : (durations || []).map(name => [name]);
     for (const names of alike) {
       let told = "";
       chart.on("plotly_relayout", () => {
         const axis = chart._fullLayout[names[0]], [start, end] = axis.range.map(place => axis.r2l(place));
         if (told === `${start} ${end}`) return;
         told = `${start} ${end}`;
-        const { places, texts } = elapsed ? roundTicks(start, end, 9) : durationTicks(start, end, axis);
+        const { places, texts } = elapsed ? roundTicks(start, end, 9) : most ? logTicks(start, end, most) : durationTicks(start, end, axis);
         Plotly.relayout(chart, Object.fromEntries(names.flatMap(
           name => [[`${name}.tickvals`, places], [`${name}.ticktext`, texts]])));
       });

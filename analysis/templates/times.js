@@ -24,6 +24,22 @@ function durationTicks(low, high, axis) {
   return { places, texts: new Set(texts).size < texts.length ? places.map(moment) : texts };
 }
 
+// Ticks of a logarithmic axis of numbers, whose range is one of powers of ten; where it shows hardly one, those of one that is not.
+function logTicks(low, high, most) {
+  [low, high] = [10 ** low, 10 ** high];
+  const times = (factors, from, to) => Array.from({ length: to - from + 1 }, (_, place) => from + place)
+    .flatMap(power => factors.map(each => Number(`${each}e${power}`))).filter(each => low <= each && each <= high);
+  const powers = [Math.floor(Math.log10(low)), Math.ceil(Math.log10(high))];
+  const kinds = [[1, 2, 5], [1, 3], [1]].map(factors => times(factors, ...powers));
+  let places = kinds.find(each => each.length <= most) || kinds[2];
+  if (places.length < 3) {
+    const span = (high - low) / most, power = Math.floor(Math.log10(span)), step = [1, 2, 5, 10].map(each => each * 10 ** power).find(each => each >= span);
+    places = [];
+    for (let i = Math.ceil(low / step); i <= Math.floor(high / step); i++) places.push(+(i * step).toPrecision(12));
+  }
+  return { places, texts: places.map(each => each < 1e-4 ? String(each) : each.toLocaleString("en", { maximumSignificantDigits: 6 })) };
+}
+
 function tick(time, step, end, first) {
   const written = value => value.toLocaleString("en", { maximumFractionDigits: 6 });
   if (end <= 600) return `${written(time)} s`;

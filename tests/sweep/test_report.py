@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import json
 import re
 from pathlib import Path
 
@@ -11,9 +13,11 @@ import pytest
 
 from analysis.alternatives import alternatives, in_brief
 from analysis.figure_style import log_ticks
+from analysis.page import figure_html, page
 from analysis.sweep_charts import dot_plot, factor_heatmap, factor_plot
 from analysis.sweep_report import write_sweep_page
 from cluster_sim.records.intervals import bootstrap_interval
+from tests.browser import browse
 
 SCHEDULERS = {"list:edf/first": 0.0, "easy": -50.0, "fcfs": 0.0, "list:first/first": 0.0, "<b>": 40.0}
 
@@ -128,6 +132,38 @@ def test_a_wide_dot_plot_has_such_ticks() -> None:
     assert axis.type == "log"
     assert axis.dtick is None
     assert all(text.strip("0.125,") == "" for text in axis.ticktext)
+
+
+def test_ticks_of_a_logarithmic_axis_follow_the_zoom(tmp_path: Path) -> None:
+    """In all panels: within a power of ten, of several, and back to all."""
+    runs = made_up().assign(
+        mean_wait_s=lambda frame: frame["mean_wait_s"] * np.where(frame["scheduler"] == "easy", 1.0, 300.0)
+    )
+    chart = figure_html(dot_plot(alternatives(runs, ["mean_wait_s"]), "mean_wait_s"), "dots")
+    script = """<pre id="found"></pre><script>
+    const pause = () => new Promise(done => setTimeout(done, 50)), found = [];
+    (async () => {
+      const chart = document.getElementById("dots");
+      while (!chart.data) await pause();
+      for (const range of [[Math.log10(31), Math.log10(44)], [-1, 2.1], [-1, 6]]) {
+        await Plotly.relayout(chart, { "xaxis.range": range }); await pause();
+        const { xaxis, xaxis2 } = chart._fullLayout;
+        found.push([xaxis.ticktext, xaxis2.ticktext, xaxis.tickvals]);
+      }
+      document.getElementById("found").textContent = JSON.stringify(found);
+    })();
+    </script></body>"""
+    (tmp_path / "page.html").write_text(page("zoomed", [chart]).replace("</body>", script))
+    found = re.search(r'<pre id="found">([^<]+)</pre>', browse((tmp_path / "page.html").as_uri(), tmp_path))
+    assert found is not None
+    texts = [
+        ["35", "40"],
+        ["0.1", "1", "10", "100"],
+        ["0.1", "1", "10", "100", "1,000", "10,000", "100,000", "1,000,000"],
+    ]
+    for (left, right, places), expected in zip(json.loads(html.unescape(found[1])), texts, strict=True):
+        assert left == right == expected
+        assert places == [float(text.replace(",", "")) for text in expected]
 
 
 def test_intervals_stay_within_what_there_is() -> None:
