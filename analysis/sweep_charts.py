@@ -115,7 +115,7 @@ def dot_plot(sweep: Alternatives, metric: str, confidence: float = CONFIDENCE) -
     low, high = _drawn(figure)
     is_wide = 0.0 < low < high / _WIDE
     figure.update_xaxes(
-        type="log" if is_wide else "linear", gridcolor=GRID, showline=True, linecolor="#9AA5B1", zeroline=False,
+        type="log" if is_wide else "linear", gridcolor=GRID, showline=True, linecolor="#9AA5B1", zeroline=False, ticks="outside",
         exponentformat="none", title_text="",
     )  # fmt: skip
     figure.update_annotations(font_size=13)
