@@ -310,3 +310,10 @@ def _refuse_unknown_wishes(columns: dict[str, np.ndarray]) -> None:
             if asked.any():
                 job = columns["job_id"][int(np.argmax(asked))]
                 raise InputError(f"optimum, job {job}", f"no '{name}', which the search does not know", name)
+    for name in ("min_cores", "max_cores"):
+        if name in columns:
+            asked = (columns[name] > 0) & (columns[name] != columns["requested_cores"])
+            if asked.any():
+                row = int(np.argmax(asked))
+                expected = f"a job that runs on its requested_cores ({columns['requested_cores'][row]}) only"
+                raise InputError(f"optimum, job {columns['job_id'][row]}, {name}", expected, columns[name][row])
