@@ -29,7 +29,7 @@ class RooflineContention:
     adding a task never speeds another up.
 
     Parameter of a processor: ``bandwidth``, MB/s. The option ``bandwidth`` is for processors that have none of their
-    own (``roofline:bandwidth=25600``); without it they never contend.
+    own (``roofline:bandwidth=25600``); without it those that have no parameters at all never contend.
     """
 
     def __init__(self, bandwidth: float = math.inf):
@@ -38,8 +38,11 @@ class RooflineContention:
         self.bandwidth = bandwidth
 
     def on(self, processor: ProcessorType) -> Contention:
-        """The processor's own capacity, else the model's."""
-        if "bandwidth" in processor.contention:
+        """The processor's own capacity, else the model's.
+
+        Raises InputError where there is neither, and the processor has parameters of other models.
+        """
+        if "bandwidth" in processor.contention or (processor.contention and self.bandwidth == math.inf):
             check_contention_parameters(processor, "roofline")
         capacity = processor.contention.get("bandwidth", self.bandwidth)
         return Uncontended() if capacity == math.inf else _FairShares(capacity)

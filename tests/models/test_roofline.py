@@ -79,6 +79,17 @@ def test_a_platform_is_checked_for_its_capacity() -> None:
         Platform.homogeneous(1, 2, contention={"bandwidth": 0.0}, contention_model="roofline")
 
 
+def test_the_model_of_a_run_is_no_less_strict() -> None:
+    """Chosen for one run only, it must not pass over processors that contend under another model as if they had no limit."""
+    piecewise = Platform.read("mixed:1x8@4.2")
+    jobs = {"submit_time": [0], "requested_cores": [8], "operations": [42e9], "mem_vol": [1e6]}
+    with pytest.raises(InputError, match="contention: expected all of bandwidth, found no bandwidth"):
+        Simulation(piecewise, Workload(jobs), make_scheduler("fcfs"), contention="roofline").run()
+    spec = "roofline:bandwidth=8e5"  # R is 1e5 MB/s: just enough
+    result = Simulation(piecewise, Workload(jobs), make_scheduler("fcfs"), contention=spec).run()
+    assert result.jobs["finish_time"].tolist() == pytest.approx([10.0])
+
+
 def test_two_tasks_in_a_run() -> None:
     """Two jobs of 10 s that ask for 75 MB/s each: both at 2/3 until the first ends.
 
