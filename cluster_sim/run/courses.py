@@ -20,7 +20,8 @@ class Courses:
     """Makes the course of a job when it is first needed, and keeps it over the job's attempts.
 
     ``columns`` are those of the run's jobs; ``mtbf_s`` is the mean time between failures of a node, for the intervals
-    that follow from it. Raises InputError if a job asks for such an interval and nodes do not fail.
+    that follow from it. Raises InputError if a job asks for such an interval and nodes do not fail, or its checkpoints take
+    no time.
     """
 
     def __init__(self, columns: dict[str, npt.NDArray[Any]], mtbf_s: float):
@@ -40,13 +41,21 @@ class Courses:
         self.wanted = self.wanted or self._is_staged(index) or self._is_flexible(index)
 
     def _check_intervals(self, indices: range | tuple[int, ...]) -> None:
-        intervals = self._columns["checkpoint_interval"]
-        if self._mtbf_s < inf or not any(intervals.strides):
-            indices = indices[:1] if self._mtbf_s == inf else ()
+        intervals, times = self._columns["checkpoint_interval"], self._columns["checkpoint_time"]
+        if not any(intervals.strides) and not any(rule in (YOUNG, DALY) for rule in intervals[:1]):
+            return  # all are alike
         for index in indices:
-            if intervals[index] in (YOUNG, DALY):
-                where = f"job {self._columns['job_id'][index]}, checkpoint_interval"
-                raise InputError(where, "a time in s where nodes do not fail (failures)", intervals[index])
+            rule = intervals[index]
+            if rule in (YOUNG, DALY):
+                who, time = f"job {self._columns['job_id'][index]}", times.item(index)
+                if self._mtbf_s == inf:
+                    raise InputError(
+                        f"{who}, checkpoint_interval", "a time in s where nodes do not fail (failures)", rule
+                    )
+                if time <= 0.0:
+                    raise InputError(
+                        f"{who}, checkpoint_time", f"a time above 0 s, of which '{rule}' makes the interval", time
+                    )
 
     def _is_staged(self, index: int) -> bool:
         columns = self._columns

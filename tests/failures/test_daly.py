@@ -102,3 +102,15 @@ def test_no_rule_without_a_mean_time_between_failures(tmp_path: Path) -> None:
     for failures in (None, "none", f"trace:{tmp_path / 'none.csv'}"):
         with pytest.raises(InputError, match="job 0, checkpoint_interval: expected a time in s"):
             Simulation(Platform.homogeneous(nodes=1, cores=1), workload, Fcfs(), failures=failures)
+
+
+@pytest.mark.parametrize("rules", [["young", "young"], ["", "daly"]])
+def test_no_rule_for_checkpoints_that_take_no_time(rules: list[str]) -> None:
+    """Their interval would be 0: the jobs made none at all, and nobody was told."""
+    columns = {"submit_time": [0.0, 0.0], "requested_cores": [1, 1], "recorded_run_time": [10.0, 10.0]}
+    more = {"checkpoint_interval": rules, "checkpoint_time": [1.0, 0.0]}
+    line = f"job 1, checkpoint_time: expected a time above 0 s, of which '{rules[1]}' makes the interval, found 0.0"
+    with pytest.raises(InputError, match=line):
+        Simulation(
+            Platform.homogeneous(nodes=1, cores=2), Workload(columns | more), Fcfs(), failures="exponential:mtbf=1000"
+        )
