@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from cluster_sim.workload.dependencies import follows, waits
 from cluster_sim.workload.job_table import as_columns
+from cluster_sim.workload.speedup import time_ratio
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -41,8 +43,9 @@ class CriticalPath(NamedTuple):
 def critical_path(workload: Workload, platform: Platform) -> CriticalPath:
     """The longest path through a workload: what its makespan would be on endlessly many of the platform's fastest cores.
 
-    A job on it begins when it is submitted or when what it waits for is over, and runs without contention. No schedule
-    in which all jobs complete is shorter; without dependencies the path is the one job that is over last.
+    A job on it begins when it is submitted or when what it waits for is over, and runs without contention, in the fastest
+    p-state, on as many of the cores that it may have as it ends soonest on. No schedule in which all jobs complete is
+    shorter; without dependencies the path is the one job that is over last.
     """
     import networkx as nx
 
@@ -52,8 +55,13 @@ def critical_path(workload: Workload, platform: Platform) -> CriticalPath:
     if not len(workload):
         return CriticalPath((), 0.0)
     reference = workload.reference_gflops
-    fastest = platform.fastest_ops_per_s
-    work = Work(columns, fastest if reference is None else reference * 1e9)
+    work = Work(columns, platform.fastest_ops_per_s if reference is None else reference * 1e9)
+    states = (kind.in_p_state(i) for kind in platform.processor_types for i in range(max(len(kind.p_states), 1)))
+    fastest = max(state.ops_per_s for state in states)
+    widths = zip(
+        *(columns[name].tolist() for name in ("speedup", "requested_cores", "min_cores", "max_cores")), strict=True
+    )
+    ratios = [_least_ratio(*width, platform.core_count) for width in widths]
     waiting = _by_row(((row, before) for row, before, _ in waits(columns)))
     following = (
         _by_row((row, (before, think)) for row, before, think in follows(columns)) if workload.think_times else {}
@@ -74,11 +82,18 @@ def critical_path(workload: Workload, platform: Platform) -> CriticalPath:
         for before in waiting.get(row, ()):
             if finish[before] >= begin:
                 begin, last[row] = finish[before], before
-        finish[row] = begin + work.seconds(row, fastest)
+        finish[row] = begin + work.seconds(row, fastest) * ratios[row]
     path = [max(range(len(workload)), key=finish.__getitem__)]
     while path[-1] in last:
         path.append(last[path[-1]])
     return CriticalPath(tuple(columns["job_id"][row] for row in reversed(path)), max(finish) - min(submit))
+
+
+@lru_cache(maxsize=4096)
+def _least_ratio(speedup: str, requested: int, least: int, most: int, available: int) -> float:
+    """The time of a job on as many cores as it ends soonest on, over that on those that it requests."""
+    sizes = range(least or requested, max(requested, min(most, available)) + 1)
+    return min(time_ratio(speedup, requested, cores) for cores in sizes)
 
 
 def _by_row(pairs: Iterable[tuple[int, T]]) -> dict[int, list[T]]:

@@ -526,7 +526,11 @@ class Workload:
         """The same from a directed graph of job ids, in which an edge leads from a job to one that waits for it.
 
         Replaces what the jobs of the graph waited for. An edge's attribute ``when`` is as in :meth:`with_dependencies`.
+        Raises InputError for a graph whose edges have no direction.
         """
+        if not graph.is_directed():
+            expected = "a directed graph, in which an edge leads from a job to one that waits for it"
+            raise InputError("with_dag", expected, f"a {type(graph).__name__}")
         pairs = {
             job: [
                 (before, edge.get("when", "completed"))

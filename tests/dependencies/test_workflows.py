@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cluster_sim import Platform, Result, Simulation, Workload, make_scheduler
+from cluster_sim import Platform, ProcessorType, PState, Result, Simulation, Workload, make_scheduler
 from cluster_sim.errors import FormatError, InputError
+from cluster_sim.platform import Cluster, NodeGroup, NodeType
 from cluster_sim.run import View
 from cluster_sim.run.decisions import Decision, Reject, Start
 from cluster_sim.workload.critical_path import CriticalPath, critical_path
@@ -359,3 +360,31 @@ def test_critical_path_is_that_of_the_fastest_core() -> None:
     seconds = 45.0 / (fast.fastest_ops_per_s / 1e9)
     assert critical_path(measured, fast).makespan_s == pytest.approx(seconds)
     assert np.isclose(Simulation(fast, measured, Fcfs()).run().summary()["makespan_s"], seconds)
+
+
+def test_the_critical_path_takes_the_cores_and_the_clock_that_suit_a_job_best() -> None:
+    """A chain of two, 100 s each at 1 GHz on the core they request: 25 s on four cores, 12.5 s where these run at 2 GHz."""
+    chain = Workload(
+        {
+            "job_id": ["a", "b"],
+            "submit_time": [0, 0],
+            "requested_cores": [1, 1],
+            "operations": [100e9, 100e9],
+            "after": ["", "a"],
+            "max_cores": [4, 8],  # the platform has four
+        }
+    )
+    kind = ProcessorType("p", 4, 1.0, p_states=(PState(1.0), PState(2.0)))
+    platform = Platform((Cluster("c", (NodeGroup(NodeType("n", (kind,)), 1),)),))
+    simulation = Simulation(platform, chain, make_scheduler("moldable"))
+    simulation.env.at(0.0).callbacks.append(lambda event: simulation.node(0).set_p_state(1))
+    assert simulation.run().summary()["makespan_s"] == 25.0
+    assert critical_path(chain, platform) == CriticalPath(("a", "b"), 25.0)
+    slower_on_more = Workload(chain.jobs.assign(speedup="table:1=1,2=1.6,4=0.5"))
+    assert critical_path(slower_on_more, platform).makespan_s == pytest.approx(62.5)  # on two cores
+
+
+def test_a_graph_without_directions_is_refused() -> None:
+    """It says of two jobs that one waits for the other, but not which."""
+    with pytest.raises(InputError, match="with_dag: expected a directed graph, in which .*, found a Graph"):
+        jobs(**DIAMOND).with_dag(nx.Graph([("a", "b")]))  # type: ignore[arg-type]
