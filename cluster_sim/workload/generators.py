@@ -126,6 +126,10 @@ def lublin(
     midnight, so ``(submit_time + origin_s) mod 86400`` is the time of day. Raises SpecError for an impossible option.
     """
     _check(jobs, nodes, seed, kind, estimates)
+    if longest_estimate_s and estimates != "tsafrir":
+        raise SpecError(
+            "generator 'lublin', longest_estimate_s", "estimates=tsafrir beside it", f"estimates={estimates}"
+        )
     streams = np.random.default_rng(seed).spawn(4)
     if kind == "mixed":
         parts = [_lublin_jobs(LUBLIN[part], jobs, nodes, streams[i]) for i, part in enumerate(("interactive", "batch"))]

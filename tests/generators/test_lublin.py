@@ -244,7 +244,17 @@ def test_it_runs() -> None:
 
 @pytest.mark.parametrize(
     "spec",
-    ["jobs=0", "jobs=99999999999", "nodes=0", "seed=-1", "kind=huge", "estimates=wild", "jobs=ten", "cores=5"],
+    [
+        "jobs=0",
+        "jobs=99999999999",
+        "nodes=0",
+        "seed=-1",
+        "kind=huge",
+        "estimates=wild",
+        "jobs=ten",
+        "cores=5",
+        "longest_estimate_s=7200",
+    ],
 )
 def test_wrong_options(spec: str) -> None:
     """Named, with what may stand there."""
