@@ -386,5 +386,5 @@ def test_the_critical_path_takes_the_cores_and_the_clock_that_suit_a_job_best() 
 
 def test_a_graph_without_directions_is_refused() -> None:
     """It says of two jobs that one waits for the other, but not which."""
-    with pytest.raises(InputError, match="with_dag: expected a directed graph, in which .*, found a Graph"):
+    with pytest.raises(InputError, match=r"with_dag: expected a directed graph, in which .*, found a Graph"):
         jobs(**DIAMOND).with_dag(nx.Graph([("a", "b")]))  # type: ignore[arg-type]

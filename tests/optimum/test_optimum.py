@@ -187,7 +187,7 @@ def test_wishes_that_it_does_not_know_are_refused(column: str, value: object) ->
 
 @pytest.mark.parametrize(("requested", "least", "most"), [(1, 0, 2), (2, 1, 0)])
 def test_jobs_that_choose_their_size_are_refused(requested: int, least: int, most: int) -> None:
-    """On two cores `moldable` ends the first in half of what would be called the proven optimum; bounds that bind are no choice."""
+    """`moldable` ends the first in half of what would be called the proven optimum; bounds that leave no choice are none."""
     platform, workload = Platform.homogeneous(nodes=1, cores=2), jobs((0, 1, 1), (0, requested, 10))
     workload.jobs["min_cores"], workload.jobs["max_cores"] = [0, least], [0, most]
     with pytest.raises(InputError, match=rf"job 1, m.*_cores: expected .* requested_cores \({requested}\) only"):
