@@ -16,7 +16,7 @@ from analysis.training_curves import learning_curves, read_log
 from analysis.wording import change, label_of, unit_of
 from cluster_sim import __version__
 from cluster_sim.amounts import amount
-from cluster_sim.errors import InputError
+from cluster_sim.errors import InputError, counted
 from cluster_sim.files.documents import flat, read_document
 
 if TYPE_CHECKING:
@@ -103,6 +103,8 @@ def write_training_report(
         "Settings": Section(table=cells_html(("setting", "value"), told, "settings")),
     }
     jobs = Path(settings.get("environment.workload", "the built-in jobs")).name
+    if further := settings.get("environment.also"):
+        jobs += f" and {counted(len(further), 'further log')}"
     text = render(
         "report.html",
         heading=f"Training: {settings['environment.kind']}, {jobs}",
@@ -133,7 +135,8 @@ def _lead(summaries: Sequence[Summary], settings: dict[str, Any]) -> str:
     many = "1 training" if len(summaries) == 1 else f"{len(summaries)} trainings, which differ by their seeds,"
     each = f"{summaries[0].iterations:,} iterations of {settings['episodes']:,} episodes"
     platform = settings.get("environment.platform", "the built-in cluster")
-    return f"{many} of {each}, by {str(settings['algorithm.name']).upper()}, on {platform}."
+    others = " and the machines of the further logs" if settings.get("environment.also") else ""
+    return f"{many} of {each}, by {str(settings['algorithm.name']).upper()}, on {platform}{others}."
 
 
 def _verdict(summaries: Sequence[Summary], chosen_by_reduction: bool) -> str:

@@ -6,6 +6,7 @@ from .environments.policy_selection import PolicySelection as PolicySelection
 from .episodes import Days as Days
 from .episodes import Drawn as Drawn
 from .episodes import Episode as Episode
+from .episodes import Several as Several
 from .episodes import Trajectories as Trajectories
 from .episodes import Whole as Whole
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
@@ -67,13 +67,26 @@ class TrajectoryKeys(OwnKeys):
     )
 
 
-class InputKeys(OwnKeys):
-    """Where jobs come from, for training or for validation."""
-
+class _JobsKeys(OwnKeys):
     workload: str | None = _field(SETTINGS["workload"].told("environment"))
     first: Count | None = _field(SETTINGS["first"].meaning)
     slice: tuple[Time, Time] | None = _field(SETTINGS["slice"].meaning, strict=False)
     time_unit: TimeUnit | None = _field(SETTINGS["time_unit"].meaning)
+
+
+Jobs = TypeVar("Jobs", bound=_JobsKeys)
+
+
+class AlsoKeys(_JobsKeys):
+    """One more log to learn from. Its episodes are cut and run as those of the first."""
+
+    workload: str = _field(SETTINGS["workload"].told("environment"), ...)
+    platform: str | None = _field("the machine that its jobs run on; that of the first log unless given")
+
+
+class InputKeys(_JobsKeys):
+    """Where jobs come from, for training or for validation."""
+
     trajectories: TrajectoryKeys | None = _field("episodes are pieces of the workload: {length: 30, origin: random}")
     days: bool = _field("episodes are days: of the workload, or the files of the folder that it names", False)
     fold: tuple[Whole, Count] | None = _field(
@@ -82,11 +95,14 @@ class InputKeys(OwnKeys):
     fresh: bool = _field(
         "every episode is a new draw of the generator that `workload` names, a spec without a seed", False
     )
+    also: list[AlsoKeys] | None = _field(
+        "of job-choice: further logs, each episode being of any log, each equally likely"
+    )
 
     @model_validator(mode="after")
     def _something_to_cut(self) -> InputKeys:
         if self.workload is None:
-            self._refuse("first", "slice", "time_unit", "trajectories", "days", "fold", "fresh")
+            self._refuse("first", "slice", "time_unit", "trajectories", "days", "fold", "fresh", "also")
         return self
 
     def _refuse(self, *names: str) -> None:
@@ -106,6 +122,7 @@ class InputKeys(OwnKeys):
         return self
 
 
+Section = TypeVar("Section", bound=InputKeys)
 _OF_INPUTS = ("platform", *InputKeys.model_fields)
 
 
@@ -217,6 +234,10 @@ class Config(OwnKeys):
     @model_validator(mode="after")
     def _something_remains(self) -> Config:
         pieces = self.environment if self.validation.workload is None else self.validation
+        if (self.environment.also or self.validation.also) and self.environment.kind != "job-choice":
+            raise PydanticCustomError(
+                "also", "an environment of kind job-choice, which is the same on every machine, for also"
+            )
         if self.validation.remainder and pieces.trajectories is None:
             raise PydanticCustomError("remainder", "trajectories, which remainder of validation needs")
         return self
@@ -226,6 +247,7 @@ SECTIONS: tuple[tuple[str, type[OwnKeys]], ...] = (
     ("", Config),
     ("environment", EnvironmentKeys),
     ("environment.trajectories", TrajectoryKeys),
+    ("environment.also", AlsoKeys),
     ("algorithm", AlgorithmKeys),
     ("algorithm.constraint", ConstraintKeys),
     ("validation", ValidationKeys),
@@ -256,14 +278,19 @@ def placed(config: Config, folder: Path) -> Config:
         return f"{share} of {policy(spec)}" if of else most
 
     update: dict[str, Any] = {}
-    for name in ("environment", "validation"):
-        section: InputKeys = getattr(config, name)
+
+    def with_files(section: Jobs) -> Jobs:
         sources = {key: getattr(section, key, None) for key in ("platform", "workload")}
-        files = {key: located(folder, source) for key, source in sources.items() if source}
-        update[name] = section.model_copy(update=files)
+        return section.model_copy(update={key: located(folder, source) for key, source in sources.items() if source})
+
+    def with_all_files(section: Section) -> Section:
+        also = section.also and list(map(with_files, section.also))
+        return with_files(section).model_copy(update={"also": also})
+
+    update["validation"], environment = with_all_files(config.validation), with_all_files(config.environment)
     options = config.environment.options
     specs = {name: policy(options[name]) for name in ("scheduler", "power") if name in options}
-    update["environment"] = update["environment"].model_copy(update={"options": options | specs})
+    update["environment"] = environment.model_copy(update={"options": options | specs})
     update["baselines"] = list(map(policy, config.baselines))
     update["limits"] = {metric: limit(most) for metric, most in config.limits.items()}
     if config.warm_start is not None:

@@ -33,7 +33,10 @@ class Episode(Rules):
 
 
 class EpisodeSource(Protocol):
-    """Where episodes come from. To write one: the platform, which all its episodes share, and the two methods."""
+    """Where episodes come from. To write one: the platform, which all its episodes share, and the two methods.
+
+    Of :class:`~learning.environments.job_choice.JobChoice` they may be on other platforms, too: :class:`Several`.
+    """
 
     @property
     def platform(self) -> Platform:
@@ -154,8 +157,38 @@ class Drawn(_Source):
         return [self._episode(workload, f"draw {seed}", 0) for seed, workload in enumerate(workloads)]
 
 
+@dataclass(frozen=True, eq=False)
+class Several:
+    """Of several sources, each equally likely: to learn from several logs, each on a machine of its own.
+
+    For a decision-maker whose observations and actions are the same on every machine, as those of
+    :class:`~learning.environments.job_choice.JobChoice` are. ``all()`` has the episodes of one source after the other.
+    """
+
+    sources: Sequence[EpisodeSource]
+
+    def __post_init__(self) -> None:
+        if not self.sources:
+            raise InputError("several sources", "at least one", "none")
+
+    @property
+    def platform(self) -> Platform:
+        """The machine of the first source."""
+        return self.sources[0].platform
+
+    def draw(self, rng: np.random.Generator) -> Episode:
+        """An episode of one of them."""
+        return self.sources[int(rng.integers(len(self.sources)))].draw(rng)
+
+    def all(self) -> Sequence[Episode]:
+        """Every episode of every source."""
+        return [episode for source in self.sources for episode in source.all()]
+
+
 def inputs_of(source: EpisodeSource) -> list[tuple[Platform, Workload]]:
     """What the episodes of a source are made of: its platform with its workload, or with that of each episode."""
+    if isinstance(source, Several):
+        return [inputs for each in source.sources for inputs in inputs_of(each)]
     whole = getattr(source, "workload", None)
     if whole is not None:
         return [(source.platform, whole)]

@@ -23,7 +23,7 @@ from cluster_sim.run.settings import TIME_UNITS, Rules, part_of
 from cluster_sim.spelling import one_of
 from cluster_sim.workload.days import all_as_executed
 from cluster_sim.workload.workload import WORKLOAD_GENERATORS, Workload
-from learning.episodes import Days, Drawn, Episode, EpisodeSource, Trajectories, Whole
+from learning.episodes import Days, Drawn, Episode, EpisodeSource, Several, Trajectories, Whole
 
 if TYPE_CHECKING:
     from learning.config import EnvironmentKeys, InputKeys
@@ -99,6 +99,17 @@ def split_days(days: Sequence[T], fold: int, folds: int) -> tuple[list[T], list[
 
 
 def _source(keys: InputKeys, environment: EnvironmentKeys) -> EpisodeSource:
+    first = _of_one_log(keys, environment)
+    others = []
+    for number, more in enumerate(keys.also or ()):
+        jobs = {name: getattr(more, name) for name in type(more).model_fields if name != "platform"}
+        on = environment.model_copy(update={"platform": more.platform or environment.platform})
+        with naming(f"also[{number}]"):
+            others.append(_of_one_log(keys.model_copy(update=jobs), on))
+    return Several([first, *others]) if others else first
+
+
+def _of_one_log(keys: InputKeys, environment: EnvironmentKeys) -> EpisodeSource:
     platform = read_platform(environment)
     rules = rules_of(environment)
     if keys.fresh:

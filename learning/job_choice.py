@@ -34,6 +34,7 @@ class JobChoices:
 
     kind: Literal["scheduler", "power"] = "scheduler"
     memory = False
+    on_any_machine = True  # observations and actions are the same there
 
     def __init__(self, platform: Platform, num_jobs: int = 128, extra: bool = False, observation: str = "default"):
         if observation not in LOOKS:

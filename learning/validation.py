@@ -13,7 +13,7 @@ from cluster_sim.errors import InputError, naming
 from cluster_sim.spelling import hint
 from cluster_sim.workload.fields import MORE_IS_BETTER, SUMMARY_METRICS, names
 from learning.constraint import constraint_of
-from learning.episodes import Drawn, Trajectories, whole_pieces
+from learning.episodes import Drawn, Several, Trajectories, whole_pieces
 from learning.heuristics import ENDED, WHICH, ended, metric_of, of_other_jobs, policies, run_on
 from learning.inputs import MakeEnvironment, validation_episodes
 from learning.rollouts import Trajectory, collect
@@ -188,8 +188,15 @@ class Validation:
 def as_many(source: EpisodeSource, count: int, remainder: bool = False) -> list[Episode]:
     """At most ``count`` episodes of a source, evenly spread over all; of fresh draws there are as many as are asked for.
 
+    Of several sources as many of each, the first with one more where that does not divide.
+
     Of the pieces of a workload only whole ones, unless the ``remainder`` at its end is asked for.
     """
+    if isinstance(source, Several):
+        each, more = divmod(count, len(source.sources))
+        return [
+            episode for i, one in enumerate(source.sources) for episode in as_many(one, each + (i < more), remainder)
+        ]
     if isinstance(source, Drawn) and source.count < count:
         source = replace(source, count=count)
     found = spread(source.all(), count)

@@ -150,10 +150,12 @@ def _training_facts(source: str) -> Facts:
     with naming(source):
         assumptions = check(config)
     environment = config.environment
+    logs = [environment, *(environment.also or ())]
+    platforms = dict.fromkeys(log.platform or environment.platform or "the built-in case" for log in logs)
     return [
         ("environment", environment.kind),
-        ("platform", environment.platform or "the built-in case"),
-        ("workload", environment.workload or "the built-in case"),
+        ("platform", ", ".join(platforms)),
+        ("workload", ", ".join(log.workload or "the built-in case" for log in logs)),
         ("algorithm", config.algorithm.name),
         ("network", config.network),
         ("iterations", f"{config.iterations:,} of {counted(config.episodes, 'episode')}"),

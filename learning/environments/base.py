@@ -54,6 +54,7 @@ class DecisionMaker(Protocol):
     memory: bool  #: Whether what it starts respects the nodes' memory.
     observation_space: spaces.Dict
     action_space: spaces.Discrete
+    # ``on_any_machine = True``, if observations and actions are the same on every machine: then episodes may be of several.
     #: Of parts of the observation, for messages; those without are numbered.
     feature_names: Mapping[str, Sequence[str]]
 
@@ -153,7 +154,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
     # ------------------------------------------------------------------ Gymnasium
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode and go on to its first decision. Raises InputError for an episode on another machine."""
+        """Begin an episode and go on to its first decision. Raises InputError for an episode on a machine that does not fit."""
         self._begin(seed, options)
         return self._shown(self._observed()), self._info()
 
@@ -242,7 +243,8 @@ class SchedulingEnv(gym.Env[Any, Any]):
         self.episode = episode = self.episodes.draw(self.np_random) if episode is None else episode
         if not isinstance(episode, Episode):
             raise InputError("reset, option episode", "an episode, such as env.episodes.all() has", episode)
-        if episode.platform is not self.episodes.platform and episode.platform != self.episodes.platform:
+        other = episode.platform is not self.episodes.platform and episode.platform != self.episodes.platform
+        if other and not getattr(self.maker, "on_any_machine", False):
             raise InputError("episode", f"one on the platform '{self.episodes.platform.id}'", episode.platform.id)
         self.simulation = simulation = self.make_simulation(episode)
         self.maker.begin(simulation.view)

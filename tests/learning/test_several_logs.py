@@ -1,0 +1,145 @@
+"""Learning from several logs, each on a machine of its own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cluster_sim import Platform, Simulation, Workload, make_scheduler
+from cluster_sim.errors import FormatError, InputError
+from learning.config import Config, placed, read_config, write_config
+from learning.environments.job_choice import JobChoice
+from learning.environments.job_node import JobNode
+from learning.episodes import Several, Trajectories, Whole, inputs_of
+from learning.inputs import MakeEnvironment
+from learning.training import check, train
+from learning.validation import as_many
+
+SMALL, LARGE = Platform.homogeneous(nodes=1, cores=8), Platform.homogeneous(nodes=1, cores=32)
+LOGS = {8: "lublin:jobs=64,nodes=8,seed=1", 32: "lublin:jobs=96,nodes=32,seed=2"}
+SAF = "easy:order=saf,backfill=fcfs,commit=yes,extra=no"
+
+
+def source() -> Several:
+    """Pieces of sixteen jobs: four of a small machine, six of a large one."""
+    return Several(
+        [Trajectories(Platform.homogeneous(1, cores), Workload.read(log), 16) for cores, log in LOGS.items()]
+    )
+
+
+def keys(**environment: Any) -> dict[str, Any]:
+    """A training on both logs."""
+    first, other = ({"platform": f"homogeneous:nodes=1,cores={cores}", "workload": log} for cores, log in LOGS.items())
+    return {
+        "environment": {"kind": "job-choice", **first, "trajectories": {"length": 16}, "also": [other]} | environment,
+        "iterations": 1,
+        "episodes": 8,
+        "workers": 1,
+        "validation": {"every": 1, "episodes": 5},
+        "baselines": [SAF],
+    }
+
+
+def test_each_source_is_as_likely() -> None:
+    """However many episodes it has."""
+    several, rng = source(), np.random.default_rng(0)
+    drawn = Counter(several.draw(rng).platform.core_count for _ in range(400))
+    assert set(drawn) == {8, 32}
+    assert 160 < drawn[8] < 240
+    assert [episode.platform.core_count for episode in several.all()] == [8] * 4 + [32] * 6
+    assert [(platform.core_count, len(jobs)) for platform, jobs in inputs_of(several)] == [(8, 64), (32, 96)]
+    with pytest.raises(InputError, match="several sources: expected at least one, found none"):
+        Several([])
+
+
+def test_an_episode_is_the_run_of_its_own_machine() -> None:
+    """Always the first of those that wait: what the scheduler makes of it that does so, on either machine."""
+    several = source()
+    env = JobChoice(several, reward="wait")
+    first_come = make_scheduler("easy:order=fcfs,backfill=fcfs,commit=yes,extra=no")
+    for episode in several.all():
+        env.reset(options={"episode": episode})
+        over = False
+        while not over:
+            _, _, over, _, info = env.step(0)
+        run = Simulation(episode.platform, episode.workload, first_come)
+        assert info["metrics"]["mean_wait_s"] == run.run().summary()["mean_wait_s"]
+
+
+def test_who_knows_the_machine_stays_on_it() -> None:
+    """The nodes are among the actions of JobNode."""
+    env = JobNode(episodes=Several([Whole(machine, Workload.read(LOGS[8])) for machine in (SMALL, LARGE)]))
+    with pytest.raises(InputError, match="episode: expected one on the platform"):
+        for seed in range(20):
+            env.reset(seed=seed)
+
+
+def test_validation_has_as_many_of_each() -> None:
+    """The first log one more where that does not divide; whole pieces only."""
+    assert [episode.platform.core_count for episode in as_many(source(), 5)] == [8] * 3 + [32] * 2
+    assert [episode.platform.core_count for episode in as_many(source(), 1)] == [8]
+
+
+def test_a_configuration_names_further_logs(tmp_path: Path) -> None:
+    """Beside it, cut as the first, on its machine unless another is named; written, it is the same."""
+    Workload.read(LOGS[32]).write(tmp_path / "other.swf")
+    more = [
+        {"workload": "other.swf", "first": 48},
+        {"workload": "other.swf", "platform": "homogeneous:nodes=1,cores=32"},
+    ]
+    document = keys(also=more)
+    document["validation"]["workload"] = LOGS[8]
+    document["validation"] |= {"trajectories": {"length": 16}, "also": more[:1]}
+    config = placed(Config.model_validate(document), tmp_path)
+    write_config(config, tmp_path / "config.yaml")
+    assert read_config(tmp_path / "config.yaml") == config
+    inputs = inputs_of(MakeEnvironment.of(config.environment)().episodes)
+    assert [(platform.core_count, len(jobs)) for platform, jobs in inputs] == [(8, 64), (8, 48), (32, 96)]
+    check(config)
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        (keys(kind="job-node"), "expected an environment of kind job-choice, which is the same on every machine, for also"),
+        (keys(also=[{"platform": "homogeneous:nodes=1,cores=8"}]), r"environment\.also\[0\]: expected key 'workload'"),
+        (keys(also=[{"workload": "a.swf", "frist": 3}]), r"environment\.also\[0\]: expected first .*, found frist"),
+        (keys(workload=None, platform=None), "environment: expected a workload, which trajectories needs"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_them_is_told(tmp_path: Path, document: dict[str, Any], told: str) -> None:
+    """In a line."""
+    import yaml
+
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    with pytest.raises(FormatError, match=told):
+        read_config(tmp_path / "config.yaml")
+
+
+def test_a_further_log_that_is_not_there_is_named() -> None:
+    """With its place in the list."""
+    config = Config.model_validate(keys(also=[{"workload": LOGS[8]}, {"workload": "none.swf"}]))
+    with pytest.raises(InputError, match=r"none\.swf"):
+        check(config)
+    config = Config.model_validate(keys(also=[{"workload": LOGS[8], "first": 8}]))
+    with pytest.raises(
+        InputError, match=r"also\[0\]: trajectories, length: expected a number of jobs from 1 to 8, found 16"
+    ):
+        check(config)
+
+
+def test_it_learns_from_both(tmp_path: Path) -> None:
+    """The training validates on pieces of both machines, and its agent plays on either; a resumed one goes on the same."""
+    config = Config.model_validate(keys())
+    [summary] = train(config, tmp_path / "agent")
+    pieces = as_many(source(), 5)
+    waited = [Simulation(each.platform, each.workload, make_scheduler(SAF)).run().summary() for each in pieces]
+    slowdowns = [each["mean_bounded_slowdown"] for each in waited]
+    assert summary.baselines[SAF][0] == pytest.approx(np.mean(slowdowns))
+    for episode in pieces[::4]:
+        found = Simulation(episode.platform, episode.workload, make_scheduler(f"learned:{tmp_path / 'agent'}")).run()
+        assert found.summary()["jobs_completed"] == 16
