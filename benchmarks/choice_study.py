@@ -1,7 +1,8 @@
 """Agents that choose the next job, on other logs and machines: ``python -m benchmarks.choice_study [INPUTS] --out FOLDER``.
 
 INPUTS holds ``traces``. In JobChoice, RLScheduler's setting, agents learn on windows of the first half of each of five logs, on
-a machine for that log, with and without a teacher, with other features and with self-imitation. All are
+a machine for that log, with and without a teacher, with other features and with self-imitation; and, without a teacher, on those
+of four logs together, to be tested on the fifth, and of all five. All are
 tested on 20 windows of the second half of every log, on its machine and on one with half as many cores again. Rules are tuned on
 windows of the first half. Recorded windows of KIT and NASA leave nothing to choose on their machines: theirs have a quarter and
 half of the cores here, without the few jobs that are wider. FOLDER receives logs, agents and tables; what is there is
@@ -46,6 +47,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "self-imitation": {"self_imitation": 16},
 }
 """What agents learn with, by name: options of PPO, and the observation."""
+OTHERS, ALL = "from the four others together", "from all five together"
 RANDOM, UNTRAINED = "random", "untrained"
 SAME = 1e-6
 """Changes, in %, below which schedules are told to be the same."""
@@ -89,18 +91,40 @@ def geometric_mean(rows: pd.DataFrame) -> float:
     return float(np.exp(np.log(rows[SLOWDOWN]).mean()))
 
 
-def tuned_order(log: Log, times: float, folder: Path) -> str:
-    """The order with the least geometric mean of slowdowns on the windows to tune on."""
+def tuning(log: Log, times: float, folder: Path) -> dict[str, float]:
+    """The geometric mean of slowdowns of each order on the windows to tune on."""
     machine = log.machine(times)
-    means = {
+    return {
         order: geometric_mean(kept_in(folder, order, lambda: played(machine, log.tuned, COMMITTED.format(order))))  # noqa: B023 - at once
         for order in ORDERS
     }
-    return min(means, key=lambda order: means[order])
 
 
-def training(log: Log, workload: Path, variant: str, teacher: str, seed: int) -> Config:
-    """How an agent learns."""
+def least(*means: Mapping[str, float]) -> str:
+    """The order with the least of them; of several logs, with the least geometric mean over them."""
+    return min(means[0], key=lambda order: sum(np.log(of[order]) for of in means))
+
+
+def over_all(rows: Mapping[str, pd.DataFrame], policy: str, against: Mapping[str, str]) -> dict[str, float]:
+    """What :func:`compared` calls ``ratio``, of all windows of all logs, to the policy that stands against it on each."""
+
+    def slowdowns(policies: Mapping[str, str]) -> np.ndarray:
+        return np.concatenate([by_window(of[of["policy"] == policies[name]])[1] for name, of in rows.items()])
+
+    found = geometric_change(slowdowns(dict.fromkeys(rows, policy)), slowdowns(against))
+    return dict(zip(("ratio", "ratio_low", "ratio_high"), found, strict=True))
+
+
+def file_of(out: Path, name: str) -> Path:
+    """Where the jobs of a log to learn from lie."""
+    return out / "logs" / f"{name}.swf"
+
+
+def training(names: Sequence[str], out: Path, variant: str, teacher: str, seed: int) -> Config:
+    """How an agent learns from a log, or for longer from several, each on its machine."""
+    first, *others = [
+        {"platform": f"homogeneous:nodes=1,cores={CORES[name]}", "workload": str(file_of(out, name))} for name in names
+    ]
     options = dict(VARIANTS[variant])
     observation = options.pop("observation", "default")
     warm = {"teacher": teacher, "episodes": 16, "options": {"epochs": 10, "smoothing": 0.03}}
@@ -108,11 +132,11 @@ def training(log: Log, workload: Path, variant: str, teacher: str, seed: int) ->
         {
             "environment": {
                 "kind": "job-choice",
-                "platform": f"homogeneous:nodes=1,cores={CORES[log.name]}",
-                "workload": str(workload),
+                **first,
                 "trajectories": {"length": WINDOW},
                 "reward": "bounded-slowdown:against=fcfs,waiting=yes",
                 "observation": observation,
+                **({"also": others} if others else {}),
             },
             "algorithm": {
                 "options": {
@@ -121,32 +145,46 @@ def training(log: Log, workload: Path, variant: str, teacher: str, seed: int) ->
                 },
             },
             "network": "scorer:hidden=16",
-            "iterations": 12,
-            "episodes": 16,
-            "group": 16,
+            "iterations": 16 if others else 12,
+            "episodes": 30 if others else 16,
+            "group": 15 if others else 16,
             "workers": 1,
             "seed": seed,
             "baselines": [COMMITTED.format("fcfs")],
-            "validation": {"every": 4, "episodes": WINDOWS},
+            "validation": {"every": 4, "episodes": WINDOWS * len(names)},
             **({"warm_start": warm} if variant == TAUGHT else {}),
         }
     )  # fmt: skip
 
 
-def learned(log: Log, teacher: str, seeds: int, out: Path) -> dict[tuple[str, int], Path]:
-    """The folders of the agents of each variant and seed, trained where they are not yet there."""
-    workload = out / "logs" / f"{log.name}.swf"
-    if not workload.exists():
-        workload.parent.mkdir(parents=True, exist_ok=True)
-        log.early.write(workload)
-    agents = {}
-    for variant in VARIANTS:
-        for seed in range(seeds):
-            folder = out / "agents" / log.name / plain(variant) / f"seed-{seed}"
-            summary = train_one(training(log, workload, variant, teacher, seed), folder, resume=True)
-            click.echo(f"{folder}: {summary.reduction_by_episode:.1f} % below fcfs after {summary.best_iteration}")
-            agents[variant, seed] = folder / BEST
+def learned(name: str, teacher: str, seeds: int, out: Path) -> dict[tuple[str, int], Path]:
+    """The agents of each variant and seed that learned from a log, trained where they are not yet there."""
+    return {
+        (variant, seed): trained(training([name], out, variant, teacher, seed), out, f"{name}/{plain(variant)}", seed)
+        for variant in VARIANTS
+        for seed in range(seeds)
+    }
+
+
+def learned_together(seeds: int, out: Path) -> dict[str, dict[tuple[str, int], Path]]:
+    """By log to be tested on, the agents of each seed that learned from the four others, and from all."""
+    agents: dict[str, dict[tuple[str, int], Path]] = {name: {} for name in FILES}
+    for seed in range(seeds):
+        for name, of in agents.items():
+            others = [other for other in FILES if other != name]
+            of[OTHERS, seed] = trained(training(others, out, UNTAUGHT, "", seed), out, f"without-{name}", seed)
+        of_all = trained(training(list(FILES), out, UNTAUGHT, "", seed), out, "together", seed)
+        for of in agents.values():
+            of[ALL, seed] = of_all
     return agents
+
+
+def trained(config: Config, out: Path, name: str, seed: int) -> Path:
+    """The folder of the best agent of a training."""
+    folder = out / "agents" / name / f"seed-{seed}"
+    summary = train_one(config, folder, resume=True)
+    click.echo(f"{folder}: {summary.reduction_by_episode:.1f} % below fcfs after {summary.best_iteration}")
+    return folder / BEST
 
 
 def plain(name: str) -> str:
@@ -154,10 +192,16 @@ def plain(name: str) -> str:
     return name.replace(" ", "-").replace("'", "")
 
 
-def tested(log: Log, times: float, out: Path, agents: Mapping[str, Mapping[tuple[str, int], Path]]) -> pd.DataFrame:
+def tested(
+    log: Log,
+    times: float,
+    out: Path,
+    agents: Mapping[str, Mapping[tuple[str, int], Path]],
+    together: Mapping[tuple[str, int], Path],
+) -> pd.DataFrame:
     """The rows of all on a log's later windows on a machine: rules, random choice, and agents by the log they learned from.
 
-    With other features and with self-imitation only where the machine is the log's own.
+    Those of several logs, with other features and with self-imitation only where the machine is the log's own.
     """
     folder = out / "tested" / f"{log.name}-{times:g}"
     seeds = 1 + max(seed for _, seed in agents[log.name])
@@ -177,6 +221,8 @@ def tested(log: Log, times: float, out: Path, agents: Mapping[str, Mapping[tuple
         for (variant, seed), agent in of.items():
             if variant in (TAUGHT, UNTAUGHT) or times == 1.0:
                 add(variant, name, seed, f"learned:{agent}")
+    for (policy, seed), agent in together.items() if times == 1.0 else ():
+        add(policy, "", seed, f"learned:{agent}")
     return pd.concat(tables, ignore_index=True)
 
 
@@ -257,20 +303,29 @@ def matrix(tables: Mapping[str, pd.DataFrame], policies: Mapping[str, tuple[str,
 def main(inputs: Path, out: Path, seeds: int) -> None:
     """Train agents on five logs, test them on all, and print the tables of docs/agents.md on jobs."""
     logs = [read_log(inputs, name) for name in FILES]
-    tuned = {
-        (log.name, times): tuned_order(log, times, out / "tuned" / f"{log.name}-{times:g}")
+    means = {
+        (log.name, times): tuning(log, times, out / "tuned" / f"{log.name}-{times:g}")
         for log in logs
         for times in MACHINES.values()
     }
-    agents = {log.name: learned(log, tuned[log.name, 1.0], seeds, out) for log in logs}
+    tuned = {where: least(of) for where, of in means.items()}
+    of_others = {name: least(*(means[other, 1.0] for other in FILES if other != name)) for name in FILES}
+    for log in logs:
+        if not (file := file_of(out, log.name)).exists():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            log.early.write(file)
+    agents = {log.name: learned(log.name, tuned[log.name, 1.0], seeds, out) for log in logs}
+    together = learned_together(seeds, out)
     for seed in range(seeds):
-        config = training(logs[0], out / "logs" / f"{logs[0].name}.swf", UNTAUGHT, "", seed)
+        config = training([logs[0].name], out, UNTAUGHT, "", seed)
         untrained(config).save(out / "agents" / UNTRAINED / f"seed-{seed}")
     for machine, times in MACHINES.items():
-        tables, to_random, to_brought, to_plain = {}, {}, {}, {}
+        tables, to_random, to_brought, to_plain, to_others, found = {}, {}, {}, {}, {}, {}
         for log in logs:
-            rule, rows = tuned[log.name, times], tested(log, times, out, agents)
+            rule = tuned[log.name, times]
+            rows = found[log.name] = tested(log, times, out, agents, together[log.name])
             tables[log.name], to_random[log.name] = compared(rows, rule), compared(rows, RANDOM)
+            to_others[log.name] = compared(rows, of_others[log.name])
             to_plain[log.name] = pd.concat(compared(rows[rows["learned_on"] == name], UNTAUGHT) for name in agents)
             to_brought[log.name] = pd.concat(
                 compared(rows[(rows["learned_on"] == name) | (rows["policy"] == brought)], brought)
@@ -279,16 +334,32 @@ def main(inputs: Path, out: Path, seeds: int) -> None:
             )
             click.echo(f"\n{log.name}, {machine}; the rule tuned there is {rule}\n\n{markdown(tables[log.name], rule)}")
         policies = {f"rule of {log.name}, {tuned[log.name, 1.0]}": (tuned[log.name, 1.0], "") for log in logs}
-        policies |= {RANDOM: (RANDOM, ""), UNTRAINED: (UNTRAINED, "")}
+        policies |= {name: (name, "") for name in (RANDOM, UNTRAINED, OTHERS, ALL)}
         policies |= {f"{variant}, {name}": (variant, name) for variant in VARIANTS for name in agents}
-        found = tables[logs[0].name]
-        there = set(zip(found["policy"], found["learned_on"], strict=True))
+        first = tables[logs[0].name]
+        there = set(zip(first["policy"], first["learned_on"], strict=True))
         shown = {name: pair for name, pair in policies.items() if pair in there}
         click.echo(f"\n{machine}: change to the rule tuned there, %\n\n{matrix(tables, shown)}")
         click.echo(f"\n{machine}: change to random choice, %\n\n{matrix(to_random, shown)}")
         learned_ones = {name: pair for name, pair in shown.items() if pair[1]}
         click.echo(f"\n{machine}: change to the rule brought along, %\n\n{matrix(to_brought, learned_ones)}")
         click.echo(f"\n{machine}: change to those {UNTAUGHT} from the same log, %\n\n{matrix(to_plain, learned_ones)}")
+        of_several = {name: (name, "") for name in (OTHERS, ALL) if (name, "") in there}
+        if not of_several:
+            continue
+        told = ", ".join(f"{order} for {name}" for name, order in of_others.items())
+        click.echo(
+            f"\n{machine}: change to the rule tuned on the four others, {told}, %\n\n{matrix(to_others, of_several)}\n"
+        )
+        rules = {name: tuned[name, times] for name in FILES}
+        policies_of = {
+            "rules tuned there": rules,
+            "rules of the others": of_others,
+            RANDOM: dict.fromkeys(FILES, RANDOM),
+        }
+        for policy in of_several:
+            for against, policy_of in policies_of.items():
+                click.echo(f"all windows, {policy}, to {against}: {_ratio(over_all(found, policy, policy_of))}")
 
 
 if __name__ == "__main__":

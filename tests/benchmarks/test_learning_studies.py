@@ -236,14 +236,15 @@ def test_agents_are_compared_window_by_window_over_their_seeds() -> None:
 def test_agents_learn_on_the_first_half_and_the_tables_have_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A log of 80 jobs in windows of 8: 5 to learn from, the last 2 and others to test on; a second call makes nothing again."""
+    """Two logs, 80 jobs in windows of 8: 5 to learn from, the last 2 and others to test on; a second call makes nothing anew."""
     rng = np.random.default_rng(0)
     times = rng.lognormal(4.0, 1.0, 80).round() + 1.0
     columns = {"requested_cores": rng.integers(1, 9, 80), "requested_time": times, "recorded_run_time": times}
     (tmp_path / "traces").mkdir()
     Workload({"submit_time": np.arange(80) * 10.0} | columns).write(tmp_path / "traces" / "log.swf")
     for name, value in {
-        "FILES": {"log": "log.swf"}, "CORES": {"log": 8}, "WINDOW": 8, "WINDOWS": 2, "ORDERS": ("fcfs", "saf"),
+        "FILES": {"log": "log.swf", "other": "log.swf"},
+        "CORES": {"log": 8, "other": 16}, "WINDOW": 8, "WINDOWS": 2, "ORDERS": ("fcfs", "saf"),
     }.items():  # fmt: skip
         monkeypatch.setattr(choice_study, name, value)
     whole = choice_study.training
@@ -257,12 +258,20 @@ def test_agents_learn_on_the_first_half_and_the_tables_have_all(
     said = CliRunner().invoke(
         main, [str(tmp_path), "--out", str(tmp_path / "out"), "--seeds", "2"], catch_exceptions=False
     )
-    for words in (f"| log | {TAUGHT} |", f"| {UNTAUGHT}, log |", "| random |", "half as many cores again: change"):
+    for words in (
+        f"| log | {TAUGHT} |",
+        f"| {UNTAUGHT}, log |",
+        "| random |",
+        "half as many cores again: change",
+        "| from the four others together |",
+        "all windows, from all five together, to random: ",
+    ):
         assert words in said.output
     tables = list((tmp_path / "out" / "tested").rglob("*.csv"))
     before = {path: path.stat().st_mtime_ns for path in tables}
-    # On both machines two orders, chance and untrained ones, taught and untaught ones; on the log's own three more kinds.
-    assert len(tables) == 2 * (2 + 2 * 2 + 2 * 2) + 3 * 2
+    # Of each log: on both machines two orders, chance and untrained ones, taught and untaught ones from either; on the log's own
+    # machine three more kinds from either, and those of several logs.
+    assert len(tables) == 2 * (2 * (2 + 2 * 2 + 2 * 2 * 2) + 3 * 2 * 2 + 2 * 2)
     again = CliRunner().invoke(
         main, [str(tmp_path), "--out", str(tmp_path / "out"), "--seeds", "2"], catch_exceptions=False
     )
