@@ -6,7 +6,7 @@ A run in which cores were all that counted has none of it. Explanations need it;
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -82,7 +82,7 @@ class Conditions:
                 GuestStay(held.owner, held.node, held.since, held.until, held.expected_end, held.memory_mb)
                 for held in machine.guests.granted
             ),
-            tuple(simulation.attempts.absences),
+            tuple(simulation.attempts.absences()),
         )
 
     def __bool__(self) -> bool:
@@ -117,8 +117,8 @@ class Conditions:
             "reservations": [[r.name, r.start, r.end, list(r.nodes)] for r in self.reservations],
             "withheld": [list(row) for row in self.withheld],
             "power_policy": self.power_policy,
-            "guests": [[None if value == math.inf else value for value in stay] for stay in self.guests],
-            "absences": [list(absence) for absence in self.absences],
+            "guests": [_finite(stay) for stay in self.guests],
+            "absences": [_finite(absence) for absence in self.absences],
         }
 
     @classmethod
@@ -132,9 +132,7 @@ class Conditions:
                 tuple((float(time), list(nodes), bool(held)) for time, nodes, held in document["withheld"]),
                 str(document["power_policy"]),
                 tuple(_stay(*row) for row in document["guests"]),
-                tuple(
-                    Absence(int(job), float(since), float(until)) for job, since, until in document.get("absences", ())
-                ),
+                tuple(_absence(*row) for row in document.get("absences", ())),
             )
             if not all(0 <= absence.job < jobs for absence in conditions.absences):
                 raise ValueError(f"a job that is none of the {jobs}")
@@ -155,6 +153,17 @@ def _column(name: str, values: list[Any], jobs: int) -> np.ndarray:
     return np.array(values, object if kind is str else kind)
 
 
+def _finite(row: Iterable[Any]) -> list[Any]:
+    return [None if value == math.inf else value for value in row]
+
+
+def _end(time: float | None) -> float:
+    return math.inf if time is None else float(time)
+
+
 def _stay(owner: str, node: int, since: float, until: float | None, expected_end: float | None, mb: float) -> GuestStay:
-    until, expected_end = (math.inf if end is None else float(end) for end in (until, expected_end))
-    return GuestStay(str(owner), node, float(since), until, expected_end, float(mb))
+    return GuestStay(str(owner), node, float(since), _end(until), _end(expected_end), float(mb))
+
+
+def _absence(job: int, since: float, until: float | None) -> Absence:
+    return Absence(int(job), float(since), _end(until))

@@ -138,9 +138,12 @@ class _Explanation:
             lines += self._attempt(attempt)
         if self._rejoined():
             over, finish = attempt["over_time"], self._job["finish_time"]
-            self._since, self._until = over, max(self._horizon, over) if math.isnan(finish) else finish
-            self._again += 1
-            lines += self._wait()
+            self._until = max(self._horizon, over) if math.isnan(finish) else finish
+            pieces = self._waits.in_queue(self._row, over, self._until)
+            if pieces:  # it has come back
+                self._since = pieces[0][0]
+                self._again += 1
+                lines += self._wait()
         return lines
 
     def _attempt(self, attempt: dict[Any, Any]) -> list[str]:
@@ -193,8 +196,8 @@ class _Explanation:
     def _wait(self) -> list[str]:
         if math.isnan(self._since):
             return []
-        waited = self._until - self._since
-        waited -= self._waits.absent(self._row, self._since, self._until)
+        pieces = self._waits.in_queue(self._row, self._since, self._until)
+        waited = sum(end - begin for begin, end in pieces)
         if self._again:
             when = f"at {self._at(self._since)}"
             if waited <= 0.0:

@@ -216,7 +216,7 @@ def _most(values: Floats) -> float:
 class Waits(NamedTuple):
     """Waits in the queue, arrays of shape (waits,)."""
 
-    joins: Floats  #: When each began, s.
+    joins: Floats  #: When each began, s; inf: not yet.
     leaves: Floats  #: When it ended, s; NaN: not yet.
     cores: Ints  #: Cores that the job asks for.
 
@@ -226,15 +226,10 @@ class Waits(NamedTuple):
         return Waits(joins, leaves, cores)
 
     def without(self, absences: Sequence[Absence], jobs: Columns) -> Waits:
-        """These, and behind them what makes gaps in waits: as if a wait began where a gap ends, and ended where it begins.
-
-        A job that an account's limit holds when it comes back is eligible later, and has no wait before that to have a gap in.
-        """
-        eligible = np.asarray(jobs["eligible_time"])
-        inside = [absence for absence in absences if absence.since >= eligible[absence.job]]
-        if not inside:
+        """These, and behind them what makes gaps in waits: as if a wait began where a gap ends, and ended where it begins."""
+        if not absences:
             return self
-        rows, since, until = (np.array(column) for column in zip(*inside, strict=True))
+        rows, since, until = (np.array(column) for column in zip(*absences, strict=True))
         return self.and_then(Waits(until, since, np.asarray(jobs["requested_cores"])[rows]))
 
 
@@ -257,10 +252,10 @@ def queue_steps(jobs: Columns, again: Waits) -> QueueSteps:
     left_at = np.where(np.isnan(allocated), finished, allocated)
     waits = Waits(eligible[waited], left_at[waited], np.asarray(jobs["requested_cores"])[waited])
     joins, leaves, cores = waits.and_then(again)
-    left = ~np.isnan(leaves)
-    time = np.concatenate([joins, leaves[left]])
-    count = np.concatenate([np.ones(len(joins), np.int64), -np.ones(int(left.sum()), np.int64)])
-    change = np.concatenate([cores, -cores[left]])
+    came, left = joins < np.inf, ~np.isnan(leaves)
+    time = np.concatenate([joins[came], leaves[left]])
+    count = np.concatenate([np.ones(int(came.sum()), np.int64), -np.ones(int(left.sum()), np.int64)])
+    change = np.concatenate([cores[came], -cores[left]])
     instants, which = np.unique(time, return_inverse=True)
     pending = np.cumsum(np.bincount(which, count, len(instants))).astype(np.int64)
     pending_cores = np.cumsum(np.bincount(which, change, len(instants))).astype(np.int64)

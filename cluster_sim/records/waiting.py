@@ -179,7 +179,7 @@ class Waits:
         """All times, s, at which a reason may change, but for the ends of waits and promises, which come with starts."""
         waits = [np.array(times, np.float64) for times in (self._eligible, self._finish)]
         log = self._result.decisions["time"].to_numpy(dtype=np.float64)
-        gaps = [time for absences in self._absences.values() for absence in absences for time in absence]
+        gaps = [time for gaps in self._gaps.values() for gap in gaps for time in gap if time < math.inf]
         times = np.unique(np.concatenate([self.history.times, log, *waits, gaps, [self._horizon]]))
         return np.asarray(times[~np.isnan(times)])
 
@@ -287,33 +287,29 @@ class Waits:
 
     def _waits(self, row: int, time: float) -> bool:
         """Whether a job waits from ``time`` on."""
-        return any(since <= time < until for since, until in self._in_queue(row))
+        return any(since <= time < until for since, until in self._spans(row)) and not self._is_absent(row, time)
 
     @cached_property
-    def _absences(self) -> dict[int, list[tuple[float, float]]]:
-        """From when to when jobs, by their rows, were not in the queue, s, between two waits for one attempt."""
+    def _gaps(self) -> dict[int, list[tuple[float, float]]]:
+        """The gaps in the waits of jobs, by their rows, s."""
         conditions = self.history.conditions
         found: dict[int, list[tuple[float, float]]] = {}
         for row, since, until in () if conditions is None else conditions.absences:
             found.setdefault(row, []).append((since, until))
         return found
 
-    def _in_queue(self, row: int) -> Iterator[tuple[float, float]]:
-        """Its waits, s, without the gaps in them."""
-        for since, until in self._spans(row):
-            for begin, end in self._absences.get(row, ()):
-                if since <= begin and end <= until:
-                    yield since, begin
-                    since = end
-            yield since, until
+    def in_queue(self, row: int, since: float, until: float) -> list[tuple[float, float]]:
+        """A wait of a job (s) without the gaps in it, as the pieces that are left, in order."""
+        pieces = []
+        for begin, end in sorted(self._gaps.get(row, ())):
+            if since <= begin < until:
+                if since < begin:
+                    pieces.append((since, begin))
+                since = end
+        return [*pieces, (since, until)] if since <= until else pieces
 
     def _is_absent(self, row: int, time: float) -> bool:
-        return any(since <= time < until for since, until in self._absences.get(row, ()))
-
-    def absent(self, row: int, since: float, until: float) -> float:
-        """How long a job was not in the queue between two times (s) at which it was, s."""
-        gaps = self._absences.get(row, ())
-        return sum(end - begin for begin, end in gaps if since <= begin and end <= until)
+        return any(since <= time < until for since, until in self._gaps.get(row, ()))
 
     @cached_property
     def _attempts_of(self) -> dict[str, list[tuple[float, float, float]]]:
@@ -341,7 +337,8 @@ class Waits:
     @cached_property
     def _all_spans(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """All waits of all jobs: the row of the job, and from when to when it waited, s."""
-        spans = [(row, *span) for row in range(len(self._ids)) for span in self._in_queue(row)]
+        rows = range(len(self._ids))
+        spans = [(row, *span) for row in rows for wait in self._spans(row) for span in self.in_queue(row, *wait)]
         table = np.array(spans, np.float64).reshape(-1, 3)
         return table[:, 0].astype(np.int64), table[:, 1], table[:, 2]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from cluster_sim.machine.placement import why_impossible
@@ -44,9 +45,12 @@ class Admission:
         self._gives_gpus = bool(getattr(simulation.scheduler, "gives_gpus", False))
         self.prepare()
         self._precedence: Precedence | None = None
+        # When jobs joined the queue, for the first time, that may have been held on their way, s; NaN: not yet.
+        self._late: dict[int, float] = {}
         if has_dependencies(simulation.workload):
             acts = (self.submit, self.admit, self.reject)
             self._precedence = Precedence(self._env, simulation.workload, columns, *acts)
+            self._late = dict.fromkeys(self._precedence.waiting, math.nan)
         others = self._precedence.following if self._precedence is not None else frozenset[int]()
         #: The process that submits jobs, each at its time.
         self.process = self._env.process(
@@ -107,13 +111,20 @@ class Admission:
 
     def admit(self, job: Job) -> None:
         """From now on schedulers see the job, unless its advance reservation has not begun, or it is over a limit."""
-        if self._gate is not None and self._gate.holds(job):
+        if self._is_held(job):
+            if not self._simulation.attempts.has_waited(job):
+                self._late[job.index] = math.nan
             return
-        if self._limits is not None and self._limits.holds(job):
-            return
+        if self._late and math.isnan(self._late.get(job.index, 0.0)):
+            self._late[job.index] = self._env.now
         self._pending[job.index] = job
+        self._simulation.attempts.joined(self._env.now, job)
         self._simulation.view.submitted.append(job)
         self._simulation.request_pass()
+
+    def _is_held(self, job: Job) -> bool:
+        held_by_gate = self._gate is not None and self._gate.holds(job)
+        return held_by_gate or (self._limits is not None and self._limits.holds(job))
 
     def reject(self, job: Job, reason: str) -> None:
         """Refuse a job for good, whether it waits or is just being submitted."""
@@ -145,14 +156,11 @@ class Admission:
 
     def times(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """When each job is submitted and when it is eligible to start, s; NaN: it depends on jobs not yet over."""
-        if self._precedence is not None:
-            submit, eligible = self._precedence.submit_time.copy(), self._precedence.eligible_time.copy()
-        else:
-            submit = eligible = self._columns["submit_time"]
-        for gate in (self._gate, self._limits):
-            if gate is not None and gate.eligible_time:
-                eligible = eligible.copy()
-                eligible[list(gate.eligible_time)] = list(gate.eligible_time.values())
+        submit = self._columns["submit_time"] if self._precedence is None else self._precedence.submit_time.copy()
+        if not self._late:
+            return submit, submit
+        eligible = submit.copy()
+        eligible[list(self._late)] = list(self._late.values())
         return submit, eligible
 
     def _refuse(self, job: Job, reason: str) -> None:

@@ -49,11 +49,15 @@ class Stopped(NamedTuple):
 
 
 class Absence(NamedTuple):
-    """A job was killed while it waited, and has joined the queue again: from when to when it was not in it, s."""
+    """A gap in a wait of a job that was killed and came back: from when to when it was not in the queue, s.
+
+    It lies within one wait as the tables have it: from eligibility, ``queue_time``, or the end of an attempt without a later
+    one, to the next allocation or the job's end.
+    """
 
     job: int  #: By its index.
     since: float
-    until: float
+    until: float  #: inf: it has not joined the queue again.
 
 
 class AttemptColumns(NamedTuple):
@@ -81,13 +85,15 @@ class Attempts:
         self.state = bytearray(jobs)  #: Of each job: its state, as an index into STATES.
         self.reason: dict[int, str] = {}  #: Why it was killed or rejected,
         self.left_queue: dict[int, float] = {}  #: and when, if it waited, s; by index.
-        self.absences: list[Absence] = []  #: Of jobs between two waits for one attempt.
         self.over = 0  #: Jobs that are completed, killed or rejected.
         self.suspended: set[int] = set()  #: Attempts that have lost their cores and are to go on.
         self.suspensions = 0  #: How often one was, and was not stopped by the scheduler before it had cores again.
         self.stages = StageLog()  #: What they did beside their work.
-        self._taken_out: set[int] = set()  # jobs that were killed in the queue
-        self._rejoined: dict[int, float] = {}  # jobs that wait for another attempt: since when
+        self._absences: list[Absence] = []  # of jobs between two waits for one attempt
+        # Jobs that are not in the queue: since when, because they were killed in it, or their attempt was stopped.
+        self._taken_out: dict[int, float] = {}
+        self._stopped: dict[int, float] = {}
+        self._rejoined: dict[int, Absence] = {}  # jobs that joined it for another attempt, and have not begun that
         self._queue_time: dict[int, float] = {}  # attempts that are not the first of their job: since when it waited
 
     def __len__(self) -> int:
@@ -100,7 +106,7 @@ class Attempts:
     def begin(self, job: Job) -> None:
         """A job got its cores: its next attempt."""
         if self._rejoined and job.index in self._rejoined:
-            self._queue_time[len(self.job)] = self._rejoined.pop(job.index)
+            self._queue_time[len(self.job)] = self._rejoined.pop(job.index).until
         self.job.append(job.index)
 
     def completed(self, job: Job) -> None:
@@ -108,18 +114,27 @@ class Attempts:
         self.state[job.index] = _COMPLETED
         self.over += 1
 
-    def killed(self, job: Job, reason: str) -> None:
-        """A job is over: it was killed."""
+    def killed(self, now: float, job: Job, reason: str) -> None:
+        """A job is over: it was killed with its attempt."""
+        self._stopped[job.index] = now
+        self._kill(job, reason)
+
+    def withdrawn(self, now: float, job: Job, reason: str, in_queue: bool) -> None:
+        """A job that waited was killed: ``in_queue``, or on its way there."""
+        if in_queue:
+            self._taken_out[job.index] = now
+        self.left_queue[job.index] = now
+        self._kill(job, reason)
+
+    def killed_suspended(self, now: float, job: Job, reason: str) -> None:
+        """A job that was suspended was killed."""
+        self.left_queue[job.index] = now
+        self.killed(now, job, reason)
+
+    def _kill(self, job: Job, reason: str) -> None:
         self.state[job.index] = _KILLED
         self.reason[job.index] = reason
         self.over += 1
-
-    def withdrawn(self, now: float, job: Job, reason: str, in_queue: bool = False) -> None:
-        """A job that waited was killed: ``in_queue``, on its way there, or suspended."""
-        self.left_queue[job.index] = now
-        if in_queue:
-            self._taken_out.add(job.index)
-        self.killed(job, reason)
 
     def rejected(self, now: float, job: Job, reason: str, waited: bool) -> None:
         """A job was refused: when it was submitted, or, having waited until now, by the scheduler."""
@@ -130,18 +145,35 @@ class Attempts:
         self.over += 1
 
     def requeued(self, now: float, job: Job) -> None:
-        """A job that ran, or was killed, waits again."""
+        """A job that ran, or was killed, is to wait again: on its way to the queue."""
         index = job.index
         if self.state[index] == _KILLED:
             self.state[index] = 0
             self.over -= 1
             del self.reason[index]
-            left = self.left_queue.pop(index, now)
-            if index in self._taken_out:
-                self._taken_out.remove(index)
-                self.absences.append(Absence(index, left, now))
-                return
-        self._rejoined[index] = now
+            self.left_queue.pop(index, None)
+        else:
+            self._stopped[index] = now
+
+    def joined(self, now: float, job: Job) -> None:
+        """A job is in the queue, for the first time or again."""
+        index = job.index
+        if index in self._taken_out:
+            self._absences.append(Absence(index, self._taken_out.pop(index), now))
+        elif index in self._stopped:
+            self._rejoined[index] = Absence(index, self._stopped.pop(index), now)
+
+    def has_waited(self, job: Job) -> bool:
+        """Whether a job on its way to the queue was in it before."""
+        return job.index in self._taken_out or job.index in self._stopped
+
+    def absences(self) -> list[Absence]:
+        """The gaps in waits, up to now."""
+        found = [*self._absences, *self._rejoined.values()]
+        for index, since in (*self._taken_out.items(), *self._stopped.items()):
+            is_over = self.state[index] != STATES.index(JobState.UNFINISHED)
+            found.append(Absence(index, since, self.left_queue.get(index, since) if is_over else math.inf))
+        return [absence for absence in found if absence.until > absence.since]
 
     # ------------------------------------------------------------------ as arrays
 

@@ -204,7 +204,7 @@ class JobLife:
             if running._course is not None:
                 self.courses.forget(job)
         else:
-            self._attempts.killed(job, kill.reason)
+            self._attempts.killed(self._env.now, job, kill.reason)
         if self._notices.wanted:
             self._notices.note("job_completed" if kill is None else "job_killed", job)
         self.over(job, "completed" if kill is None else "killed")
@@ -321,7 +321,7 @@ class JobLife:
         if self._waits_again(job, kill):
             self._queue_again(job)
             return
-        self._attempts.withdrawn(self._env.now, job, kill.reason)
+        self._attempts.killed_suspended(self._env.now, job, kill.reason)
         self._notices.note("job_killed", job)
         self.over(job, "killed")
 

@@ -53,7 +53,6 @@ class LimitGate:
         self._partition = "" if default is None else default.name
         self._inside: dict[int, Demand] = {}
         self._outside: dict[tuple[int, str, str, str], dict[int, Job]] = {}
-        self.eligible_time: dict[int, float] = {}  #: When each job that was held joined the queue, s; NaN: not yet.
 
     def demand(self, job: Job) -> Demand:
         """What the job needs of what is limited."""
@@ -88,7 +87,6 @@ class LimitGate:
         waiting = self._outside.get(demand.whose)
         if waiting or self._is_refused(job, demand):
             self._outside.setdefault(demand.whose, {})[job.index] = job
-            self.eligible_time[job.index] = float("nan")
             return True
         self._enter(job, demand)
         return False
@@ -124,7 +122,6 @@ class LimitGate:
                     break
                 del waiting[job.index]
                 self._enter(job, demand)
-                self.eligible_time[job.index] = self._env.now
                 self._admit(job)
 
     def _nodes(self, job: Job, demand: Demand) -> tuple[int, ...]:

@@ -53,30 +53,27 @@ class Precedence:
         self._successors: dict[int, list[tuple[int, When]]] = {}
         self._followers: dict[int, list[tuple[int, float]]] = {}
         self.submit_time = np.array(columns["submit_time"])  #: s; NaN until a job that follows another is submitted.
-        self.eligible_time = np.array(columns["submit_time"])  #: s; NaN until a job that waits for others need not.
         table = workload.columns
         for row, before, when in waits(table):
             self._awaited[row] = self._awaited.get(row, 0) + 1
             self._successors.setdefault(before, []).append((row, when))
-            self.eligible_time[row] = NAN
         for row, before, think in follows(table) if workload.think_times else ():
             self._followers.setdefault(before, []).append((row, think))
-            self.submit_time[row] = self.eligible_time[row] = NAN
+            self.submit_time[row] = NAN
         columns["submit_time"] = self.submit_time
         #: Jobs, by position, that are submitted from here and not at a time of their own.
         self.following = frozenset(row for rows in self._followers.values() for row, _ in rows)
+        self.waiting = self.following | self._awaited.keys()  #: Jobs, by position, that wait for others at first.
 
     def expect(self, job: Job) -> None:
         """A job that waits for no other comes to those of the workload."""
         self.submit_time = self._columns["submit_time"]
-        self.eligible_time = np.append(self.eligible_time, job.submit_time)
 
     def holds(self, job: Job) -> bool:
         """Whether a job that is submitted now is held back, from now on."""
         if self._awaited.get(job.index):
             self.held[job.index] = job
             return True
-        self.eligible_time[job.index] = self._env.now
         return False
 
     def over(self, job: Job, outcome: str) -> None:
@@ -112,5 +109,4 @@ class Precedence:
                 continue
             self._awaited[index] -= 1
             if not self._awaited[index] and index in self.held:
-                self.eligible_time[index] = self._env.now
                 self._admit(self.held.pop(index))

@@ -34,7 +34,6 @@ class WindowGate:
         self._eligibility = eligibility
         self._admit, self._refuse = admit, refuse
         self.held: dict[int, Job] = {}  #: Jobs whose window has not begun.
-        self.eligible_time: dict[int, float] = {}  #: When the window of each job that was held began, s; NaN: not yet.
         for time in eligibility.turning_times:
             if time > env.now:
                 env.at(time).callbacks.append(lambda event: turn())
@@ -46,7 +45,6 @@ class WindowGate:
         start = self._eligibility.earliest_start(job)
         if start > latest(self._env.now):
             self.held[job.index] = job
-            self.eligible_time[job.index] = float("nan")
             self._env.at(start).callbacks.append(lambda event: self._open(job))
             return True
         last = max(self._eligibility.latest_start(job), self._env.now)
@@ -55,7 +53,6 @@ class WindowGate:
 
     def _open(self, job: Job) -> None:
         if self.held.pop(job.index, None) is not None:
-            self.eligible_time[job.index] = self._env.now
             self._admit(job)
 
     def _close(self, job: Job) -> None:

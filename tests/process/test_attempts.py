@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cluster_sim import Platform, Result, Simulation, Workload
+from cluster_sim import Platform, Result, Simulation, Start, View, Workload
 from cluster_sim.errors import FormatError, InputError, SimulationError
 from cluster_sim.platform.accounts import Accounts, Association
+from cluster_sim.records.waiting import NO_REASON
+from cluster_sim.run.decisions import Decision, Hold
+from cluster_sim.workload.advance_reservations import AdvanceReservation
 from schedulers import EasyBackfilling, Scheduler, make_scheduler
 
 
@@ -270,15 +273,15 @@ def test_a_job_that_is_killed_in_the_queue_waits_until_then_and_from_when_it_joi
     assert "submitted before" not in second
 
 
-def test_a_job_that_its_account_holds_when_it_comes_back_leaves_no_gap_in_a_wait_that_is_not_there() -> None:
-    """a's first job is killed at 5 s and back at 20 s, when a's other one holds it, to 45 s: nobody is in the queue."""
+def held_by_its_account(until: float | None = None, saved: Path | None = None) -> Result:
+    """a's first job is killed in the queue at 5 s and back at 20 s, when a's other one holds it, to 70 s."""
     users = [Association("acc", "a", max_jobs=1), Association("acc", "b")]
     accounts = Accounts((Association("root", shares=0), Association("acc", parent="root"), *users))
     jobs = Workload(
         {
             "submit_time": [0.0, 1.0, 2.0],
             "requested_cores": [1, 2, 1],
-            "recorded_run_time": [30.0, 10.0, 40.0],
+            "recorded_run_time": [30.0, 10.0, 65.0],
             "requested_time": [1000.0] * 3,
             "user": ["b", "a", "a"],
             "account": ["acc"] * 3,
@@ -287,9 +290,72 @@ def test_a_job_that_its_account_holds_when_it_comes_back_leaves_no_gap_in_a_wait
     sim = Simulation(Platform.homogeneous(1, 2), jobs, make_scheduler("fcfs"), accounts=accounts)
     at(sim, 5.0, lambda: sim.kill("1"))
     at(sim, 20.0, lambda: sim.requeue("1"))
+    result = sim.run(until=until)
+    if saved is None:
+        return result
+    result.save(saved)
+    return Result.load(saved)
+
+
+def test_a_job_that_its_account_holds_when_it_comes_back_is_in_the_queue_before_and_after() -> None:
+    """It waits from 1 to 5 s, and at 70 s, when its account lets it in, it starts."""
+    result = held_by_its_account()
+    assert result.queue[["time", "pending"]].values.tolist() == [[0, 0], [1, 1], [5, 0], [70, 0]]
+    assert result.summary()["mean_queue_length"] == pytest.approx(4 / 80)
+    assert result.jobs["eligible_time"].tolist() == [0, 1, 5]
+    assert "It waited in the queue for 4 s." in result.explain("1")
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_a_job_that_is_still_held_when_the_run_is_stopped_has_left_the_queue(saved: bool, tmp_path: Path) -> None:
+    """Stopped at 40 s: it waited from 1 to 5 s."""
+    result = held_by_its_account(40.0, tmp_path if saved else None)
+    assert result.queue[["time", "pending"]].values.tolist() == [[0, 0], [1, 1], [5, 0]]
+    assert result.summary()["mean_queue_length"] == pytest.approx(4 / 40)
+    told = result.explain("1")
+    assert "It waited in the queue for 4 s." in told
+    assert "  from 5 s to 40 s: it had been killed, and was not in the queue" in told
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_a_job_that_is_killed_while_it_runs_waits_from_when_it_comes_back(saved: bool, tmp_path: Path) -> None:
+    """a runs from 0, is killed at 4 s and back at 9, behind b, which has both cores; the run is stopped at 12 s."""
+    sim = simulation([(0.0, 2, 10.0), (1.0, 2, 50.0)])
+    at(sim, 4.0, lambda: sim.kill("0"))
+    at(sim, 9.0, lambda: sim.requeue("0"))
+    result = sim.run(until=12.0)
+    if saved:
+        result.save(tmp_path)
+        result = Result.load(tmp_path)
+    assert result.queue[["time", "pending"]].values.tolist() == [[0, 0], [1, 1], [4, 0], [9, 1]]
+    assert result.summary()["mean_queue_length"] == pytest.approx((3 + 3) / 12)
+    told = result.explain("0")
+    assert "It joined the queue again at 9 s and waited for 3 s." in told
+    assert "  from 9 s to 12 s: it " in told
+
+
+def test_a_job_that_is_killed_while_it_runs_and_starts_again_has_one_wait_after_it_came_back() -> None:
+    """a is killed at 4 s, back at 9, and runs again from 11 s on, when b has ended."""
+    sim = simulation([(0.0, 2, 10.0), (1.0, 2, 7.0)])
+    at(sim, 4.0, lambda: sim.kill("0"))
+    at(sim, 9.0, lambda: sim.requeue("0"))
     result = sim.run()
-    assert result.queue["pending"].min() >= 0
-    assert result.summary()["mean_queue_length"] >= 0.0
+    assert result.queue[["time", "pending"]].values.tolist() == [[0, 0], [1, 1], [4, 0], [9, 1], [11, 0]]
+    assert result.attempts["queue_time"].tolist() == [0, 1, 9]
+    assert "It joined the queue again at 9 s and waited for 2 s." in result.explain("0")
+
+
+def test_a_job_that_is_killed_while_it_is_held_is_eligible_when_it_first_joins_the_queue() -> None:
+    """a names a reservation from 10 s on, is killed at 2 s and back at 12 s; b begins at 13 s."""
+    window = AdvanceReservation("mine", 10.0, 100.0, [0])
+    jobs = Workload({"submit_time": [0.0, 13.0], "requested_cores": [1, 1], "recorded_run_time": [5.0, 5.0],
+                     "requested_time": [9.0, 9.0], "reservation": ["mine", "mine"]})  # fmt: skip
+    sim = Simulation(Platform.homogeneous(1, 2), jobs, make_scheduler("fcfs"), reservations=[window])
+    at(sim, 2.0, lambda: sim.kill("0"))
+    at(sim, 12.0, lambda: sim.requeue("0"))
+    result = sim.run()
+    assert result.jobs["eligible_time"].tolist() == result.attempts["queue_time"].tolist() == [12, 13]
+    assert result.queue[["time", "pending"]].values.tolist() == [[12, 0], [13, 0]]
 
 
 def test_a_job_that_ran_and_is_killed_in_the_queue_keeps_both_waits() -> None:
@@ -304,3 +370,39 @@ def test_a_job_that_ran_and_is_killed_in_the_queue_keeps_both_waits() -> None:
     told = result.explain("0")
     assert "It joined the queue again at 4 s and waited for 3 s." in told
     assert "  from 6 s to 8 s: it had been killed, and was not in the queue" in told
+
+
+def test_a_job_that_was_killed_in_the_queue_and_ran_then_waits_for_its_next_attempt_from_its_requeue() -> None:
+    """a waits from 0 to 5 and from 7 to 10 s, runs to 13, is requeued, and waits behind b, which runs to 18."""
+    sim = simulation([(0.0, 2, 10.0), (0.0, 2, 10.0), (11.0, 1, 5.0)], scheduler=make_scheduler("list:smallest/first"))
+    at(sim, 5.0, lambda: sim.kill("1"))
+    at(sim, 7.0, lambda: sim.requeue("1"))
+    at(sim, 13.0, lambda: sim.requeue("1"))
+    result = sim.run()
+    assert result.attempts["queue_time"].tolist() == [0, 0, 11, 13]
+    steps = [[0, 1], [5, 0], [7, 1], [10, 0], [11, 1], [13, 1], [18, 0]]
+    assert result.queue[["time", "pending"]].values.tolist() == steps
+
+
+class Polite(Scheduler):
+    """Starts nothing before 10 s, and says at 1 s that b lets a go first."""
+
+    def schedule(self, view: View) -> Iterable[Decision]:
+        """One pass."""
+        jobs = {job.job_id: job for job in view.pending}
+        if view.now == 1.0:
+            yield Hold(jobs["1"], "lets another go first", behind=jobs["0"])
+        if view.now >= 10.0:
+            for job in jobs.values():
+                yield Start(job, view.place(job))
+
+
+def test_a_job_that_was_killed_in_the_queue_keeps_nobody_back_meanwhile() -> None:
+    """a and b wait, b behind a from 1 s on; a is killed at 4 and back at 6 s."""
+    jobs = Workload({"submit_time": [0.0, 1.0, 10.0], "requested_cores": [1] * 3, "recorded_run_time": [5.0] * 3})
+    sim = Simulation(Platform.homogeneous(1, 4), jobs, Polite(), explain=True)
+    at(sim, 4.0, lambda: sim.kill("0"))
+    at(sim, 6.0, lambda: sim.requeue("0"))
+    behind = "enough cores are free, but it lets another go first (job 0)"
+    told = [(one.start, one.end, one.because) for one in sim.run().waits.stretches("1", 1.0, 10.0)]
+    assert told == [(1.0, 4.0, behind), (4.0, 6.0, NO_REASON), (6.0, 10.0, behind)]
