@@ -44,10 +44,9 @@ class Frames:
     """All frames of a run, numbered from 0.
 
     A *stay* is a job in the queue, at the frames ``enters`` to ``leaves``, both included: before each attempt to run it,
-    and after the last one when it waits again. A *hold* is an attempt of a job, a piece of one, or a guest, with its
-    cores, at the frames
-    between ``takes`` and ``gives``, both excluded; its ``attempt`` is 0 where there was but one. Frames that never come are
-    NEVER.
+    and after the last one when it waits again; one with a gap in it, in which the job had been killed, is two.
+    A *hold* is an attempt of a job, a piece of one, or a guest, with its cores, at the frames between ``takes`` and
+    ``gives``, both excluded; its ``attempt`` is 0 where there was but one. Frames that never come are NEVER.
     """
 
     def __init__(self, result: Result):
@@ -234,15 +233,26 @@ class Frames:
         refusal = dict(zip(self.steps.rows[rejected].tolist(), rejected.tolist(), strict=True))
         out = np.array([refusal.get(job, left) for job, left in zip(waiting.tolist(), out, strict=True)], np.int64)
         job, since = np.append(row, waiting), np.append(attempts["queue_time"], last_end[waiting])
+        until = np.append(attempts["allocation_time"], np.where(np.isnan(finish), np.inf, finish))
+        which, since, leaves = self._without_gaps(job, since, until, np.append(leaves, out))
+        job = job[which]
         # Who came after the run was stopped is in no frame.
         never = np.isnan(since) | (since > self._horizon)
         enters = np.where(never, NEVER, np.searchsorted(self.time[:-1], since))
         for stay, key in enumerate(zip(job.tolist(), since.tolist(), strict=True) if self._change else ()):
             enters[stay] = self._change.get(key, enters[stay] - 1) + 1
         came = self._eligible[job]
-        table = {"row": job, "since": since, "enters": enters, "leaves": np.append(leaves, out), "again": since > came}
+        table = {"row": job, "since": since, "enters": enters, "leaves": leaves, "again": since > came}
         order = np.lexsort((since, job, came))
         self._stays = pd.DataFrame(table).iloc[order].reset_index(drop=True)
+
+    def _without_gaps(self, job: Ints, since: Floats, until: Floats, leaves: Ints) -> tuple[Ints, Floats, Ints]:
+        """What is left of stays from ``since`` to ``until`` (s): of which stay, from when on, and its last frame."""
+        times = zip(job.tolist(), since.tolist(), until.tolist(), strict=True)
+        pieces = [(stay, *piece) for stay, wait in enumerate(times) for piece in self._result.waits.in_queue(*wait)]
+        table = np.array(pieces, np.float64).reshape(-1, 3)
+        stay, since, end = table[:, 0].astype(np.int64), table[:, 1], table[:, 2]
+        return stay, since, np.where(end == until[stay], leaves[stay], np.searchsorted(self.time[:-1], end) - 1)
 
     # ------------------------------------------------------------------ one frame
 

@@ -292,14 +292,14 @@ class Waits:
     @cached_property
     def _gaps(self) -> dict[int, list[tuple[float, float]]]:
         """The gaps in the waits of jobs, by their rows, s."""
-        conditions = self.history.conditions
+        conditions = self._result.conditions
         found: dict[int, list[tuple[float, float]]] = {}
         for row, since, until in () if conditions is None else conditions.absences:
             found.setdefault(row, []).append((since, until))
         return found
 
     def in_queue(self, row: int, since: float, until: float) -> list[tuple[float, float]]:
-        """A wait of a job (s) without the gaps in it, as the pieces that are left, in order."""
+        """A wait of a job (s) without the gaps in it: the pieces that are left, in order."""
         pieces = []
         for begin, end in sorted(self._gaps.get(row, ())):
             if since <= begin < until:

@@ -327,6 +327,49 @@ def test_the_page_agrees_with_the_log(spec: str) -> None:
     assert {"OFF", "SWITCHING_ON"} <= {state for _, state, _, _ in data["states"]}
 
 
+@pytest.mark.parametrize("explain", [True, False])
+def test_who_was_killed_in_the_queue_is_not_in_it_until_it_comes_back(explain: bool, tmp_path: Path) -> None:
+    """b, behind a, is killed at 5 and back at 20 s; c and d come meanwhile, each to a core of its own, and after that e."""
+    columns = {"job_id": [*"abcde"], "submit_time": [0, 1, 3, 7, 21], "requested_cores": [2, 4, 1, 1, 1],
+               "recorded_run_time": [40, 9, 1, 1, 1]}  # fmt: skip
+    scheduler = make_scheduler("list:first/first,blocking=no")
+    simulation = Simulation(Platform.homogeneous(1, 4), Workload(columns), scheduler, explain=explain)
+
+    def wavering() -> Generator[Any, Any, None]:
+        yield simulation.env.timeout(5)
+        simulation.kill("b")
+        yield simulation.env.timeout(15)
+        simulation.requeue("b")
+
+    simulation.env.process(wavering())
+    result = simulation.run()
+    result.save(tmp_path)
+    for frames in (Frames(result), Frames(Result.load(tmp_path))):
+        starts = [i for i, kind in enumerate(frames.steps.decisions) if kind == "start"]
+        assert [frames.time[i] for i in starts] == [0, 3, 7, 21, 40]
+        assert [frames.queue(i)["job_id"].tolist() for i in starts] == [["a"], ["b", "c"], ["d"], ["b", "e"], ["b"]]
+        assert frames.queue(starts[3])["waited"].tolist() == [1, 0]
+
+
+def test_who_is_killed_while_it_runs_is_in_the_queue_from_when_it_comes_back() -> None:
+    """b is killed at 5 and back at 20 s, when a has all cores; the run is stopped at 30 s. c comes at 7 s, d at 21 s."""
+    columns = {"job_id": [*"bacd"], "submit_time": [0, 5, 7, 21], "requested_cores": [4, 3, 1, 1],
+               "recorded_run_time": [40, 90, 1, 1]}  # fmt: skip
+    scheduler = make_scheduler("list:first/first,blocking=no")
+    simulation = Simulation(Platform.homogeneous(1, 4), Workload(columns), scheduler)
+
+    def wavering() -> Generator[Any, Any, None]:
+        yield simulation.env.timeout(5)
+        simulation.kill("b")
+        yield simulation.env.timeout(15)
+        simulation.requeue("b")
+
+    simulation.env.process(wavering())
+    frames = Frames(simulation.run(until=30))
+    assert frames.time.tolist() == [0, 5, 7, 21, 30]
+    assert [frames.queue(i)["job_id"].tolist() for i in range(5)] == [["b"], ["a"], ["c"], ["b", "d"], ["b"]]
+
+
 def troubled(explain: bool) -> Result:
     """4 cores; a has 2 of them for 10 s, but is stopped at 4 s and begins anew; b waits for 3. A guest has one from 2 to 8 s."""
     columns = {"job_id": ["a", "b"], "submit_time": [0, 1], "requested_cores": [2, 3], "recorded_run_time": [10, 5]}
