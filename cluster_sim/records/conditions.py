@@ -132,15 +132,15 @@ class Conditions:
                 tuple((float(time), list(nodes), bool(held)) for time, nodes, held in document["withheld"]),
                 str(document["power_policy"]),
                 tuple(_stay(*row) for row in document["guests"]),
-                tuple(_absence(*row) for row in document.get("absences", ())),
+                tuple(_absence(row, f"{where}, absences", jobs) for row in document.get("absences", ())),
             )
-            if not all(0 <= absence.job < jobs for absence in conditions.absences):
-                raise ValueError(f"a job that is none of the {jobs}")
             nodes = [node for _, several, _ in conditions.withheld for node in several]
             nodes += [stay.node for stay in conditions.guests]
             if not all(type(node) is int and 0 <= node < platform.node_count for node in nodes):
                 raise ValueError(f"a node that is none of the platform's {platform.node_count}")
             conditions.eligibility(platform, jobs)
+        except FormatError:
+            raise
         except (ClusterSimError, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise FormatError(where, "the conditions of a run", f"{type(error).__name__}: {error}") from None
         return conditions
@@ -165,5 +165,10 @@ def _stay(owner: str, node: int, since: float, until: float | None, expected_end
     return GuestStay(str(owner), node, float(since), _end(until), _end(expected_end), float(mb))
 
 
-def _absence(job: int, since: float, until: float | None) -> Absence:
-    return Absence(int(job), float(since), _end(until))
+def _absence(row: Any, where: str, jobs: int) -> Absence:
+    match row:
+        case [int(job), int() | float() as since, None | int() | float() as until]:
+            if 0 <= job < jobs and 0.0 <= since < math.inf and since <= _end(until):
+                return Absence(job, float(since), _end(until))
+    expected = f"[a job by its position, 0 to {jobs - 1}; from when and until when it was not in the queue, s]"
+    raise FormatError(where, expected, row)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import Any
@@ -382,6 +384,25 @@ def test_a_job_that_was_killed_in_the_queue_and_ran_then_waits_for_its_next_atte
     assert result.attempts["queue_time"].tolist() == [0, 0, 11, 13]
     steps = [[0, 1], [5, 0], [7, 1], [10, 0], [11, 1], [13, 1], [18, 0]]
     assert result.queue[["time", "pending"]].values.tolist() == steps
+
+
+@pytest.mark.parametrize(
+    "row", [[1, 20.0, 5.0], [1, math.nan, 20.0], [1, 5.0, math.nan], [1, None, 20.0], [1, -1.0, 20.0], [3, 5.0, 20.0],
+            [-1, 5.0, 20.0], [0.5, 5.0, 20.0], [1, "5", 20.0], [1, 5.0], "gap"]
+)  # fmt: skip
+def test_a_saved_gap_that_is_none_is_refused(row: object, tmp_path: Path) -> None:
+    """One line names the file, what was expected, and what is there."""
+    sim = simulation([(0.0, 2, 30.0), (0.0, 2, 10.0), (6.0, 2, 1.0)])
+    at(sim, 5.0, lambda: sim.kill("1"))
+    at(sim, 20.0, lambda: sim.requeue("1"))
+    sim.run().save(tmp_path)
+    document = json.loads((tmp_path / "conditions.json").read_text())
+    assert document["absences"] == [[1, 5.0, 20.0]]
+    (tmp_path / "conditions.json").write_text(json.dumps(document | {"absences": [row]}))
+    with pytest.raises(FormatError) as error:
+        Result.load(tmp_path).explain("1")
+    expected = "expected [a job by its position, 0 to 2; from when and until when it was not in the queue, s], found"
+    assert str(error.value).endswith(f"conditions.json, absences: {expected} {row}")
 
 
 class Polite(Scheduler):
