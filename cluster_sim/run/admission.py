@@ -74,9 +74,13 @@ class Admission:
             self._precedence.expect(job)
 
     def readmit(self, job: Job) -> None:
-        """A job that ran waits again, in its old place."""
+        """A job that ran waits again, in its old place; one that was killed while it waited for others may still have to."""
+        if self._waits_in_vain(job):
+            return
         if self._notices.wanted:
             self._notices.note("job_submitted", job)
+        if self._precedence is not None and self._precedence.holds(job):
+            return
         later = [index for index in self._pending if index > job.index]
         self.admit(job)
         for index in later:  # behind it, in the order that they have
@@ -91,8 +95,7 @@ class Admission:
             if reason:
                 self.reject(job, reason)
                 return
-        if self._precedence is not None and job.index in self._precedence.refused:
-            self.reject(job, self._precedence.refused[job.index])
+        if self._waits_in_vain(job):
             return
         if self._machine.budget is not None:
             reason = self._machine.budget.why_never(job)
@@ -108,6 +111,13 @@ class Admission:
             self._notices.note("job_submitted", job)
         if self._precedence is None or not self._precedence.holds(job):
             self.admit(job)
+
+    def _waits_in_vain(self, job: Job) -> bool:
+        """Reject a job if one that it waits for should have completed and did not; whether that is so."""
+        if self._precedence is None or job.index not in self._precedence.refused:
+            return False
+        self.reject(job, self._precedence.refused[job.index])
+        return True
 
     def admit(self, job: Job) -> None:
         """From now on schedulers see the job, unless its advance reservation has not begun, or it is over a limit."""

@@ -219,6 +219,30 @@ def test_a_held_job_can_be_killed() -> None:
     assert column(result, "finish_time") == {"a": 10.0, "b": 5.0, "c": 40.0, "d": 5.0}
 
 
+@pytest.mark.parametrize(("end", "start", "eligible"), [(5.0, 10.0, 10.0), (12.0, 12.0, 12.0)])
+def test_a_held_job_that_was_killed_and_comes_back_still_waits_for_the_other(
+    end: float, start: float, eligible: float
+) -> None:
+    """b waits for a, which runs to 10 s; it is killed at 2 s, and comes back before a has ended, or after it."""
+    simulation = Simulation(machine(2), jobs(a=(1, 10.0, ""), b=(1, 5.0, "a"), c=(1, 30.0, "")), Fcfs())
+    simulation.env.at(2.0).callbacks.append(lambda event: simulation.kill("b"))
+    simulation.env.at(end).callbacks.append(lambda event: simulation.requeue("b"))
+    result = simulation.run()
+    assert column(result, "start_time")["b"] == start
+    assert column(result, "eligible_time")["b"] == eligible
+    assert result.queue["pending"].tolist() == [0] * len(result.queue)
+
+
+def test_a_held_job_that_comes_back_when_the_other_has_failed_is_refused() -> None:
+    """b is killed at 2 s, a, for whose success it waits, at 4 s; b comes back at 6 s."""
+    simulation = Simulation(machine(2), jobs(a=(1, 10.0, ""), b=(1, 5.0, "a"), c=(1, 30.0, "")), Fcfs())
+    for time, act, job in ((2.0, simulation.kill, "b"), (4.0, simulation.kill, "a"), (6.0, simulation.requeue, "b")):
+        simulation.env.at(time).callbacks.append(lambda event, act=act, job=job: act(job))
+    result = simulation.run()
+    assert column(result, "state") == {"a": "killed", "b": "rejected", "c": "completed"}
+    assert column(result, "reason")["b"] == "job a, which it waits for, was killed"
+
+
 def test_a_run_that_stops_early(tmp_path: Path) -> None:
     """Held jobs are unfinished and were never eligible; the saved tables say so, too."""
     result = Simulation(machine(1), jobs(**DIAMOND), Fcfs(), until=15.0).run()
