@@ -145,13 +145,13 @@ class Bookings(Availability):
             raise PlacementError("the placement has no cores")
         reached, ascending = 0, True
         for first, stop, cores in placement.spans:
-            if not 0 <= first < stop <= self._node_count:
+            if type(first) is bool or not 0 <= first < stop <= self._node_count:
                 raise PlacementError(f"{placement}: no such nodes on {self.platform!r}")
             if cores < 1:
                 raise PlacementError(f"{placement}: on each node it has a core or more")
             ascending = ascending and first >= reached
             reached = stop
-        if not ascending and any(a[1] > b[0] for a, b in pairwise(sorted(placement.spans))):
+        if not ascending and any(a[1] > b[0] for a, b in pairwise(sorted(map(tuple, placement.spans)))):
             raise PlacementError(f"{placement}: a node appears twice")
 
     def _check(self, placement: Placement) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from operator import index
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, SupportsIndex
 
 import numpy as np
 
@@ -32,23 +32,23 @@ class Placement:
 
     def __init__(self, spans: Iterable[Span]):
         self.found_at: object = None  #: The state of the machine in which it was found free, see ``Machine.version``.
-        self.cores = 0  #: Cores on all nodes together.
+        self.spans: tuple[Span, ...] = spans if type(spans) is tuple else _as_tuple(spans)
+        cores = 0
         try:
-            self.spans: tuple[Span, ...] = tuple(spans)
             for first, stop, taken in self.spans:
-                self.cores += (stop - first) * taken
-            index(self.cores)  # which a sum in which anything is no whole number is not
+                cores += (stop - first) * taken
+            if type(cores) is not int:  # whole numbers of numpy, or no whole numbers
+                self.spans = tuple((_whole(first), _whole(stop), _whole(taken)) for first, stop, taken in self.spans)
+                cores = sum((stop - first) * taken for first, stop, taken in self.spans)
         except (TypeError, ValueError):
-            expected = "(first node, node after the last, cores on each of them) in whole numbers"
-            raise PlacementError(f"a Placement is made of spans, {expected}, not of {spans!r}") from None
+            raise _no_spans(spans) from None
+        self.cores = cores  #: Cores on all nodes together.
 
     @classmethod
     def on(cls, cores: Mapping[int, int]) -> Placement:
-        """From a mapping of node index to cores on that node."""
+        """From a mapping of node index to cores on that node; a Series of pandas is one, too."""
         try:
-            spans = [
-                (node, node + 1, index(taken)) for node, taken in zip(map(index, cores), cores.values(), strict=True)
-            ]
+            spans = [((first := _whole(node)), first + 1, _whole(taken)) for node, taken in cores.items()]
         except (AttributeError, TypeError):
             expected = "a mapping from nodes, by their position in the platform, to cores, in whole numbers"
             raise PlacementError(f"Placement.on takes {expected}, not {cores!r}") from None
@@ -89,6 +89,26 @@ class Placement:
             for first, stop, taken in self.spans
         )
         return f"<Placement {', '.join(parts)}>"
+
+
+def _whole(number: SupportsIndex) -> int:
+    """As a number of Python's own, whoever's it is; TypeError for what is no whole number, such as a truth."""
+    if isinstance(number, bool):
+        raise TypeError
+    return int(index(number))
+
+
+def _as_tuple(spans: Iterable[Span]) -> tuple[Span, ...]:
+    try:
+        each = iter(spans)
+    except TypeError:
+        raise _no_spans(spans) from None
+    return tuple(each)  # what a generator raises is its own
+
+
+def _no_spans(found: object) -> PlacementError:
+    expected = "(first node, node after the last, cores on each of them) in whole numbers"
+    return PlacementError(f"a Placement is made of spans, {expected}, not of {found!r}")
 
 
 def shape(job: Job) -> list[int] | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from analysis import gantt
@@ -110,6 +111,12 @@ def test_what_is_decided_by_hand() -> None:
         (lambda: Placement([(0, 1, 4), (1, 2, 0)]), "node 1: 0>: on each node it has a core or more"),
         (lambda: Placement.on({2: 4}), "node 2: 4>: no such nodes"),
         (lambda: Placement.on({-1: 4}), "node -1: 4>: no such nodes"),
+        (lambda: Placement.on({True: 4}), r"Placement.on takes .* in whole numbers, not \{True: 4\}"),
+        (lambda: Placement([(True, 2, 4)]), "node True: 4>: no such nodes"),
+        (lambda: Placement([(np.True_, 2, 4)]), "made of spans, .* in whole numbers"),  # type: ignore[list-item]
+        (lambda: Placement(np.array([[0.0, 1.0, 4.0]])), "made of spans, .* in whole numbers"),  # type: ignore[arg-type]
+        (lambda: Placement.on(pd.Series([4.0])), "Placement.on takes .* in whole numbers"),
+        (lambda: Placement([[1, 2, 2], (0, 2, 2)]), "a node appears twice"),  # type: ignore[list-item]
     ],
 )
 @pytest.mark.parametrize("kind", [Start, Reserve, Resize])
@@ -131,6 +138,43 @@ def test_a_placement_that_is_none(kind: type, place: Callable[[], Placement], to
     jobs |= {"min_cores": [1], "max_cores": [8], "malleable": [True]}
     with pytest.raises(PlacementError, match=told):
         Simulation(PLATFORM, Workload(jobs), Mine(), explain=True).run().decisions  # noqa: B018 - it is made when asked for
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda: Placement(np.array([[1, 2, 2], [0, 1, 2]])),
+        lambda: Placement([[1, 2, 2], (0, 1, 2)]),  # type: ignore[list-item]
+        lambda: Placement([(np.int64(1), np.int64(2), 2), (0, 1, np.uint8(2))]),
+        lambda: Placement.on(pd.Series([2, 2], index=[1, 0])),
+        lambda: Placement.on({np.int64(1): np.int64(2), np.int8(0): np.int8(2)}),
+        lambda: Placement.on(dict(zip(np.array([1, 0]), np.array([2, 2]), strict=True))),
+    ],
+)
+def test_whole_numbers_of_numpy_and_pandas_are_some(place: Callable[[], Placement]) -> None:
+    """Two cores on either node, the second one first: in arrays, lists, mappings and series."""
+
+    class Mine(Scheduler):
+        def schedule(self, view: View) -> Iterator[Decision]:
+            for job in view.pending:
+                yield Start(job, place())
+
+    jobs = Workload({"submit_time": [0], "requested_cores": [4], "recorded_run_time": [10]})
+    result = Simulation(PLATFORM, jobs, Mine(), explain=True).run()
+    assert result.holds[["first_core", "last_core"]].values.tolist() == [[0, 1], [0, 1]]
+    assert result.decisions["nodes"].tolist() == ["cluster0.node1:2;cluster0.node0:2"]
+    assert all(type(number) is int for span in place().spans for number in span)
+
+
+def test_what_a_generator_of_spans_raises_is_its_own() -> None:
+    """It is not told as a wrong span."""
+
+    def spans() -> Iterator[tuple[int, int, int]]:
+        yield 0, 1, 2
+        raise ValueError("no more nodes")
+
+    with pytest.raises(ValueError, match="no more nodes"):
+        Placement(spans())
 
 
 def test_truths_of_a_spreadsheet_are_read(tmp_path: Path) -> None:
