@@ -39,7 +39,8 @@ class Network(Protocol):
     def cancel(self, transfer: Event) -> float | None:
         """Give a transfer up; its event never happens.
 
-        What each node had left to send, MB, which a job that was suspended sends when it goes on; None: all, once more.
+        What each node had left to send, MB, which a job that was suspended sends when it goes on; None: it then sends once
+        more what this transfer had to send, which is less than all if an earlier one was given up with a number.
         """
         ...
 

@@ -229,6 +229,33 @@ def test_what_a_suspended_job_has_exchanged_it_keeps(
     assert result.jobs["finish_time"].tolist() == [finish]
 
 
+@pytest.mark.parametrize(("cancelled", "meanwhile"), [(3.0, 0.4), (12.0, 0.2)])
+def test_whole_nodes_with_no_job_have_all_their_memory_free(cancelled: float, meanwhile: float) -> None:
+    """a is suspended at 1 s with 0.1 MB for each core of both nodes; b has these, and 0.2 MB for each, from 2 to 7 s.
+
+    Whichever leaves last, its memory is there until then, and no rest of it after that.
+    """
+
+    def stop(view: View) -> Iterable[Decision]:
+        yield Preempt(of(view, "0").job, "suspend")
+
+    def cancel(view: View) -> Iterable[Decision]:
+        yield Preempt(view.suspended[0].job, "cancel")
+
+    jobs = {"submit_time": [0, 2], "requested_cores": [4, 4], "recorded_run_time": [10, 5], "memory": [0.1, 0.2]}
+    simulation = Simulation(Platform.homogeneous(2, 2), Workload(jobs), Scripted({1.0: stop, cancelled: cancel}))
+    used: dict[float, list[float]] = {}
+    for time in (2.5, 6.0, 9.0):
+        simulation.env.at(time).callbacks.append(
+            lambda event, time=time: used.update({time: simulation.machine.memory_used.tolist()})
+        )
+    result = simulation.run()
+    assert result.jobs["finish_time"].tolist() == [cancelled, 7.0]
+    assert used[2.5] == pytest.approx([0.6, 0.6])
+    assert used[6.0 if cancelled < 6.0 else 9.0] == pytest.approx([meanwhile, meanwhile])
+    assert simulation.machine.memory_used.tolist() == [0.0, 0.0]
+
+
 def test_a_node_with_no_job_has_all_its_memory_free() -> None:
     """0.1 and 0.2 MB are not 0.3: whoever leaves last, a job without memory or one that was suspended, no rest stays."""
 

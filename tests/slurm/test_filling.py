@@ -46,6 +46,14 @@ def test_same_nodes_as_the_search(per_task: int) -> None:
     assert found > 200
 
 
+def test_capacities_are_known_by_all_that_they_depend_on() -> None:
+    """Nodes of 8 CPUs and 12 MB: with 2 MB for each CPU 6, in units of 4 then 4; 3 at the most 3, whatever was asked before."""
+    free = Free(NodeFacts([8, 8], memory=[12.0, 12.0]))
+    asked = [((0.0, 1, 0), 8), ((0.0, 1, 3), 3), ((2.0, 1, 0), 6), ((2.0, 4, 0), 4), ((2.0, 1, 3), 3), ((0.0, 1, 5), 5)]
+    for _ in range(2):
+        assert [free.capacities(*asks).of.tolist() for asks, _ in asked] == [[cpus, cpus] for _, cpus in asked]
+
+
 def test_longest_runs() -> None:
     """Runs of 1, 6, 1 and 6 nodes: the longest begin where they begin; of longer ones than are wanted every beginning counts."""
     nodes = set_of([0, 2, 3, 4, 5, 6, 7, 9, 12, 13, 14, 15, 16, 17])
