@@ -445,12 +445,19 @@ def _option(name: str) -> str:
 
 
 def _placed(job: Job, started: Started) -> Placement:
-    """As many cores as the job asks for on its nodes: where it has whole nodes, perhaps not all of them."""
-    choice, left = started.choice, job.requested_cores
+    """As many cores as the job asks for on its nodes: where it has whole nodes, perhaps not all of them.
+
+    Then none of them gets more of its tasks than ``--ntasks-per-node``, if that is enough for all.
+    """
+    choice, left, ask = started.choice, job.requested_cores, started.entry.ask
     if sum(choice.cpus) == left:
         return Placement.on(dict(zip(choice.nodes, choice.cpus, strict=True)))
+    cpus, per_node = choice.cpus, ask.tasks_per_node * ask.cpus_per_task
+    capped = tuple(min(most, per_node) for most in cpus)
+    if sum(capped) >= left:
+        cpus = capped
     cores: dict[int, int] = {}
-    for place, (node, most) in enumerate(zip(choice.nodes, choice.cpus, strict=True)):
+    for place, (node, most) in enumerate(zip(choice.nodes, cpus, strict=True)):
         cores[node] = max(min(most, left - (len(choice.nodes) - place - 1)), 1)
         left -= cores[node]
     return Placement.on(cores)

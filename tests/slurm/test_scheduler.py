@@ -255,6 +255,17 @@ def test_no_node_gets_more_tasks_than_it_may(tmp_path: Path) -> None:
     assert cores.groupby(result.allocations["job_id"]).agg(list).to_dict() == {"0": [1, 1], "1": [2, 2, 1]}
 
 
+@pytest.mark.parametrize("select", ["linear", "cons_tres"])
+def test_no_node_that_a_job_has_to_itself_gets_more_tasks_than_it_may(tmp_path: Path, select: str) -> None:
+    """Three or four nodes of 4 CPUs for 5 or 6 tasks, at most 2 on each: the first ones get 2."""
+    conf = CONF.replace("linear", select).replace("n[1-2] CPUs=1", "n[1-4] CPUs=4")
+    columns = {"requested_cores": [5, 6, 6], "nodes": [3, 3, 4], "ntasks_per_node": [2] * 3, "exclusive": [True] * 3}
+    result = run(tmp_path, conf, **columns)
+    cores = result.allocations["last_core"] - result.allocations["first_core"] + 1
+    told = cores.groupby(result.allocations["job_id"]).agg(list).to_dict()
+    assert told == {"0": [2, 2, 1], "1": [2, 2, 2], "2": [2, 2, 1, 1]}
+
+
 @pytest.mark.parametrize(("select", "partition"), [("cons_tres", "short"), ("cons_tres", "own"), ("linear", "short")])
 def test_small_nodes_lead_no_exclusive_job_astray(tmp_path: Path, select: str, partition: str) -> None:
     """Two of the nodes of 6, 2 and 8 CPUs that lie together have 13: found when those of 2 are left out. linear searches once."""
