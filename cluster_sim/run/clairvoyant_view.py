@@ -20,19 +20,26 @@ class ClairvoyantView(View):
     kills_at_walltime = False  #: Whether a job ends at its requested time in any case.
 
     def run_time(self, job: Job, ops_per_s: float | None = None) -> float:
-        """Uncontended run time of a job on cores of that rate (default: the platform's fastest), s."""
+        """Uncontended run time of a job's work on cores of that rate (default: the platform's fastest), s.
+
+        That is what published formulas have as run time; checkpoints and a walltime come to it in the other two.
+        """
         return self.work.seconds(job.index, ops_per_s or self.platform.fastest_ops_per_s)
 
     def undisturbed_time(self, job: Job) -> float:
         """How long a job really runs on the fastest cores if nothing but its walltime stops it: work, and checkpoints, s."""
-        seconds, most = self.run_time(job), job.requested_time if self.kills_at_walltime else math.inf
+        return self._undisturbed(job, self.run_time(job))
+
+    def _undisturbed(self, job: Job, seconds: float) -> float:
+        most = job.requested_time if self.kills_at_walltime else math.inf
         return min(seconds, most) if self._changes is None else self._changes.undisturbed(job, seconds, most)
 
     def true_end(self, running: Running) -> float:
-        """When a job that holds cores really ends, s, if no task slows another: by its slowest core, or its walltime."""
+        """When a job that holds cores really ends, s, if no task slows another: by its slowest core, or its walltime.
+
+        With its checkpoints; as if it did all its work on these cores from its start, which one that was resized, suspended,
+        or goes on from a checkpoint does not.
+        """
         types = self._machine.type_of
         rate = min(types[processor].ops_per_s for processor, _ in self.held_cores(running.job))
-        seconds = self.run_time(running.job, rate)
-        if self.kills_at_walltime:
-            seconds = min(seconds, running.job.requested_time)
-        return running.expected_start + seconds
+        return running.expected_start + self._undisturbed(running.job, self.run_time(running.job, rate))

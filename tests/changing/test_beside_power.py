@@ -271,3 +271,21 @@ def test_a_node_with_no_job_has_all_its_memory_free() -> None:
         simulation = Simulation(Platform.homogeneous(1, 3), Workload(jobs), Scripted(script))
         simulation.run()
         assert simulation.machine.memory_used.tolist() == [0.0]
+
+
+@pytest.mark.parametrize(("seconds", "walltime", "end"), [(10.0, 60.0, 13.0), (10.0, 9.0, 10.0), (3.0, 60.0, 4.0)])
+def test_the_true_end_is_that_of_the_run_with_checkpoints(seconds: float, walltime: float, end: float) -> None:
+    """A checkpoint of 1 s after each 4 s of work, from 1 s on: the last one is not made; or the walltime stops the job."""
+    jobs = {"submit_time": [1.0], "requested_cores": [1], "recorded_run_time": [seconds], "requested_time": [walltime]}
+    jobs |= {"checkpoint_interval": ["4"], "checkpoint_time": [1.0]}
+    simulation = Simulation(Platform.homogeneous(1, 1), Workload(jobs), Scripted({}), enforce_walltime=True)
+    told: list[float] = []
+
+    def ask() -> Generator[Any, Any, None]:
+        yield simulation.env.timeout(2.0)
+        truth = simulation.clairvoyant_view()
+        told.extend(truth.true_end(running) for running in truth.running)
+
+    simulation.env.process(ask())
+    assert simulation.run().jobs["finish_time"].tolist() == [end]
+    assert told == [end]
