@@ -16,6 +16,7 @@ import math
 import random
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,7 @@ JOB_NODE = (
 
 GROUP = 64
 """Episodes that are stepped together, as in the trainings of Experiments 2 to 4."""
+FLOOR_JOBS = 10_000
 
 
 def random_steps(environments: Sequence[SchedulingEnv], steps: int, seed: int = 0) -> Callable[[], int]:
@@ -97,25 +99,26 @@ def _steps_together(environments: Sequence[SchedulingEnv], steps: int, seed: int
     return run
 
 
-def measured(steps: int, repeat: int) -> Iterator[str]:
+def measured(steps: int, repeat: int, group: int = GROUP, jobs: int = FLOOR_JOBS) -> Iterator[str]:
     """Rows of a Markdown table: medians, and the least and the most of the ratios of runs that stood side by side."""
-    for name, observation, reward, environments, aim in cells():
-        costs = alternate({"floor": floor, "steps": random_steps(environments, steps)}, repeat)
+    for name, observation, reward, environments, aim in cells(group):
+        runs = {"floor": partial(floor, jobs), "steps": random_steps(environments, steps)}
+        costs = alternate(runs, repeat)
         ratio = costs["steps"].over(costs["floor"])
         floors = f"**{ratio.value:.1f}** ({ratio.least:.1f} – {ratio.most:.1f})"
         per_second = 1e6 / costs["steps"].median
         yield f"| {name} | {observation} | {reward} | {per_second:,.0f} | {floors} | {'' if aim is None else f'≤ {aim}'} |"
 
 
-def cells() -> Iterator[tuple[str, str, str, Sequence[SchedulingEnv], int | None]]:
+def cells(together: int) -> Iterator[tuple[str, str, str, Sequence[SchedulingEnv], int | None]]:
     """What is measured: experiment, observation, reward, the environments, and most floors aimed at."""
     for number, source in experiments():
         for observation, reward, aim in JOB_NODE:
             env = JobNode(episodes=source, observation=observation, reward=reward)
             yield f"JobNode, Experiment {number}", observation, reward, [env], aim
         observation, reward, aim = JOB_NODE[-1]
-        group = [JobNode(episodes=source, observation=observation, reward=reward) for _ in range(GROUP)]
-        yield f"JobNode, Experiment {number}, {GROUP} episodes together", observation, reward, group, aim
+        group = [JobNode(episodes=source, observation=observation, reward=reward) for _ in range(together)]
+        yield f"JobNode, Experiment {number}, {together} episodes together", observation, reward, group, aim
     for observation, options, most in SHUTDOWN if TAURUS.is_dir() else ():
         env = environment_on(days_of_taurus(observation, options), training_episodes(days_of_taurus()))
         yield "NodeShutdown, Taurus", observation, observation, [env], most
@@ -153,16 +156,18 @@ def experiments() -> Iterator[tuple[str, Whole]]:
 @click.option(
     "--repeat", type=click.IntRange(1), default=5, show_default=True, help="Runs, beside as many of the floor."
 )
-def main(steps: int, repeat: int) -> None:
+@click.option("--quick", is_flag=True, help="One short run of each: shows that they work, measures nothing.")
+def main(steps: int, repeat: int, quick: bool) -> None:
     """Measure what the environments' steps cost and print a Markdown table."""
     if not CASES.is_dir():
         click.echo("the papers' experiments are not there: ../shared/cases/irmasim", err=True)
         sys.exit(2)
+    steps, repeat, group, jobs = (1, 1, 2, 100) if quick else (steps, repeat, GROUP, FLOOR_JOBS)
     click.echo(f"Median of {repeat} runs, CPU time. {described(circumstances())}\n")
     click.echo(
         "| environment | observation | reward | steps/s | SimPy's floors (least – most) | aim |\n|---|---|---|---|---|---|"
     )
-    for row in measured(steps, repeat):
+    for row in measured(steps, repeat, group, jobs):
         click.echo(row)
 
 

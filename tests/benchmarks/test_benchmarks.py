@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
+import pickle
 import re
+import runpy
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,13 +38,40 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
 
 
+def run_here(module: str, *arguments: str) -> tuple[int, str, str]:
+    """The same of a module in this process, which saves its imports: exit status, stdout, stderr."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setattr(sys, "argv", [module, *arguments])
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_module(module, run_name="__main__")
+    return int(ended.value.code or 0), out.getvalue(), err.getvalue()
+
+
+def sent(function: Callable[..., Any], *arguments: Any) -> Any:
+    """``in_fresh_process`` in this one, which saves its start: what goes between processes is pickled all the same."""
+    function, arguments = pickle.loads(pickle.dumps((function, arguments)))
+    return pickle.loads(pickle.dumps(function(*arguments)))
+
+
 @pytest.fixture
-def measured(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, dict[str, Any]]:
-    """What a quick run of one benchmark prints, and its JSON."""
+def measured(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[str, dict[str, Any]]:
+    """What a quick run of one benchmark prints, and its JSON; ``fcfs`` stands for all as a program with its processes."""
     file = tmp_path / "figures.json"
-    done = run(request.param, "--quick", "--json", str(file))
-    assert done.returncode == 0, done.stderr
-    return done.stdout, json.loads(file.read_text(encoding="utf-8"))
+    arguments = (request.param, "--quick", "--json", str(file))
+    if request.param == "fcfs":
+        done = run(*arguments)
+        assert done.returncode == 0, done.stderr
+        return done.stdout, json.loads(file.read_text(encoding="utf-8"))
+    from benchmarks import __main__, cases
+
+    for module in (__main__, cases):
+        monkeypatch.setattr(module, "in_fresh_process", sent)
+    result = CliRunner().invoke(__main__.main, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.stderr
+    return result.stdout, json.loads(file.read_text(encoding="utf-8"))
 
 
 def test_the_list_of_names_is_whole() -> None:
@@ -88,18 +120,14 @@ def test_the_profile_says_where_the_time_goes(measured: tuple[str, dict[str, Any
         assert set(profile["phases"]) == {"reading", "building", "run", "result.jobs"}
 
 
-@pytest.mark.parametrize(
-    ("module", "arguments", "rows"),
-    [("environments", ["--steps", "1", "--repeat", "1"], 8), ("training", ["--quick"], 6), ("sweeps", ["--quick"], 10)],
-)
-def test_a_benchmark_of_learning_prints_a_table(module: str, arguments: list[str], rows: int) -> None:
+@pytest.mark.parametrize(("module", "rows"), [("environments", 8), ("training", 6), ("sweeps", 10)])
+def test_a_benchmark_of_learning_prints_a_table(module: str, rows: int) -> None:
     """Those that are programs of their own: at least so many rows, each with a figure above 0."""
-    command = [sys.executable, "-m", f"benchmarks.{module}", *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
-    if module == "environments" and done.returncode == 2 and "are not there" in done.stderr:
-        pytest.skip(done.stderr.strip())
-    assert done.returncode == 0, done.stderr
-    table = [line for line in done.stdout.splitlines() if line.startswith("|")][2:]
+    status, out, err = run_here(f"benchmarks.{module}", "--quick")
+    if module == "environments" and status == 2 and "are not there" in err:
+        pytest.skip(err.strip())
+    assert status == 0, err
+    table = [line for line in out.splitlines() if line.startswith("|")][2:]
     assert len(table) >= rows
     column = 4 if module == "environments" else 2
     figures = [float(line.split("|")[column].split()[0].replace(",", "")) for line in table]
@@ -141,9 +169,9 @@ def test_random_simulations_of_some_schedulers() -> None:
 
 def test_an_unknown_name_is_refused() -> None:
     """Exit status 2, and the names that there are."""
-    done = run("speed")
-    assert done.returncode == 2
-    assert all(name in done.stderr for name in NAMES)
+    status, _, err = run_here("benchmarks", "speed")
+    assert status == 2
+    assert all(name in err for name in NAMES)
 
 
 def test_costs_and_ratios() -> None:
