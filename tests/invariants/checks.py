@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict, namedtuple
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import lru_cache
 from itertools import pairwise
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -20,10 +23,28 @@ from cluster_sim.platform import PowerTransitions, ProcessorType
 ON = ("IDLE", "COMPUTING")
 
 
+@lru_cache
+def _row_of(columns: tuple[str, ...]) -> Any:
+    return namedtuple("Row", columns)
+
+
+def rows_of(table: pd.DataFrame) -> list[Any]:
+    """The rows as named tuples: those of ``itertuples`` without the index, in a tenth of its time for a small table."""
+    return [*map(_row_of(tuple(table))._make, table.to_numpy(dtype=object).tolist())]
+
+
+def rows_by_job(table: pd.DataFrame) -> dict[str, Any]:
+    """The rows by the jobs that they are about, one each."""
+    rows = rows_of(table)
+    found = {row.job_id: row for row in rows}
+    assert len(found) == len(rows)
+    return found
+
+
 def expand_cores(allocations: pd.DataFrame) -> dict[tuple[str, str, int], list[tuple[float, float, str]]]:
     """For each core, who held it from when to when, in order."""
     held: dict[tuple[str, str, int], list[tuple[float, float, str]]] = defaultdict(list)
-    for row in allocations.itertuples():
+    for row in rows_of(allocations):
         for core in range(row.first_core, row.last_core + 1):
             held[row.node, row.processor, core].append((row.start, row.end, row.job_id))
     return {core: sorted(spans) for core, spans in held.items()}
@@ -41,24 +62,19 @@ def check_cores(result: Result) -> None:
         assert 0 <= core < sizes[node, processor]
         for (_, end, _), (start, _, _) in pairwise(spans):
             assert end <= start
-    jobs = result.jobs.set_index("job_id")
-    width = (allocations["last_core"] - allocations["first_core"] + 1).groupby(allocations["job_id"]).sum()
-    began = jobs[jobs["start_time"].notna()]
-    assert width.to_dict() == began["requested_cores"].to_dict()
+    jobs = rows_by_job(result.jobs)
+    width: dict[str, int] = defaultdict(int)
     horizon = result.power["time"].iloc[-1]
-    for row in allocations.itertuples():
-        job = jobs.loc[row.job_id]
-        end = horizon if np.isnan(job["finish_time"]) else job["finish_time"]
-        assert (row.start, row.end) == (job["start_time"], end)
+    for row in rows_of(allocations):
+        job = jobs[row.job_id]
+        width[row.job_id] += row.last_core - row.first_core + 1
+        end = horizon if isnan(job.finish_time) else job.finish_time
+        assert (row.start, row.end) == (job.start_time, end)
+    assert width == {job_id: job.requested_cores for job_id, job in jobs.items() if not isnan(job.start_time)}
     # Cores are held from the allocation on, while nodes may still boot.
-    held = jobs[jobs["allocation_time"].notna()]
-    changes = [(time, cores) for time, cores in zip(held["allocation_time"], held["requested_cores"], strict=True)]
-    changes += [
-        (time, -cores)
-        for time, cores in zip(
-            held["finish_time"].dropna(), held["requested_cores"][held["finish_time"].notna()], strict=True
-        )
-    ]
+    held = [job for job in jobs.values() if not isnan(job.allocation_time)]
+    changes = [(job.allocation_time, job.requested_cores) for job in held]
+    changes += [(job.finish_time, -job.requested_cores) for job in held if not isnan(job.finish_time)]
     at_once = 0
     for _, change in sorted(changes):  # ends before starts
         at_once += change
@@ -80,16 +96,16 @@ def check_times(result: Result, workload: Workload) -> None:
     assert (start[began] >= allocated[began]).all()
     both = began & ~np.isnan(finish)
     assert (finish[both] >= start[both]).all()
-    state = jobs["state"].to_numpy()
+    state = np.array(jobs["state"].tolist(), object)
     assert set(state) <= {"completed", "killed", "rejected", "unfinished"}
     assert both[state == "completed"].all()
     assert not np.isnan(finish[state == "killed"]).any()
     assert not began[state == "rejected"].any()
     assert np.isnan(finish[state == "unfinished"]).all()
-    assert (jobs["reason"].ne("") == jobs["state"].isin(["killed", "rejected"])).all()
+    assert [why != "" for why in jobs["reason"]] == [each in ("killed", "rejected") for each in state]
     summary = result.summary()
     counts = {s: summary[f"jobs_{s}"] for s in ("completed", "killed", "rejected", "unfinished")}
-    assert {s: n for s, n in counts.items() if n} == jobs["state"].value_counts().to_dict()
+    assert {s: n for s, n in counts.items() if n} == Counter(state.tolist())
 
 
 def check_rejections(result: Result, workload: Workload, by_memory: bool, capped: bool = False) -> None:
@@ -100,7 +116,7 @@ def check_rejections(result: Result, workload: Workload, by_memory: bool, capped
     platform = result.platform
     kinds = [platform.node_types[i] for i in platform.type_of_node]
     states = result.jobs["state"].to_numpy()
-    for row, state in zip(workload.jobs.itertuples(), states, strict=True):
+    for row, state in zip(rows_of(workload.jobs), states, strict=True):
         sizes = [kind.cores if set(row.requires.split()) <= kind.tags else 0 for kind in kinds]
         room = list(sizes)
         if by_memory and row.memory:
@@ -140,17 +156,16 @@ def check_memory(result: Result, workload: Workload, honoured: bool) -> None:
     """A scheduler that honours memory never puts more on a node than it has."""
     if not honoured:
         return
-    platform, memory = result.platform, workload.jobs.set_index("job_id")["memory"]
-    used = result.allocations.assign(
-        mb=(result.allocations["last_core"] - result.allocations["first_core"] + 1)
-        * result.allocations["job_id"].map(memory)
-    )
+    platform = result.platform
+    memory = {row.job_id: row.memory for row in rows_of(workload.jobs)}
+    used: dict[str, list[Any]] = defaultdict(list)
+    for row in rows_of(result.allocations):
+        used[row.node].append((row.start, row.end, (row.last_core - row.first_core + 1) * memory[row.job_id]))
     for name, number in zip(platform.node_names(), platform.type_of_node, strict=True):
         capacity = platform.node_types[number].memory_gb
-        rows = used[used["node"] == name]
-        for time in rows["start"]:
-            there = rows[(rows["start"] <= time) & (rows["end"] > time)]
-            assert capacity is None or there["mb"].sum() <= capacity * 1024 * (1 + 1e-9)
+        for time, _, _ in used[name] if capacity is not None else ():
+            there = sum(mb for start, end, mb in used[name] if start <= time < end)
+            assert there <= capacity * 1024 * (1 + 1e-9)
 
 
 def check_run_times(result: Result, workload: Workload) -> None:
@@ -160,7 +175,7 @@ def check_run_times(result: Result, workload: Workload) -> None:
     """
     platform = result.platform
     rate = dict(zip(platform.node_names(), platform.type_of_node, strict=True))
-    table = workload.jobs.set_index("job_id")
+    table = rows_by_job(workload.jobs)
     contended = platform.contention_model != "none"
     contended = contended and any(
         kind.contention or "bandwidth" in platform.contention_model for kind in platform.processor_types
@@ -170,27 +185,27 @@ def check_run_times(result: Result, workload: Workload) -> None:
         for name, number in rate.items()
         for i, kind in enumerate(platform.node_types[number].processors)
     }
-    ratios = [row.clock_ghz / nominal[row.node, row.processor] for row in result.p_states.itertuples()]
+    ratios = [row.clock_ghz / nominal[row.node, row.processor] for row in rows_of(result.p_states)]
     quickest = max([1.0, *ratios])
-    jobs = result.jobs.set_index("job_id")
+    jobs = rows_by_job(result.jobs)
     slowest: dict[str, float] = {}
-    for row in result.allocations.itertuples():
+    for row in rows_of(result.allocations):
         kind = platform.node_types[rate[row.node]].processors[int(row.processor.removeprefix("processor"))]
         slowest[row.job_id] = min(slowest.get(row.job_id, np.inf), kind.ops_per_s)
     for job, ops_per_s in slowest.items():
-        wanted = table.loc[job]
-        work, fixed = wanted["operations"], wanted["fixed_run_time"]
-        if np.isnan(work):
-            work = wanted["recorded_run_time"] * (ops_per_s if fixed else platform.fastest_ops_per_s)
-        took, alone = jobs.loc[job, "run_time"], work / ops_per_s
-        if jobs.loc[job, "state"] == "completed":
+        wanted = table[job]
+        work, fixed = wanted.operations, wanted.fixed_run_time
+        if isnan(work):
+            work = wanted.recorded_run_time * (ops_per_s if fixed else platform.fastest_ops_per_s)
+        took, alone = jobs[job].run_time, work / ops_per_s
+        if jobs[job].state == "completed":
             assert took >= alone / (1.0 if fixed else quickest) * (1 - 1e-9) - 1e-9
-            exchanges = wanted["comm_vol"] > 0.0 and result.meta["network_model"] != "none"
+            exchanges = wanted.comm_vol > 0.0 and result.meta["network_model"] != "none"
             as_alone = fixed or not (contended or any(ratio != 1.0 for ratio in ratios))
             if as_alone and not exchanges:
                 assert took == pytest.approx(alone, rel=1e-9, abs=1e-9)
         else:
-            assert jobs.loc[job, "state"] in ("killed", "unfinished")
+            assert jobs[job].state in ("killed", "unfinished")
 
 
 def check_walltime(result: Result, enforced: bool, disturbed: bool = False) -> None:
@@ -198,18 +213,18 @@ def check_walltime(result: Result, enforced: bool, disturbed: bool = False) -> N
 
     Unless by what a user's process did meanwhile (``disturbed``).
     """
-    jobs = result.jobs
-    killed = jobs[jobs["state"] == "killed"]
-    by_others = killed["reason"].eq("because") | killed["reason"].str.fullmatch(r"c\d\.node\d+ failed")
-    assert disturbed or not by_others.any()
-    killed = killed[~by_others]
+    jobs = rows_of(result.jobs)
+    killed = [job for job in jobs if job.state == "killed"]
+    own = [job for job in killed if job.reason != "because" and not re.fullmatch(r"c\d\.node\d+ failed", job.reason)]
+    assert disturbed or own == killed
     if not enforced:
-        assert killed.empty
+        assert not own
         return
-    ended = jobs[jobs["start_time"].notna() & jobs["finish_time"].notna()]
-    assert (ended["finish_time"] <= latest(ended["start_time"] + ended["requested_time"])).all()
-    assert (killed["finish_time"] >= killed["start_time"] + killed["requested_time"]).all()
-    assert set(killed["reason"]) <= {"walltime"}
+    for job in jobs:
+        if not isnan(job.start_time) and not isnan(job.finish_time):
+            assert job.finish_time <= latest(job.start_time + job.requested_time)
+    assert all(job.finish_time >= job.start_time + job.requested_time for job in own)
+    assert {job.reason for job in own} <= {"walltime"}
 
 
 def check_shapes(result: Result, workload: Workload, by_width_alone: bool = True) -> None:
@@ -217,17 +232,14 @@ def check_shapes(result: Result, workload: Workload, by_width_alone: bool = True
 
     Where schedulers and policies leave some of the free cores alone (not ``by_width_alone``), a wide job may too.
     """
-    platform, jobs = result.platform, result.jobs.set_index("job_id")
-    cores = result.allocations["last_core"] - result.allocations["first_core"] + 1
+    platform, jobs = result.platform, rows_by_job(result.jobs)
     tasks: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for job, node, count in zip(result.allocations["job_id"], result.allocations["node"], cores, strict=True):
-        tasks[job][node] += int(count)
+    for row in rows_of(result.allocations):
+        tasks[row.job_id][row.node] += row.last_core - row.first_core + 1
     capacity = dict(zip(platform.node_names(), platform.node_cores.tolist(), strict=True))
-    table = workload.jobs
-    limited = (
-        not by_width_alone or (table["memory"] > 0).any() or table["exclusive"].any() or (table["requires"] != "").any()
-    )
-    for row in workload.jobs.itertuples():
+    wishes = rows_of(workload.jobs)
+    limited = not by_width_alone or any(row.memory > 0 or row.exclusive or row.requires != "" for row in wishes)
+    for row in wishes:
         counts = sorted(tasks[row.job_id].values(), reverse=True)
         if not counts:
             continue
@@ -246,10 +258,10 @@ def check_shapes(result: Result, workload: Workload, by_width_alone: bool = True
             assert len(counts) == 1
         elif not limited:
             # It took nodes whole, as far as they were free, but for the last.
-            at = jobs.loc[row.job_id, "allocation_time"]
+            at = jobs[row.job_id].allocation_time
             held: dict[str, int] = defaultdict(int)
             for other, nodes in tasks.items():
-                since, until = jobs.loc[other, "allocation_time"], jobs.loc[other, "finish_time"]
+                since, until = jobs[other].allocation_time, jobs[other].finish_time
                 if since <= at and (until > at or since == at):
                     for node, count in nodes.items():
                         held[node] += count
@@ -260,12 +272,12 @@ def check_node_states(result: Result) -> None:
     """Each node has a state at every time from 0 to the end, computes exactly while it runs a job, and never twice."""
     horizon = result.power["time"].iloc[-1]
     rows: dict[str, list[Any]] = defaultdict(list)
-    for row in result.node_states.itertuples():
+    for row in rows_of(result.node_states):
         rows[row.node].append(row)
     if horizon > 0.0:
         assert list(rows) == result.platform.node_names()
     used: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for row in result.allocations.itertuples():
+    for row in rows_of(result.allocations):
         if row.end > row.start:
             used[row.node].append((row.start, row.end))
     for node, states in rows.items():
@@ -328,13 +340,13 @@ def second_opinion(result: Result, unused_draw_nothing: bool = False) -> tuple[f
     """
     platform = result.platform
     states: dict[str, list[Any]] = defaultdict(list)
-    for row in result.node_states.itertuples():
+    for row in rows_of(result.node_states):
         states[row.node].append(row)
     tenants: dict[tuple[str, str], list[Any]] = defaultdict(list)
-    for row in result.allocations.itertuples():
+    for row in rows_of(result.allocations):
         tenants[row.node, row.processor].append(row)
     clocks: dict[tuple[str, str], list[Any]] = defaultdict(list)
-    for row in result.p_states.itertuples():
+    for row in rows_of(result.p_states):
         clocks[row.node, row.processor].append(row)
     total, by_job = 0.0, dict.fromkeys(result.jobs["job_id"], 0.0)
     for node, number in zip(platform.node_names(), platform.type_of_node.tolist(), strict=True):
@@ -413,19 +425,24 @@ def _while_not_on(
 
 def check_nodes(result: Result) -> None:
     """The table of nodes is the sums of the table of their states, and of the cores that jobs held; joules add up."""
-    nodes, states = result.nodes.set_index("node"), result.node_states
-    seconds = (states["end"] - states["start"]).groupby([states["node"], states["state"]]).sum()
+    nodes = rows_of(result.nodes)
+    seconds: dict[tuple[str, str], float] = defaultdict(float)
+    for state in rows_of(result.node_states):
+        seconds[state.node, state.state] += state.end - state.start
     horizon = result.power["time"].iloc[-1]
     close = {"rel": 1e-9, "abs": 1e-9 * max(horizon, 1.0)}
     names = ("off", "switching_on", "idle", "computing", "switching_off", "failed")
-    for node, row in nodes.iterrows():
+    for row in nodes:
         for name in names:
-            assert row[f"{name}_s"] == pytest.approx(seconds.get((node, name.upper()), 0.0), **close)
-        assert row["energy_j"] == pytest.approx(sum(row[f"{name}_j"] for name in names), rel=1e-9, abs=1e-9)
-    held = result.allocations
-    core_s = ((held["last_core"] - held["first_core"] + 1) * (held["end"] - held["start"])).groupby(held["node"]).sum()
-    assert nodes["busy_core_s"].to_dict() == pytest.approx({n: core_s.get(n, 0.0) for n in nodes.index}, **close)
-    assert nodes["energy_j"].sum() == pytest.approx(result.summary()["energy_j"], rel=1e-9, abs=1e-9)
+            assert getattr(row, f"{name}_s") == pytest.approx(seconds[row.node, name.upper()], **close)
+        joules = sum(getattr(row, f"{name}_j") for name in names)
+        assert row.energy_j == pytest.approx(joules, rel=1e-9, abs=1e-9)
+    core_s: dict[str, float] = defaultdict(float)
+    for held in rows_of(result.allocations):
+        core_s[held.node] += (held.last_core - held.first_core + 1) * (held.end - held.start)
+    assert [row.busy_core_s for row in nodes] == pytest.approx([core_s[row.node] for row in nodes], **close)
+    energy = sum(row.energy_j for row in nodes)
+    assert energy == pytest.approx(result.summary()["energy_j"], rel=1e-9, abs=1e-9)
 
 
 def check_dependencies(result: Result, workload: Workload) -> None:
@@ -433,39 +450,39 @@ def check_dependencies(result: Result, workload: Workload) -> None:
 
     In a workload with think times it is submitted that long after the job that it follows.
     """
-    jobs = result.jobs.set_index("job_id")
-    for row in workload.jobs.itertuples():
-        job = jobs.loc[row.job_id]
+    jobs = rows_by_job(result.jobs)
+    for row in rows_of(workload.jobs):
+        job = jobs[row.job_id]
         for word in row.after.split():
-            before = jobs.loc[word.removeprefix("any:")]
-            if not np.isnan(job["eligible_time"]):
-                assert job["eligible_time"] >= before["finish_time"] or before["state"] == "rejected"
-            if before["state"] in ("killed", "rejected") and not word.startswith("any:"):
-                assert job["state"] in ("rejected", "killed", "unfinished")
-                assert np.isnan(job["allocation_time"])
+            before = jobs[word.removeprefix("any:")]
+            if not isnan(job.eligible_time):
+                assert job.eligible_time >= before.finish_time or before.state == "rejected"
+            if before.state in ("killed", "rejected") and not word.startswith("any:"):
+                assert job.state in ("rejected", "killed", "unfinished")
+                assert isnan(job.allocation_time)
         if not (workload.think_times and row.preceding_job >= 0):
-            assert job["submit_time"] == row.submit_time
-        elif not np.isnan(job["submit_time"]) and jobs.loc[str(row.preceding_job), "state"] != "rejected":
-            ended = jobs.loc[str(row.preceding_job), "finish_time"]
-            assert job["submit_time"] == ended + max(row.think_time, 0.0)
+            assert job.submit_time == row.submit_time
+        elif not isnan(job.submit_time) and jobs[str(row.preceding_job)].state != "rejected":
+            ended = jobs[str(row.preceding_job)].finish_time
+            assert job.submit_time == ended + max(row.think_time, 0.0)
 
 
 def check_wishes(result: Result, workload: Workload, reservations: Iterable[AdvanceReservation]) -> None:
     """Tags, exclusive nodes, and reservations by the jobs' requests, from the tables alone."""
     platform = result.platform
     kinds = dict(zip(platform.node_names(), platform.type_of_node, strict=True))
-    wishes = workload.jobs.set_index("job_id")
-    times = result.jobs.set_index("job_id")
+    wishes = rows_by_job(workload.jobs)
+    times = rows_by_job(result.jobs)
     windows = {r.name: (r.start, r.end, {platform.node_name(n) for n in r.nodes}) for r in reservations}
     held: dict[str, list[tuple[float, float, str]]] = {}
-    for row in result.allocations.itertuples():
-        held.setdefault(row.node, []).append((times.loc[row.job_id, "allocation_time"], row.end, row.job_id))
-        wish = wishes.loc[row.job_id]
-        assert set(wish["requires"].split()) <= platform.node_types[kinds[row.node]].tags
-        start = times.loc[row.job_id, "allocation_time"]
-        end = start + wish["requested_time"]
+    for row in rows_of(result.allocations):
+        held.setdefault(row.node, []).append((times[row.job_id].allocation_time, row.end, row.job_id))
+        wish = wishes[row.job_id]
+        assert set(wish.requires.split()) <= platform.node_types[kinds[row.node]].tags
+        start = times[row.job_id].allocation_time
+        end = start + wish.requested_time
         for name, (opens, closes, nodes) in windows.items():
-            if name == wish["reservation"]:
+            if name == wish.reservation:
                 assert row.node in nodes
                 assert opens <= start
                 assert end <= closes
@@ -474,7 +491,7 @@ def check_wishes(result: Result, workload: Workload, reservations: Iterable[Adva
                 assert not opens <= start < closes
     for holds in held.values():
         for start, end, job in holds:
-            if wishes.loc[job, "exclusive"]:
+            if wishes[job].exclusive:
                 others = [(s, e) for s, e, other in holds if other != job]
                 assert not any(s < end and start < e for s, e in others)
                 assert not any(s == start and e > s for s, e in others if end > start)
@@ -485,14 +502,15 @@ def check_promises(result: Result) -> None:
 
     That is: every node is on and stays so, no job outlives its request, and none comes late to its place in the queue.
     """
-    jobs = result.jobs.set_index("job_id")
-    ran = jobs[jobs["start_time"].notna()]
-    as_asked = (ran["run_time"] <= ran["requested_time"]).all() and set(result.node_states["state"]) <= set(ON)
-    if not as_asked or not (jobs["eligible_time"] == jobs["submit_time"]).all():
+    jobs = rows_by_job(result.jobs)
+    as_asked = all(job.run_time <= job.requested_time for job in jobs.values() if not isnan(job.start_time))
+    if not as_asked or not set(result.node_states["state"]) <= set(ON):
+        return
+    if not all(job.eligible_time == job.submit_time for job in jobs.values()):
         return
     promises = result.decisions[result.decisions["decision"] == "reserve"]
     for job, promised in zip(promises["job_id"], promises["promised_time"], strict=True):
-        assert not jobs.loc[job, "allocation_time"] > promised
+        assert not jobs[job].allocation_time > promised
 
 
 def check_queue(result: Result) -> None:
@@ -504,10 +522,10 @@ def check_queue(result: Result) -> None:
             min(t for t in (row.allocation_time, row.finish_time, np.inf) if not np.isnan(t)),
             row.requested_cores,
         )
-        for row in jobs.itertuples()
+        for row in rows_of(jobs)
         if not np.isnan(row.eligible_time) and not (row.state == "rejected" and np.isnan(row.finish_time))
     ]
-    for row in result.queue.itertuples():
+    for row in rows_of(result.queue):
         there = [cores for since, until, cores in waits if since <= row.time < until]
         assert (row.pending, row.pending_cores) == (len(there), sum(there))
     assert result.queue["time"].is_monotonic_increasing
@@ -518,7 +536,7 @@ def check_metrics(result: Result, workload: Workload) -> None:
     jobs, found = result.jobs, result.summary()
     deadlines = dict(zip(workload.jobs["job_id"], workload.jobs["deadline"], strict=True))
     ran = []
-    for job in jobs.itertuples():
+    for job in rows_of(jobs):
         if np.isnan(job.start_time):
             assert np.isnan([job.wait_time, job.run_time, job.turnaround_time, job.bounded_slowdown]).all()
             assert job.energy_j == 0.0
