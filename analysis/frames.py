@@ -16,7 +16,7 @@ import pandas as pd
 
 from analysis.palette import ColourClasses, text_colour
 from analysis.rectangles import SHOWN_STATES, RowScale, rectangles_of
-from analysis.steps import Steps, rows_of_jobs
+from analysis.steps import Step, Steps, rows_of_jobs
 from analysis.wording import listing
 from cluster_sim.errors import InputError, counted
 from cluster_sim.records.attempt_tables import numbers_of_attempts
@@ -348,27 +348,38 @@ class Frames:
             became = listing([f"{n:,} {state}" for state, n in states.items()])
             return "end", "The end of the run.", f"Jobs: {became}." if became else "It had no jobs."
         step = self.steps[frame]
-        return step.decision, step.words(), step.reason() if self.steps.logged else self._read_off(frame)
+        return step.decision, step.words(), step.reason() if self.steps.logged else self._read_off(frame, step)
 
-    def _read_off(self, frame: int) -> str:
+    @cached_property
+    def _stays_of(self) -> dict[str, npt.NDArray[Any]]:
+        """The columns of ``_stays`` as arrays, of which many frames each need a few rows."""
+        return {name: self._stays[name].to_numpy() for name in self._stays}
+
+    @cached_property
+    def _holds_of(self) -> dict[str, npt.NDArray[Any]]:
+        """The columns of ``_holds``, likewise."""
+        return {name: self._holds[name].to_numpy() for name in self._holds}
+
+    def _read_off(self, frame: int, step: Step) -> str:
         """What the records tell about a start; a refusal has its reason in them."""
-        step, row = self.steps[frame], int(self.steps.rows[frame])
+        row = int(self.steps.rows[frame])
         if step.decision != "start":
             return step.reason()
-        waiting = self._stays[(self._stays["enters"] <= frame) & (self._stays["leaves"] >= frame)]
-        own = self._stays[(self._stays["leaves"] == frame) & (self._stays["row"] == row)]
-        waited = step.time - own["since"].max()
+        stays, holds = self._stays_of, self._holds_of
+        waiting = stays["row"][(stays["enters"] <= frame) & (stays["leaves"] >= frame)]
+        own = (stays["leaves"] == frame) & (stays["row"] == row)
+        waited = step.time - np.fmax.reduce(stays["since"][own], initial=np.nan)
         if not waited > 0:
-            how = f"It was started as soon as it came{' back' if own['again'].any() else ''}"
+            how = f"It was started as soon as it came{' back' if stays['again'][own].any() else ''}"
         else:
-            ended = self._holds[(self._holds["end_time"] == step.time) & (self._holds["takes"] < frame)]
-            over = (ended["row"] >= 0) & ~ended["outcome"].isin((SUSPENDED, RESIZED, MOVED))
-            names = ended.loc[over, "job_id"].tolist()
+            ended = (holds["end_time"] == step.time) & (holds["takes"] < frame) & (holds["row"] >= 0)
+            over = zip(holds["job_id"][ended], holds["outcome"][ended], strict=True)
+            names = [str(job_id) for job_id, outcome in over if outcome not in (SUSPENDED, RESIZED, MOVED)]
             more = [f"{len(names) - NAMED:,} more"] if len(names) > NAMED else []
             how = f"It had waited {seconds(waited)}"
             if names:
                 how += f", until {'job' if len(names) == 1 else 'jobs'} {listing(names[:NAMED] + more)} ended"
-        earlier = int(((self._eligible[waiting["row"]] < self._eligible[row]) & (waiting["row"] != row)).sum())
+        earlier = int(((self._eligible[waiting] < self._eligible[row]) & (waiting != row)).sum())
         still = f" {counted(earlier, 'job')} that came earlier still {'waits' if earlier == 1 else 'wait'}."
         return f"{how}.{still if earlier else ''}"
 
