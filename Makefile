@@ -9,6 +9,10 @@ PYTEST_ARGS ?=
 CHECKED     ?= $(addprefix tests/,process records models schedulers requests power dvfs dependencies explain workload \
                                   platform formats oracle)
 
+# Compiled modules are kept whatever the environment says: else each worker of the tests, and each process that a test
+# starts, compiles all that it imports anew.
+export PYTHONDONTWRITEBYTECODE :=
+
 BIN     := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock
 # The least versions that setup.cfg allows of what the toolkit itself needs, as pins.
