@@ -9,7 +9,7 @@ from cluster_sim.workload.fields import SUMMARY_METRICS
 
 _UNITS = {field.name: field.unit for field in SUMMARY_METRICS}
 _UNIT_ENDINGS = {"s": "_s", "J": "_j", "J s": "_js", "core s": "_s"}
-_SPELLING = {"edp": "EDP", "p95": "95th percentile of"}
+_SPELLING = {"edp": "EDP", "p95": "95th percentile of", "reward": "minus the reward"}  # an objective is to be least
 
 
 def unit_of(key: str) -> str:

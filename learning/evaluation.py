@@ -27,6 +27,7 @@ import pandas as pd
 from cluster_sim.errors import InputError, ModelWarning, UnfamiliarWarning, counted, naming, unfamiliar_to
 from cluster_sim.files.atomic import atomic_files
 from cluster_sim.files.json_values import for_json
+from cluster_sim.records.assumptions import merged, of_inputs
 from cluster_sim.records.intervals import paired_change
 from cluster_sim.run.settings import TIME_UNITS, part_of
 from cluster_sim.workload.days import all_as_executed
@@ -49,6 +50,7 @@ from learning.inputs import read_folder, read_platform, rules_of
 from learning.logs import progress_bar
 from learning.validation import REWARD, check_minimised, spread
 from learning.workers import map_in_order, processes
+from schedulers.base import make_power_policy
 
 BEST_CLASSIC = "the best of López's list heuristics"
 BEST = "the best heuristic"
@@ -244,6 +246,8 @@ def evaluate(
         raise InputError("evaluate, cases", "at least one")
     kind = agents[0].decides
     specs = tuple(dict.fromkeys([*(HEURISTICS[kind] if heuristics is None else heuristics), *also]))
+    for spec in specs:
+        policies(spec, kind, agents[0].environment)  # refused before anything is played
     each = -(-runs // len(cases))
     tasks: list[_Task] = []
     for number, case in enumerate(cases):
@@ -325,6 +329,15 @@ def cases_of(
         told = f"the last {counted(left, 'job')} of {len(jobs):,} left out, too few for a piece of {length:,}"
         warnings.warn(f"{workload}: {told}", ModelWarning, stacklevel=2)
     return pieces
+
+
+def assumed(directory: str | Path, cases: Iterable[Episode]) -> list[str]:
+    """What runs of the agents on the cases will assume (:mod:`cluster_sim.records.assumptions`), a line for each kind."""
+    agent = Agent.load(find_agents(directory)[0])
+    power = (agent.environment.get("options") or {}).get("power")
+    beside = None if power is None else make_power_policy(str(power))
+    switches = agent.decides == "power" or getattr(beside, "switches", beside is not None)
+    return merged(of_inputs(case.platform, case.workload, switches=switches) for case in cases)
 
 
 def _default_metrics(agent: Agent) -> tuple[str, ...]:

@@ -95,11 +95,10 @@ def evaluate(
 
     For each heuristic and the best of them: least, mean and greatest reduction in % over the test runs in which the
     agent samples, the reduction of its greedy run, and the spread of both over training seeds. The folder receives
-    evaluation.csv, evaluation.txt, evaluation.json and runs.csv.
+    evaluation.csv, evaluation.txt, evaluation.json, runs.csv and heuristics.csv.
     """
     from cluster_sim.cli.simulate import checksums, prepare
-    from cluster_sim.records.assumptions import merged, of_inputs
-    from learning.evaluation import cases_of
+    from learning.evaluation import assumed, cases_of
     from learning.evaluation import evaluate as compare
 
     cases = cases_of(
@@ -114,7 +113,7 @@ def evaluate(
     )
     files = sorted(map(str, Path(workload).iterdir())) if os.path.isdir(workload) else [workload]
     prepare(out)
-    invocation.assume(merged(of_inputs(case.platform, case.workload) for case in cases))
+    invocation.assume(assumed(directory, cases))
     invocation.tell_all()
     evaluation = compare(
         directory, cases, metrics=metrics, heuristics=heuristics or None, also=also, progress=True, **options

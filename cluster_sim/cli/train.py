@@ -71,10 +71,12 @@ def train(
 
 def _told(summary: Summary) -> str:
     """A line about a training: what the best agent reaches, when it was found, and against what."""
-    from analysis.wording import change
+    from analysis.wording import change, label_of
+    from learning.validation import REWARD
 
     found = f"after {summary.best_iteration} of {summary.iterations} iterations"
-    line = f"seed {summary.seed}: {summary.objective} {summary.value:.6g} {found}"
+    objective = label_of(REWARD) if summary.objective == REWARD else summary.objective
+    line = f"seed {summary.seed}: {objective} {summary.value:.6g} {found}"
     if summary.baseline:
         line += f", {change(summary.reduction)} than {summary.baseline} ({summary.baseline_value:.6g})"
         if abs(summary.reduction_by_episode - summary.reduction) > 0.005:

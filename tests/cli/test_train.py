@@ -14,6 +14,7 @@ pytest.importorskip("torch")
 pytest.importorskip("gymnasium")
 
 from analysis.training_report import _of_validation
+from learning.agent import Agent
 from learning.training import Training
 
 TRAINING = """
@@ -195,6 +196,20 @@ def test_agents_are_evaluated_on_a_folder_of_days(done, refused) -> None:
     assert set(inputs) == {"days/monday.json", "days/tuesday.json"}
     line = refused("evaluate", "agent", "--workload", "days", "--first", "5", *few)
     assert line == "days: expected a file, to take a part of; of a folder of days, every day is a case, found a folder"
+
+
+def test_an_agent_for_nodes_is_told_with_what_it_assumes(done) -> None:
+    """Its objective has the other sign than its reward, in the report too; evaluation says that its nodes switch for nothing."""
+    nodes = "{kind: node-shutdown, platform: 'homogeneous:nodes=3,cores=4', workload: log.swf}"
+    Path("nodes.yaml").write_text(f"environment: {nodes}\niterations: 1\nepisodes: 1\nnetwork: scorer:hidden=4\n")
+    told = done("train", "nodes.yaml", "--out", "agent", "--workers", "1", "--report").stdout
+    assert (value := re.match(r"seed 0: minus the reward (\S+) after", told))
+    row = pd.read_csv("agent/metrics.csv").iloc[-1]
+    assert row["rollout/objective_mean"] == -row["rollout/ep_rew_mean"]
+    assert float(value[1]) == pytest.approx(Agent.load("agent").facts["value"], rel=1e-5)
+    assert ">minus the reward</th>" in Path("agent/report.html").read_text()
+    few = ("--workload", "log.swf", "--heuristic", "timeout:0", "--runs", "1", "--workers", "1", "--out", "tables")
+    assert "nodes state none; they switch in 0 s for 0 J" in done("evaluate", "agent", *few).stderr
 
 
 def test_several_seeds_at_once(done) -> None:

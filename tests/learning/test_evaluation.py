@@ -325,6 +325,14 @@ def test_names_of_agents_may_have_their_prefix(agents: Path) -> None:
     assert find_agents("learned:taurus-sleep") == find_agents("taurus-sleep")
 
 
+def test_a_wrong_name_is_refused_before_anything_is_played(agents: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A misspelt heuristic, the last of all: with a long log its turn would come late."""
+    case = Episode(small_cluster(), mixed_jobs(np.random.default_rng(0), jobs=4))
+    monkeypatch.setattr("learning.evaluation.map_in_order", lambda *_: pytest.fail("something was played"))
+    with pytest.raises(InputError, match=r"scheduler: expected one of .*the nearest is easy.*, found esay"):
+        evaluate(agents, [case], ["energy_j"], also=["esay"])
+
+
 def test_options_that_would_be_ignored_are_refused(agents: Path) -> None:
     """A number of cases where there is but one; a slice in which there is no job."""
     workload, machine = "lublin:jobs=20,nodes=8,seed=1", "homogeneous:nodes=2,cores=4"
