@@ -258,6 +258,8 @@ SECTIONS: tuple[tuple[str, type[OwnKeys]], ...] = (
 # What may change from one call to the next of one training without making it another.
 FREE_KEYS = ("workers", "seeds", "checkpoint_every")
 
+_NOT_GIVEN = "nothing"
+
 
 def read_config(path: str | Path) -> Config:
     """The configuration in a file, its files' names made absolute. Raises FormatError naming file and key."""
@@ -315,9 +317,11 @@ def check_same(config: Config, begun: Config, where: str | Path) -> None:
     learning rates depend; how the work is divided among processes may.
     """
     configs = (placed(config, Path.cwd()), begun)
-    new, old = (dict(flat(each.model_dump(mode="json", exclude=set(FREE_KEYS)))) for each in configs)
+    new, old = (
+        dict(flat(each.model_dump(mode="json", exclude=set(FREE_KEYS), exclude_none=True))) for each in configs
+    )  # an option that is null stays: it is another than one that is not given
     for key in dict.fromkeys([*old, *new]):
-        if old.get(key) != new.get(key):
+        begun_with, found = (keys.get(key, _NOT_GIVEN) for keys in (old, new))
+        if begun_with != found:
             longer = "; a longer training is a new one" if key == "iterations" else ""
-            expected = f"{old.get(key)}, with which the training there began{longer}"
-            raise InputError(f"{where}, {key}", expected, new.get(key))
+            raise InputError(f"{where}, {key}", f"{begun_with}, with which the training there began{longer}", found)

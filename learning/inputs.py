@@ -51,7 +51,8 @@ def training_episodes(keys: EnvironmentKeys) -> EpisodeSource | None:
 
 def validation_episodes(keys: InputKeys, environment: EnvironmentKeys) -> EpisodeSource:
     """The episodes of a validation workload, on the training's platform and within its limits. Raises InputError."""
-    return _source(keys, environment)
+    with naming("validation"):
+        return _source(keys, environment)
 
 
 def read_platform(keys: EnvironmentKeys) -> Platform:

@@ -132,6 +132,32 @@ def test_another_configuration_is_no_continuation() -> None:
     for other in (Config(seed=2), Config(seed=1, iterations=7), Config(seed=1, algorithm={"options": {"clip": 0.3}})):  # type: ignore[arg-type]
         with pytest.raises(InputError, match="with which the training there began"):
             check_same(other, begun, "config.yaml")
+    kept = Config.model_validate({"algorithm": {"options": {"entropy_end": None}}})
+    check_same(kept, kept, "config.yaml")
+    for one, other in (
+        (kept, Config()),
+        (Config(), kept),
+    ):  # null says that the entropy stays, nothing that it falls to 0
+        with pytest.raises(
+            InputError, match=r"config.yaml, algorithm.options.entropy_end: expected (None|nothing), with"
+        ):
+            check_same(other, one, "config.yaml")
+
+
+def test_what_is_wrong_with_validation_says_so(tmp_path: Path) -> None:
+    """The episodes to learn from may be cut by the same keys."""
+    pieces = "trajectories: {length: 9}"
+    config = read_config(
+        written(
+            tmp_path,
+            f"environment: {{platform: 'homogeneous:nodes=2,cores=4', workload: 'lublin:jobs=20,nodes=8,seed=1', {pieces}}}\n"
+            f"validation: {{workload: 'lublin:jobs=5,nodes=8,seed=2', {pieces}}}\n",
+        )
+    )
+    with pytest.raises(
+        InputError, match=r"^validation: trajectories, length: expected a number of jobs from 1 to 5, found 9$"
+    ):
+        check(config)
 
 
 def test_the_manual_tells_every_key() -> None:
