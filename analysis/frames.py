@@ -353,12 +353,12 @@ class Frames:
     @cached_property
     def _stays_of(self) -> dict[str, npt.NDArray[Any]]:
         """The columns of ``_stays`` as arrays, of which many frames each need a few rows."""
-        return {name: self._stays[name].to_numpy() for name in self._stays}
+        return {str(name): column.to_numpy() for name, column in self._stays.items()}
 
     @cached_property
     def _holds_of(self) -> dict[str, npt.NDArray[Any]]:
         """The columns of ``_holds``, likewise."""
-        return {name: self._holds[name].to_numpy() for name in self._holds}
+        return {str(name): column.to_numpy() for name, column in self._holds.items()}
 
     def _read_off(self, frame: int, step: Step) -> str:
         """What the records tell about a start; a refusal has its reason in them."""
