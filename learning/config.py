@@ -115,7 +115,8 @@ class InputKeys(_JobsKeys):
     def _one_way_to_cut(self) -> InputKeys:
         if self.days and self.trajectories is not None:
             raise PydanticCustomError("one_way", "either days or trajectories")
-        if self.fresh and (self.days or any(cut is not None for cut in (self.trajectories, self.first, self.slice))):
+        cuts = [self.trajectories, *(cut for log in (self, *(self.also or ())) for cut in (log.first, log.slice))]
+        if self.fresh and (self.days or any(cut is not None for cut in cuts)):
             raise PydanticCustomError("fresh", "fresh workloads whole, without days, trajectories, first or slice")
         if self.fold is not None and not (self.days and self.fold[0] < self.fold[1] and self.fold[1] > 1):
             raise PydanticCustomError("fold", "fold: [k, n] with days, k below n, n at least 2")

@@ -21,6 +21,7 @@ from learning.validation import as_many
 
 SMALL, LARGE = Platform.homogeneous(nodes=1, cores=8), Platform.homogeneous(nodes=1, cores=32)
 LOGS = {8: "lublin:jobs=64,nodes=8,seed=1", 32: "lublin:jobs=96,nodes=32,seed=2"}
+FRESH = {"fresh": True, "workload": "lublin:jobs=16,nodes=8", "trajectories": None}
 SAF = "easy:order=saf,backfill=fcfs,commit=yes,extra=no"
 
 
@@ -109,6 +110,10 @@ def test_a_configuration_names_further_logs(tmp_path: Path) -> None:
         (keys(also=[{"platform": "homogeneous:nodes=1,cores=8"}]), r"environment\.also\[0\]: expected key 'workload'"),
         (keys(also=[{"workload": "a.swf", "frist": 3}]), r"environment\.also\[0\]: expected first .*, found frist"),
         (keys(workload=None, platform=None), "environment: expected a workload, which trajectories needs"),
+        *(
+            (keys(**FRESH, also=[{"workload": "lublin:jobs=9,nodes=8", **cut}]), "environment: expected fresh workloads whole")
+            for cut in ({"first": 3}, {"slice": [0, 60]})
+        ),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_them_is_told(tmp_path: Path, document: dict[str, Any], told: str) -> None:
