@@ -96,7 +96,7 @@ class InputKeys(_JobsKeys):
         "every episode is a new draw of the generator that `workload` names, a spec without a seed", False
     )
     also: list[AlsoKeys] | None = _field(
-        "of job-choice: further logs, each episode being of any log, each equally likely"
+        "of job-choice: further logs, each episode being of any log, each equally likely", min_length=1
     )
 
     @model_validator(mode="after")

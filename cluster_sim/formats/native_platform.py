@@ -413,5 +413,5 @@ def _in_short(found: object) -> object:
     if isinstance(found, dict):
         return "a mapping"
     if isinstance(found, list):
-        return "a list"
+        return "a list" if found else "an empty list"
     return found

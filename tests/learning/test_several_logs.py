@@ -109,6 +109,7 @@ def test_a_configuration_names_further_logs(tmp_path: Path) -> None:
         (keys(kind="job-node"), "expected an environment of kind job-choice, which is the same on every machine, for also"),
         (keys(also=[{"platform": "homogeneous:nodes=1,cores=8"}]), r"environment\.also\[0\]: expected key 'workload'"),
         (keys(also=[{"workload": "a.swf", "frist": 3}]), r"environment\.also\[0\]: expected first .*, found frist"),
+        (keys(also=[]), r"environment\.also: expected at least one entry, found an empty list"),
         (keys(workload=None, platform=None), "environment: expected a workload, which trajectories needs"),
         *(
             (keys(**FRESH, also=[{"workload": "lublin:jobs=9,nodes=8", **cut}]), "environment: expected fresh workloads whole")
