@@ -104,7 +104,8 @@ def _source(keys: InputKeys, environment: EnvironmentKeys) -> EpisodeSource:
     others = []
     for number, more in enumerate(keys.also or ()):
         jobs = {name: getattr(more, name) for name in type(more).model_fields if name != "platform"}
-        on = environment.model_copy(update={"platform": more.platform or environment.platform})
+        own = {} if more.platform is None else {"platform": more.platform, "time_unit": more.time_unit}
+        on = environment.model_copy(update=own)
         with naming(f"also[{number}]"):
             others.append(_of_one_log(keys.model_copy(update=jobs), on))
     return Several([first, *others]) if others else first

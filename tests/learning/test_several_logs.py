@@ -11,7 +11,7 @@ import pytest
 
 from cluster_sim import Platform, Simulation, Workload, make_scheduler
 from cluster_sim.errors import FormatError, InputError
-from learning.config import Config, placed, read_config, write_config
+from learning.config import Config, EnvironmentKeys, placed, read_config, write_config
 from learning.environments.job_choice import JobChoice
 from learning.environments.job_node import JobNode
 from learning.episodes import Several, Trajectories, Whole, inputs_of
@@ -136,6 +136,26 @@ def test_a_further_log_that_is_not_there_is_named() -> None:
         InputError, match=r"also\[0\]: trajectories, length: expected a number of jobs from 1 to 8, found 16"
     ):
         check(config)
+
+
+def test_the_time_unit_of_a_log_is_that_of_its_machine(tmp_path: Path) -> None:
+    """SimGrid's speeds and transitions have none: 1 Gf are 1e9 operations in a minute where that log counts minutes."""
+    log, machine = tmp_path / "log.swf", tmp_path / "machine.xml"
+    Workload.read(LOGS[8]).write(log)
+    machine.write_text(
+        '<platform version="4.1"><zone id="z" routing="Full"><host id="a" speed="1Gf"/></zone></platform>'
+    )
+    minutes = {"workload": str(log), "time_unit": "min"}
+    document = {"kind": "job-choice", "platform": str(machine), "workload": str(log)}
+
+    def speeds(**environment: Any) -> list[float]:
+        inputs = inputs_of(MakeEnvironment.of(EnvironmentKeys(**document | environment))().episodes)
+        return [platform.processor_types[0].ops_per_s for platform, _ in inputs]
+
+    assert speeds(also=[minutes | {"platform": str(machine)}]) == pytest.approx([1e9, 1e9 / 60])
+    assert speeds(also=[minutes]) == pytest.approx([1e9, 1e9])  # on the machine of the first log
+    others = [{"workload": str(log), "platform": str(machine)}, {"workload": str(log)}]
+    assert speeds(time_unit="min", also=others) == pytest.approx([1e9 / 60, 1e9, 1e9 / 60])
 
 
 def test_it_learns_from_both(tmp_path: Path) -> None:
