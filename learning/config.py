@@ -96,7 +96,8 @@ class InputKeys(_JobsKeys):
         "every episode is a new draw of the generator that `workload` names, a spec without a seed", False
     )
     also: list[AlsoKeys] | None = _field(
-        "of job-choice: further logs, each episode being of any log, each equally likely", min_length=1
+        "of job-choice: further logs: in training each log is equally likely, in validation there are as many episodes of each",
+        min_length=1,
     )
 
     @model_validator(mode="after")

@@ -37,14 +37,14 @@ from learning.config import Config, WarmStartKeys, check_same, read_config, writ
 from learning.constraint import check_classes
 from learning.episodes import Days, inputs_of
 from learning.imitation import ImitationOptions, Teacher, demonstrate, greedy, imitate
-from learning.inputs import MakeEnvironment, validation_episodes
+from learning.inputs import MakeEnvironment
 from learning.logs import CSV, Log, in_brief, progress_bar, read_metrics
 from learning.networks import Network, make_network, one_thread
 from learning.rollouts import Trajectory, collect, episode_seeds
 from learning.seen import Seen
 from learning.shutdown_teachers import make_shutdown_teacher
 from learning.teachers import make_teacher
-from learning.validation import Validation, check_names, objective_of, ratio, spread
+from learning.validation import Validation, check_names, objective_of, ratio, source_of, spread
 from learning.workers import processes
 from schedulers.base import make_power_policy
 
@@ -133,9 +133,9 @@ def check(config: Config) -> list[str]:
     if config.warm_start is not None:
         _teacher(config, config.warm_start, float(algorithm.options.gamma))
     check_names(config, environment, config.objective or objective_of(environment))
-    sources = [environment.episodes]
-    if config.validation.workload is not None:
-        sources.append(validation_episodes(config.validation, config.environment))
+    sources, validated_on = [environment.episodes], source_of(config, environment)
+    if validated_on is not environment.episodes:
+        sources.append(validated_on)
     power = None if environment.power is None else make_power_policy(environment.power)
     switches = environment.maker.kind == "power" or getattr(power, "switches", power is not None)
     return merged(of_inputs(*inputs, switches=switches) for source in sources for inputs in inputs_of(source))

@@ -106,22 +106,24 @@ class Validation:
         self.objective = objective
         self._group = config.group
         keys = config.validation
-        own = keys.workload is None
-        source = environment.episodes if own else validation_episodes(keys, config.environment)
-        self.episodes = as_many(source, keys.episodes, keys.remainder)
-        self._source = keys.workload or config.environment.workload or "the built-in jobs"
-        with naming(self._source):
-            self._limits = _limits(config, environment, self.episodes)
-            runs = _baselines(config, environment, self.episodes)
-            self._baselines = {spec: [metric_of(run, objective) for run in own] for spec, own in runs.items()}
-            self._ended = {spec: list(map(ended, own)) for spec, own in runs.items()}
+        parts = _of_each(source_of(config, environment), keys.episodes, keys.remainder)
+        self.episodes = [episode for part in parts for episode in part]
+        # What messages call the log that an episode is of.
+        self._logs = [log for log, part in zip(_logs(config), parts, strict=True) for _ in part]
+        self._limits = _limits(config, environment, self.episodes, self._logs)
+        runs = {
+            spec: _runs(spec, config, environment, self.episodes, self._logs)
+            for spec in dict.fromkeys(config.baselines)
+        }
+        self._baselines = {spec: _values(own, objective, self._logs) for spec, own in runs.items()}
+        self._ended = {spec: list(map(ended, own)) for spec, own in runs.items()}
         self._constraint = constraint_of(config.algorithm)
         best = [min(values) for values in zip(*self._baselines.values(), strict=True)]
         self._references = tuple(best)
         self._best_baseline = _best_of(self._baselines, best)
         drawn = config.environment.trajectories is not None and config.environment.trajectories.origin == "random"
         self.fixed = len(environment.episodes.all()) == 1 and not drawn
-        self.single_baseline = best[0] if best and own and self.fixed else None
+        self.single_baseline = best[0] if best and keys.workload is None and self.fixed else None
 
     def of(self, network: Network, make_environment: MakeEnvironment, executor: Executor | None) -> Validated:
         """Play every validation episode with greedy actions."""
@@ -135,7 +137,7 @@ class Validation:
             options=options,
             executor=executor,
         )
-        values = tuple(self.value(trajectory) for trajectory in found)
+        values = tuple(self._value(trajectory, log) for trajectory, log in zip(found, self._logs, strict=True))
         value = float(np.mean(self._baselines[self._best_baseline])) if self._best_baseline else 0.0
         costs = [trajectory.cost for trajectory in found if len(trajectory.costs)]
         cost = float(np.mean(costs)) if costs else None
@@ -179,24 +181,54 @@ class Validation:
 
     def value(self, trajectory: Trajectory) -> float:
         """The objective of an episode."""
-        if self.objective == REWARD:
-            return -trajectory.reward
-        with naming(self._source):
-            return metric_of(trajectory.metrics, self.objective)
+        return -trajectory.reward if self.objective == REWARD else metric_of(trajectory.metrics, self.objective)
+
+    def _value(self, trajectory: Trajectory, log: str) -> float:
+        with naming(log):
+            return self.value(trajectory)
+
+
+def source_of(config: Config, environment: SchedulingEnv) -> EpisodeSource:
+    """What a training validates on: a workload of its own, or what it learns from. Raises InputError.
+
+    Also where there would be no episode of some log.
+    """
+    keys = config.validation
+    if keys.workload is None:
+        source = environment.episodes
+    else:
+        source = validation_episodes(keys, config.environment)
+    logs = len(_logs(config))
+    if keys.episodes < logs:
+        raise InputError("validation.episodes", f"at least {logs}, one of each log", keys.episodes)
+    return source
+
+
+def _logs(config: Config) -> list[str]:
+    """The logs that are validated on, as the configuration names them."""
+    section = config.environment if config.validation.workload is None else config.validation
+    return [log.workload or "the built-in jobs" for log in (section, *(section.also or ()))]
 
 
 def as_many(source: EpisodeSource, count: int, remainder: bool = False) -> list[Episode]:
     """At most ``count`` episodes of a source, evenly spread over all; of fresh draws there are as many as are asked for.
 
-    Of several sources as many of each, the first with one more where that does not divide.
+    Of several sources as many of each, the first ones with one more where that does not divide.
 
     Of the pieces of a workload only whole ones, unless the ``remainder`` at its end is asked for.
     """
-    if isinstance(source, Several):
-        each, more = divmod(count, len(source.sources))
-        return [
-            episode for i, one in enumerate(source.sources) for episode in as_many(one, each + (i < more), remainder)
-        ]
+    return [episode for part in _of_each(source, count, remainder) for episode in part]
+
+
+def _of_each(source: EpisodeSource, count: int, remainder: bool) -> list[list[Episode]]:
+    """What :func:`as_many` says, for each of several sources apart."""
+    if not isinstance(source, Several):
+        return [_of_one(source, count, remainder)]
+    each, more = divmod(count, len(source.sources))
+    return [as_many(one, each + (i < more), remainder) for i, one in enumerate(source.sources)]
+
+
+def _of_one(source: EpisodeSource, count: int, remainder: bool) -> list[Episode]:
     if isinstance(source, Drawn) and source.count < count:
         source = replace(source, count=count)
     found = spread(source.all(), count)
@@ -276,29 +308,41 @@ def objective_of(environment: SchedulingEnv) -> str:
     )
 
 
-def _baselines(config: Config, environment: SchedulingEnv, episodes: Sequence[Episode]) -> dict[str, list[pd.Series]]:
-    """The summaries of the runs of each baseline."""
-    keys = config.environment.model_dump(mode="json")
-    found = {}
-    for spec in dict.fromkeys(config.baselines):
-        pair = policies(spec, environment.maker.kind, keys)
-        found[spec] = [run_on(episode, *pair) for episode in episodes]
+def _runs(
+    spec: str, config: Config, environment: SchedulingEnv, episodes: Sequence[Episode], logs: Sequence[str]
+) -> list[pd.Series]:
+    """The summaries of the runs of a baseline, on each episode, which is of the log beside it."""
+    pair = policies(spec, environment.maker.kind, config.environment.model_dump(mode="json"))
+    found = []
+    for episode, log in zip(episodes, logs, strict=True):
+        with naming(log):
+            found.append(run_on(episode, *pair))
     return found
 
 
-def _limits(config: Config, environment: SchedulingEnv, episodes: Sequence[Episode]) -> dict[str, float]:
+def _values(runs: Sequence[pd.Series], metric: str, logs: Sequence[str]) -> list[float]:
+    """A metric of each of the runs, which is of the log beside it."""
+    found = []
+    for run, log in zip(runs, logs, strict=True):
+        with naming(log):
+            found.append(metric_of(run, metric))
+    return found
+
+
+def _limits(
+    config: Config, environment: SchedulingEnv, episodes: Sequence[Episode], logs: Sequence[str]
+) -> dict[str, float]:
     """The limits of metrics; shares of a baseline's mean worked out."""
-    keys = config.environment.model_dump(mode="json")
     limits, runs = {}, {}
     for metric, most in config.limits.items():
         if isinstance(most, str):
             share, _, spec = most.partition(" of ")
             if spec not in runs:
-                pair = policies(spec, environment.maker.kind, keys)
-                runs[spec] = [run_on(episode, *pair) for episode in episodes]
-            of = float(np.mean([metric_of(summary, metric) for summary in runs[spec]]))
+                runs[spec] = _runs(spec, config, environment, episodes, logs)
+            of = float(np.mean(_values(runs[spec], metric, logs)))
             if not float(share) * of > 0.0:
-                raise InputError(f"limits, {metric}", f"a limit above 0, and {spec} has {of:g}", most)
+                where = f"{', '.join(dict.fromkeys(logs))}: limits, {metric}"
+                raise InputError(where, f"a limit above 0, and {spec} has {of:g}", most)
             most = float(share) * of
         limits[metric] = most
     return limits

@@ -80,7 +80,7 @@ def test_who_knows_the_machine_stays_on_it() -> None:
 
 
 def test_validation_has_as_many_of_each() -> None:
-    """The first log one more where that does not divide; whole pieces only."""
+    """The first logs one more where that does not divide; whole pieces only."""
     assert [episode.platform.core_count for episode in as_many(source(), 5)] == [8] * 3 + [32] * 2
     assert [episode.platform.core_count for episode in as_many(source(), 1)] == [8]
 
@@ -136,6 +136,36 @@ def test_a_further_log_that_is_not_there_is_named() -> None:
         InputError, match=r"also\[0\]: trajectories, length: expected a number of jobs from 1 to 8, found 16"
     ):
         check(config)
+
+
+def test_the_log_in_which_something_is_wrong_is_named(tmp_path: Path) -> None:
+    """The second of three, in which no job runs, in runs of baselines and of the agent; of a limit, which is of all, each log."""
+    wide = Workload({"submit_time": [0.0] * 16, "requested_cores": [9] * 16, "recorded_run_time": [60.0] * 16})
+    wide.write(tmp_path / "wide.swf")
+    others = [{"workload": str(tmp_path / "wide.swf")}, {"workload": LOGS[8]}]
+    document = keys(also=others) | {"objective": "mean_wait_s"}
+    told = r"^\S+wide\.swf: metric mean_wait_s: expected a job that ran, found .*16 rejected$"
+    for changes in (
+        {},
+        {"baselines": [], "limits": {"mean_wait_s": "0.5 of fcfs"}},
+        {"baselines": []},  # the agent
+    ):
+        with pytest.raises(InputError, match=told):
+            train(Config.model_validate(document | changes), tmp_path / "out")
+    limits = {"jobs_rejected": "0.5 of fcfs"}
+    told = rf"^{LOGS[8]}, {LOGS[32]}: limits, jobs_rejected: expected a limit above 0, and fcfs has 0"
+    with pytest.raises(InputError, match=told):
+        train(Config.model_validate(keys() | {"limits": limits}), tmp_path / "out")
+
+
+def test_no_log_is_left_out_of_validation() -> None:
+    """Of two logs there are two episodes at least, be they the training's own or those of another workload."""
+    own = {"workload": LOGS[8], "also": [{"workload": LOGS[8], "first": 16}], "trajectories": {"length": 16}}
+    for more in ({}, own):
+        with pytest.raises(InputError, match=r"^validation\.episodes: expected at least 2, one of each log, found 1$"):
+            check(Config.model_validate(keys() | {"validation": more | {"episodes": 1}}))
+    alone = {key: value for key, value in own.items() if key != "also"}
+    check(Config.model_validate(keys() | {"validation": alone | {"episodes": 1}}))
 
 
 def test_the_time_unit_of_a_log_is_that_of_its_machine(tmp_path: Path) -> None:
