@@ -135,7 +135,8 @@ def _lead(summaries: Sequence[Summary], settings: dict[str, Any]) -> str:
     many = "1 training" if len(summaries) == 1 else f"{len(summaries)} trainings, which differ by their seeds,"
     each = f"{summaries[0].iterations:,} iterations of {settings['episodes']:,} episodes"
     platform = settings.get("environment.platform", "the built-in cluster")
-    others = " and the machines of the further logs" if settings.get("environment.also") else ""
+    further = any("platform" in log for log in settings.get("environment.also", ()))
+    others = " and the machines of further logs" if further else ""
     return f"{many} of {each}, by {str(settings['algorithm.name']).upper()}, on {platform}{others}."
 
 

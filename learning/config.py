@@ -78,7 +78,7 @@ Jobs = TypeVar("Jobs", bound=_JobsKeys)
 
 
 class AlsoKeys(_JobsKeys):
-    """One more log to learn from. Its episodes are cut and run as those of the first."""
+    """One more log to learn from, or to validate on. Its episodes are cut and run as those of the first."""
 
     workload: str = _field(SETTINGS["workload"].told("environment"), ...)
     platform: str | None = _field("the machine that its jobs run on; that of the first log unless given")
@@ -96,7 +96,8 @@ class InputKeys(_JobsKeys):
         "every episode is a new draw of the generator that `workload` names, a spec without a seed", False
     )
     also: list[AlsoKeys] | None = _field(
-        "of job-choice: further logs: in training each log is equally likely, in validation there are as many episodes of each",
+        "further logs: in training each log is equally likely, in validation there are as many episodes of each; "
+        "on other machines only of job-choice",
         min_length=1,
     )
 
@@ -236,10 +237,6 @@ class Config(OwnKeys):
     @model_validator(mode="after")
     def _something_remains(self) -> Config:
         pieces = self.environment if self.validation.workload is None else self.validation
-        if (self.environment.also or self.validation.also) and self.environment.kind != "job-choice":
-            raise PydanticCustomError(
-                "also", "an environment of kind job-choice, which is the same on every machine, for also"
-            )
         if self.validation.remainder and pieces.trajectories is None:
             raise PydanticCustomError("remainder", "trajectories, which remainder of validation needs")
         return self

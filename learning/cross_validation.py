@@ -36,10 +36,14 @@ def cross_validate(config: Config, out: str | Path, metrics: tuple[str, ...] = M
 
     The number of folds is that of the configuration's ``fold``. A row for each day and training seed: ``day`` (its number),
     ``fold``, ``seed`` (of the training), and the metrics, keys of summary.json. Raises InputError where the configuration
-    has no folds, or for an unknown metric.
+    has no folds or several logs, or for an unknown metric.
     """
     if config.environment.fold is None:
         raise InputError("environment, fold", "[k, n], for cross-validation in n folds")
+    if config.environment.also is not None:  # whose days are split apart, log by log
+        raise InputError(
+            "environment.also", "one log, for cross-validation", f"{1 + len(config.environment.also)} logs"
+        )
     for metric in metrics:
         if metric not in names(SUMMARY_METRICS):
             raise InputError("metric", "a key of summary.json", metric)

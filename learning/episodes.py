@@ -35,7 +35,7 @@ class Episode(Rules):
 class EpisodeSource(Protocol):
     """Where episodes come from. To write one: the platform, which all its episodes share, and the two methods.
 
-    Of :class:`~learning.environments.job_choice.JobChoice` they may be on other platforms, too: :class:`Several`.
+    Several of them, perhaps on other platforms, are one: :class:`Several`.
     """
 
     @property
@@ -159,17 +159,21 @@ class Drawn(_Source):
 
 @dataclass(frozen=True, eq=False)
 class Several:
-    """Of several sources, each equally likely: to learn from several logs, each on a machine of its own.
+    """Of several sources, each equally likely: to learn from several logs.
 
-    For a decision-maker whose observations and actions are the same on every machine, as those of
+    On machines that differ only for a decision-maker whose observations and actions are the same on every machine, as those of
     :class:`~learning.environments.job_choice.JobChoice` are. ``all()`` has the episodes of one source after the other.
+    ``names`` are what messages call the sources, which are numbered unless given.
     """
 
     sources: Sequence[EpisodeSource]
+    names: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if not self.sources:
             raise InputError("several sources", "at least one", "none")
+        if self.names and len(self.names) != len(self.sources):
+            raise InputError("several sources, names", f"one for each of {len(self.sources):,}", len(self.names))
 
     @property
     def platform(self) -> Platform:
@@ -183,6 +187,16 @@ class Several:
     def all(self) -> Sequence[Episode]:
         """Every episode of every source."""
         return [episode for source in self.sources for episode in source.all()]
+
+
+def machines_of(source: EpisodeSource, name: str = "episodes") -> list[tuple[str, Platform]]:
+    """The machines of the episodes of a source, each with what messages call the source: its name among several, or ``name``."""
+    if not isinstance(source, Several):
+        return [(name, source.platform)]
+    names = source.names or [f"{name}, source {number}" for number in range(len(source.sources))]
+    return [
+        machine for each, called in zip(source.sources, names, strict=True) for machine in machines_of(each, called)
+    ]
 
 
 def inputs_of(source: EpisodeSource) -> list[tuple[Platform, Workload]]:

@@ -46,13 +46,13 @@ def training_episodes(keys: EnvironmentKeys) -> EpisodeSource | None:
         return None
     if keys.platform is None or keys.workload is None:
         raise InputError("environment", "both platform and workload, or neither for the built-in case")
-    return _source(keys, keys)
+    return _source(keys, keys, "environment")
 
 
 def validation_episodes(keys: InputKeys, environment: EnvironmentKeys) -> EpisodeSource:
     """The episodes of a validation workload, on the training's platform and within its limits. Raises InputError."""
     with naming("validation"):
-        return _source(keys, environment)
+        return _source(keys, environment, "validation")
 
 
 def read_platform(keys: EnvironmentKeys) -> Platform:
@@ -84,7 +84,7 @@ def read_days(keys: InputKeys) -> list[Workload]:
 
 def all_days(keys: EnvironmentKeys) -> list[Episode]:
     """Every day as an episode, those to train on and those left out, in order. Raises InputError."""
-    return list(_source(keys.model_copy(update={"fold": None}), keys).all())
+    return list(_source(keys.model_copy(update={"fold": None}), keys, "environment").all())
 
 
 def split_days(days: Sequence[T], fold: int, folds: int) -> tuple[list[T], list[T]]:
@@ -99,20 +99,22 @@ def split_days(days: Sequence[T], fold: int, folds: int) -> tuple[list[T], list[
     return train, test
 
 
-def _source(keys: InputKeys, environment: EnvironmentKeys) -> EpisodeSource:
-    first = _of_one_log(keys, environment)
-    others = []
-    for number, more in enumerate(keys.also or ()):
-        jobs = {name: getattr(more, name) for name in type(more).model_fields if name != "platform"}
-        own = {} if more.platform is None else {"platform": more.platform, "time_unit": more.time_unit}
-        on = environment.model_copy(update=own)
-        with naming(f"also[{number}]"):
-            others.append(_of_one_log(keys.model_copy(update=jobs), on))
-    return Several([first, *others]) if others else first
-
-
-def _of_one_log(keys: InputKeys, environment: EnvironmentKeys) -> EpisodeSource:
+def _source(keys: InputKeys, environment: EnvironmentKeys, section: str) -> EpisodeSource:
+    """The episodes of all logs in a section of a configuration. Raises InputError that says where the log stands."""
     platform = read_platform(environment)
+    sources = {section: _of_one_log(keys, environment, platform)}
+    for number, more in enumerate(keys.also or ()):
+        place, machine = f"{section}.also[{number}]", platform
+        jobs = {name: getattr(more, name) for name in type(more).model_fields if name != "platform"}
+        with naming(place):
+            if more.platform is not None:
+                own = {"platform": more.platform, "time_unit": more.time_unit}
+                machine = read_platform(environment.model_copy(update=own))
+            sources[place] = _of_one_log(keys.model_copy(update=jobs), environment, machine)
+    return Several([*sources.values()], [*sources]) if len(sources) > 1 else sources[section]
+
+
+def _of_one_log(keys: InputKeys, environment: EnvironmentKeys, platform: Platform) -> EpisodeSource:
     rules = rules_of(environment)
     if keys.fresh:
         return Drawn(platform, FreshWorkloads.of(str(keys.workload)), **rules)

@@ -191,13 +191,14 @@ class Validation:
 def source_of(config: Config, environment: SchedulingEnv) -> EpisodeSource:
     """What a training validates on: a workload of its own, or what it learns from. Raises InputError.
 
-    Also where there would be no episode of some log.
+    Also for machines that its environment was not made for, and where there would be no episode of some log.
     """
     keys = config.validation
     if keys.workload is None:
         source = environment.episodes
     else:
         source = validation_episodes(keys, config.environment)
+        environment.check_machines(source, "validation")
     logs = len(_logs(config))
     if keys.episodes < logs:
         raise InputError("validation.episodes", f"at least {logs}, one of each log", keys.episodes)

@@ -16,7 +16,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
-from cluster_sim.errors import InputError
+from cluster_sim.errors import InputError, counted
 from cluster_sim.models.contention import contention_models
 from cluster_sim.models.network import network_models
 from cluster_sim.models.power import power_models
@@ -25,7 +25,7 @@ from cluster_sim.platform.hardware import check_truth
 from cluster_sim.registry import Spec
 from cluster_sim.run.simulation import Simulation
 from cluster_sim.workload.fields import SUMMARY_METRICS, names
-from learning.episodes import Episode
+from learning.episodes import Episode, machines_of
 
 if TYPE_CHECKING:
     from cluster_sim.platform.platform import Platform
@@ -150,6 +150,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
         self._mask: np.ndarray = np.zeros(int(maker.action_space.n), np.int8)
         self._is_over = True  # nothing more to decide
         self._is_told = True  # and a step has said so
+        self.check_machines(episodes)
 
     # ------------------------------------------------------------------ Gymnasium
 
@@ -186,6 +187,11 @@ class SchedulingEnv(gym.Env[Any, Any]):
     def action_masks(self) -> np.ndarray:
         """Which actions are allowed now, bool, shape (actions,): for sb3-contrib's MaskablePPO."""
         return self._mask.astype(bool)
+
+    def check_machines(self, episodes: EpisodeSource, name: str = "episodes") -> None:
+        """Raise InputError for a source, called ``name``, with a machine that the decision-maker was not made for."""
+        for called, platform in machines_of(episodes, name):
+            self._check_machine(called, platform)
 
     def render(self) -> Any:
         """What ``render_mode`` asks for, of the simulation as it stands."""
@@ -243,9 +249,7 @@ class SchedulingEnv(gym.Env[Any, Any]):
         self.episode = episode = self.episodes.draw(self.np_random) if episode is None else episode
         if not isinstance(episode, Episode):
             raise InputError("reset, option episode", "an episode, such as env.episodes.all() has", episode)
-        other = episode.platform is not self.episodes.platform and episode.platform != self.episodes.platform
-        if other and not getattr(self.maker, "on_any_machine", False):
-            raise InputError("episode", f"one on the platform '{self.episodes.platform.id}'", episode.platform.id)
+        self._check_machine("episode", episode.platform)
         self.simulation = simulation = self.make_simulation(episode)
         self.maker.begin(simulation.view)
         for listener in self.listeners:
@@ -254,6 +258,16 @@ class SchedulingEnv(gym.Env[Any, Any]):
             signal.begin(simulation, self.maker)
         self._is_over = self._is_told = False
         self._go_to_decision()
+
+    def _check_machine(self, where: str, platform: Platform) -> None:
+        """Raise InputError for a machine that is another than the decision-maker was made for, unless any will do."""
+        own = self.episodes.platform
+        if platform is own or getattr(self.maker, "on_any_machine", False) or platform == own:
+            return
+        expected, found = _in_brief(own), _in_brief(platform)
+        if found == expected:
+            found += " that differs otherwise"
+        raise InputError(where, f"the machine that {type(self).__name__} was made for, {expected}", found)
 
     def _power_policy(self) -> PowerPolicy | None:
         from schedulers.base import make_power_policy
@@ -415,6 +429,11 @@ def _observed_together(environments: Sequence[SchedulingEnv]) -> list[Observatio
     first: Any = makers[0]
     found = iter(first.observe_together(makers, views))
     return [env._observed() if env._is_over else next(found) for env in environments]
+
+
+def _in_brief(platform: Platform) -> str:
+    nodes, cores = counted(platform.node_count, "node"), counted(platform.core_count, "core")
+    return f"platform '{platform.id}' of {nodes} and {cores}"
 
 
 def described(simulation: Simulation) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -72,11 +73,43 @@ def test_an_episode_is_the_run_of_its_own_machine() -> None:
 
 
 def test_who_knows_the_machine_stays_on_it() -> None:
-    """The nodes are among the actions of JobNode."""
-    env = JobNode(episodes=Several([Whole(machine, Workload.read(LOGS[8])) for machine in (SMALL, LARGE)]))
-    with pytest.raises(InputError, match="episode: expected one on the platform"):
-        for seed in range(20):
-            env.reset(seed=seed)
+    """The nodes are among the actions of JobNode: other machines are refused before anything is played, other jobs are not."""
+    jobs = Workload.read(LOGS[8])
+    small = r"expected the machine that JobNode was made for, platform '\S+' of 1 node and 8 cores"
+    with pytest.raises(
+        InputError, match=rf"^episodes, source 1: {small}, found platform '\S+' of 1 node and 32 cores$"
+    ):
+        JobNode(episodes=Several([Whole(machine, jobs) for machine in (SMALL, LARGE)]))
+    with pytest.raises(InputError, match=rf"^large: {small}"):
+        JobNode(episodes=Several([Whole(machine, jobs) for machine in (SMALL, LARGE)], ("small", "large")))
+    with pytest.raises(InputError, match=r"several sources, names: expected one for each of 1, found 2"):
+        Several([Whole(SMALL, jobs)], ("small", "large"))
+    other = replace(SMALL, power_model="baseline")
+    with pytest.raises(
+        InputError, match=rf"{small}, found platform '\S+' of 1 node and 8 cores that differs otherwise"
+    ):
+        JobNode(episodes=Several([Whole(SMALL, jobs), Whole(other, jobs)]))
+    env = JobNode(episodes=Several([Whole(SMALL, jobs), Whole(Platform.homogeneous(nodes=1, cores=8), jobs.first(8))]))
+    for seed in range(8):
+        env.reset(seed=seed)
+    assert {len(episode.workload) for episode in env.episodes.all()} == {64, 8}
+    with pytest.raises(InputError, match=rf"^episode: {small}"):
+        env.reset(options={"episode": Whole(LARGE, jobs).all()[0]})
+
+
+@pytest.mark.parametrize("kind", ["job-node", "policy-selection", "node-shutdown"])
+def test_several_logs_of_one_machine(kind: str) -> None:
+    """Every kind of agent may learn from them; where the machines differ, the line names the log."""
+    document = keys(kind=kind, also=[{"workload": LOGS[8], "first": 32}]) | {"baselines": []}
+    check(Config.model_validate(document))
+    made = "expected the machine that .* was made for, .* 8 cores, found .* 32 cores"
+    with pytest.raises(InputError, match=rf"^environment\.also\[0\]: {made}"):
+        check(Config.model_validate(keys(kind=kind) | {"baselines": []}))
+    own = {"workload": LOGS[8], "trajectories": {"length": 16}}
+    others = {"also": [{"workload": LOGS[8]}, keys()["environment"]["also"][0]]}
+    with pytest.raises(InputError, match=rf"^validation\.also\[1\]: {made}"):
+        check(Config.model_validate(document | {"validation": own | others}))
+    check(Config.model_validate(keys() | {"validation": own | others}))  # job-choice
 
 
 def test_validation_has_as_many_of_each() -> None:
@@ -106,7 +139,6 @@ def test_a_configuration_names_further_logs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("document", "told"),
     [
-        (keys(kind="job-node"), "expected an environment of kind job-choice, which is the same on every machine, for also"),
         (keys(also=[{"platform": "homogeneous:nodes=1,cores=8"}]), r"environment\.also\[0\]: expected key 'workload'"),
         (keys(also=[{"workload": "a.swf", "frist": 3}]), r"environment\.also\[0\]: expected first .*, found frist"),
         (keys(also=[]), r"environment\.also: expected at least one entry, found an empty list"),
@@ -129,11 +161,12 @@ def test_what_is_wrong_with_them_is_told(tmp_path: Path, document: dict[str, Any
 def test_a_further_log_that_is_not_there_is_named() -> None:
     """With its place in the list."""
     config = Config.model_validate(keys(also=[{"workload": LOGS[8]}, {"workload": "none.swf"}]))
-    with pytest.raises(InputError, match=r"none\.swf"):
+    with pytest.raises(InputError, match=r"^environment\.also\[1\]: none\.swf"):
         check(config)
     config = Config.model_validate(keys(also=[{"workload": LOGS[8], "first": 8}]))
     with pytest.raises(
-        InputError, match=r"also\[0\]: trajectories, length: expected a number of jobs from 1 to 8, found 16"
+        InputError,
+        match=r"^environment\.also\[0\]: trajectories, length: expected a number of jobs from 1 to 8, found 16",
     ):
         check(config)
 

@@ -13,7 +13,7 @@ from cluster_sim import Platform, PowerTransitions, Simulation, Workload, make_p
 from cluster_sim.errors import InputError, SpecError
 from cluster_sim.machine.node import NodeState
 from learning.agent import Agent
-from learning.config import Config, EnvironmentKeys, ValidationKeys, WarmStartKeys
+from learning.config import AlsoKeys, Config, EnvironmentKeys, ValidationKeys, WarmStartKeys
 from learning.cross_validation import by_seed, cross_validate, main
 from learning.environments.built_in_shutdown import built_in_day
 from learning.environments.node_shutdown import NodeShutdown
@@ -206,6 +206,9 @@ def test_every_day_is_played_by_who_has_not_seen_it(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "seeds.csv").is_file()
     with pytest.raises(InputError, match="fold"):
         cross_validate(small(), tmp_path / "none")
+    several = keys.model_copy(update={"also": [AlsoKeys(workload=str(folder))]})
+    with pytest.raises(InputError, match=r"^environment\.also: expected one log, for cross-validation, found 2 logs"):
+        cross_validate(small().model_copy(update={"environment": several}), tmp_path / "none")
     (tmp_path / "config.yaml").write_text("{}")
     end = CliRunner().invoke(main, [str(tmp_path / "config.yaml"), "--out", str(tmp_path / "none")])
     assert end.exit_code == 2
