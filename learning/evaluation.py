@@ -293,11 +293,17 @@ def cases_of(
     ``between``: only jobs submitted from … up to … (s). ``count``: only so many of the pieces, evenly spread over them.
     Jobs at the end that are too few for a piece are left out, and unless ``count`` is given a ModelWarning counts them.
     A folder of workloads is one of days, each a case, as in training; only ``count`` and ``time_unit`` go with it.
-    On the platform that the agent was trained on, unless another is named, and within its limits. Raises InputError.
+    On the platform that the agent was trained on, unless another is named, and within its limits. Raises InputError, also where
+    it was trained on several and none is named.
     """
     keys = EnvironmentKeys.model_validate(Agent.load(find_agents(directory)[0]).environment)
     if platform is not None:
         keys = keys.model_copy(update={"platform": platform})
+    else:
+        machines = dict.fromkeys([keys.platform, *(log.platform or keys.platform for log in keys.also or ())])
+        if len(machines) > 1:
+            several = ", ".join(map(str, machines))
+            raise InputError("evaluate", "--platform P, for the agent was trained on several machines", several)
     if keys.platform is None:
         raise InputError("evaluate", "--platform P, for the agent names no machine that it was trained on")
     machine = read_platform(keys)

@@ -19,7 +19,11 @@ from cluster_sim.cli.options import RunTime, setting_option
     "--workload", "-w", type=Named("workload"), required=True, metavar="W", help="As of run, or a folder of days."
 )
 @click.option(
-    "--platform", "-p", type=Named("platform"), metavar="P", help="As of run. [default: the one it was trained on]"
+    "--platform",
+    "-p",
+    type=Named("platform"),
+    metavar="P",
+    help="As of run. [default: the one it was trained on, if it is one]",
 )
 @setting_option("first")
 @click.option(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,10 @@ from learning.config import Config, EnvironmentKeys, placed, read_config, write_
 from learning.environments.job_choice import JobChoice
 from learning.environments.job_node import JobNode
 from learning.episodes import Several, Trajectories, Whole, inputs_of
+from learning.evaluation import cases_of
 from learning.inputs import MakeEnvironment
-from learning.training import check, train
+from learning.rollouts import Trajectory
+from learning.training import Training, check, train
 from learning.validation import as_many
 
 SMALL, LARGE = Platform.homogeneous(nodes=1, cores=8), Platform.homogeneous(nodes=1, cores=32)
@@ -221,8 +224,8 @@ def test_the_time_unit_of_a_log_is_that_of_its_machine(tmp_path: Path) -> None:
     assert speeds(time_unit="min", also=others) == pytest.approx([1e9 / 60, 1e9, 1e9 / 60])
 
 
-def test_it_learns_from_both(tmp_path: Path) -> None:
-    """The training validates on pieces of both machines, and its agent plays on either; a resumed one goes on the same."""
+def test_its_agent_plays_on_either_machine(tmp_path: Path) -> None:
+    """The training validates on pieces of both; evaluations ask which machine is meant."""
     config = Config.model_validate(keys())
     [summary] = train(config, tmp_path / "agent")
     pieces = as_many(source(), 5)
@@ -232,3 +235,43 @@ def test_it_learns_from_both(tmp_path: Path) -> None:
     for episode in pieces[::4]:
         found = Simulation(episode.platform, episode.workload, make_scheduler(f"learned:{tmp_path / 'agent'}")).run()
         assert found.summary()["jobs_completed"] == 16
+    told = r"^evaluate: expected --platform P, for the agent was trained on several machines, found \S+=8, \S+=32$"
+    with pytest.raises(InputError, match=told):
+        cases_of(tmp_path / "agent", LOGS[32])
+    [case] = cases_of(tmp_path / "agent", LOGS[32], "homogeneous:nodes=1,cores=32")
+    assert case.platform.core_count == 32
+
+
+class Played(Training):
+    """A training that notes in which iteration it has played jobs of which log, and how many were completed."""
+
+    def __init__(self, config: Config, folder: Path):
+        super().__init__(config, folder)
+        self.played: list[tuple[int, str, float]] = []
+
+    def _note(self, episodes: Sequence[Trajectory]) -> None:
+        self.played += [(self.iteration, episode.name, episode.metrics["jobs_completed"]) for episode in episodes]
+        super()._note(episodes)
+
+
+def test_it_learns_from_both_and_goes_on_the_same(tmp_path: Path) -> None:
+    """In every iteration jobs of both logs, all of which run on their machine.
+
+    Resumed after the first it plays what it would have played, to the same weights.
+    """
+    for cores, log in LOGS.items():
+        Workload.read(log).write(tmp_path / f"of-{cores}.swf")
+    files = {cores: str(tmp_path / f"of-{cores}.swf") for cores in LOGS}
+    other = {"platform": "homogeneous:nodes=1,cores=32", "workload": files[32]}
+    more = {"iterations": 3, "checkpoint_every": 1, "validation": {"every": 3, "episodes": 2}}
+    config = Config.model_validate(keys(workload=files[8], also=[other]) | more)
+    whole, broken_off, resumed = (Played(config, tmp_path / name) for name in ("whole", "resumed", "resumed"))
+    assert (Workload.read(files[32]).jobs["requested_cores"] > 8).any()  # which the small machine would reject
+    whole.run()
+    assert set(whole.played) == {(iteration, f"of-{cores}", 16) for iteration in range(3) for cores in LOGS}
+    save, broken_off.save = broken_off.save, lambda: save() if broken_off.iteration <= 1 else None  # type: ignore[method-assign]
+    broken_off.run()
+    resumed.run(begun=True)
+    assert resumed.played == [one for one in whole.played if one[0] > 0]
+    for name, weight in whole.network.weights().items():
+        np.testing.assert_array_equal(resumed.network.weights()[name], weight)
