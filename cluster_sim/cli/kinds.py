@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from cluster_sim.errors import FormatError
-from cluster_sim.siblings import ready_agents
+from cluster_sim.siblings import READY_PREFIX, ready_agents
 
 Kind = Literal[
     "workload",
@@ -31,7 +31,7 @@ def kind_of(source: str) -> Kind:
 
     if is_platform_spec(source):
         return "platform"
-    if source.startswith("learned:"):
+    if source.startswith(("learned:", READY_PREFIX)):
         return "agent"
     name, colon, _ = source.partition(":")
     if colon and name in WORKLOAD_GENERATORS:

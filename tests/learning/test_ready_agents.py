@@ -62,10 +62,13 @@ def test_it_wastes_less_than_nodes_that_sleep_at_once() -> None:
 
 
 def test_validate_takes_its_name_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As evaluate does, with and without the prefix; a file of that name comes first."""
+    """As evaluate does, with and without prefixes; a file of that name comes first."""
     monkeypatch.chdir(tmp_path)
-    for name in ("taurus-sleep", "learned:taurus-sleep"):
+    for name in ("taurus-sleep", "learned:taurus-sleep", "ready:taurus-sleep", "learned:ready:taurus-sleep"):
+        assert find_agents(name) == [READY / "taurus-sleep"]
         assert f"{name}: agent, valid" in CliRunner().invoke(main, ["validate", name]).output
+    end = CliRunner().invoke(main, ["validate", "ready:taurus-slep"])
+    assert (end.exit_code, "or a ready agent (taurus-sleep), found no such folder" in end.output) == (2, True)
     Path("taurus-sleep").write_text("no agent")
     assert "agent, valid" not in CliRunner().invoke(main, ["validate", "taurus-sleep"]).output
 
