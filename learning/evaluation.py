@@ -45,12 +45,12 @@ from learning.heuristics import (
     of_other_jobs,
     policies,
     run_on,
+    switches_nodes,
 )
 from learning.inputs import read_folder, read_platform, rules_of
 from learning.logs import progress_bar
 from learning.validation import REWARD, check_minimised, spread
 from learning.workers import map_in_order, processes
-from schedulers.base import make_power_policy
 
 BEST_CLASSIC = "the best of López's list heuristics"
 BEST = "the best heuristic"
@@ -341,8 +341,7 @@ def assumed(directory: str | Path, cases: Iterable[Episode]) -> list[str]:
     """What runs of the agents on the cases will assume (:mod:`cluster_sim.records.assumptions`), a line for each kind."""
     agent = Agent.load(find_agents(directory)[0])
     power = (agent.environment.get("options") or {}).get("power")
-    beside = None if power is None else make_power_policy(str(power))
-    switches = agent.decides == "power" or getattr(beside, "switches", beside is not None)
+    switches = switches_nodes(agent.decides, None if power is None else str(power))
     return merged(of_inputs(case.platform, case.workload, switches=switches) for case in cases)
 
 

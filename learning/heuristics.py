@@ -55,6 +55,15 @@ def policies(spec: str, kind: str, environment: Mapping[str, Any]) -> tuple[Sche
     return make_scheduler(spec), None if beside is None else make_power_policy(str(beside))
 
 
+def switches_nodes(kind: str, power: str | None) -> bool:
+    """Whether nodes are switched in a run: by the agent, if that is its ``kind``, or by the power policy beside it, a spec."""
+    if kind == "power" or power is None:
+        return kind == "power"
+    from schedulers import make_power_policy
+
+    return bool(getattr(make_power_policy(power), "switches", True))
+
+
 def metric_of(metrics: Mapping[str, Any] | pd.Series, name: str) -> float:
     """A metric of a run that is over. Raises InputError where it has no value of that: a mean over no jobs, for one."""
     value = metrics.get(name)

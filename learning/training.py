@@ -36,6 +36,7 @@ from learning.choice_teachers import FirstByOrder
 from learning.config import Config, WarmStartKeys, check_same, read_config, write_config
 from learning.constraint import check_classes
 from learning.episodes import Days, inputs_of
+from learning.heuristics import switches_nodes
 from learning.imitation import ImitationOptions, Teacher, demonstrate, greedy, imitate
 from learning.inputs import MakeEnvironment
 from learning.logs import CSV, Log, in_brief, progress_bar, read_metrics
@@ -46,7 +47,6 @@ from learning.shutdown_teachers import make_shutdown_teacher
 from learning.teachers import make_teacher
 from learning.validation import Validation, check_names, objective_of, ratio, source_of, spread
 from learning.workers import processes
-from schedulers.base import make_power_policy
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -136,8 +136,7 @@ def check(config: Config) -> list[str]:
     sources, validated_on = [environment.episodes], source_of(config, environment)
     if validated_on is not environment.episodes:
         sources.append(validated_on)
-    power = None if environment.power is None else make_power_policy(environment.power)
-    switches = environment.maker.kind == "power" or getattr(power, "switches", power is not None)
+    switches = switches_nodes(environment.maker.kind, environment.power)
     return merged(of_inputs(*inputs, switches=switches) for source in sources for inputs in inputs_of(source))
 
 

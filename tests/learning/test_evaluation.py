@@ -20,7 +20,7 @@ from learning.agent import find_agents
 from learning.environments.built_in import mixed_jobs, small_cluster
 from learning.episodes import Days, Episode, Trajectories
 from learning.evaluation import Evaluation, cases_of, evaluate
-from learning.heuristics import LIST_HEURISTICS, run_on
+from learning.heuristics import LIST_HEURISTICS, run_on, switches_nodes
 from learning.heuristics import ended as ended_jobs
 from learning.inputs import split_days
 from schedulers import make_scheduler
@@ -301,6 +301,20 @@ def test_as_many_jobs_may_be_others(agents: Path) -> None:
     assert ended_jobs(one) == ended_jobs(run_on(case, make_scheduler("easy")))
     with pytest.warns(ModelWarning, match="1 and 0, as many, but not the same ones"):
         evaluate(agents, [case], ["energy_j"], ["fcfs", "sjf"], runs=1, workers=1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "power", "switches"),
+    [
+        ("scheduler", None, False),
+        ("scheduler", "always-on", False),
+        ("scheduler", "timeout:60", True),
+        ("power", None, True),
+    ],
+)
+def test_who_switches_nodes(kind: str, power: str | None, switches: bool) -> None:
+    """The agent itself, or the power policy beside it, if it is one that does."""
+    assert switches_nodes(kind, power) is switches
 
 
 def test_heuristics_are_played_with_the_same_seed(agents: Path) -> None:
