@@ -40,6 +40,7 @@ from learning.heuristics import (
     HEURISTICS,
     LIST_HEURISTICS,
     WHICH,
+    Ended,
     ended,
     metric_of,
     of_other_jobs,
@@ -142,7 +143,7 @@ class Evaluation:
         """
         if not all(name in table for table in (self.runs, self.heuristics) for name in ENDED):
             return ""
-        others: dict[int, dict[str, tuple[int, ...]]] = {}
+        others: dict[int, dict[str, Ended]] = {}
         for row in self.heuristics.to_dict("records"):
             others.setdefault(row["case"], {})[row["heuristic"]] = ended(row)
         return of_other_jobs(
@@ -391,7 +392,8 @@ def _run(task: _Task) -> tuple[list[dict[str, Any]], list[UnfamiliarWarning]]:
 
 
 def _row(task: _Task, seed: int, summary: pd.Series) -> dict[str, Any]:
-    numbers = {metric: metric_of(summary, metric) for metric in (*task.metrics, *ENDED, WHICH)}
+    numbers: dict[str, Any] = {metric: metric_of(summary, metric) for metric in task.metrics}
+    numbers |= {name: int(summary[name]) for name in (*ENDED, WHICH)}
     if task.training_seed is None:
         return {"heuristic": task.spec, "case": task.number} | numbers
     mode = SAMPLED if task.spec.endswith(",sample=yes") else GREEDY

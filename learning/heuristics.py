@@ -92,13 +92,26 @@ def which_ended(simulation: Simulation) -> int:
 _ENDED_STATES = [STATES.index(state) for state in (JobState.COMPLETED, JobState.KILLED)]
 
 
-def ended(metrics: Mapping[Any, Any] | pd.Series) -> tuple[int, ...]:
-    """The numbers of jobs that a run ended, as in :data:`ENDED`, and which, 0 where that is not known."""
-    return *(int(metrics[name]) for name in ENDED), int(metrics.get(WHICH) or 0)
+Ended = tuple[int, int, int | None]
+"""How many jobs a run completed and killed, and which these are, None where that is not known."""
 
 
-def of_other_jobs(runs: Iterable[tuple[str, tuple[int, ...], Mapping[str, tuple[int, ...]]]], noun: str) -> str:
-    """That runs of an agent ended other jobs than others did in the same place, in words; empty where none did.
+def ended(metrics: Mapping[Any, Any] | pd.Series) -> Ended:
+    """The jobs that a run ended, by its metrics."""
+    completed, killed = (int(metrics[name]) for name in ENDED)
+    which = metrics.get(WHICH)
+    return completed, killed, None if which is None or which != which else int(which)
+
+
+def _of_others(own: Ended, theirs: Ended) -> bool:
+    """Whether two runs are known to have ended different jobs."""
+    if own[:2] != theirs[:2]:
+        return True
+    return own[2] != theirs[2] and None not in (own[2], theirs[2])
+
+
+def of_other_jobs(runs: Iterable[tuple[str, Ended, Mapping[str, Ended]]], noun: str) -> str:
+    """That runs of an agent ended other jobs than others did in the same place, in words; empty where none is known to have.
 
     ``runs``: of each what it is called, what it ended (:func:`ended`), and what each of the others ended there. They are
     counted as ``noun``.
@@ -109,7 +122,7 @@ def of_other_jobs(runs: Iterable[tuple[str, tuple[int, ...], Mapping[str, tuple[
         apart = {
             other: abs(own[0] - theirs[0]) + abs(own[1] - theirs[1])
             for other, theirs in others.items()
-            if theirs != own
+            if _of_others(own, theirs)
         }
         if apart:
             worst = max(apart, key=apart.__getitem__)

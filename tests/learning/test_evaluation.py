@@ -20,7 +20,7 @@ from learning.agent import find_agents
 from learning.environments.built_in import mixed_jobs, small_cluster
 from learning.episodes import Days, Episode, Trajectories
 from learning.evaluation import Evaluation, cases_of, evaluate
-from learning.heuristics import LIST_HEURISTICS, run_on, switches_nodes
+from learning.heuristics import LIST_HEURISTICS, of_other_jobs, run_on, switches_nodes
 from learning.heuristics import ended as ended_jobs
 from learning.inputs import split_days
 from schedulers import make_scheduler
@@ -290,7 +290,7 @@ def test_every_run_is_compared_in_its_case() -> None:
     assert "case 1, greedy, training seed 0, seed 0, with 8 completed and 2 killed" in killed.unlike()
 
 
-def test_as_many_jobs_may_be_others(agents: Path) -> None:
+def test_as_many_jobs_may_be_others(agents: Path, tmp_path: Path) -> None:
     """Until 60 s one of two jobs fits, the long or the short one: heuristics that each end one tell the agent apart from one."""
     times = {"recorded_run_time": [50.0, 40.0], "requested_time": [50.0, 40.0]}
     jobs = Workload({"submit_time": [0.0] * 2, "requested_cores": [2] * 2} | times)
@@ -300,7 +300,22 @@ def test_as_many_jobs_may_be_others(agents: Path) -> None:
     assert ended_jobs(one) != ended_jobs(other)
     assert ended_jobs(one) == ended_jobs(run_on(case, make_scheduler("easy")))
     with pytest.warns(ModelWarning, match="1 and 0, as many, but not the same ones"):
-        evaluate(agents, [case], ["energy_j"], ["fcfs", "sjf"], runs=1, workers=1)
+        found = evaluate(agents, [case], ["energy_j"], ["fcfs", "sjf"], runs=1, workers=1)
+    assert found.runs["jobs_ended_crc"].isin([int(one["jobs_ended_crc"]), int(other["jobs_ended_crc"])]).all()
+    found.save(tmp_path)
+    for table in ("runs", "heuristics"):
+        columns = pd.read_csv(tmp_path / f"{table}.csv", dtype=str)[["jobs_completed", "jobs_killed", "jobs_ended_crc"]]
+        assert columns.map(str.isdigit).all(axis=None)
+
+
+def test_jobs_of_which_nothing_is_known_are_compared_by_their_number() -> None:
+    """A rollout in an environment of another kind does not say which jobs ended, nor does a table of an earlier version."""
+    numbers = {"jobs_completed": 1.0, "jobs_killed": 0.0}
+    first, second, unknown = (ended_jobs(numbers | {"jobs_ended_crc": which}) for which in (7, 0, None))
+    assert unknown == ended_jobs(numbers) == ended_jobs(numbers | {"jobs_ended_crc": math.nan}) == (1, 0, None)
+    assert of_other_jobs([("a", unknown, {"fcfs": first}), ("b", first, {"fcfs": unknown})], "run") == ""
+    assert of_other_jobs([("a", unknown, {"fcfs": (2, 0, 7)})], "run").startswith("in 1 of 1 run")
+    assert "as many, but not the same ones" in of_other_jobs([("a", first, {"fcfs": second})], "run")
 
 
 @pytest.mark.parametrize(
