@@ -380,7 +380,11 @@ class _Task:
 
 def _run(task: _Task) -> tuple[list[dict[str, Any]], list[UnfamiliarWarning]]:
     """A row for each run of a task; and what the agent has warned of, which is told once for all tasks."""
-    scheduler, power = policies(task.spec, task.kind, task.environment)
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", ModelWarning
+        )  # evaluate has made the policies before, and what files say is told
+        scheduler, power = policies(task.spec, task.kind, task.environment)
     rows, noted = [], []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnfamiliarWarning)

@@ -362,6 +362,18 @@ def test_a_wrong_name_is_refused_before_anything_is_played(agents: Path, monkeyp
         evaluate(agents, [case], ["energy_j"], also=["esay"])
 
 
+def test_what_a_heuristics_file_says_is_told_once(agents: Path, tmp_path: Path) -> None:
+    """Not again in the runs of each case."""
+    conf = tmp_path / "slurm.conf"
+    conf.write_text("NodeName=n[1-2] CPUs=8\nPartitionName=p Nodes=ALL Default=YES\nFancy=1\n")
+    cases = [
+        Episode(Platform.homogeneous(nodes=2, cores=8), mixed_jobs(np.random.default_rng(day), 4)) for day in (0, 1)
+    ]
+    with pytest.warns(ModelWarning, match="not known: Fancy") as told:
+        evaluate(agents, cases, ["energy_j"], ["fcfs", f"slurm:conf={conf}"], runs=1, workers=1)
+    assert sum("not known: Fancy" in str(each.message) for each in told) == 1
+
+
 def test_options_that_would_be_ignored_are_refused(agents: Path) -> None:
     """A number of cases where there is but one; a slice in which there is no job."""
     workload, machine = "lublin:jobs=20,nodes=8,seed=1", "homogeneous:nodes=2,cores=4"
