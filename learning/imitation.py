@@ -153,17 +153,16 @@ def imitate(
                 chosen = of_chosen(log_p, samples.columns[steps])
                 cross_entropy = -((1.0 - options.smoothing) * chosen + options.smoothing * even).mean()
                 errors = (values - target[steps])[known[steps]]
-                loss = cross_entropy
-                if len(errors):
-                    value_loss = errors.square().mean()
-                    loss = cross_entropy + 0.5 * value_loss
-                    logged.add(value_loss=value_loss)
+                # Every decision counts the same, in whatever company; one whose return is not known adds nothing.
+                loss = cross_entropy + 0.5 * (errors.square().sum() / len(steps))
 
                 actor.zero_grad()
                 critic.zero_grad()
                 torch.autograd.backward(loss)
                 actor.step()
-                critic.step()
+                if len(errors):  # else momentum alone would move it
+                    critic.step()
+                    logged.add(value_loss=errors.square().mean())
                 logged.add(
                     cross_entropy=cross_entropy.item(),
                     agreement=(logits.argmax(1) == samples.columns[steps]).float().mean(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ pytest.importorskip("gymnasium")
 from cluster_sim.errors import InputError
 from learning.imitation import ImitationOptions, demonstrate, greedy, imitate
 from learning.networks import Network, make_network
-from learning.rollouts import collect
+from learning.optimisers import Adam
+from learning.rollouts import Trajectory, collect
 from learning.samples import Samples
 
 from .toys import CheapestRow, Make, Plain, Recall
@@ -89,6 +91,50 @@ def test_without_a_discount_returns_that_were_cut_off_are_not_taught() -> None:
     cut.rewards += 1_000.0
     again = imitate(network, [whole, cut], ImitationOptions(epochs=3, minibatch=0))
     assert again == epochs
+
+
+def decisions_of(trajectory: Trajectory, count: int) -> Trajectory:
+    """The first ones of an episode, as a whole one."""
+    columns, actions, rewards = (getattr(trajectory, name)[:count] for name in ("columns", "actions", "rewards"))
+    return replace(trajectory, kept=trajectory.kept[:count], columns=columns, actions=actions, rewards=rewards)
+
+
+def test_the_critic_stands_still_where_it_is_taught_nothing() -> None:
+    """One decision whose return is known, several whose returns are not, one by one: one step of the critic, in any order."""
+    network = network_for(ROWS, "scorer:hidden=8")
+    before = network.weights()
+    known, cut = decisions_of(demonstrate(ROWS(), cheapest, network, 1), 1), demonstrate(ROWS(), cheapest, network, 2)
+    cut.last = cut.kept[-1]
+    taught = []
+    for lessons in ([known], [known, cut]):
+        network.load_weights(before)
+        imitate(network, lessons, ImitationOptions(epochs=1, minibatch=1))
+        taught.append({name: weight for name, weight in network.weights().items() if name.startswith("critic")})
+    alone, mixed = taught
+    assert any((alone[name] != before[name]).any() for name in alone)
+    assert all((alone[name] == mixed[name]).all() for name in alone)
+
+
+def test_a_decision_teaches_the_critic_the_same_in_any_company(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one known return of a minibatch of n decisions pulls with 1/n, as if the others were known and right already."""
+    pulls: list[np.ndarray] = []
+
+    class Noting(Adam):
+        def step(self, longest: float = 0.0) -> None:
+            pulls.append(self._gradient.numpy().copy())
+            super().step(longest)
+
+    monkeypatch.setattr("learning.imitation.Adam", Noting)
+    network = network_for(ROWS, "scorer:hidden=8")
+    before = network.weights()
+    known, cut = decisions_of(demonstrate(ROWS(), cheapest, network, 1), 1), demonstrate(ROWS(), cheapest, network, 2)
+    cut.last = cut.kept[-1]
+    for lessons in ([known], [known, cut]):
+        network.load_weights(before)
+        imitate(network, lessons, ImitationOptions(epochs=1, minibatch=0))
+    _, alone, _, mixed = pulls  # the actor's first
+    assert np.abs(alone).max() > 0
+    np.testing.assert_allclose(mixed * (1 + len(cut)), alone, rtol=1e-4, atol=1e-7)
 
 
 def test_the_agent_plays_and_the_teacher_corrects() -> None:
