@@ -181,8 +181,9 @@ class Network(nn.Module):
             raise InputError("weights", f"those of network '{self.spec}' ({', '.join(own)})", ", ".join(weights))
         for name, weight in own.items():
             if tuple(weight.shape) != np.shape(weights[name]):
-                bound = "other networks than scorer may be bound to how many nodes they learned with"
-                expected = f"shape {tuple(weight.shape)} ({bound})"
+                expected = f"shape {tuple(weight.shape)}"
+                if self.spec.partition(":")[0].strip() != "scorer":  # which takes any number of either
+                    expected += " (it may be bound to how many nodes or jobs it learned with)"
                 raise InputError(f"weight '{name}' of network '{self.spec}'", expected, np.shape(weights[name]))
         # A copy: the arrays may be read-only, and training must not write into what belongs to others.
         self.load_state_dict({name: torch.tensor(np.asarray(weight)) for name, weight in weights.items()})

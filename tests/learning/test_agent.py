@@ -123,7 +123,7 @@ def test_a_network_of_fixed_size_does_not(tmp_path: Path, workload: Workload) ->
     """Told in one line."""
     untrained(tmp_path, network="mlp:hidden=4")
     assert (jobs_under(f"learned:{tmp_path}", workload)["state"] == "completed").all()
-    told = r"weight '\S+' of network 'mlp:hidden=4': expected shape .* bound to how many nodes they learned with"
+    told = r"weight '\S+' of network 'mlp:hidden=4': expected shape .* \(it may be bound to how many nodes or jobs it"
     with pytest.raises(InputError, match=told):
         jobs_under(f"learned:{tmp_path}", workload, Platform.homogeneous(nodes=7, cores=8))
 
