@@ -105,8 +105,12 @@ def least(*means: Mapping[str, float]) -> str:
     return min(means[0], key=lambda order: sum(np.log(of[order]) for of in means))
 
 
-def over_all(rows: Mapping[str, pd.DataFrame], policy: str, against: Mapping[str, str]) -> dict[str, float]:
-    """What :func:`compared` calls ``ratio``, of all windows of all logs, to the policy that stands against it on each."""
+def change_over_logs(rows: Mapping[str, pd.DataFrame], policy: str, against: Mapping[str, str]) -> dict[str, float]:
+    """By how many % a policy's geometric mean of slowdowns over the windows of all logs is above that of others.
+
+    ``rows`` are those of :func:`tested` by log; ``against`` names the other policy on each log. ``ratio``, ``ratio_low`` and
+    ``ratio_high`` are the change and its interval, as :func:`compared` has them for a single log.
+    """
 
     def slowdowns(policies: Mapping[str, str]) -> np.ndarray:
         return np.concatenate([by_window(of[of["policy"] == policies[name]])[1] for name, of in rows.items()])
@@ -166,7 +170,7 @@ def learned(name: str, teacher: str, seeds: int, out: Path) -> dict[tuple[str, i
     }
 
 
-def learned_together(seeds: int, out: Path) -> dict[str, dict[tuple[str, int], Path]]:
+def learned_from_several(seeds: int, out: Path) -> dict[str, dict[tuple[str, int], Path]]:
     """By log to be tested on, the agents of each seed that learned from the four others, and from all."""
     agents: dict[str, dict[tuple[str, int], Path]] = {name: {} for name in FILES}
     for seed in range(seeds):
@@ -197,11 +201,12 @@ def tested(
     times: float,
     out: Path,
     agents: Mapping[str, Mapping[tuple[str, int], Path]],
-    together: Mapping[tuple[str, int], Path],
+    agents_of_several: Mapping[tuple[str, int], Path],
 ) -> pd.DataFrame:
     """The rows of all on a log's later windows on a machine: rules, random choice, and agents by the log they learned from.
 
-    Those of several logs, with other features and with self-imitation only where the machine is the log's own.
+    Among them ``agents_of_several``, which have learned from several logs. These, and those with other features or with
+    self-imitation, play only where the machine is the log's own.
     """
     folder = out / "tested" / f"{log.name}-{times:g}"
     seeds = 1 + max(seed for _, seed in agents[log.name])
@@ -221,7 +226,7 @@ def tested(
         for (variant, seed), agent in of.items():
             if variant in (TAUGHT, UNTAUGHT) or times == 1.0:
                 add(variant, name, seed, f"learned:{agent}")
-    for (policy, seed), agent in together.items() if times == 1.0 else ():
+    for (policy, seed), agent in agents_of_several.items() if times == 1.0 else ():
         add(policy, "", seed, f"learned:{agent}")
     return pd.concat(tables, ignore_index=True)
 
@@ -242,11 +247,11 @@ def compared(rows: pd.DataFrame, order: str) -> pd.DataFrame:
     first, slowdowns, _ = by_window(rows[rows["policy"] == order])
     found = []
     for (policy, learned_on), of in rows.groupby(["policy", "learned_on"], sort=False):
-        means, together, single = by_window(of)
+        means, geometric, single = by_window(of)
         of_seeds = [geometric_change(one, slowdowns)[0] for one in single.T]
         changes, halves = paired_change(means, first)
         row = {"policy": policy, "learned_on": learned_on, "seeds": len(of_seeds), "geometric": geometric_mean(of)}
-        row |= dict(zip(("ratio", "ratio_low", "ratio_high"), geometric_change(together, slowdowns), strict=True))
+        row |= dict(zip(("ratio", "ratio_low", "ratio_high"), geometric_change(geometric, slowdowns), strict=True))
         row |= {"least": min(of_seeds), "most": max(of_seeds)}
         for place, name in enumerate(METRICS):
             row |= {name: means[:, place].mean(), f"{name}_change": changes[place], f"{name}_half": halves[place]}
@@ -315,7 +320,7 @@ def main(inputs: Path, out: Path, seeds: int) -> None:
             file.parent.mkdir(parents=True, exist_ok=True)
             log.early.write(file)
     agents = {log.name: learned(log.name, tuned[log.name, 1.0], seeds, out) for log in logs}
-    together = learned_together(seeds, out)
+    agents_of_several = learned_from_several(seeds, out)
     for seed in range(seeds):
         config = training([logs[0].name], out, UNTAUGHT, "", seed)
         untrained(config).save(out / "agents" / UNTRAINED / f"seed-{seed}")
@@ -323,7 +328,7 @@ def main(inputs: Path, out: Path, seeds: int) -> None:
         tables, to_random, to_brought, to_plain, to_others, found = {}, {}, {}, {}, {}, {}
         for log in logs:
             rule = tuned[log.name, times]
-            rows = found[log.name] = tested(log, times, out, agents, together[log.name])
+            rows = found[log.name] = tested(log, times, out, agents, agents_of_several[log.name])
             tables[log.name], to_random[log.name] = compared(rows, rule), compared(rows, RANDOM)
             to_others[log.name] = compared(rows, of_others[log.name])
             to_plain[log.name] = pd.concat(compared(rows[rows["learned_on"] == name], UNTAUGHT) for name in agents)
@@ -344,12 +349,12 @@ def main(inputs: Path, out: Path, seeds: int) -> None:
         learned_ones = {name: pair for name, pair in shown.items() if pair[1]}
         click.echo(f"\n{machine}: change to the rule brought along, %\n\n{matrix(to_brought, learned_ones)}")
         click.echo(f"\n{machine}: change to those {UNTAUGHT} from the same log, %\n\n{matrix(to_plain, learned_ones)}")
-        of_several = {name: (name, "") for name in (OTHERS, ALL) if (name, "") in there}
-        if not of_several:
+        from_several = {name: (name, "") for name in (OTHERS, ALL) if (name, "") in there}
+        if not from_several:
             continue
         told = ", ".join(f"{order} for {name}" for name, order in of_others.items())
         click.echo(
-            f"\n{machine}: change to the rule tuned on the four others, {told}, %\n\n{matrix(to_others, of_several)}\n"
+            f"\n{machine}: change to the rule tuned on the four others, {told}, %\n\n{matrix(to_others, from_several)}\n"
         )
         rules = {name: tuned[name, times] for name in FILES}
         policies_of = {
@@ -357,9 +362,9 @@ def main(inputs: Path, out: Path, seeds: int) -> None:
             "rules of the others": of_others,
             RANDOM: dict.fromkeys(FILES, RANDOM),
         }
-        for policy in of_several:
+        for policy in from_several:
             for against, policy_of in policies_of.items():
-                click.echo(f"all windows, {policy}, to {against}: {_ratio(over_all(found, policy, policy_of))}")
+                click.echo(f"all windows, {policy}, to {against}: {_ratio(change_over_logs(found, policy, policy_of))}")
 
 
 if __name__ == "__main__":
