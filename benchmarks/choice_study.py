@@ -2,7 +2,7 @@
 
 INPUTS holds ``traces``. In JobChoice, RLScheduler's setting, agents learn on windows of the first half of each of five logs, on
 a machine for that log, with and without a teacher, with other features and with self-imitation; and, without a teacher, on those
-of four logs together, to be tested on the fifth, and of all five. All are
+of four logs together, to be tested on the fifth, and of all five; beside these, for as long on one log alone. All are
 tested on 20 windows of the second half of every log, on its machine and on one with half as many cores again. Rules are tuned on
 windows of the first half. Recorded windows of KIT and NASA leave nothing to choose on their machines: theirs have a quarter and
 half of the cores here, without the few jobs that are wider. FOLDER receives logs, agents and tables; what is there is
@@ -38,16 +38,18 @@ FILES = {name: file for name, (file, _) in LOGS.items()} | {"nasa": "NASA-iPSC-1
 WINDOW, WINDOWS = 128, 20
 MACHINES = {"its own machine": 1.0, "half as many cores again": 1.5}
 """Cores, as a multiple of :data:`CORES`."""
-TAUGHT, UNTAUGHT = "taught", "without a teacher"
+TAUGHT, UNTAUGHT, LONGER = "taught", "without a teacher", "without a teacher for longer"
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
     TAUGHT: {"actor_lr": 2e-3},
     UNTAUGHT: {},
     "without ranks": {"observation": "without-ranks"},
     "RLScheduler's features": {"observation": "rlscheduler"},
     "self-imitation": {"self_imitation": 16},
+    LONGER: {},
 }
 """What agents learn with, by name: options of PPO, and the observation."""
 OTHERS, ALL = "from the four others together", "from all five together"
+ALONE = "from each of the four others alone for longer"
 RANDOM, UNTRAINED = "random", "untrained"
 SAME = 1e-6
 """Changes, in %, below which schedules are told to be the same."""
@@ -125,7 +127,11 @@ def file_of(out: Path, name: str) -> Path:
 
 
 def training(names: Sequence[str], out: Path, variant: str, teacher: str, seed: int) -> Config:
-    """How an agent learns from a log, or for longer from several, each on its machine."""
+    """How an agent learns from a log, or for longer from several, each on its machine.
+
+    :data:`LONGER` is as long, and chosen on as many early windows, as one that learns from four logs.
+    """
+    long = len(names) > 1 or variant == LONGER
     first, *others = [
         {"platform": f"homogeneous:nodes=1,cores={CORES[name]}", "workload": str(file_of(out, name))} for name in names
     ]
@@ -149,13 +155,13 @@ def training(names: Sequence[str], out: Path, variant: str, teacher: str, seed: 
                 },
             },
             "network": "scorer:hidden=16",
-            "iterations": 16 if others else 12,
-            "episodes": 30 if others else 16,
-            "group": 15 if others else 16,
+            "iterations": 16 if long else 12,
+            "episodes": 30 if long else 16,
+            "group": 15 if long else 16,
             "workers": 1,
             "seed": seed,
             "baselines": [COMMITTED.format("fcfs")],
-            "validation": {"every": 4, "episodes": WINDOWS * len(names)},
+            "validation": {"every": 4, "episodes": WINDOWS * (4 if variant == LONGER else len(names))},
             **({"warm_start": warm} if variant == TAUGHT else {}),
         }
     )  # fmt: skip
@@ -228,7 +234,11 @@ def tested(
                 add(variant, name, seed, f"learned:{agent}")
     for (policy, seed), agent in agents_of_several.items() if times == 1.0 else ():
         add(policy, "", seed, f"learned:{agent}")
-    return pd.concat(tables, ignore_index=True)
+    rows = pd.concat(tables, ignore_index=True)
+    alone = rows[(rows["policy"] == LONGER) & (rows["learned_on"] != log.name)]
+    # the agents of four logs stand as twenty seeds of one policy
+    numbers = alone.groupby(["learned_on", "seed"], sort=False).ngroup()
+    return pd.concat([rows, alone.assign(policy=ALONE, learned_on="", seed=numbers)], ignore_index=True)
 
 
 def by_window(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -339,7 +349,7 @@ def main(inputs: Path, out: Path, seeds: int) -> None:
             )
             click.echo(f"\n{log.name}, {machine}; the rule tuned there is {rule}\n\n{markdown(tables[log.name], rule)}")
         policies = {f"rule of {log.name}, {tuned[log.name, 1.0]}": (tuned[log.name, 1.0], "") for log in logs}
-        policies |= {name: (name, "") for name in (RANDOM, UNTRAINED, OTHERS, ALL)}
+        policies |= {name: (name, "") for name in (RANDOM, UNTRAINED, OTHERS, ALL, ALONE)}
         policies |= {f"{variant}, {name}": (variant, name) for variant in VARIANTS for name in agents}
         first = tables[logs[0].name]
         there = set(zip(first["policy"], first["learned_on"], strict=True))
@@ -349,7 +359,7 @@ def main(inputs: Path, out: Path, seeds: int) -> None:
         learned_ones = {name: pair for name, pair in shown.items() if pair[1]}
         click.echo(f"\n{machine}: change to the rule brought along, %\n\n{matrix(to_brought, learned_ones)}")
         click.echo(f"\n{machine}: change to those {UNTAUGHT} from the same log, %\n\n{matrix(to_plain, learned_ones)}")
-        from_several = {name: (name, "") for name in (OTHERS, ALL) if (name, "") in there}
+        from_several = {name: (name, "") for name in (OTHERS, ALL, ALONE) if (name, "") in there}
         if not from_several:
             continue
         told = ", ".join(f"{order} for {name}" for name, order in of_others.items())

@@ -265,13 +265,15 @@ def test_agents_learn_on_the_first_half_and_the_tables_have_all(
         "half as many cores again: change",
         "| from the four others together |",
         "all windows, from all five together, to random: ",
+        "| from each of the four others alone for longer |",
+        "all windows, from each of the four others alone for longer, to random: ",
     ):
         assert words in said.output
     tables = list((tmp_path / "out" / "tested").rglob("*.csv"))
     before = {path: path.stat().st_mtime_ns for path in tables}
     # Of each log: on both machines two orders, chance and untrained ones, taught and untaught ones from either; on the log's own
-    # machine three more kinds from either, and those of several logs.
-    assert len(tables) == 2 * (2 * (2 + 2 * 2 + 2 * 2 * 2) + 3 * 2 * 2 + 2 * 2)
+    # machine four more kinds from either, and those of several logs.
+    assert len(tables) == 2 * (2 * (2 + 2 * 2 + 2 * 2 * 2) + 4 * 2 * 2 + 2 * 2)
     again = CliRunner().invoke(
         main, [str(tmp_path), "--out", str(tmp_path / "out"), "--seeds", "2"], catch_exceptions=False
     )
