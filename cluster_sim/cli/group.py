@@ -20,6 +20,8 @@ from cluster_sim.files.json_values import for_json
 from cluster_sim.siblings import pass_over_others
 
 PROGRAM = "cluster-sim"
+RUNS_FAILED = 1
+"""Of a command that goes on when one of its runs fails, and keeps its traceback: as much a defect as one that ends it."""
 WRONG_INPUT = 2
 INTERRUPTED = 130
 READER_GONE = 141

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cluster_sim.cli.group import Invocation, say
+from cluster_sim.cli.group import RUNS_FAILED, Invocation, say
 from cluster_sim.extras import needed
 
 if TYPE_CHECKING:
@@ -36,10 +36,11 @@ _SHOWN = 30
 @click.pass_obj
 def sweep(
     invocation: Invocation, config: str, out: str, workers: int | None, dask: str | None, resume: bool, report: bool
-) -> None:
+) -> int:
     """Run every combination of the factors in a YAML file, with replications, and put the results in one table.
 
-    A run that fails is recorded with its traceback; the others go on. A sweep that was killed goes on with --resume.
+    A run that fails is recorded with its traceback; the others go on, and the exit status is 1. A sweep that was killed
+    goes on with --resume.
     The folder receives runs.parquet and results.csv (a row per run), table.csv (means with confidence intervals, a row per
     combination of factors) and manifest.json.
     """
@@ -70,6 +71,7 @@ def sweep(
     _write_results(outcome, Path(out))
     page = {"facts": _facts(grid), "assumptions": assumptions, "command": invocation.command} if report else None
     _conclude(outcome, grid, Path(out), page)
+    return 0 if outcome.done == outcome.cells else RUNS_FAILED
 
 
 def _dask(address: str, stack: ExitStack) -> tuple[Executor, Callable[[], int]]:

@@ -174,14 +174,15 @@ def breaking() -> Iterator[dict[str, bool]]:
 
 
 def test_a_failing_run_is_a_row_with_its_traceback(tmp_path: Path, breaking: dict[str, bool]) -> None:
-    """It is not fatal to the others; the command says how many failed and where that stands; --resume tries them again."""
+    """It is not fatal to the others; the command says how many failed and where that stands, its status that some did; --resume
+    tries them again."""
     (tmp_path / "grid.yaml").write_text(
         "factors: {platform: 'homogeneous:nodes=4,cores=2', workload: 'lublin:jobs=10,nodes=8', scheduler: [breaks, fcfs]}\n"
         "replications: 2\n"
     )
     command = ["sweep", str(tmp_path / "grid.yaml"), "--out", str(tmp_path / "out"), "--workers", "1"]
     first = CliRunner().invoke(main, command)
-    assert first.exit_code == 0, first.output
+    assert first.exit_code == 1, first.output
     assert "2 of 4 runs done (4 now)" in first.stdout
     assert "warning: 2 runs failed, the first with: ZeroDivisionError: of no use" in first.stderr
     assert "runs.parquet; --resume tries these runs again" in first.stderr
@@ -191,6 +192,7 @@ def test_a_failing_run_is_a_row_with_its_traceback(tmp_path: Path, breaking: dic
     assert len(read_sweep(tmp_path / "out")) == 2
     breaking["on"] = False
     again = CliRunner().invoke(main, [*command, "--resume"])
+    assert again.exit_code == 0, again.output
     assert "4 of 4 runs done (2 now)" in again.stdout
     assert "failed" not in again.stderr
     runs = read_sweep(tmp_path / "out")
