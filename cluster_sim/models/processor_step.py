@@ -215,6 +215,11 @@ class ProcessorModels:
         self._made: dict[ProcessorType, ProcessorModel] = {}
         self._watts: dict[ProcessorType, list[float]] = {}  # by themselves: not every run looks at contention
 
+    def check(self, kinds: Iterable[ProcessorType]) -> None:
+        """Raise InputError for parameters of a type that the contention model cannot take."""
+        for kind in kinds:
+            self.contention.on(kind)
+
     def of(self, kind: ProcessorType) -> ProcessorModel:
         """The type with the models applied."""
         model = self._made.get(kind)
