@@ -397,7 +397,10 @@ def check_contention_parameters(processor: ProcessorType, model: str) -> None:
     needed = CONTENTION_PARAMETERS.get(model, ())
     for name in needed:
         if name not in given:
-            raise InputError(f"{where}, contention", f"all of {', '.join(needed)}", f"no {name}")
+            expected = f"all of {', '.join(needed)}"
+            if model == "roofline":
+                expected = "bandwidth, MB/s, or one for all that have none: roofline:bandwidth=MB/s"
+            raise InputError(f"{where}, contention", expected, f"no {name}")
     if model == "piecewise":
         if given["b"] >= 0:
             raise InputError(f"{where}, contention.b", "a negative number", given["b"])
