@@ -513,12 +513,16 @@ class Workload:
     def with_dependencies(self, after: Mapping[Any, Iterable[Any]], when: When = "completed") -> Workload:
         """Jobs that wait for others: job id -> ids of those that must be over before it. Other jobs stay as they are.
 
-        ``when`` "completed" rejects a job if one that it waits for is killed or rejected; "over" takes any end.
-        Raises InputError for an id that the workload does not have, and for jobs that wait in a circle.
+        A single id may stand for a list of one. ``when`` "completed" rejects a job if one that it waits for is killed or
+        rejected; "over" takes any end. Raises InputError for what is no mapping, for an id that the workload does not
+        have, and for jobs that wait in a circle.
         """
         if when not in ("completed", "over"):
             raise InputError("with_dependencies, when", "completed or over", when)
-        lists = {job: [befores] if isinstance(befores, str) else befores for job, befores in after.items()}
+        if not hasattr(after, "items"):
+            raise InputError("with_dependencies", "a mapping, job id -> ids of those that must be over before it", after)
+        single = {job: isinstance(befores, str) or not isinstance(befores, Iterable) for job, befores in after.items()}
+        lists = {job: [befores] if single[job] else befores for job, befores in after.items()}
         pairs = {job: [(before, when) for before in befores] for job, befores in lists.items()}
         return self._with_after(pairs, "with_dependencies")
 
@@ -526,9 +530,9 @@ class Workload:
         """The same from a directed graph of job ids, in which an edge leads from a job to one that waits for it.
 
         Replaces what the jobs of the graph waited for. An edge's attribute ``when`` is as in :meth:`with_dependencies`.
-        Raises InputError for a graph whose edges have no direction.
+        Raises InputError for what is no graph, or one whose edges have no direction.
         """
-        if not graph.is_directed():
+        if not (hasattr(graph, "is_directed") and graph.is_directed()):
             expected = "a directed graph, in which an edge leads from a job to one that waits for it"
             raise InputError("with_dag", expected, f"a {type(graph).__name__}")
         pairs = {

@@ -269,9 +269,18 @@ def test_three_ways_to_say_the_same() -> None:
 
 
 def test_ids_may_be_numbers() -> None:
-    """Ids that are numbers in Python name the jobs whose ids are their digits."""
+    """Ids that are numbers in Python name the jobs whose ids are their digits; a single one needs no list."""
     plain = Workload({"submit_time": [0, 0], "requested_cores": [1, 1], "recorded_run_time": [1, 1]})
     assert plain.with_dependencies({1: [0]}).jobs["after"].tolist() == ["", "0"]
+    assert plain.with_dependencies({1: 0}).jobs["after"].tolist() == ["", "0"]
+
+
+def test_what_says_not_who_waits() -> None:
+    """Pairs, which do not say which of the two is first, and what is no graph are refused in a line that says what is wanted."""
+    with pytest.raises(InputError, match=r"with_dependencies: expected a mapping, job id -> ids .*, found \[\('a', 'b'\)\]"):
+        jobs(**DIAMOND).with_dependencies([("a", "b")])  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="with_dag: expected a directed graph, .* found a list"):
+        jobs(**DIAMOND).with_dag([("a", "b")])  # type: ignore[arg-type]
 
 
 def test_whatever_becomes_of_it(tmp_path: Path) -> None:
