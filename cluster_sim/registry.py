@@ -202,6 +202,11 @@ class Registry(Generic[T]):
             return self._later[name][2]
         return (inspect.getdoc(self.factory(name)) or "").partition("\n")[0]
 
+    def options(self, name: str) -> list[str]:
+        """What a spec of ``name`` takes: its options, and in capitals what stands there without a key."""
+        parameters = _signature(self.factory(name)).parameters.values()
+        return [f"{p.name.upper()}…" if p.kind is p.VAR_POSITIONAL else p.name for p in parameters]
+
     def _entry_points(self) -> dict[str, list[EntryPoint]]:
         """The entry points of this group that nobody has asked for yet, by name."""
         if self._unloaded is None:
@@ -279,8 +284,12 @@ def _package_of(entry: EntryPoint) -> str:
 
 
 def misspelt(text: str, *registries: Registry[Any]) -> SpecError | None:
-    """The error to raise for a text that names no file, if it looks like a spec of a registry: ``homogenous:nodes=4``."""
+    """The error to raise for a text that names no file, if it looks like a spec: ``homogenous:nodes=4``, or only ``lublin``."""
     name, colon, _ = os.path.basename(text).partition(":")
+    for registry in registries:
+        if text in registry:
+            expected = f"a file, or options, as in {text}:… ({', '.join(registry.options(text))})"
+            return SpecError(f"{registry.kind} '{text}'", expected, "no such file")
     for registry in registries if colon else ():
         if close := near(name, registry):
             return SpecError(f"{registry.kind} '{text}'", f"a file, or a spec such as {close[0]}:…", name)

@@ -520,7 +520,9 @@ class Workload:
         if when not in ("completed", "over"):
             raise InputError("with_dependencies, when", "completed or over", when)
         if not hasattr(after, "items"):
-            raise InputError("with_dependencies", "a mapping, job id -> ids of those that must be over before it", after)
+            raise InputError(
+                "with_dependencies", "a mapping, job id -> ids of those that must be over before it", after
+            )
         single = {job: isinstance(befores, str) or not isinstance(befores, Iterable) for job, befores in after.items()}
         lists = {job: [befores] if single[job] else befores for job, befores in after.items()}
         pairs = {job: [(before, when) for before in befores] for job, befores in lists.items()}

@@ -54,6 +54,33 @@ def test_so_is_one_in_a_file_or_to_be_checked(refused) -> None:
     assert "spec such as lublin:…, found lubin" in refused("validate", "lubin:jobs=5,nodes=4")
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            ("convert", "lublin", "out.swf"),
+            "'lublin': expected a file, or options, as in lublin:… (jobs, nodes, seed, ",
+        ),
+        (
+            ("validate", "npb"),
+            "generator 'npb': expected a file, or options, as in npb:… (jobs, within_s, at_once, seed), ",
+        ),
+        (
+            ("convert", "homogeneous", "out.yaml"),
+            "'homogeneous': expected a file, or options, as in homogeneous:… (nodes, ",
+        ),
+        (
+            ("validate", "mixed"),
+            "platform 'mixed': expected a file, or options, as in mixed:… (GROUPS…, memory_gb), found no ",
+        ),
+        ((*RUN[:3], "--workload", "lublin", "--out", "o"), "as in lublin:… (jobs, nodes, "),
+    ],
+)
+def test_a_bare_name_wants_options(refused, words: tuple[str, ...], told: str) -> None:
+    """The name of a generator or of a kind of platform, and no file of that name: the line says which options it takes."""
+    assert told in refused(*words)
+
+
 def test_a_name_that_is_near_to_none_gets_no_hint() -> None:
     """Of what is quite another word, nothing is supposed."""
     assert one_of("xyz", ["easy", "fcfs"]) == "one of easy, fcfs"

@@ -277,9 +277,11 @@ def test_ids_may_be_numbers() -> None:
 
 def test_what_says_not_who_waits() -> None:
     """Pairs, which do not say which of the two is first, and what is no graph are refused in a line that says what is wanted."""
-    with pytest.raises(InputError, match=r"with_dependencies: expected a mapping, job id -> ids .*, found \[\('a', 'b'\)\]"):
+    with pytest.raises(
+        InputError, match=r"with_dependencies: expected a mapping, job id -> ids .*, found \[\('a', 'b'\)\]"
+    ):
         jobs(**DIAMOND).with_dependencies([("a", "b")])  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="with_dag: expected a directed graph, .* found a list"):
+    with pytest.raises(InputError, match=r"with_dag: expected a directed graph, .* found a list"):
         jobs(**DIAMOND).with_dag([("a", "b")])  # type: ignore[arg-type]
 
 

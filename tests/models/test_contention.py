@@ -147,7 +147,7 @@ def test_no_parameters_at_their_ends_make_a_speedup_that_is_none(
     ],
 )
 def test_a_model_refuses_the_parameters_of_another(model: str, parameters: dict[str, float], expected: str) -> None:
-    """A model that is given for one run only checks what its platform has for it, when the run is made: no job moves memory yet."""
+    """A model that is given for one run only checks what its platform has for it, when the run is made, whatever its jobs do."""
     kind = ProcessorType("p", 2, 3.0, contention=parameters)
     platform = Platform((Cluster("c", (NodeGroup(NodeType("n", (kind,)), 1),)),), contention_model="none")
     jobs = {"submit_time": [0.0], "requested_cores": [2], "recorded_run_time": [10.0]}

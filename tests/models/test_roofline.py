@@ -70,7 +70,7 @@ def test_capacity_from_the_spec_and_none_at_all() -> None:
 
 
 def test_a_platform_is_checked_for_its_capacity() -> None:
-    """Parameters of another model only are refused, unless the spec brings a bandwidth, as the line says; so is a capacity of 0."""
+    """Parameters of another model only are refused, unless the spec brings a bandwidth, as the line says; so is one of 0."""
     piecewise = Platform.read("mixed:1x8@4.2")
     with pytest.raises(InputError, match=r"or one for all that have none: roofline:bandwidth=MB/s, found no bandwidth"):
         piecewise.with_models(contention="roofline")
