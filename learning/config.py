@@ -17,6 +17,7 @@ exist, a value of the wrong type and a file that is not there end in one line th
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -34,8 +35,16 @@ Count = Annotated[int, Field(ge=1)]
 Whole = Annotated[int, Field(ge=0)]
 Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
 """What torch takes, with room for the seeds that are counted from it."""
-LIMIT = r"^[0-9]+(\.[0-9]+)? of \S.*$"
-"""A limit as a share of what a baseline reaches on the same episodes."""
+_SHARE = re.compile(r"([0-9]+(?:\.[0-9]+)?) of \S.*")
+
+
+def _limit(value: Any) -> Any:
+    """A limit of a metric: a number, or a share of what a baseline reaches on the same episodes, ``0.5 of timeout:0``."""
+    share = _SHARE.fullmatch(value) if isinstance(value, str) else None
+    number = float(share[1]) if share else value
+    if isinstance(number, bool) or not isinstance(number, int | float) or not number > 0.0:
+        raise PydanticCustomError("limit", "a number above 0, or a share of what a baseline reaches: 0.5 of timeout:0")
+    return value
 
 
 def _with_infinity(value: Any) -> Any:
@@ -224,7 +233,7 @@ class Config(OwnKeys):
     objective: str | None = _field(
         "what is to be least: a key of summary.json that the environment tells, or reward; the reward's metric unless given"
     )
-    limits: dict[str, Annotated[float, Field(gt=0)] | Annotated[str, Field(pattern=LIMIT)]] = _field(
+    limits: dict[str, Annotated[float | str, BeforeValidator(_limit)]] = _field(
         "metrics whose validation means are to stay below these, numbers or such as 0.5 of timeout:0; "
         "the agent whose worst share of a limit is least is the best",
         default_factory=dict,

@@ -15,6 +15,7 @@ from learning.inputs import MakeEnvironment
 from learning.training import check
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "training.md"
+A_LIMIT = "a number above 0, or a share of what a baseline reaches: 0.5 of timeout:0"
 
 
 def written(folder: Path, text: str) -> Path:
@@ -177,8 +178,10 @@ def test_the_manual_tells_every_key() -> None:
             {"environment": {"trajectories": {"length": 3, "origin": -1}}},
             "environment.trajectories.origin: expected 'random' or 'fixed' or greater than or equal to 0, found -1",
         ),
-        ({"limits": {"mean_wait_s": -5}}, "limits.mean_wait_s: expected greater than 0, found -5"),
-        ({"limits": {"mean_wait_s": "x"}}, "limits.mean_wait_s: expected a valid number or text of the form "),
+        ({"limits": {"mean_wait_s": -5}}, f"limits.mean_wait_s: expected {A_LIMIT}, found -5"),
+        ({"limits": {"mean_wait_s": "half of easy"}}, f"limits.mean_wait_s: expected {A_LIMIT}, found half of easy"),
+        ({"limits": {"mean_wait_s": "0 of easy"}}, f"limits.mean_wait_s: expected {A_LIMIT}, found 0 of easy"),
+        ({"limits": {"mean_wait_s": None}}, f"limits.mean_wait_s: expected {A_LIMIT}"),
         ({"environment": {"slice": [5]}}, "environment.slice: expected at least 2 values"),
         ({"environment": {"slice": 5}}, "environment.slice: expected a list, found 5"),
         ({"environment": {"slice": [5, 6, 7]}}, "environment.slice: expected at most 2 values, found a list"),
