@@ -196,17 +196,22 @@ def _result_facts(source: str) -> Facts:
 
 
 def _agent_facts(source: str) -> Facts:
+    from analysis.wording import label_of
     from learning.agent import Agent, find_agents
+    from learning.validation import REWARD
 
     folders = find_agents(source)
     agents = [Agent.load(folder) for folder in folders]
     best = agents[0]
+    known = {name: str(best.facts[name]) for name in ("objective", "value", "iteration") if name in best.facts}
+    if known.get("objective") == REWARD:
+        known["objective"] = label_of(REWARD)  # which the value is
     return [
         ("agents", f"{len(agents)}, the best in {folders[0]}"),
         ("decides", "about jobs" if best.decides == "scheduler" else "about nodes"),
         ("network", best.network),
         ("weights", f"{sum(weight.size for weight in best.weights.values()):,}"),
-        *((name, str(best.facts[name])) for name in ("objective", "value", "iteration") if name in best.facts),
+        *known.items(),
     ]
 
 

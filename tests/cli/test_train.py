@@ -208,6 +208,7 @@ def test_an_agent_for_nodes_is_told_with_what_it_assumes(done) -> None:
     assert row["rollout/objective_mean"] == -row["rollout/ep_rew_mean"]
     assert float(value[1]) == pytest.approx(Agent.load("agent").facts["value"], rel=1e-5)
     assert ">minus the reward</th>" in Path("agent/report.html").read_text()
+    assert re.search(rf"\n  objective +minus the reward\n  value +{value[1]}", done("validate", "agent").stdout)
     few = ("--workload", "log.swf", "--heuristic", "timeout:0", "--runs", "1", "--workers", "1", "--out", "tables")
     assert "nodes state none; they switch in 0 s for 0 J" in done("evaluate", "agent", *few).stderr
 
